@@ -1,0 +1,52 @@
+# presman: `make demo` shows it, `make test` proves it. Needs Python 3.11+, git and make; no root.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format lint types contracts bench screenshots dist clean
+
+help: ## what can be made
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("presman needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@
+
+demo: $(STAMP) ## the monitor on the embedded database
+	@$(BIN)/presman demo $(ARGS)
+
+test: $(STAMP) ## all tests
+	$(BIN)/python -m pytest $(ARGS)
+
+check: format lint types contracts test ## format, lint, types, import contracts, tests
+
+format: $(STAMP)
+	$(BIN)/ruff format --check .
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+contracts: $(STAMP)
+	$(BIN)/lint-imports
+
+bench: $(STAMP) ## what presman costs, as ratios measured in one run
+	$(BIN)/python -m benchmarks $(ARGS)
+
+screenshots: $(STAMP) ## screenshots/ from the demo, SVG and PNG
+	$(BIN)/python -m screenshots.make $(ARGS)
+
+dist: $(STAMP) ## wheel and sdist
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	$(BIN)/python -m build
+
+clean: ## everything that was made
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,140 @@
+"""V$, GV$ and DBA_ views as SQL tables: the embedded database that the simulator and the spool share.
+
+The tables are made from `catalog.csv` (which view has which column since which release), so the very text of
+queries/ that runs on Oracle runs here, on SQLite in memory, through SQLAlchemy.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, DateTime, Engine, Float, Integer, String, TextClause, create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import StaticPool
+from sqlalchemy.types import TypeEngine
+
+from presman.queries import Query, Scope
+from presman.records import field_types, to_records
+from presman.release import Release
+from presman.snapshot import Problem, Section
+from presman.text import clean
+
+CATALOG = Path(__file__).with_name("catalog.csv")
+
+
+class Column(NamedTuple):
+    """One column of the catalog. `certain` is False where its first release is only best evidence."""
+
+    view: str
+    name: str
+    datatype: str
+    since: Release
+    certain: bool
+    unit: str
+    meaning: str
+
+
+@cache
+def catalog() -> Mapping[str, Mapping[str, Column]]:
+    """Return the catalog: view (``V$SESSION``, ``DBA_RSRC_PLANS``) → column → facts."""
+    views: dict[str, dict[str, Column]] = {}
+    with CATALOG.open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            since = Release.parse(line["since"])
+            column = Column(
+                line["view"],
+                line["column"],
+                line["datatype"],
+                since,
+                not line["since"].endswith("?"),
+                line["unit"],
+                line["meaning"],
+            )
+            views.setdefault(column.view, {})[column.name] = column
+    return views
+
+
+def columns_of(view: str, release: Release) -> list[Column]:
+    """Return the columns that `view` (V$, GV$ or DBA_ name) has in `release`; empty if it does not exist there."""
+    is_global = view.startswith("GV$")
+    base = catalog().get(view[1:] if is_global else view, {})
+    present = [column for column in base.values() if column.since <= release]
+    if is_global and present:
+        present.insert(0, Column(view, "INST_ID", "NUMBER", Release(11, 2), True, "", "instance number"))
+    return present
+
+
+def views_in(release: Release) -> list[str]:
+    """Return the names of all views that `release` has, V$ in both forms."""
+    names = [view for view in catalog() if columns_of(view, release)]
+    return names + ["G" + view for view in names if view.startswith("V$")]
+
+
+class EmbeddedDatabase:
+    """The views of one release as tables in memory, empty at first.
+
+    Not thread safe by design: it is used from the thread that made the first call.
+    """
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self._engine: Engine = create_engine(
+            "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
+        )
+        self._connection: Connection = self._engine.connect()
+        self._statements: dict[tuple[str, Scope], TextClause] = {}
+        for view in views_in(release):
+            columns = ", ".join(f'"{column.name}" {_affinity(column)}' for column in columns_of(view, release))
+            self.driver.execute(f'CREATE TABLE "{view}" ({columns})')
+
+    @property
+    def driver(self) -> Any:
+        """The DBAPI connection, for bulk loading."""
+        return self._connection.connection.driver_connection
+
+    def replace(self, view: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Make `rows` the content of `view`; columns not named are NULL. Datetimes are given as naive UTC text."""
+        names = ", ".join(f'"{column}"' for column in columns)
+        marks = ", ".join("?" * len(columns))
+        self.driver.execute(f'DELETE FROM "{view}"')
+        self.driver.executemany(f'INSERT INTO "{view}" ({names}) VALUES ({marks})', rows)
+
+    def run(self, query: Query, scope: Scope, binds: Mapping[str, Any]) -> Section:
+        """Run one query and return its section (without an instant); an SQL error becomes its problem."""
+        begun = perf_counter()
+        try:
+            found = self._connection.execute(self._statement(query, scope), binds).tuples().all()
+            rows = to_records(query.record, found)
+        except (SQLAlchemyError, ValueError, TypeError) as error:
+            cause = getattr(error, "orig", None) or error
+            problem = Problem("", clean(str(cause)), query.view)
+            return Section(seconds=perf_counter() - begun, problem=problem)
+        return Section(rows, seconds=perf_counter() - begun)
+
+    def _statement(self, query: Query, scope: Scope) -> TextClause:
+        key = (query.cluster_sql, scope)
+        if key not in self._statements:
+            types = {name: _sql_type(kind) for name, (kind, _) in field_types(query.record).items()}
+            self._statements[key] = text(query.sql(scope)).columns(**types)  # type: ignore[assignment]
+        return self._statements[key]
+
+    def close(self) -> None:
+        """Drop the database."""
+        self._connection.close()
+        self._engine.dispose()
+
+
+def _affinity(column: Column) -> str:
+    if column.datatype.startswith("NUMBER"):
+        return "NUMERIC"
+    return "TEXT"
+
+
+def _sql_type(kind: type[Any]) -> TypeEngine[Any]:
+    types: dict[str, TypeEngine[Any]] = {"int": Integer(), "float": Float(), "str": String(), "datetime": DateTime()}
+    return types[kind.__name__]

@@ -1,0 +1,75 @@
+"""How numbers become text: the same on screen, in `once` and in reports."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+ABSENT = "-"
+"""What stands where there is no number."""
+
+
+def duration(seconds: float | None) -> str:
+    """Return a duration as people say it: ``0:41``, ``3:41``, ``1:02:03``, ``2d 03:04``.
+
+    >>> duration(221)
+    '3:41'
+    >>> duration(3723)
+    '1:02:03'
+    """
+    if seconds is None:
+        return ABSENT
+    minutes, rest = divmod(max(0, int(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours >= 24:
+        return f"{hours // 24}d {hours % 24:02}:{minutes:02}"
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """Return a number with `digits` decimals and thousands separated; ``-`` for None."""
+    return ABSENT if value is None else f"{value:,.{digits}f}"
+
+
+def count(value: float | None) -> str:
+    """Return a whole number, thousands separated; ``-`` for None."""
+    return ABSENT if value is None else f"{round(value):,}"
+
+
+def compact(value: float | None) -> str:
+    """Return a number in at most five characters: ``9``, ``9.5``, ``999``, ``12.3k``, ``1.2M``.
+
+    >>> compact(12345)
+    '12.3k'
+    """
+    if value is None:
+        return ABSENT
+    for unit, size in (("", 1), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)):
+        scaled = value / size
+        if abs(scaled) < 999.5 or unit == "T":
+            return f"{scaled:.0f}{unit}" if scaled == int(scaled) or abs(scaled) >= 100 else f"{scaled:.1f}{unit}"
+    raise AssertionError("unreachable")
+
+
+def percent(value: float | None) -> str:
+    """Return a percentage without decimals, ``-`` for None; anything between 0 and 1 is ``<1``."""
+    if value is None:
+        return ABSENT
+    return "<1" if 0 < value < 0.5 else f"{value:.0f}"
+
+
+def clock(at: datetime | None) -> str:
+    """Return the time of day in the user's zone."""
+    return ABSENT if at is None else at.astimezone().strftime("%H:%M:%S")
+
+
+def microseconds(value: float | None) -> str:
+    """Return a latency with its unit: ``512µs``, ``1.0ms``, ``4.2s``.
+
+    >>> microseconds(1024)
+    '1.0ms'
+    """
+    if value is None:
+        return ABSENT
+    if value < 1_000:
+        return f"{value:.0f}µs"
+    return f"{value / 1e3:.1f}ms" if value < 1e6 else f"{value / 1e6:.1f}s"

@@ -1,0 +1,59 @@
+"""Turns driver tuples into row records: the place where NULL, time zones and hostile text are dealt with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, tzinfo
+from functools import cache
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+from presman.text import clean, clean_lines
+
+LONG_TEXTS = frozenset({"sql_text", "other_xml"})
+"""Fields whose line ends survive."""
+
+
+def to_records(record: type[Any], rows: Iterable[tuple[Any, ...]], zone: tzinfo = UTC) -> tuple[Any, ...]:
+    """Return `rows` as records. `zone` is the zone of the database's DATE columns.
+
+    Raises ValueError or TypeError if a value does not fit its field's type.
+    """
+    make = _maker(record, zone)
+    return tuple([make(row) for row in rows])
+
+
+@cache
+def field_types(record: Any) -> Mapping[str, tuple[type[Any], bool]]:
+    """Return for each field of `record` its type and whether NULL is kept as None."""
+    types: dict[str, tuple[type[Any], bool]] = {}
+    for name, hint in get_type_hints(record).items():
+        members = [member for member in get_args(hint) if member is not NoneType] or [hint]
+        types[name] = (members[0], bool(get_args(hint)))
+    return types
+
+
+@cache
+def _maker(record: Any, zone: tzinfo) -> Callable[[tuple[Any, ...]], Any]:
+    """Compile one function for the record: hundreds of rows pass at each poll, so no loop per field."""
+    values, environment = [], {"new": record._make}
+    for index, (name, (kind, optional)) in enumerate(field_types(record).items()):
+        environment[f"c{index}"] = _converter(kind, name, zone)
+        null = {int: "0", float: "0.0", str: "''"}.get(kind, "None") if not optional else "None"
+        values.append(f"{null} if r[{index}] is None else c{index}(r[{index}])")
+    # The text holds field numbers only: nothing from outside is compiled.
+    code = f"lambda r: new(({', '.join(values)},))"
+    return eval(code, environment)  # type: ignore[no-any-return]  # noqa: S307
+
+
+def _converter(kind: type[Any], name: str, zone: tzinfo) -> Callable[[Any], Any]:
+    if kind is str:
+        text = clean_lines if name in LONG_TEXTS else clean
+        return lambda value: text(value if type(value) is str else str(value))
+    if kind is datetime:
+        return lambda value: _utc(value, zone)
+    return kind
+
+
+def _utc(value: datetime, zone: tzinfo) -> datetime:
+    return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)

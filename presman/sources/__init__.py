@@ -1,0 +1,85 @@
+"""Where snapshots come from. Nothing downstream knows which source it is.
+
+A source answers named queries with typed rows. `Source` is what all of them offer; `open_source` makes one from a
+target (see :mod:`presman.targets`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from presman.queries import Query, Scope
+from presman.release import Release
+from presman.snapshot import Section
+
+NO_BINDS: Mapping[str, Any] = MappingProxyType({})
+
+
+class SourceError(Exception):
+    """The source cannot be opened or is lost. The text is one line, free of secrets.
+
+    `retry` says whether trying again can help (a listener that is down) or not (a wrong password).
+    """
+
+    def __init__(self, text: str, *, code: str = "", retry: bool = True) -> None:
+        super().__init__(text)
+        self.code = code
+        self.retry = retry
+
+
+class Exhausted(Exception):  # noqa: N818 - an end, not an error
+    """A source of finite length (a spool, a recording) has been read to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One query to run, with the binds that are its own (the source adds inst_id and own_sid)."""
+
+    query: Query
+    binds: Mapping[str, Any] = field(default=NO_BINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for a list of requests: one section each, in their order.
+
+    `at` is the database's instant in UTC; `round_trips` what it cost the network (0 for embedded sources).
+    """
+
+    at: datetime
+    sections: tuple[Section, ...]
+    round_trips: int = 0
+
+
+class Source(Protocol):
+    """Answers queries. All calls but `cancel` come from one thread.
+
+    `name` is the target without secrets, `kind` one of oracle, simulator, spool, recording; `scope` may be set at
+    any time between reads.
+    """
+
+    name: str
+    kind: str
+    scope: Scope
+
+    def open(self) -> Release:
+        """Connect and return the release. Raises SourceError."""
+
+    def advance(self) -> None:
+        """Move to the next instant to be read. Live sources do nothing. Raises Exhausted at the end."""
+
+    def read(self, requests: Sequence[Request]) -> Answer:
+        """Run `requests` at the present instant. A failing query yields a section with its problem.
+
+        Raises SourceError if the connection as a whole is lost.
+        """
+
+    def cancel(self) -> None:
+        """Make a `read` that is under way end soon; called from another thread."""
+
+    def close(self) -> None:
+        """Release what is held. Never raises."""

@@ -1,0 +1,16 @@
+-- Which plan is active, what does it manage, and how many parallel servers does it count?
+-- every: refresh
+-- needs: GV_$RSRC_PLAN
+-- pack: none
+SELECT
+    inst_id,
+    con_id,
+    id,
+    name,
+    is_top_plan,
+    cpu_managed,
+    instance_caging,
+    parallel_servers_active,
+    parallel_servers_total,
+    parallel_execution_managed
+FROM gv$rsrc_plan

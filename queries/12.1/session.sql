@@ -1,0 +1,35 @@
+-- Who is connected, in which group, doing or waiting for what?
+-- every: refresh
+-- needs: GV_$SESSION
+-- pack: none
+SELECT
+    inst_id,
+    con_id,
+    sid,
+    "SERIAL#" AS serial,
+    username,
+    status,
+    resource_consumer_group,
+    service_name,
+    machine,
+    program,
+    module,
+    action,
+    client_identifier,
+    osuser,
+    sql_id,
+    sql_child_number,
+    prev_sql_id,
+    prev_child_number,
+    sql_exec_start,
+    logon_time,
+    last_call_et,
+    event,
+    wait_class,
+    state,
+    wait_time_micro,
+    blocking_instance,
+    blocking_session
+FROM gv$session
+WHERE COALESCE(type, 'USER') = 'USER'
+    AND (inst_id <> :own_inst_id OR COALESCE(sid, -1) <> :own_sid)

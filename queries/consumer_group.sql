@@ -1,0 +1,42 @@
+-- What has each consumer group used and waited for since the plan was activated?
+-- every: refresh
+-- needs: GV_$RSRC_CONSUMER_GROUP
+-- pack: none
+SELECT
+    inst_id,
+    0 AS con_id,
+    id,
+    name,
+    active_sessions,
+    execution_waiters,
+    requests,
+    cpu_wait_time,
+    cpu_waits,
+    consumed_cpu_time,
+    yields,
+    queue_length,
+    queued_time,
+    active_session_limit_hit,
+    switches_in_cpu_time,
+    switches_out_cpu_time,
+    sql_canceled,
+    io_service_time,
+    io_service_waits,
+    small_read_megabytes,
+    small_write_megabytes,
+    large_read_megabytes,
+    large_write_megabytes,
+    small_read_requests,
+    small_write_requests,
+    large_read_requests,
+    large_write_requests,
+    current_pqs_active,
+    current_pq_servers_active,
+    current_pqs_queued,
+    pqs_queued,
+    pqs_completed,
+    pq_servers_used,
+    pq_active_time,
+    pq_queued_time,
+    pq_queue_time_outs
+FROM gv$rsrc_consumer_group

@@ -1,0 +1,11 @@
+-- Which plans exist, and how do they divide CPU?
+-- every: minute
+-- needs: DBA_RSRC_PLANS
+-- pack: none
+SELECT
+    plan,
+    mgmt_method,
+    sub_plan,
+    comments,
+    status
+FROM dba_rsrc_plans

@@ -1,0 +1,17 @@
+-- Which parallel servers work for which coordinator, and with how much of the degree it asked for?
+-- every: refresh
+-- needs: GV_$PX_SESSION
+-- pack: none
+SELECT
+    inst_id,
+    sid,
+    "SERIAL#" AS serial,
+    qcsid,
+    "QCSERIAL#" AS qcserial,
+    qcinst_id,
+    server_group,
+    server_set,
+    "SERVER#" AS server,
+    degree,
+    req_degree
+FROM gv$px_session

@@ -1,0 +1,17 @@
+-- What is the text of this statement?
+-- every: demand
+-- needs: GV_$SQL
+-- pack: none
+SELECT
+    inst_id,
+    sql_id,
+    child_number,
+    plan_hash_value,
+    sql_fulltext AS sql_text,
+    executions,
+    px_servers_executions,
+    elapsed_time
+FROM gv$sql
+WHERE inst_id = :at_inst_id
+    AND sql_id = :sql_id
+    AND child_number = :child_number
