@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, DateTime, Engine, Float, Integer, String, TextClause, create_engine, text
+from sqlalchemy import Connection, DateTime, Engine, Float, Integer, String, TextualSelect, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.types import TypeEngine
@@ -87,7 +87,7 @@ class EmbeddedDatabase:
             "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
         )
         self._connection: Connection = self._engine.connect()
-        self._statements: dict[tuple[str, Scope], TextClause] = {}
+        self._statements: dict[tuple[str, Scope], TextualSelect] = {}
         for view in views_in(release):
             columns = ", ".join(f'"{column.name}" {_affinity(column)}' for column in columns_of(view, release))
             self.driver.execute(f'CREATE TABLE "{view}" ({columns})')
@@ -116,11 +116,11 @@ class EmbeddedDatabase:
             return Section(seconds=perf_counter() - begun, problem=problem)
         return Section(rows, seconds=perf_counter() - begun)
 
-    def _statement(self, query: Query, scope: Scope) -> TextClause:
+    def _statement(self, query: Query, scope: Scope) -> TextualSelect:
         key = (query.cluster_sql, scope)
         if key not in self._statements:
             types = {name: _sql_type(kind) for name, (kind, _) in field_types(query.record).items()}
-            self._statements[key] = text(query.sql(scope)).columns(**types)  # type: ignore[assignment]
+            self._statements[key] = text(query.sql(scope)).columns(**types)
         return self._statements[key]
 
     def close(self) -> None:

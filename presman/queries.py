@@ -20,6 +20,7 @@ from typing import Any
 
 from presman import rows
 from presman.release import Release
+from presman.rows import RecordType
 
 OLDEST = Release(11, 2)
 """What the files that stand directly in queries/ serve."""
@@ -54,7 +55,7 @@ class Query:
     """
 
     name: str
-    record: type[Any]
+    record: RecordType
     answers: str
     cadence: Cadence
     grant: str
@@ -95,7 +96,7 @@ def queries_folder() -> Path:
     raise QueryError(f"the folder of SQL queries is missing: neither {package / 'sql'} nor a checkout's queries/")
 
 
-def records() -> Mapping[str, type[Any]]:
+def records() -> Mapping[str, RecordType]:
     """Return the row records by the stem of the file that fills them (``px_session`` → PxSession)."""
     found = getmembers(rows, lambda member: isclass(member) and hasattr(member, "_fields"))
     return MappingProxyType({_snake(name): record for name, record in found})
@@ -106,7 +107,7 @@ def _snake(name: str) -> str:
 
 
 @cache
-def load(release: Release, folder: Path | None = None) -> Mapping[type[Any], Query]:
+def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Query]:
     """Return the queries that `release` answers, by record, in a fixed order.
 
     Raises QueryError if a file is missing, unreadable or has a broken header.
@@ -115,7 +116,7 @@ def load(release: Release, folder: Path | None = None) -> Mapping[type[Any], Que
     variants = {OLDEST: folder} | {
         Release.parse(child.name): child for child in folder.iterdir() if child.is_dir() and child.name[0].isdigit()
     }
-    chosen: dict[type[Any], Query] = {}
+    chosen: dict[RecordType, Query] = {}
     for name, record in sorted(records().items()):
         versions = [v for v, place in sorted(variants.items()) if (place / f"{name}.sql").is_file()]
         if not versions:
@@ -133,7 +134,7 @@ def variants(folder: Path | None = None) -> list[Path]:
     return sorted((folder or queries_folder()).rglob("*.sql"))
 
 
-def read(path: Path, record: type[Any]) -> Query:
+def read(path: Path, record: RecordType) -> Query:
     """Read one query file. Raises QueryError naming `path` if it cannot be read or its header is broken."""
     try:
         text = path.read_text(encoding="utf-8")

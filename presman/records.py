@@ -8,13 +8,14 @@ from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
+from presman.rows import RecordType
 from presman.text import clean, clean_lines
 
 LONG_TEXTS = frozenset({"sql_text", "other_xml"})
 """Fields whose line ends survive."""
 
 
-def to_records(record: type[Any], rows: Iterable[tuple[Any, ...]], zone: tzinfo = UTC) -> tuple[Any, ...]:
+def to_records(record: RecordType, rows: Iterable[tuple[Any, ...]], zone: tzinfo = UTC) -> tuple[Any, ...]:
     """Return `rows` as records. `zone` is the zone of the database's DATE columns.
 
     Raises ValueError or TypeError if a value does not fit its field's type.
@@ -24,7 +25,7 @@ def to_records(record: type[Any], rows: Iterable[tuple[Any, ...]], zone: tzinfo 
 
 
 @cache
-def field_types(record: Any) -> Mapping[str, tuple[type[Any], bool]]:
+def field_types(record: RecordType) -> Mapping[str, tuple[type[Any], bool]]:
     """Return for each field of `record` its type and whether NULL is kept as None."""
     types: dict[str, tuple[type[Any], bool]] = {}
     for name, hint in get_type_hints(record).items():
@@ -34,9 +35,10 @@ def field_types(record: Any) -> Mapping[str, tuple[type[Any], bool]]:
 
 
 @cache
-def _maker(record: Any, zone: tzinfo) -> Callable[[tuple[Any, ...]], Any]:
+def _maker(record: RecordType, zone: tzinfo) -> Callable[[tuple[Any, ...]], Any]:
     """Compile one function for the record: hundreds of rows pass at each poll, so no loop per field."""
-    values, environment = [], {"new": record._make}
+    values: list[str] = []
+    environment: dict[str, Any] = {"new": vars(record)["_make"].__get__(None, record)}
     for index, (name, (kind, optional)) in enumerate(field_types(record).items()):
         environment[f"c{index}"] = _converter(kind, name, zone)
         null = {int: "0", float: "0.0", str: "''"}.get(kind, "None") if not optional else "None"

@@ -10,7 +10,10 @@ Named tuples, because hundreds are made at each poll.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+RecordType: TypeAlias = type[tuple[Any, ...]]
+"""One of the classes below."""
 
 
 class Instance(NamedTuple):

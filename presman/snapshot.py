@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from presman.queries import Scope
 from presman.release import Release
+from presman.rows import RecordType
 
 R = TypeVar("R", bound=tuple[Any, ...])
 
@@ -68,9 +69,9 @@ class Snapshot:
     epoch: int
     seconds: float
     round_trips: int
-    sections: Mapping[type[Any], Section] = field(default_factory=lambda: MappingProxyType({}))
+    sections: Mapping[RecordType, Section] = field(default_factory=lambda: MappingProxyType({}))
 
-    def section(self, record: type[Any]) -> Section:
+    def section(self, record: RecordType) -> Section:
         """Return the section that `record`'s query filled; an empty one if it was never asked."""
         return self.sections.get(record, EMPTY)
 
@@ -78,6 +79,6 @@ class Snapshot:
         """Return the rows of one kind, in the order they were read."""
         return self.section(record).rows
 
-    def problems(self) -> dict[type[Any], Problem]:
+    def problems(self) -> dict[RecordType, Problem]:
         """Return what could not be read, by record."""
         return {record: section.problem for record, section in self.sections.items() if section.problem}
