@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, DateTime, Engine, Float, Integer, String, TextualSelect, create_engine, text
+from sqlalchemy import Connection, DateTime, Engine, Float, Integer, String, TextualSelect, column, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.types import TypeEngine
@@ -46,7 +46,7 @@ def catalog() -> Mapping[str, Mapping[str, Column]]:
     with CATALOG.open(encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
             since = Release.parse(line["since"])
-            column = Column(
+            fact = Column(
                 line["view"],
                 line["column"],
                 line["datatype"],
@@ -55,7 +55,7 @@ def catalog() -> Mapping[str, Mapping[str, Column]]:
                 line["unit"],
                 line["meaning"],
             )
-            views.setdefault(column.view, {})[column.name] = column
+            views.setdefault(fact.view, {})[fact.name] = fact
     return views
 
 
@@ -63,7 +63,7 @@ def columns_of(view: str, release: Release) -> list[Column]:
     """Return the columns that `view` (V$, GV$ or DBA_ name) has in `release`; empty if it does not exist there."""
     is_global = view.startswith("GV$")
     base = catalog().get(view[1:] if is_global else view, {})
-    present = [column for column in base.values() if column.since <= release]
+    present = [fact for fact in base.values() if fact.since <= release]
     if is_global and present:
         present.insert(0, Column(view, "INST_ID", "NUMBER", Release(11, 2), True, "", "instance number"))
     return present
@@ -89,7 +89,7 @@ class EmbeddedDatabase:
         self._connection: Connection = self._engine.connect()
         self._statements: dict[tuple[str, Scope], TextualSelect] = {}
         for view in views_in(release):
-            columns = ", ".join(f'"{column.name}" {_affinity(column)}' for column in columns_of(view, release))
+            columns = ", ".join(f'"{fact.name}" {_affinity(fact)}' for fact in columns_of(view, release))
             self.driver.execute(f'CREATE TABLE "{view}" ({columns})')
 
     @property
@@ -99,7 +99,7 @@ class EmbeddedDatabase:
 
     def replace(self, view: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Make `rows` the content of `view`; columns not named are NULL. Datetimes are given as naive UTC text."""
-        names = ", ".join(f'"{column}"' for column in columns)
+        names = ", ".join(f'"{name}"' for name in columns)
         marks = ", ".join("?" * len(columns))
         self.driver.execute(f'DELETE FROM "{view}"')
         self.driver.executemany(f'INSERT INTO "{view}" ({names}) VALUES ({marks})', rows)
@@ -108,7 +108,7 @@ class EmbeddedDatabase:
         """Run one query and return its section (without an instant); an SQL error becomes its problem."""
         begun = perf_counter()
         try:
-            found = self._connection.execute(self._statement(query, scope), binds).tuples().all()
+            found = self._connection.execute(self._statement(query, scope), binds).all()
             rows = to_records(query.record, found)
         except (SQLAlchemyError, ValueError, TypeError) as error:
             cause = getattr(error, "orig", None) or error
@@ -119,8 +119,9 @@ class EmbeddedDatabase:
     def _statement(self, query: Query, scope: Scope) -> TextualSelect:
         key = (query.cluster_sql, scope)
         if key not in self._statements:
-            types = {name: _sql_type(kind) for name, (kind, _) in field_types(query.record).items()}
-            self._statements[key] = text(query.sql(scope)).columns(**types)
+            # By position: SQLite reports a column by the name it was created with, in capitals.
+            types = [column(name, _sql_type(kind)) for name, (kind, _) in field_types(query.record).items()]
+            self._statements[key] = text(query.sql(scope)).columns(*types)
         return self._statements[key]
 
     def close(self) -> None:
@@ -129,8 +130,8 @@ class EmbeddedDatabase:
         self._engine.dispose()
 
 
-def _affinity(column: Column) -> str:
-    if column.datatype.startswith("NUMBER"):
+def _affinity(fact: Column) -> str:
+    if fact.datatype.startswith("NUMBER"):
         return "NUMERIC"
     return "TEXT"
 

@@ -16,7 +16,6 @@ from functools import cache
 from inspect import getmembers, isclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from presman import rows
 from presman.release import Release

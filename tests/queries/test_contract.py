@@ -1,0 +1,166 @@
+"""Every query in every release: parses as Oracle SQL, names only what the catalog has, fills its record."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from itertools import product
+from typing import Any, get_type_hints
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from presman.embedded import EmbeddedDatabase, catalog, columns_of
+from presman.queries import Cadence, Query, Scope, load, read, records, variants
+from presman.records import field_types
+from presman.release import SUPPORTED, Release
+
+CASES = [
+    pytest.param(release, query, scope, id=f"{release}-{query.name}-{scope.value}")
+    for release, scope in product(SUPPORTED, Scope)
+    for query in load(release).values()
+]
+BINDS = {"inst_id": 1, "own_inst_id": 1, "own_sid": 0, "at_inst_id": 1, "sql_id": "9md3ukhghgj58", "child_number": 0}
+FORBIDDEN = {"rownum", "sysdate", "nvl", "decode", "xmltable", "fetch first", "(+)"}
+PACK_VIEWS = (
+    "V$ACTIVE_SESSION_HISTORY",
+    "DBA_HIST_",
+    "V$SQL_MONITOR",
+    "V$SQL_PLAN_MONITOR",
+    "DBA_ADDM_",
+    "DBA_ADVISOR_",
+)
+
+
+def parse(query: Query, scope: Scope) -> exp.Select:
+    (statement,) = sqlglot.parse(query.sql(scope), dialect="oracle")
+    assert isinstance(statement, exp.Select)
+    return statement
+
+
+@pytest.mark.parametrize(("release", "query", "scope"), CASES)
+def test_is_one_select_on_one_view_with_columns_of_that_release(release: Release, query: Query, scope: Scope) -> None:
+    statement = parse(query, scope)
+    (table,) = statement.find_all(exp.Table)
+    existing = {column.name for column in columns_of(table.name.upper(), release)}
+    assert existing, f"{table.name} is not in the catalog for {release}"
+    used = {column.name.upper() for column in statement.find_all(exp.Column)}
+    assert used - existing == set()
+
+
+@pytest.mark.parametrize(("release", "query", "scope"), CASES)
+def test_select_list_is_the_record(release: Release, query: Query, scope: Scope) -> None:
+    names = [column.alias_or_name.lower() for column in parse(query, scope).selects]
+    assert names == list(get_type_hints(query.record))
+
+
+@pytest.mark.parametrize(("release", "query", "scope"), CASES)
+def test_runs_and_one_full_row_fills_the_record(release: Release, query: Query, scope: Scope) -> None:
+    database = EmbeddedDatabase(release)
+    try:
+        (table,) = parse(query, scope).find_all(exp.Table)
+        full = {
+            column.name: _sample(column.datatype, column.name) for column in columns_of(table.name.upper(), release)
+        }
+        full |= {"INST_ID": 1} if table.name.startswith("g") else {}
+        full |= _admitted_by_filters(query.name)
+        database.replace(table.name.upper(), list(full), [list(full.values())])
+        section = database.run(query, scope, {name: BINDS[name] for name in _binds(query.sql(scope))})
+    finally:
+        database.close()
+    assert section.problem is None
+    (row,) = section.rows
+    for name, (kind, optional) in field_types(query.record).items():
+        value = getattr(row, name)
+        assert (value is None and optional) or (value is None and kind is datetime) or isinstance(value, kind), name
+
+
+@pytest.mark.parametrize(("release", "query", "scope"), CASES)
+def test_a_row_of_nulls_fills_the_record_too(release: Release, query: Query, scope: Scope) -> None:
+    database = EmbeddedDatabase(release)
+    try:
+        (table,) = parse(query, scope).find_all(exp.Table)
+        keep = {"INST_ID": 1} if table.name.startswith("g") else {}
+        keep |= _admitted_by_filters(query.name)
+        columns = [column.name for column in columns_of(table.name.upper(), release)]
+        database.replace(table.name.upper(), columns, [[keep.get(name) for name in columns]])
+        section = database.run(query, scope, {name: BINDS[name] for name in _binds(query.sql(scope))})
+    finally:
+        database.close()
+    assert section.problem is None
+    if query.cadence is not Cadence.DEMAND:
+        assert len(section.rows) == 1
+
+
+@pytest.mark.parametrize("path", variants(), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_portable_read_only_text(path: Any) -> None:
+    query = read(path, records()[path.stem])
+    text = query.cluster_sql.lower()
+    assert [word for word in FORBIDDEN if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)] == []
+    assert text.startswith("select\n")
+    assert ";" not in text
+    assert query.answers.endswith("?")
+
+
+@pytest.mark.parametrize("path", variants(), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_grant_names_the_view_it_reads(path: Any) -> None:
+    query = read(path, records()[path.stem])
+    (table,) = parse(query, Scope.CLUSTER).find_all(exp.Table)
+    assert query.view == table.name.upper()
+    assert re.fullmatch(r"(G?V_\$|DBA_)\w+", query.grant)
+
+
+@pytest.mark.parametrize("path", variants(), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_no_query_reads_what_a_pack_licenses(path: Any) -> None:
+    query = read(path, records()[path.stem])
+    assert query.pack == "none"
+    assert not query.view.removeprefix("G").startswith(PACK_VIEWS)
+
+
+def test_global_views_always_carry_the_instance() -> None:
+    for path in variants():
+        query = read(path, records()[path.stem])
+        if query.view.startswith("GV$"):
+            assert next(iter(get_type_hints(query.record))) == "inst_id", path
+
+
+def test_every_record_has_its_file_and_every_file_its_record() -> None:
+    assert {path.stem for path in variants()} == set(records())
+
+
+@pytest.mark.parametrize("release", SUPPORTED, ids=str)
+def test_instance_scope_reads_no_global_view(release: Release) -> None:
+    for query in load(release).values():
+        text = query.sql(Scope.INSTANCE).lower()
+        assert "gv$" not in text
+        assert re.search(r"(?<![:\w])inst_id", text.replace(":inst_id as inst_id", "")) is None
+
+
+def test_catalog_is_consistent() -> None:
+    for view, columns in catalog().items():
+        assert view == view.upper()
+        assert len(columns) == len({name.upper() for name in columns})
+
+
+def _binds(text: str) -> set[str]:
+    return set(re.findall(r":(\w+)", text))
+
+
+def _sample(datatype: str, name: str) -> Any:
+    if datatype.startswith(("DATE", "TIMESTAMP")):
+        return datetime(2026, 11, 21, 3, 4, 5, tzinfo=UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return 7 if datatype.startswith("NUMBER") else f"{name.lower()} text"
+
+
+def _admitted_by_filters(query: str) -> dict[str, Any]:
+    """The values without which the query's own WHERE would leave the row out."""
+    return {
+        "parameter": {"NAME": "cpu_count"},
+        "session": {"TYPE": "USER"},
+        "sysstat": {"NAME": "Parallel operations not downgraded"},
+        "osstat": {"STAT_NAME": "NUM_CPUS"},
+        "event_histogram": {"EVENT": "resmgr:cpu quantum"},
+        "plan_xml": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
+        "sql_text": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
+    }.get(query, {})

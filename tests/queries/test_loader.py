@@ -1,0 +1,81 @@
+"""The loader of queries/: variants by release, and one clear line for whatever is broken."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from presman import rows
+from presman.queries import Cadence, QueryError, Scope, load, queries_folder, read
+from presman.release import Release
+
+GOOD = "-- What is it?\n-- every: minute\n-- needs: V_$DATABASE\n-- pack: none\nSELECT name FROM v$database\n"
+
+
+def test_the_newest_variant_not_newer_than_the_release_serves_it() -> None:
+    assert "version_full" in load(Release(19, 22))[rows.Instance].cluster_sql
+    assert "version_full" not in load(Release(12, 2))[rows.Instance].cluster_sql
+    assert "max_utilization_limit" in load(Release(11, 2))[rows.PlanDirective].cluster_sql
+    assert "gv$event_histogram_micro" in load(Release(12, 1))[rows.EventHistogram].cluster_sql
+
+
+def test_a_view_younger_than_the_release_is_not_asked() -> None:
+    assert rows.Pdb not in load(Release(11, 2))
+    assert rows.Pdb in load(Release(12, 1))
+
+
+def test_instance_scope_binds_the_instance_number() -> None:
+    text = load(Release(19))[rows.PxProcessSysstat].sql(Scope.INSTANCE)
+    assert text == "SELECT\n    :inst_id AS inst_id,\n    statistic,\n    value\nFROM v$px_process_sysstat"
+
+
+def test_header_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "database.sql"
+    file.write_text(GOOD)
+    query = read(file, rows.Database)
+    assert (query.answers, query.cadence, query.grant, query.pack) == (
+        "What is it?",
+        Cadence.MINUTE,
+        "V_$DATABASE",
+        "none",
+    )
+    assert query.view == "V$DATABASE"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("SELECT name FROM v$database\n", "header lacks every, needs, pack"),
+        (GOOD.replace("-- needs: V_$DATABASE\n", ""), "header lacks needs"),
+        (GOOD.replace("minute", "weekly"), "'weekly' is not a valid Cadence"),
+        (GOOD.replace("none", "golden"), "pack must be none, diagnostics or tuning, not 'golden'"),
+        (GOOD.split("SELECT", maxsplit=1)[0], "no SELECT"),
+        (GOOD.replace("-- pack: none", "-- pack: none\n-- since: soon"), "not an Oracle release: 'soon'"),
+    ],
+)
+def test_broken_files_are_named_in_one_line(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "database.sql"
+    file.write_text(text)
+    with pytest.raises(QueryError) as caught:
+        read(file, rows.Database)
+    assert str(file) in str(caught.value)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_undecodable_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "database.sql"
+    file.write_bytes(b"-- \xff\xfe")
+    with pytest.raises(QueryError, match="cannot read"):
+        read(file, rows.Database)
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "queries"
+    shutil.copytree(queries_folder(), folder)
+    (folder / "session_info.sql").unlink()
+    shutil.rmtree(folder / "12.1")
+    with pytest.raises(QueryError, match=r"query file missing: .*session_info\.sql"):
+        load(Release(11, 2), folder)

@@ -1,0 +1,60 @@
+"""The sanitising door: nothing invisible or dangerous passes, everything else does."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from presman.text import LONGEST, clean, clean_lines, one_line
+
+
+@pytest.mark.parametrize(
+    ("hostile", "harmless"),
+    [
+        ("\x1b]0;title\x07", "␛]0;title␇"),
+        ("\x1b[31mred", "␛[31mred"),
+        ("\x9b31m", "�31m"),
+        ("a\x00b\x7f", "a␀b␡"),
+        ("abc\u202edef", "abc�def"),
+        ("zero\u200bwidth\ufeff", "zero�width�"),
+        ("line\nbreak\ttab\r\n", "line break tab  "),
+        ("par\u2029agraph", "par agraph"),
+        ("non\u00a0breaking", "non breaking"),
+        ("lone \ud800 surrogate", "lone � surrogate"),
+    ],
+)
+def test_dangerous_characters_become_visible(hostile: str, harmless: str) -> None:
+    assert clean(hostile) == harmless
+
+
+@given(st.text(alphabet=st.characters()))
+def test_nothing_invisible_survives(text: str) -> None:
+    for character in clean(text):
+        assert unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+@given(st.text(alphabet=st.characters()))
+def test_cleaning_twice_changes_nothing_more(text: str) -> None:
+    assert clean(clean(text)) == clean(text)
+
+
+@given(st.text(alphabet="abcÄßé漢字 0123[]/@=-"))
+def test_harmless_text_is_untouched(text: str) -> None:
+    assert clean(text) == text
+
+
+def test_long_texts_are_cut_and_say_so() -> None:
+    assert len(clean("x" * 100_000)) == LONGEST
+    assert clean("x" * 100_000).endswith("…")
+
+
+def test_lines_survive_where_they_are_wanted() -> None:
+    assert clean_lines("select 1\r\nfrom\x1b dual\r") == "select 1\nfrom␛ dual\n"
+
+
+@pytest.mark.parametrize(("width", "shown"), [(20, "select a from b"), (8, "select …"), (1, "…")])
+def test_one_line_folds_and_cuts(width: int, shown: str) -> None:
+    assert one_line("select  a\n from b", width) == shown
