@@ -6,7 +6,7 @@ disagree about what a figure is called, which unit it has or how it is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -18,7 +18,7 @@ State = Literal["", "good", "note", "warn", "bad", "dim"]
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar inside a cell. All lengths in the column's unit; `full` is the right edge.
+    """A bar inside a cell. All lengths in the column's unit; `full` is the right edge (0: the column's longest bar).
 
     `used` is drawn solid, `waiting` shaded behind it, `entitled` and `limit` as marks.
     """
@@ -51,3 +51,27 @@ class Column(Generic[T]):
     trend: bool = False
     flexible: bool = False
     narrow: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Generic[T]):
+    """A table as a value: its columns, what makes a row the same row at the next poll, and its usual order.
+
+    `order` is the key of the column it is sorted by at first ("" keeps the order of the data), `empty` the
+    sentence that stands where there are no rows.
+    """
+
+    key: str
+    title: str
+    columns: tuple[Column[T], ...]
+    identity: Callable[[T], Hashable]
+    empty: str
+    order: str = ""
+    descending: bool = False
+
+    def column(self, key: str) -> Column[T]:
+        """Return the column of that key. Raises KeyError."""
+        for column in self.columns:
+            if column.key == key:
+                return column
+        raise KeyError(key)

@@ -178,6 +178,11 @@ class GroupReading:
     totals: QueueTotals
 
     @property
+    def wanted(self) -> float | None:
+        """CPUs wanted: used + waiting."""
+        return None if self.used is None or self.waiting is None else self.used + self.waiting
+
+    @property
     def used_percent(self) -> float | None:
         """Percent of capacity used."""
         return None if self.used is None or not self.capacity else 100 * self.used / self.capacity

@@ -1,0 +1,89 @@
+"""The table of user sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from presman.analysis.reading import SessionReading
+from presman.columns import Column, State, Table
+from presman.formats import ABSENT, compact, count, duration, number
+
+Session = Column[SessionReading]
+
+_INFO = "V$RSRC_SESSION_INFO"
+_DELTA = "change since the last poll / seconds; - until two polls saw the session."
+
+
+def identity(row: SessionReading) -> Hashable:
+    """Return what makes a session the same at the next poll: SERIAL# tells the users of a SID apart."""
+    return row.inst_id, row.sid, row.serial
+
+
+def _event(row: SessionReading) -> str:
+    return row.event if row.event else ("on CPU" if row.status == "ACTIVE" else ABSENT)
+
+
+def _state(row: SessionReading) -> State:
+    if row.wait_class == "Scheduler":
+        return "warn"
+    return "dim" if row.status == "INACTIVE" else ""
+
+
+def _switched(row: SessionReading) -> str:
+    moved = row.mapped_group and row.mapped_group != row.group
+    return f"{row.group} ◂ {row.mapped_group}" if moved else row.group
+
+
+# fmt: off
+SESSIONS: Table[SessionReading] = Table(
+    "sessions", "Sessions",
+    (
+        Session("sid", "inst:sid,serial", 15, lambda row: f"{row.inst_id}:{row.sid},{row.serial}",
+                "INST_ID, SID and SERIAL# (V$SESSION).", sort=lambda row: (row.inst_id, row.sid)),
+        Session("user", "User", 12, lambda row: row.user, "V$SESSION.USERNAME.", sort=lambda row: row.user),
+        Session("group", "Group (◂ mapped)", 16, _switched,
+                f"Consumer group now ({_INFO}). ◂ tells the group the mapping rules put it in, where that is "
+                "another one: it was switched.", sort=lambda row: row.group),
+        Session("status", "Status", 8, lambda row: row.status, "V$SESSION.STATUS. An instant.",
+                sort=lambda row: row.status, state=lambda row: "dim" if row.status == "INACTIVE" else ""),
+        Session("used", "use CPU", 7, lambda row: number(row.used, 2),
+                f"CPUs used: {_INFO}.CONSUMED_CPU_TIME, {_DELTA}", sort=lambda row: row.used, align="right"),
+        Session("waiting", "wait CPU", 8, lambda row: number(row.waiting, 2),
+                f"CPUs waited for (resmgr:cpu quantum): {_INFO}.CPU_WAIT_TIME, {_DELTA}",
+                sort=lambda row: row.waiting, align="right",
+                state=lambda row: "warn" if row.waiting and row.waiting >= 0.25 else ""),
+        Session("event", "Waits for", 14, _event,
+                "V$SESSION.EVENT while it waits, else `on CPU`. An instant. Scheduler waits are Resource Manager's.",
+                sort=_event, state=_state, flexible=True),
+        Session("waited", "for", 8, lambda row: duration(row.waited),
+                "Age of the present wait (V$SESSION.WAIT_TIME_MICRO), h:mm:ss. An instant.",
+                sort=lambda row: row.waited, align="right", narrow=False),
+        Session("sql_id", "SQL_ID", 13, lambda row: row.sql_id or ABSENT, "V$SESSION.SQL_ID.",
+                sort=lambda row: row.sql_id, narrow=False),
+        Session("px", "PX", 6, lambda row: row.px_role,
+                "QC for a query coordinator, else its part as a parallel server (V$PX_SESSION). An instant.",
+                sort=lambda row: row.px_role, narrow=False),
+        Session("servers", "Servers", 7, lambda row: count(row.px_servers or None),
+                "Parallel servers the coordinator holds (V$PX_SESSION). An instant.",
+                sort=lambda row: row.px_servers, align="right", narrow=False),
+        Session("dop", "DOP", 4, lambda row: count(row.dop), f"{_INFO}.DOP.", sort=lambda row: row.dop,
+                align="right", narrow=False),
+        Session("io_mb", "I/O MB/s", 8, lambda row: compact(row.io_mb),
+                f"MB read and written: *_MEGABYTES of {_INFO}, {_DELTA}", sort=lambda row: row.io_mb,
+                align="right", narrow=False),
+        Session("last_call", "last call", 9, lambda row: duration(row.last_call),
+                "Since the session became ACTIVE or INACTIVE (V$SESSION.LAST_CALL_ET), h:mm:ss. An instant.",
+                sort=lambda row: row.last_call, align="right", narrow=False),
+        Session("state", "RM state", 18, lambda row: row.state,
+                f"What Resource Manager says of the session ({_INFO}.STATE). An instant.",
+                sort=lambda row: row.state, narrow=False),
+        Session("program", "Program", 18, lambda row: row.module or row.program,
+                "V$SESSION.MODULE, or PROGRAM where it is empty.", sort=lambda row: row.module or row.program,
+                narrow=False),
+        Session("machine", "Machine", 14, lambda row: row.machine, "V$SESSION.MACHINE.",
+                sort=lambda row: row.machine, narrow=False),
+        Session("service", "Service", 12, lambda row: row.service, "V$SESSION.SERVICE_NAME.",
+                sort=lambda row: row.service, narrow=False),
+    ),
+    identity, "No user sessions but presman's own.", order="used", descending=True,
+)
