@@ -42,6 +42,7 @@ bench: $(STAMP) ## what presman costs, as ratios measured in one run
 	$(BIN)/python -m benchmarks $(ARGS)
 
 screenshots: $(STAMP) ## screenshots/ from the demo, SVG and PNG
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group screenshots
 	$(BIN)/python -m screenshots.make $(ARGS)
 
 dist: $(STAMP) ## wheel and sdist

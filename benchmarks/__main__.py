@@ -1,0 +1,163 @@
+"""`make bench`: what presman costs, beside yardsticks measured in the same run, so that machines compare.
+
+Prints one line per figure: presman, the yardstick, their ratio and the bar it must stay under. Exits 1 if a bar is
+passed, so that a regression is seen; it is no test, because machines are noisy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.load import snapshot
+from benchmarks.terminal import Screen, first_frame, key_answer, run_time
+
+BIN = Path(sys.executable).parent
+PRESMAN = str(BIN / "presman")
+BARE = [sys.executable, "-m", "benchmarks.bare_app"]
+REFRESH = 2.0
+
+
+class Report:
+    """Prints figures as they come and remembers whether one passed its bar."""
+
+    def __init__(self) -> None:
+        self.passed_bars = 0
+        print(f"{'what':<58}{'presman':>14}{'yardstick':>14}{'ratio':>8}  bar")
+
+    def line(self, what: str, value: float, unit: str, *, bar: float, yardstick: float | None = None) -> None:
+        """Print one figure. `bar` is for the ratio if there is a yardstick, else for the figure itself."""
+        judged = value / yardstick if yardstick else value
+        beyond = judged > bar
+        self.passed_bars += beyond
+        beside = f"{yardstick:>11.1f} {unit:<2}" if yardstick else f"{'':>14}"
+        ratio = f"{judged:>7.2f}x" if yardstick else f"{'':>8}"
+        limit = f"<= {bar:g}{'x' if yardstick else ' ' + unit}"
+        print(
+            f"{what:<58}{value:>11.1f} {unit:<2}{beside}{ratio}  {limit}{'  PASSED IT' if beyond else ''}", flush=True
+        )
+
+
+def start_up(report: Report, runs: int) -> None:
+    """Start-up: the first frame against the bare app, `--help` against an empty parser."""
+    bare = first_frame(BARE, [b"column 11", b"palette"], runs)
+    own = first_frame([PRESMAN, "demo"], [b"Overview", b"Sessions", b"LIVE"], runs)
+    skeleton = first_frame([PRESMAN, "demo"], [b"Overview", b"Sessions"], runs)
+    report.line("first frame", skeleton * 1e3, "ms", yardstick=bare * 1e3, bar=1.2)
+    report.line("first data on screen (an hour simulated)", own * 1e3, "ms", yardstick=bare * 1e3, bar=6)
+    python = run_time([sys.executable, "-c", "import argparse; argparse.ArgumentParser().parse_args([])"], runs)
+    report.line("presman --help", run_time([PRESMAN, "--help"], runs) * 1e3, "ms", yardstick=python * 1e3, bar=4)
+
+
+def running(report: Report, window: float) -> None:
+    """Running: CPU, bytes and memory per refresh against the bare app that rewrites its table, and keys."""
+    bare = Screen([*BARE, str(REFRESH)])
+    own = Screen([PRESMAN, "demo", "--refresh", str(REFRESH)])
+    try:
+        bare.wait_for(b"column 11")
+        own.wait_for(b"LIVE")
+        for screen in (bare, own):
+            screen.idle(6, REFRESH)  # warm caches
+        yardstick = bare.idle(window, REFRESH)
+        cost = own.idle(window, REFRESH)
+        later = own.idle(window, REFRESH)
+        report.line("CPU per 60 s, mixed", cost.cpu_per_minute, "s", bar=0.6)
+        report.line("CPU per 60 s", cost.cpu_per_minute, "s", yardstick=yardstick.cpu_per_minute, bar=0.4)
+        report.line("bytes per refresh, mixed", cost.bytes_per_refresh / 1e3, "kB", bar=16)
+        report.line(
+            "bytes per refresh",
+            cost.bytes_per_refresh / 1e3,
+            "kB",
+            yardstick=yardstick.bytes_per_refresh / 1e3,
+            bar=0.5,
+        )
+        report.line("memory", later.rss_mib, "MB", bar=70)
+        report.line("memory growth over a window", later.rss_mib, "MB", yardstick=cost.rss_mib, bar=1.03)
+        presses = [(b"4", b"DOP"), (b"2", b"Entitled"), (b"5", b"Program"), (b"1", b"Verdict")] * 3
+        report.line("a key answered", key_answer(own, presses) * 1e3, "ms", bar=20)
+        own.press(b" ")
+        own.quiet(0.5)
+        report.line(
+            "bytes per refresh, nothing changes (paused)", own.idle(10, REFRESH).bytes_per_refresh, "B", bar=600
+        )
+    finally:
+        bare.close()
+        own.close()
+
+
+def analysis(report: Report) -> None:
+    """Analysis of one snapshot with 12 groups, 500 sessions and 128 parallel servers."""
+    from presman.analysis import analyse
+
+    before, after = snapshot(1), snapshot(2)
+    small = (snapshot(1, sessions=50, servers=16), snapshot(2, sessions=50, servers=16))
+    large = _cpu_ms(lambda: analyse(before, after))
+    report.line("analysis, 12 groups 500 sessions 128 servers", large, "ms", bar=10)
+    report.line("... against 50 sessions 16 servers", large, "ms", yardstick=_cpu_ms(lambda: analyse(*small)), bar=10)
+
+
+def screen(report: Report) -> None:
+    """One refresh of the Sessions tab with 50 and with 500 rows."""
+    fifty, five_hundred = (asyncio.run(_refresh_cost(count)) for count in (50, 500))
+    report.line("refresh of the Sessions tab, 500 rows against 50", five_hundred, "ms", yardstick=fifty, bar=1.5)
+    report.line("refresh of the Sessions tab, 500 rows", five_hundred, "ms", bar=15)
+
+
+async def _refresh_cost(sessions: int) -> float:
+    from presman.sampler import Polled
+    from presman.tui.app import bench_app
+
+    app = bench_app()
+    async with app.run_test(size=(200, 50)) as pilot:
+        await pilot.press("5")
+        taken = []
+        for number in range(1, 31):
+            polled = Polled(snapshot(number, sessions=sessions))
+            gc.collect()
+            begun = time.process_time()
+            app.receive(polled)
+            await pilot.pause()
+            if number > 5:
+                taken.append(time.process_time() - begun)
+    return statistics.median(taken) * 1e3
+
+
+def _cpu_ms(work: Callable[[], object], turns: int = 40) -> float:
+    work()
+    taken = []
+    for _ in range(turns):
+        begun = time.process_time()
+        work()
+        taken.append(time.process_time() - begun)
+    return statistics.median(taken) * 1e3
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--window", type=float, default=30, help="seconds of each idle window (30)")
+    parser.add_argument("--runs", type=int, default=7, help="starts per figure (7)")
+    parser.add_argument("--only", choices=["start", "run", "analysis", "screen"])
+    chosen = parser.parse_args()
+    report = Report()
+    with tempfile.TemporaryDirectory():
+        if chosen.only in (None, "start"):
+            start_up(report, chosen.runs)
+        if chosen.only in (None, "analysis"):
+            analysis(report)
+        if chosen.only in (None, "screen"):
+            screen(report)
+        if chosen.only in (None, "run"):
+            running(report, chosen.window)
+    return 1 if report.passed_bars else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
