@@ -1,0 +1,173 @@
+"""One poll: asks a source what is due and makes a Snapshot of the answers.
+
+A poll is at most two reads. The first has the questions known to be due; the second what the answers to the first
+made necessary: the texts and plans of statements now on show, and questions whose time had come after all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+from presman.queries import Cadence, Query, load
+from presman.release import Release
+from presman.rows import PxSession, RsrcPlan, RsrcPlanHistory, Session
+from presman.snapshot import Section, Snapshot
+from presman.sources import Answer, Request, Source
+from presman.statements import Lookup, Lookups, Statement, statements_on_show
+
+MINUTE = timedelta(seconds=60)
+"""How often a `minute` query runs and a failed one is tried again, on the source's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The last answer to one query: when on the source's clock, in which poll, and what."""
+
+    at: datetime
+    poll: int
+    section: Section
+
+
+def is_due(query: Query, asked: Asked | None, now: datetime | None) -> bool:
+    """Return whether `query` should run at `now` (None: not known yet), given its last answer.
+
+    A failed one rests for a minute, so that a missing grant does not fill the audit trail.
+    """
+    if query.cadence is Cadence.DEMAND:
+        return False
+    if asked is None:
+        return True
+    if asked.section.problem or query.cadence is Cadence.MINUTE:
+        return now is not None and now - asked.at >= MINUTE
+    return query.cadence is Cadence.REFRESH
+
+
+class Poller:
+    """Polls one source. Not thread safe: one thread opens, polls and closes.
+
+    `packs` are the licensed packs whose views may be read; `clock` measures seconds.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        packs: Collection[str] = (),
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.source = source
+        self._packs = frozenset(packs) | {"none"}
+        self._clock = clock
+        self._number = 0
+        self._epoch = 0
+        self._release: Release | None = None
+        self._scope = source.scope
+        self._queries: Mapping[type[Any], Query] = MappingProxyType({})
+        self._asked: dict[type[Any], Asked] = {}
+        self._lookups = Lookups()
+        self._last: tuple[datetime, float] | None = None
+
+    def open(self) -> Release:
+        """Open the source and begin a new epoch. Raises SourceError."""
+        self._release = self.source.open()
+        known = load(self._release)
+        self._queries = {record: query for record, query in known.items() if query.pack in self._packs}
+        self._begin_epoch()
+        return self._release
+
+    def close(self) -> None:
+        """Close the source; it may be opened again."""
+        self.source.close()
+
+    def poll(self) -> Snapshot:
+        """Read what is due. Raises Exhausted at a finite source's end and SourceError if the source is lost."""
+        if self._release is None:
+            raise RuntimeError("a poller is opened before it polls")
+        begun = self._clock()
+        self.source.advance()
+        if self.source.scope is not self._scope:
+            self._begin_epoch()
+        self._number += 1
+        plans = self._plans()
+        first = self._ask(self._due(self._expected_now()))
+        measured = self._clock()
+        if self._last and first.at < self._last[0]:
+            self._begin_epoch(keep=self._number)
+        elif plans and plans != self._plans():
+            self._forget(Cadence.ONCE, Cadence.MINUTE)
+        self._last = (first.at, measured)
+        shown = statements_on_show(self._rows(Session), self._rows(PxSession))
+        second = self._follow(shown, first.at)
+        sections = {record: asked.section for record, asked in self._asked.items()} | self._lookups.sections(shown)
+        return Snapshot(
+            target=self.source.name,
+            kind=self.source.kind,
+            release=self._release,
+            scope=self._scope,
+            at=first.at,
+            number=self._number,
+            epoch=self._epoch,
+            seconds=self._clock() - begun,
+            round_trips=first.round_trips + second.round_trips,
+            sections=MappingProxyType(sections),
+        )
+
+    def _begin_epoch(self, keep: int = 0) -> None:
+        """Forget all answers but those of poll `keep`: counters of before and after do not belong together."""
+        self._epoch += 1
+        self._scope = self.source.scope
+        self._asked = {record: asked for record, asked in self._asked.items() if asked.poll == keep}
+        self._lookups = Lookups()
+        self._last = None
+
+    def _forget(self, *cadences: Cadence) -> None:
+        """Make the queries of these cadences due, but for those answered in this poll."""
+        for record, query in self._queries.items():
+            if query.cadence in cadences and record in self._asked and self._asked[record].poll != self._number:
+                del self._asked[record]
+
+    def _expected_now(self) -> datetime | None:
+        """Return what the source's clock should show if it runs like ours; the answer will tell."""
+        if self._last is None:
+            return None
+        at, measured = self._last
+        return at + timedelta(seconds=max(0.0, self._clock() - measured))
+
+    def _due(self, now: datetime | None) -> list[Query]:
+        return [query for record, query in self._queries.items() if is_due(query, self._asked.get(record), now)]
+
+    def _follow(self, shown: Sequence[Statement], now: datetime) -> Answer:
+        """Ask what the first answer made necessary; without questions the source is left alone."""
+        late = [query for query in self._due(now) if not self._is_asked(query)]
+        lookups = self._lookups.wanted(shown, self._queries, now)
+        if not late and not lookups:
+            return Answer(now, ())
+        answer = self._ask(late, lookups)
+        self._lookups.learn(lookups, answer.sections[len(late) :], now)
+        return answer
+
+    def _is_asked(self, query: Query) -> bool:
+        asked = self._asked.get(query.record)
+        return asked is not None and asked.poll == self._number
+
+    def _ask(self, queries: Sequence[Query], lookups: Sequence[Lookup] = ()) -> Answer:
+        answer = self.source.read([Request(query) for query in queries] + [lookup.request for lookup in lookups])
+        for query, section in zip(queries, answer.sections, strict=False):
+            dated = section if section.at else replace(section, at=answer.at)
+            self._asked[query.record] = Asked(answer.at, self._number, dated)
+        return answer
+
+    def _rows(self, record: type[Any]) -> tuple[Any, ...]:
+        asked = self._asked.get(record)
+        return asked.section.rows if asked else ()
+
+    def _plans(self) -> tuple[Any, ...]:
+        """Return what tells one plan window from the next, on every instance."""
+        windows = [(row.inst_id, row.con_id, row.sequence) for row in self._rows(RsrcPlanHistory) if not row.end_time]
+        plans = [(row.inst_id, row.con_id, row.name) for row in self._rows(RsrcPlan)]
+        return (*sorted(windows), *sorted(plans))

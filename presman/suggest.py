@@ -1,0 +1,26 @@
+"""Names the nearest known word to one that was mistyped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word most like `word`, or None if none is near."""
+    by_lower = {name.lower(): name for name in known}
+    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.5)
+    return by_lower[found[0]] if found else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the second half of an error line: the nearest name, else all there are.
+
+    >>> did_you_mean("paralel", ["cpu", "parallel"])
+    "did you mean 'parallel'?"
+    >>> did_you_mean("x", ["cpu", "parallel"])
+    'known: cpu, parallel'
+    """
+    known = list(known)
+    found = nearest(word, known)
+    return f"did you mean {found!r}?" if found else f"known: {', '.join(known)}"
