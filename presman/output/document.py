@@ -1,0 +1,60 @@
+"""A Reading as a JSON document: every figure under the name it has in :mod:`presman.analysis.reading`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from math import isfinite
+from typing import Any
+
+from presman import __version__
+from presman.analysis.reading import Reading
+from presman.output.cells import instant, word
+
+FORMAT = 1
+"""Grows when a name changes its meaning or goes away; new names come without notice."""
+
+_DIGITS = 6
+
+
+def document(reading: Reading) -> dict[str, Any]:
+    """Return the reading as JSON-ready values: objects by field name, instants as ISO 8601, verdicts as words."""
+    return {"format": FORMAT, "presman": __version__, **plain(reading)}
+
+
+def dump(reading: Reading, *, ascii_only: bool = False) -> str:
+    """Return the document as indented text that ends in a newline."""
+    return json.dumps(document(reading), indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Return `value` in JSON's own types. Numbers keep six decimals; what is not finite becomes null."""
+    if isinstance(value, float):
+        return round(value, _DIGITS) if isfinite(value) else None
+    if isinstance(value, Enum):
+        return word(value)
+    if isinstance(value, datetime):
+        return instant(value)
+    return value if value is None or isinstance(value, bool | int | str) else _compound(value)
+
+
+def _compound(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if is_dataclass(value):
+        return {name: plain(getattr(value, name)) for name in names(value.__class__)}
+    raise TypeError(f"no JSON form for {type(value).__name__}")
+
+
+@cache
+def names(kind: type[Any]) -> tuple[str, ...]:
+    """Return what a record says of itself: its fields, then its properties."""
+    own = tuple(field.name for field in fields(kind))
+    derived = tuple(sorted(name for name, member in vars(kind).items() if isinstance(member, property)))
+    return own + derived

@@ -1,0 +1,132 @@
+"""A Reading as text without a screen: for pipes, logs, mails and terminals that can do nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from presman import tables
+from presman.analysis.reading import Header, Reading, ServerPool
+from presman.columns import Table
+from presman.formats import ABSENT, count, duration, number
+from presman.output.cells import instant
+from presman.output.grid import table
+from presman.output.measures import groups
+
+_BUSIEST = 10
+"""How many waits and sessions are shown."""
+
+_ASCII = str.maketrans(
+    {
+        "█": "#",
+        "▒": ":",
+        "░": ".",
+        "│": "|",
+        "┊": "!",
+        "▶": ">",
+        "●": "*",
+        "○": "o",
+        "▲": "^",
+        "▼": "v",
+        "✕": "x",
+        "▬": "=",
+        "·": ".",
+        "…": "~",
+        "µ": "u",
+        "–": "-",
+        "—": "-",
+        "×": "x",
+        "≥": ">",
+        "≤": "<",
+        "→": ">",
+    }
+)
+
+
+def ascii_only(text: str) -> str:
+    """Return `text` in ASCII, cell for cell: known signs by their likeness, the rest as ``?``.
+
+    >>> ascii_only("██▒ ✕ starved 512µs")
+    '##: x starved 512us'
+    """
+    return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
+
+
+def brief(reading: Reading, width: int | None = None) -> str:
+    """Return one reading in a few lines: header, alerts and the groups. Ends in a newline."""
+    return _join([*_head(reading, width), "", *_table(tables.OVERVIEW, reading.cluster_groups(), width)])
+
+
+def full(reading: Reading, width: int | None = None) -> str:
+    """Return one reading with all its tables. Ends in a newline."""
+    lines = _head(reading, width)
+    apart = groups(reading)
+    for shown, rows in (
+        (tables.OVERVIEW, reading.cluster_groups()),
+        (tables.CPU, apart),
+        (tables.IO, apart),
+        (tables.PARALLEL_GROUPS, apart),
+        (tables.SERVERS, reading.header.instances),
+        (tables.QUEUE, reading.queue),
+        (tables.RUNNING, reading.running),
+        (tables.WAITS, _busiest(tables.WAITS, reading.waits)),
+        (tables.DOWNGRADES, reading.downgrades),
+        (tables.SESSIONS, reading.sessions),
+    ):
+        lines += ["", f"-- {shown.title} ({len(rows)})", *_table(shown, rows, width)]
+    return _join(lines)
+
+
+def _busiest(shown: Table[Any], rows: Sequence[Any]) -> Sequence[Any]:
+    key = shown.column(shown.order).sort if shown.order else None
+    return sorted(rows, key=lambda row: key(row) or 0, reverse=True)[:_BUSIEST] if key else rows[:_BUSIEST]
+
+
+def _table(shown: Table[Any], rows: Sequence[Any], width: int | None) -> list[str]:
+    return table(shown.columns, rows, width) if rows else [shown.empty]
+
+
+def _join(lines: Sequence[str]) -> str:
+    return "\n".join(lines) + "\n"
+
+
+def _head(reading: Reading, width: int | None) -> list[str]:
+    header = reading.header
+    since = ABSENT if reading.interval is None else f"{reading.interval:.1f}s"
+    lines = [
+        f"{header.database or reading.target} {header.version}  {instant(reading.at)}  poll {reading.number}, "
+        f"{since} since the one before, took {1000 * reading.poll_seconds:.0f} ms",
+        _plan(header) + f"  {servers(header.servers)}",
+    ]
+    lines += [f"! queue of {head.group}: {head.sentence}" for head in reading.heads]
+    lines += [
+        f"! {trouble.view or trouble.query}: {trouble.text} {trouble.cure}".rstrip() for trouble in reading.troubles
+    ]
+    lines += [f"note: {note}" for note in reading.notes]
+    return [piece for line in lines for piece in _wrapped(line, width)]
+
+
+def _plan(header: Header) -> str:
+    mixed = " (instances differ)" if header.mixed_plans else ""
+    return (
+        f"plan {header.plan or 'none'}{mixed}  CPU {header.cpu_managed or ABSENT} of {number(header.num_cpus, 0)}  "
+        f"caging {header.caging or ABSENT}  PX {header.px_managed or ABSENT}  up {duration(header.uptime)}"
+    )
+
+
+def servers(pool: ServerPool) -> str:
+    """Return the gauge of parallel servers in words.
+
+    >>> servers(ServerPool(0, 12, 4, 12, 128, 320))
+    'servers 12 in use of target 128, max 320'
+    """
+    return f"servers {pool.in_use} in use of target {count(pool.target)}, max {count(pool.maximum)}"
+
+
+def _wrapped(line: str, width: int | None) -> list[str]:
+    """Return a sentence in lines of at most `width`; a word that is longer is broken."""
+    if width is None or len(line) <= width:
+        return [line]
+    from textwrap import wrap
+
+    return wrap(line, max(width, 8), subsequent_indent="  ") or [""]
