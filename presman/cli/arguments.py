@@ -1,0 +1,300 @@
+"""The command line: which commands and options there are. Reading it imports nothing but argparse."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from presman import __version__
+from presman.cli import codes
+
+COMMANDS = ("demo", "once", "export", "collect", "config")
+MEASURES = ("cpu", "session_io", "parallel", "queue", "latency", "emphasis")
+TARGET_HELP = """\
+TARGET is one thing everywhere:
+  NAME                        a section of config.ini
+  user@host[:port]/service    a database (asks for the password; user/password@... works too)
+  demo:SCENARIO[?seed=N&speed=X&release=R]   the simulated database, or your own demo:FILE.toml
+  spool:FOLDER[?zone=Z&release=R]            CSV files, one per view, as `presman collect` makes them"""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose complaints are one line, with the nearest name where there is one."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise Failure instead of printing a usage page."""
+        raise codes.Failure(f"{message} (see {self.prog} --help)")
+
+    def read(self, arguments: Sequence[str], known: argparse.Namespace) -> argparse.Namespace:
+        """Return what `arguments` say on top of `known`. Raises Failure."""
+        found, extra = self.parse_known_args(arguments, known)
+        if extra:
+            self.error(self._stray(extra[0]))
+        return found
+
+    def _stray(self, word: str) -> str:
+        """Return what is wrong with a word that is neither an option nor has a place."""
+        if not word.startswith("-"):
+            return f"too many arguments: {word!r}"
+        from presman.suggest import nearest
+
+        name = word.partition("=")[0]
+        guess = nearest(name, [option for option in self._option_string_actions if option.startswith("--")])
+        return f"unknown option {name}" + (f", did you mean {guess}?" if guess else "")
+
+
+def seconds(text: str) -> float:
+    """Read a refresh interval as config.ini does."""
+    from presman.config import refresh
+
+    return float(_said(refresh, text))
+
+
+def measure(text: str) -> str:
+    """Read a measure's name."""
+    from presman.config import measure as read
+
+    return str(_said(read, text))
+
+
+def some_seconds(text: str) -> float:
+    """Read a duration: seconds, or 90s, 15m, 2h."""
+    scale = {"s": 1, "m": 60, "h": 3600}.get(text[-1:].lower(), 0)
+    try:
+        value = float(text[:-1]) * scale if scale else float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e8:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90, 90s, 15m or 2h")
+    return value
+
+
+def positive(text: str) -> int:
+    """Read a count of at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def one_of(*known: str) -> Callable[[str], str]:
+    """Return a reader of one of `known`, which suggests the nearest."""
+
+    def read(text: str) -> str:
+        if text.lower() in known:
+            return text.lower()
+        from presman.suggest import did_you_mean
+
+        raise argparse.ArgumentTypeError(f"unknown value {text!r}, {did_you_mean(text, known)}")
+
+    return read
+
+
+def _said(read: Callable[[str], Any], text: str) -> Any:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def common() -> Parser:
+    """Return the options that every command takes, before or after its name."""
+    parser = Parser(add_help=False, prog="presman")
+    group = parser.add_argument_group("options everywhere")
+    group.add_argument("--config", metavar="FILE", help="read FILE instead of config.ini")
+    group.add_argument("--refresh", type=seconds, metavar="S", help="seconds between polls (default 2, least 0.5)")
+    group.add_argument(
+        "--scope", type=one_of("cluster", "instance"), metavar="SCOPE", help="cluster (GV$, default) or instance (V$)"
+    )
+    group.add_argument("--theme", metavar="NAME", help="colours of the monitor")
+    return parser
+
+
+def _parser(name: str, description: str, examples: str) -> Parser:
+    return Parser(
+        prog=f"presman {name}".strip(),
+        description=description,
+        epilog=f"examples:\n{examples}",
+        parents=[common()],
+    )
+
+
+def monitor() -> Parser:
+    """Return the parser of `presman [TARGET]`, which is also the front page of the help."""
+    parser = Parser(
+        prog="presman",
+        description="Monitor of Oracle Database Resource Manager and the parallel statement queue.",
+        usage="presman [OPTIONS] [TARGET]\n       presman [OPTIONS] COMMAND ...",
+        epilog=f"""\
+commands (each has --help):
+  demo       the monitor on a simulated database
+  once       one reading as text, JSON or CSV
+  export     readings as CSV, one poll after the other
+  collect    a script that spools what presman reads, for sites that let no tool in
+  config     where each setting comes from; --sample prints a config.ini
+
+{TARGET_HELP}
+
+examples:
+  presman demo
+  presman system@dbhost/orclpdb1
+  presman once prod --format json
+  presman export prod --measure parallel -o parallel.csv
+  presman -m cpu -c 4 -p -o cpu.csv     (as presman 1.x; presman -m cpu --help)
+
+environment: PRESMAN_CONFIG, PRESMAN_PASSWORD, PRESMAN_DEBUG=1 (tracebacks), NO_COLOR, TNS_ADMIN
+{codes.HELP}""",
+        parents=[common()],
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (see below)")
+    parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
+    parser.add_argument("--version", action="version", version=f"presman {__version__}")
+    return parser
+
+
+def demo() -> Parser:
+    """Return the parser of `presman demo`."""
+    parser = _parser(
+        "demo",
+        "The monitor on a simulated database. Without a terminal a few readings are printed as text.",
+        """\
+  presman demo
+  presman demo storm --speed 10
+  presman demo:my-plan.toml
+  presman demo --list
+  presman demo --polls 1 | less""",
+    )
+    parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="name or FILE.toml (default: mixed)")
+    parser.add_argument("--list", action="store_true", help="name the scenarios")
+    parser.add_argument("--seed", type=int, metavar="N", help="another course of events")
+    parser.add_argument("--speed", type=float, metavar="X", help="X simulated seconds per second")
+    parser.add_argument("--release", metavar="R", help="shape the views as release R has them (19, 12.1, ...)")
+    parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
+    return parser
+
+
+def once() -> Parser:
+    """Return the parser of `presman once`."""
+    parser = _parser(
+        "once",
+        "Print one reading. Rates need two polls, so it takes --interval seconds (a spool: its last moment).",
+        """\
+  presman once prod
+  presman once demo:storm --format json | jq '.heads[].sentence'
+  presman once prod --format csv --measure queue
+  presman once spool:/tmp/spool --format text""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument(
+        "--format", type=one_of("text", "json", "csv"), default="text", metavar="F", help="text (default), json, csv"
+    )
+    parser.add_argument("--measure", type=measure, metavar="M", help=f"what CSV is about: {', '.join(MEASURES)}")
+    parser.add_argument("--interval", type=some_seconds, default=1.0, metavar="S", help="between the polls (default 1)")
+    return parser
+
+
+def export() -> Parser:
+    """Return the parser of `presman export`."""
+    parser = _parser(
+        "export",
+        "Write readings as CSV, each poll as it is taken. The first poll is the baseline of the rates and not written\n"
+        "(of a spool every moment is). A file with the same columns is continued.",
+        """\
+  presman export prod --measure cpu -o cpu.csv
+  presman export prod --measure queue --duration 15m --refresh 5 -o queue.csv
+  presman export demo --measure cpu --layout wide --column throttled_percent --polls 5 -o -
+  presman export spool:/tmp/spool --measure latency -o latency.csv""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument("--measure", type=measure, metavar="M", help=f"{', '.join(MEASURES)} (default cpu)")
+    parser.add_argument(
+        "--layout",
+        type=one_of("tidy", "wide"),
+        default="tidy",
+        metavar="L",
+        help="tidy (default): a line per group; wide: a column per group",
+    )
+    parser.add_argument("--column", metavar="C", help="which figure a wide file holds")
+    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="where to (default -: standard output)")
+    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
+    parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
+    parser.add_argument("--fsync", action="store_true", help="wait for the disk at each poll")
+    return parser
+
+
+def collect() -> Parser:
+    """Return the parser of `presman collect`."""
+    parser = _parser(
+        "collect",
+        "Print a read-only script for SQL*Plus or SQLcl that spools what presman reads, one CSV file per view.\n"
+        "The folder it makes is a target: spool:FOLDER.",
+        """\
+  presman collect --sql > collect.sql
+  presman collect --sql --release 12.1 > collect.sql""",
+    )
+    parser.add_argument("--sql", action="store_true", help="print the script (the only thing there is, so far)")
+    parser.add_argument("--release", metavar="R", help="the database's release (default: 19)")
+    return parser
+
+
+def config() -> Parser:
+    """Return the parser of `presman config`."""
+    parser = _parser(
+        "config",
+        "Print each setting and where it comes from; passwords are masked.",
+        """\
+  presman config
+  presman config prod
+  presman config --sample > config.ini""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="the target whose settings are wanted")
+    parser.add_argument("--sample", action="store_true", help="print a commented config.ini to start from")
+    return parser
+
+
+def classic() -> Parser:
+    """Return the parser of `presman -m ...`, the command line of presman 1.x."""
+    parser = _parser(
+        "-m",
+        "The tables of presman 1.x, refreshed until Ctrl-C.",
+        """\
+  presman -m cpu
+  presman -m cpu -c 4 -p -o cpu.csv
+  presman -m session_io -c TOTAL_IO_PERCT -p demo --polls 3""",
+    )
+    parser.usage = "presman -m MEASURE [-c COLUMN] [-p] [-o FILE] [--polls N] [TARGET]"
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument(
+        "-m", dest="measure", type=measure, metavar="MEASURE", help="cpu, session_io, parallel, emphasis"
+    )
+    parser.add_argument("-c", dest="column", metavar="COLUMN", help="index of a column from 0, or its name")
+    parser.add_argument("-p", dest="plot", action="store_true", help="a bar per group for that column")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="write that column to a CSV file, poll by poll")
+    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N polls")
+    return parser
+
+
+PARSERS: dict[str, Callable[[], Parser]] = {
+    "monitor": monitor,
+    "demo": demo,
+    "once": once,
+    "export": export,
+    "collect": collect,
+    "config": config,
+    "classic": classic,
+}
+_CLASSIC = ("-m", "-c", "-p", "-o")
+
+
+def parse(arguments: Sequence[str] | None = None) -> tuple[str, argparse.Namespace]:
+    """Return the command and its options. Raises Failure; --help and --version exit."""
+    known, rest = common().parse_known_args(sys.argv[1:] if arguments is None else arguments)
+    word = rest[0] if rest else ""
+    if word in COMMANDS:
+        return word, PARSERS[word]().read(rest[1:], known)
+    command = "classic" if any(item[:2] in _CLASSIC for item in rest if item[:2] != "--") else "monitor"
+    return command, PARSERS[command]().read(rest, known)

@@ -1,0 +1,32 @@
+"""What presman's exit codes mean: part of what it promises."""
+
+from __future__ import annotations
+
+OK = 0
+INTERNAL = 1
+USAGE = 2
+SOURCE = 3
+OUTPUT = 4
+INTERRUPTED = 130
+TERMINATED = 143
+
+HELP = """\
+exit codes:
+  0    done (also: the reader of a pipe had enough, nothing is configured yet)
+  1    an error in presman itself
+  2    wrong use or configuration
+  3    the database (or spool) cannot be reached or read
+  4    the output cannot be written
+  130  stopped by Ctrl-C    143  stopped by SIGTERM; what was gathered is kept"""
+
+
+class Failure(Exception):  # noqa: N818 - what main() turns into one line and an exit code
+    """Ends presman with one line and a code."""
+
+    def __init__(self, text: str, code: int = USAGE) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived. Like KeyboardInterrupt, no handler of ordinary errors may swallow it."""

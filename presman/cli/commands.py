@@ -1,0 +1,112 @@
+"""One function per command. What a command needs is imported when it runs."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from presman.cli import codes, talk
+from presman.cli.codes import Failure
+
+
+def monitor(options: Namespace) -> int:
+    """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal."""
+    from presman.cli.settings import default_target, load
+    from presman.cli.start import GETTING_STARTED, watch
+
+    config = load(options)
+    text = options.target or default_target(config)
+    if text is None:
+        talk.show(GETTING_STARTED)
+        return codes.OK
+    return watch(text, config, options)
+
+
+def demo(options: Namespace) -> int:
+    """Run `presman demo [SCENARIO]`."""
+    from presman.cli.settings import load
+    from presman.cli.start import scenario_list, watch
+
+    if options.list:
+        talk.show(scenario_list())
+        return codes.OK
+    if options.speed is not None and not 0 < options.speed <= 3600:
+        raise Failure(f"--speed {options.speed:g} is not above 0 and at most 3600")
+    given = {name: value for name in ("seed", "speed", "release") if (value := getattr(options, name)) is not None}
+    tail = "&".join(f"{name}={value}" for name, value in given.items())
+    scenario = (options.scenario or "").removeprefix("demo:")
+    joint = "" if not tail else "&" if "?" in scenario else "?"
+    return watch(f"demo:{scenario}{joint}{tail}", load(options), options)
+
+
+def once(options: Namespace) -> int:
+    """Run `presman once TARGET`."""
+    from presman.cli.polling import Polling
+    from presman.cli.settings import load, resolve
+    from presman.output import document, plain
+    from presman.output.export import CsvExport
+
+    if options.measure and options.format != "csv":
+        raise Failure("--measure goes with --format csv")
+    resolved = resolve(options.target, load(options), options)
+    reading = Polling(resolved).once(options.interval)
+    if options.format == "json":
+        talk.put(document.dump(reading, ascii_only=talk.wants_ascii()))
+    elif options.format == "csv":
+        CsvExport(talk.data(), options.measure or resolved.measure or "cpu").write(reading)
+    else:
+        talk.show(plain.full(reading, talk.width()))
+    return codes.OK
+
+
+def export(options: Namespace) -> int:
+    """Run `presman export TARGET`."""
+    from presman.cli.exporting import run
+
+    return run(options)
+
+
+def classic(options: Namespace) -> int:
+    """Run `presman -m MEASURE`, as presman 1.x."""
+    from presman.cli.classic import run
+
+    return run(options)
+
+
+def collect(options: Namespace) -> int:
+    """Run `presman collect --sql`."""
+    from presman.collect import script
+    from presman.release import SUPPORTED, Release
+
+    if not options.sql:
+        raise Failure("collect prints a script: presman collect --sql > collect.sql")
+    try:
+        release = Release.parse(options.release) if options.release else Release(19)
+    except ValueError:
+        raise Failure(f"--release {options.release} is not a release such as 19 or 12.2") from None
+    if release < SUPPORTED[0]:
+        raise Failure(f"--release {options.release} is older than {SUPPORTED[0]}, the oldest presman reads")
+    talk.put(script(release))
+    return codes.OK
+
+
+def config(options: Namespace) -> int:
+    """Run `presman config`."""
+    from presman.cli.settings import describe, load, sample
+
+    talk.show(sample() if options.sample else describe(load(options), options))
+    return codes.OK
+
+
+COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
+    {
+        "monitor": monitor,
+        "demo": demo,
+        "once": once,
+        "export": export,
+        "classic": classic,
+        "collect": collect,
+        "config": config,
+    }
+)

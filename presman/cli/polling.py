@@ -1,0 +1,109 @@
+"""Readings one after the other, without a screen: for once, export, the tables of 1.x and pipes."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+
+from presman.analysis import analyse
+from presman.analysis.reading import Reading
+from presman.cli import codes, talk
+from presman.cli.codes import Failure
+from presman.cli.settings import Resolved
+from presman.poller import Poller
+from presman.sampler import pause_before
+from presman.snapshot import Snapshot
+from presman.sources import Exhausted, SourceError
+
+FINITE = frozenset({"spool", "recording"})
+"""Kinds of sources that end: they are read moment by moment without waiting."""
+
+Moment = tuple[Snapshot, Reading]
+
+
+class Polling:
+    """Polls one target in the calling thread at a steady beat.
+
+    After a good poll a lost connection is tried again until it is back; before, SourceError goes to the caller.
+    """
+
+    def __init__(
+        self,
+        resolved: Resolved,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._resolved = resolved
+        self._sleep = sleep
+        self._clock = clock
+
+    def once(self, interval: float) -> Reading:
+        """Return the second of two readings `interval` seconds apart; of a spool its last moment."""
+        last: Reading | None = None
+        for _, reading in self.moments(interval=interval, polls=2 if self.endless else None):
+            last = reading
+        if last is None:
+            raise Failure(f"{self._resolved.target.name} holds nothing to read", codes.SOURCE)
+        return last
+
+    @property
+    def endless(self) -> bool:
+        """Whether the source has no end of its own."""
+        return self._resolved.target.kind not in FINITE
+
+    def measured(self, *, polls: int | None = None, duration: float | None = None) -> Iterator[Moment]:
+        """Yield moments that have rates: the first poll of an endless source is only their baseline."""
+        baseline = 1 if self.endless else 0
+        wanted = None if polls is None else polls + baseline
+        length = None if duration is None else duration + baseline * self._resolved.refresh
+        for number, moment in enumerate(self.moments(polls=wanted, duration=length)):
+            if number >= baseline:
+                yield moment
+
+    def moments(
+        self, *, interval: float | None = None, polls: int | None = None, duration: float | None = None
+    ) -> Iterator[Moment]:
+        """Yield what each poll read and means, until `polls` or `duration` (seconds) are reached or the source ends."""
+        interval = interval or self._resolved.refresh
+        source = self._resolved.target.make_source()
+        source.scope = self._resolved.scope
+        poller = Poller(source, packs=self._resolved.packs)
+        previous: Snapshot | None = None
+        number = 0
+        try:
+            poller.open()
+            due = begun = self._clock()
+            while True:
+                try:
+                    snapshot = self._poll(poller, may_retry=previous is not None)
+                except Exhausted:
+                    break
+                yield snapshot, analyse(previous, snapshot)
+                previous, number = snapshot, number + 1
+                due = max(due + interval, self._clock()) if self.endless else due
+                if number == polls or (duration is not None and due - begun > duration):
+                    break
+                if self.endless:
+                    self._sleep(max(0.0, due - self._clock()))
+        finally:
+            poller.close()
+        if previous is None:
+            raise Failure(f"{self._resolved.target.name} holds nothing to read", codes.SOURCE)
+
+    def _poll(self, poller: Poller, *, may_retry: bool) -> Snapshot:
+        attempt, lost = 0, False
+        while True:
+            try:
+                if lost:
+                    poller.open()
+                return poller.poll()
+            except SourceError as error:
+                if not may_retry or not error.retry:
+                    raise
+                attempt, lost = attempt + 1, True
+                pause = pause_before(attempt, random.Random())
+                talk.say(f"lost {self._resolved.target.name}: {error}; trying again in {pause:.0f} s")
+                poller.close()
+                self._sleep(pause)

@@ -1,0 +1,145 @@
+"""What holds for this run, and where it comes from: option, then the target's section, then [presman], then default."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from os import environ
+from pathlib import Path
+
+from presman.cli import talk
+from presman.cli.arguments import COMMANDS
+from presman.cli.codes import Failure
+from presman.config import DEFAULT_REFRESH, DEFAULTS, Config, Settings, load_config, places
+from presman.queries import Scope
+from presman.targets import Target, TargetError, parse_target
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A target with everything decided: seconds between polls, scope, colours, measure, packs."""
+
+    target: Target
+    refresh: float
+    scope: Scope
+    theme: str | None
+    measure: str | None
+    packs: tuple[str, ...]
+
+
+def load(options: Namespace) -> Config:
+    """Read config.ini and pass on its warnings. Raises ConfigError."""
+    config = load_config(options.config)
+    for warning in config.warnings:
+        talk.say(f"warning: {warning}")
+    return config
+
+
+def default_target(config: Config) -> str | None:
+    """Return the target of a bare `presman`: [presman], or the only section there is; None without any.
+
+    Raises Failure if there are several to choose from.
+    """
+    if DEFAULTS in config.targets:
+        return DEFAULTS
+    if len(config.targets) > 1:
+        raise Failure(f"which target? {config.path} has {', '.join(config.targets)}: presman {config.targets[0]}")
+    return config.targets[0] if config.targets else None
+
+
+def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
+    """Return the target and what holds for it. Raises TargetError; Failure without a target."""
+    text = text or default_target(config)
+    if text is None:
+        raise Failure("no TARGET, and config.ini names none: try demo, user@host/service or spool:FOLDER")
+    target = with_password(_parsed(text, config))
+    for warning in target.warnings:
+        talk.say(f"warning: {warning}")
+    own = target.settings
+    packs = {"diagnostics": ("diagnostics",), "tuning": ("diagnostics", "tuning")}.get(own.packs or "", ())
+    return Resolved(
+        target,
+        options.refresh or own.refresh or DEFAULT_REFRESH,
+        Scope(options.scope) if options.scope else own.scope or Scope.CLUSTER,
+        options.theme or own.theme,
+        own.measure,
+        packs,
+    )
+
+
+def _parsed(text: str, config: Config) -> Target:
+    try:
+        return parse_target(text, config)
+    except TargetError as error:
+        command = get_close_matches(text.lower(), COMMANDS, n=1, cutoff=0.7)
+        if command and text not in config.sections and not any(mark in text for mark in ":/@"):
+            raise Failure(f"no command or target {text!r}, did you mean `presman {command[0]}`?") from error
+        raise
+
+
+def with_password(target: Target) -> Target:
+    """Ask for the password of a user who has none, if there is someone to ask."""
+    if not target.needs_password or not sys.stdin or not sys.stdin.isatty() or not sys.stderr.isatty():
+        return target
+    from getpass import getpass
+
+    from presman.secret import Secret
+
+    return target.with_password(Secret(getpass(f"Password for {target.name}: ", stream=sys.stderr)))
+
+
+def sample() -> str:
+    """Return the commented config.ini that comes with presman."""
+    package = Path(__file__).parents[1]
+    for place in (package / "config.ini", package.parent / "config.ini"):
+        if place.is_file():
+            return place.read_text(encoding="utf-8")
+    raise Failure("the sample config.ini is missing from this installation")
+
+
+def describe(config: Config, options: Namespace) -> str:
+    """Return every setting with its origin, secrets masked."""
+    lines = [f"config.ini  {config.path or 'none'}  ({_found_by(config, options)})"]
+    if config.path is None:
+        lines.append(f"looked for  {', '.join(str(place) for place in places())}")
+    lines.append(f"targets     {', '.join(config.targets) or 'none'}")
+    text = options.target or (DEFAULTS if DEFAULTS in config.sections else next(iter(config.targets), DEFAULTS))
+    section = config.sections.get(text, Settings())
+    if options.target:
+        lines.append(f"target      {_parsed(text, config).name}")
+    lines += ["", f"settings of {text}:"]
+    for item in fields(Settings):
+        value, origin = _origin(item.name, text, section, config, options)
+        lines.append(f"  {item.name:<16}  {_shown(value):<24}  {origin}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _found_by(config: Config, options: Namespace) -> str:
+    if options.config:
+        return "--config"
+    if environ.get("PRESMAN_CONFIG"):
+        return "PRESMAN_CONFIG"
+    return "the first found" if config.path else "not found"
+
+
+def _origin(name: str, text: str, section: Settings, config: Config, options: Namespace) -> tuple[object, str]:
+    defaults = {"refresh": DEFAULT_REFRESH, "scope": Scope.CLUSTER, "measure": "cpu", "packs": "none"}
+    option = getattr(options, name, None) if name in {"refresh", "scope", "theme"} else None
+    if option is not None:
+        return option, f"--{name}"
+    if (value := getattr(section, name)) is not None:
+        return value, f"[{text}]"
+    inherited = getattr(section.over(config.defaults), name)
+    if inherited is not None:
+        return inherited, f"[{DEFAULTS}]"
+    if name == "password" and environ.get("PRESMAN_PASSWORD"):
+        return "***", "PRESMAN_PASSWORD"
+    return defaults.get(name), "default"
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "-"
+    return value.value if isinstance(value, Scope) else str(value)

@@ -1,0 +1,57 @@
+"""How presman begins: the monitor on a terminal, a few readings where there is none, advice where there is nothing."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from presman.cli import codes, talk
+from presman.cli.settings import Resolved, resolve
+from presman.config import Config
+
+GETTING_STARTED = """\
+presman watches Oracle Database Resource Manager. Nothing is configured yet; to start:
+
+  presman demo                          a simulated database, nothing needed
+  presman user@dbhost:1521/service      your database (asks for the password)
+  presman config --sample > config.ini  a commented file for connections; then: presman
+  presman --help                        all commands
+"""
+
+
+def watch(text: str, config: Config, options: Namespace) -> int:
+    """Open the monitor on a target. Without a terminal, print `--polls` readings."""
+    resolved = resolve(text, config, options)
+    if not talk.is_terminal():
+        return _readings(resolved, options.polls)
+    from presman.tui.app import run_monitor
+
+    return run_monitor(
+        resolved.target.make_source,
+        name=resolved.target.name,
+        refresh=resolved.refresh,
+        scope=resolved.scope,
+        theme=resolved.theme,
+    )
+
+
+def _readings(resolved: Resolved, polls: int) -> int:
+    from presman.cli.polling import Polling
+    from presman.output.plain import brief
+
+    talk.say(f"no terminal: {polls} reading{'s' * (polls > 1)} as text")
+    for number, (_, reading) in enumerate(Polling(resolved).measured(polls=polls)):
+        talk.show("\n" * bool(number) + brief(reading, talk.width()))
+    return codes.OK
+
+
+def scenario_list() -> str:
+    """Return the scenarios that come with presman, one per line with its title."""
+    import tomllib
+
+    from presman.targets import SCENARIOS, scenarios
+
+    titles = {name: tomllib.loads((SCENARIOS / f"{name}.toml").read_text("utf-8")) for name in scenarios()}
+    width = max(map(len, titles), default=0)
+    return "".join(
+        f"demo:{name:<{width}}  {scenario.get('title', '')}".rstrip() + "\n" for name, scenario in titles.items()
+    )
