@@ -1,1 +1,8 @@
-"""What snapshots mean: pure functions from (previous, current) to a Reading. No I/O, no clock."""
+"""Turns two snapshots into a reading. Pure functions: no I/O, no clock, nothing but the standard library and XML."""
+
+from __future__ import annotations
+
+from presman.analysis.assemble import analyse
+from presman.analysis.waits import percent_under
+
+__all__ = ["analyse", "percent_under"]

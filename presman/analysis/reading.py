@@ -26,6 +26,8 @@ class Verdict(Enum):
     NOT_THROTTLED = "not throttled"
     CAPPED = "at its limit"
     CONTENDED = "contended, gets its share"
+    CAGED = "caged, gets its share"
+    THROTTLED = "throttled, share not known"
     STARVED = "starved"
     ZERO_SHARE = "no share while others run"
 
@@ -35,7 +37,7 @@ class Cause(Enum):
 
     SYSTEM = "servers target reached"
     GROUP = "group limit reached"
-    BEHIND = "behind others of its group"
+    BEHIND = "behind others in its queue"
     NOT_CHOSEN = "not chosen yet"
     NEVER_FITS = "wants more than its limit"
     UNKNOWN = "not known"
@@ -250,6 +252,7 @@ class QueuedStatement:
     wants: Servers | None
     event: str
     sql_text: str
+    con_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +286,7 @@ class RunningStatement:
     servers_by_instance: Mapping[int, int]
     dop: DopStory
     sql_text: str
+    con_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +307,7 @@ class QueueHead:
     target: int | None
     short: int | None
     sentence: str
+    con_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,78 @@
+"""From two snapshots to one reading."""
+
+from __future__ import annotations
+
+from presman.analysis import groups as consumer_groups
+from presman.analysis import header, heads, queue, running, servers, sessions, waits
+from presman.analysis.facts import Facts
+from presman.analysis.reading import CLUSTER, Header, Reading, Trouble
+from presman.queries import Scope
+from presman.rows import ConsumerGroup, PxSession
+from presman.snapshot import Snapshot
+
+
+def analyse(previous: Snapshot | None, current: Snapshot) -> Reading:
+    """Return what `current` means, given the snapshot before it.
+
+    Never raises for what a database may answer: sections may be missing, empty or partial. Without a usable
+    `previous` (None, another target or epoch, a restart, a new plan window) rates are None.
+    """
+    facts = Facts.of(previous, current)
+    pools = servers.pools(facts)
+    cluster = servers.together(pools.values())
+    rooms = servers.rooms(facts, cluster)
+    instances = header.instances(facts, pools)
+    holdings = running.holdings(current.rows(PxSession))
+    statements = running.running(facts, holdings)
+    queued = queue.queued(facts, statements)
+    rows = consumer_groups.groups(facts, instances, consumer_groups.Statements(queued, statements), rooms)
+    top = header.header(facts, instances, cluster)
+    return Reading(
+        target=current.target,
+        kind=current.kind,
+        at=current.at,
+        number=current.number,
+        interval=facts.deltas.interval(),
+        poll_seconds=current.seconds,
+        round_trips=current.round_trips,
+        header=top,
+        groups=rows,
+        queue=queued,
+        heads=heads.heads(facts, queued, [row for row in rows if row.inst_id == CLUSTER], rooms),
+        running=statements,
+        sessions=sessions.sessions(facts, holdings),
+        waits=waits.events(facts),
+        histograms=waits.histograms(facts),
+        downgrades=waits.downgrades(facts),
+        unmanaged_servers=servers.unmanaged(facts, cluster),
+        troubles=troubles(current),
+        notes=notes(facts, top),
+    )
+
+
+def troubles(snapshot: Snapshot) -> tuple[Trouble, ...]:
+    """Return the questions that got no answer, by name."""
+    found = []
+    for record, problem in snapshot.problems().items():
+        name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in record.__name__).lstrip("_")
+        text = f"{problem.code}: {problem.text}" if problem.code else problem.text
+        found.append(Trouble(name, problem.view, text, problem.cure))
+    return tuple(sorted(found, key=lambda trouble: trouble.query))
+
+
+def notes(facts: Facts, top: Header) -> tuple[str, ...]:
+    """Return what a reader of the figures must know about how they came to be."""
+    found = []
+    deltas = facts.deltas
+    containers = {(row.inst_id, row.con_id) for row in facts.snapshot.rows(ConsumerGroup)}
+    restarted = sorted({inst_id for inst_id, _ in containers if not deltas.same_start(inst_id)})
+    if deltas.previous is not None:
+        if restarted:
+            found.append(f"instance {', '.join(map(str, restarted))} restarted since the last poll: no rates yet")
+        elif any(not deltas.same_window(*place) for place in containers):
+            found.append("the plan was activated anew since the last poll: no rates yet")
+    if top.mixed_plans:
+        found.append("the instances run different plans")
+    if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.instances.values()):
+        found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
+    return tuple(found)

@@ -1,0 +1,260 @@
+"""One snapshot with its indexes: built once, read by all the modules that judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from presman.analysis.deltas import Deltas
+from presman.analysis.dop import story
+from presman.analysis.plan import NOTHING, Branch, PlanBook, PlanShares, plan_name
+from presman.analysis.reading import DopStory
+from presman.rows import (
+    CdbPlanDirective,
+    ConsumerGroup,
+    ConsumerGroupDefinition,
+    Database,
+    GroupMetric,
+    Instance,
+    Osstat,
+    Parameter,
+    Pdb,
+    Plan,
+    PlanDirective,
+    PlanXml,
+    PxProcessSysstat,
+    PxSession,
+    RsrcPlan,
+    Session,
+    SessionInfo,
+    SqlText,
+)
+from presman.snapshot import Snapshot
+
+ROOT = 1
+"""CON_ID of a container database's root; 0 is a database without containers, 2 the seed."""
+
+_DORMANT_CDB = frozenset({"PENDING", "LEGACY"})
+_DEFAULT_PDB = "ORA$DEFAULT_PDB_DIRECTIVE"
+_TAKING_PART = (Instance, RsrcPlan, ConsumerGroup, PxProcessSysstat, Osstat, Session, PxSession)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The current snapshot, its deltas, and lookups into it."""
+
+    snapshot: Snapshot
+    deltas: Deltas
+
+    @classmethod
+    def of(cls, previous: Snapshot | None, current: Snapshot) -> Facts:
+        """Index `current`."""
+        return cls(current, Deltas.between(previous, current))
+
+    @cached_property
+    def inst_ids(self) -> tuple[int, ...]:
+        """The instances that any view speaks of, in order."""
+        return tuple(sorted({row[0] for record in _TAKING_PART for row in self.snapshot.section(record).rows}))
+
+    @cached_property
+    def instances(self) -> Mapping[int, Instance]:
+        """V$INSTANCE by instance."""
+        return {row.inst_id: row for row in self.snapshot.rows(Instance)}
+
+    @cached_property
+    def database(self) -> Database | None:
+        """V$DATABASE, None where it cannot be read."""
+        return next(iter(self.snapshot.rows(Database)), None)
+
+    @cached_property
+    def cdb(self) -> bool:
+        """Whether this is a container database."""
+        return bool(self.database and self.database.cdb == "YES")
+
+    @cached_property
+    def parameters(self) -> Mapping[tuple[int, str], str]:
+        """Parameter values by (instance, name)."""
+        return {(row.inst_id, row.name): row.value for row in self.snapshot.rows(Parameter)}
+
+    def number(self, inst_id: int, name: str) -> int | None:
+        """Return a parameter's value as a number, None if it is not there or not one."""
+        value = self.parameters.get((inst_id, name), "").strip()
+        return int(value) if value.isascii() and value.isdigit() else None
+
+    @cached_property
+    def plan_rows(self) -> Mapping[tuple[int, int], RsrcPlan]:
+        """V$RSRC_PLAN by (instance, container): the top plan where it says so."""
+        rows: dict[tuple[int, int], RsrcPlan] = {}
+        for row in self.snapshot.rows(RsrcPlan):
+            key = (row.inst_id, row.con_id)
+            if key not in rows or (row.is_top_plan == "TRUE" and rows[key].is_top_plan != "TRUE"):
+                rows[key] = row
+        return rows
+
+    @cached_property
+    def top_rows(self) -> Mapping[int, RsrcPlan]:
+        """V$RSRC_PLAN by instance: the row of the whole instance, or of the container connected to."""
+        rows: dict[int, RsrcPlan] = {}
+        for (inst_id, con_id), row in self.plan_rows.items():
+            if inst_id not in rows or con_id < rows[inst_id].con_id:
+                rows[inst_id] = row
+        return rows
+
+    def plan_of(self, inst_id: int, con_id: int) -> str:
+        """Return the name of the plan that rules a container of an instance, "" if none can be read."""
+        row = self.plan_rows.get((inst_id, con_id))
+        if row is None and con_id <= ROOT:
+            row = self.top_rows.get(inst_id)
+        if row is not None:
+            return plan_name(row.name)
+        window = self.deltas.window(inst_id, con_id)
+        name = window[2] if window else self.parameters.get((inst_id, "resource_manager_plan"), "")
+        return plan_name(name)
+
+    @cached_property
+    def book(self) -> PlanBook:
+        """The plans in force."""
+        return PlanBook.read(self.snapshot.rows(Plan), self.snapshot.rows(PlanDirective))
+
+    @cached_property
+    def pdbs(self) -> Mapping[int, str]:
+        """Open containers by CON_ID, the seed left out."""
+        return {
+            row.con_id: row.name
+            for row in self.snapshot.rows(Pdb)
+            if row.con_id > 2 and not row.open_mode.startswith("MOUNT")
+        }
+
+    @cached_property
+    def shares(self) -> Mapping[int, PlanShares]:
+        """The plan's figures by instance; instances that run the same plans share one object."""
+        known: dict[tuple[str, ...], PlanShares] = {}
+        found: dict[int, PlanShares] = {}
+        containers = self._containers()
+        for inst_id in self.inst_ids:
+            plans = tuple(self.plan_of(inst_id, con_id) for con_id in containers)
+            if plans not in known:
+                known[plans] = PlanShares.of(self._tree(inst_id, containers)) if any(plans) else NOTHING
+            found[inst_id] = known[plans]
+        return found
+
+    def _containers(self) -> tuple[int, ...]:
+        """Return the containers that run plans of their own."""
+        from_plans = {con_id for _, con_id in self.plan_rows}
+        from_groups = {row.con_id for row in self.snapshot.rows(ConsumerGroup)}
+        return tuple(sorted(from_plans | from_groups | (set(self.pdbs) if from_plans else set()) or {0}))
+
+    def _tree(self, inst_id: int, containers: tuple[int, ...]) -> Branch:
+        pdbs = [con_id for con_id in containers if con_id > 2]
+        if not pdbs:
+            # The root of a container database runs the CDB plan; groups of its own have no share in it.
+            con_id = containers[0]
+            return self.book.tree(self.plan_of(inst_id, con_id), con_id)
+        given = self.cdb_directives(inst_id)
+        branches = []
+        for con_id in pdbs:
+            directive = given.get(con_id)
+            weight = float(directive.shares or 1) if directive else 1.0
+            limit = percent_fraction(directive.utilization_limit) if directive else None
+            plan = self.book.tree(self.plan_of(inst_id, con_id), con_id, limit)
+            branches.append(
+                Branch(self.pdbs.get(con_id, ""), (weight,), None, limit, None, None, plan.by_weight, plan.branches)
+            )
+        return Branch("", (100.0,), by_weight=True, branches=tuple(branches))
+
+    def cdb_directives(self, inst_id: int) -> Mapping[int, CdbPlanDirective]:
+        """Return the CDB plan's directive for each container, the default one where none names it."""
+        plan = self.plan_of(inst_id, ROOT)
+        rows = {
+            row.pluggable_database: row
+            for row in self.snapshot.rows(CdbPlanDirective)
+            if row.plan == plan and row.status not in _DORMANT_CDB
+        }
+        found = ((con_id, rows.get(name) or rows.get(_DEFAULT_PDB)) for con_id, name in self.pdbs.items())
+        return {con_id: row for con_id, row in found if row is not None}
+
+    @cached_property
+    def sessions(self) -> Mapping[tuple[int, int], Session]:
+        """V$SESSION by (instance, SID)."""
+        return {(row.inst_id, row.sid): row for row in self.snapshot.rows(Session)}
+
+    def session(self, inst_id: int, sid: int, serial: int | None) -> Session | None:
+        """Return a session if it is still the same one: a SID is used again by others."""
+        row = self.sessions.get((inst_id, sid))
+        if row is None or (serial and row.serial and row.serial != serial):
+            return None
+        return row
+
+    @cached_property
+    def infos(self) -> Mapping[tuple[int, int], SessionInfo]:
+        """V$RSRC_SESSION_INFO by (instance, SID)."""
+        return {(row.inst_id, row.sid): row for row in self.snapshot.rows(SessionInfo)}
+
+    @cached_property
+    def group_names(self) -> Mapping[int, str]:
+        """Consumer groups by id: 11.2 names no group in V$RSRC_SESSION_INFO."""
+        names = {row.id: row.name for row in self.snapshot.rows(ConsumerGroup) if row.con_id <= ROOT}
+        return names | {
+            row.consumer_group_id: row.consumer_group for row in self.snapshot.rows(ConsumerGroupDefinition)
+        }
+
+    def group_of(self, session: Session) -> str:
+        """Return the consumer group a session is in now."""
+        info = self.infos.get((session.inst_id, session.sid))
+        if info is not None:
+            name = info.current_consumer_group or self.group_names.get(info.current_consumer_group_id, "")
+            if name:
+                return name
+        return session.resource_consumer_group
+
+    @cached_property
+    def capacities(self) -> Mapping[tuple[int, int], int]:
+        """NUM_CPUS of V$RSRCMGRMETRIC by (instance, container)."""
+        found: dict[tuple[int, int], int] = {}
+        for row in self.snapshot.rows(GroupMetric):
+            key = (row.inst_id, row.con_id)
+            found[key] = max(row.num_cpus, found.get(key, 0))
+        return found
+
+    @cached_property
+    def osstat(self) -> Mapping[tuple[int, str], float]:
+        """V$OSSTAT by (instance, statistic)."""
+        return {(row.inst_id, row.stat_name): row.value for row in self.snapshot.rows(Osstat)}
+
+    @cached_property
+    def _stories(self) -> Mapping[Any, DopStory]:
+        return by_cursor((row, story(row.other_xml)) for row in self.snapshot.rows(PlanXml))
+
+    @cached_property
+    def _texts(self) -> Mapping[Any, str]:
+        return by_cursor((row, row.sql_text) for row in self.snapshot.rows(SqlText))
+
+    def story(self, inst_id: int, sql_id: str, child: int | None) -> DopStory:
+        """Return what the cursor's plan says of its DOP, silent where it was not read."""
+        return self._stories.get((inst_id, sql_id, child)) or self._stories.get((sql_id, child), SILENT)
+
+    def text(self, inst_id: int, sql_id: str, child: int | None) -> str:
+        """Return the statement's text, "" where it was not read."""
+        return (
+            self._texts.get((inst_id, sql_id, child)) or self._texts.get((sql_id, child)) or self._texts.get(sql_id, "")
+        )
+
+
+SILENT = DopStory()
+
+
+def by_cursor(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Index by (instance, SQL_ID, child) and, for a cursor read on another instance, by what is left of that."""
+    index: dict[Any, Any] = {}
+    for row, value in pairs:
+        index[row.inst_id, row.sql_id, row.child_number] = value
+        index.setdefault((row.sql_id, row.child_number), value)
+        index.setdefault(row.sql_id, value)
+    return index
+
+
+def percent_fraction(percent: int | None) -> float | None:
+    """Return a limit in percent as a fraction, None if it limits nothing."""
+    return None if percent is None or not 0 <= percent < 100 else percent / 100

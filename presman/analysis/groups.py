@@ -1,0 +1,295 @@
+"""The consumer groups: one row per instance and one over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from presman.analysis import cpu, io, servers
+from presman.analysis.facts import Facts
+from presman.analysis.growth import GroupPlace, Growth, of_groups
+from presman.analysis.header import num_cpus
+from presman.analysis.plan import Key, PlanShares
+from presman.analysis.reading import (
+    CLUSTER,
+    GroupReading,
+    InstanceReading,
+    QueuedStatement,
+    QueueTotals,
+    RunningStatement,
+    Verdict,
+)
+from presman.analysis.servers import Room
+from presman.rows import ConsumerGroup, GroupMetric
+
+NO_TOTALS = QueueTotals(0, 0, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The parallel statements by group, where V$RSRC_CONSUMER_GROUP says nothing: queued, running, servers."""
+
+    queue: tuple[QueuedStatement, ...]
+    running: tuple[RunningStatement, ...]
+
+
+@dataclass(slots=True)
+class _Parallel:
+    active: int = 0
+    held: int = 0
+    queued: int = 0
+    waited: float | None = None
+
+
+def groups(
+    facts: Facts, instances: tuple[InstanceReading, ...], found: Statements, rooms: Mapping[int, Room]
+) -> tuple[GroupReading, ...]:
+    """Return the rows of the cluster, then those of the instances where there are several.
+
+    Shown are the groups of the plans in force and any other with activity, by guaranteed share.
+    """
+    grown = of_groups(facts)
+    rows = {(row.inst_id, row.con_id, row.name): row for row in facts.snapshot.rows(ConsumerGroup)}
+    parallel = _parallel(found)
+    per_instance: list[GroupReading] = []
+    for instance in instances:
+        per_instance += _instance(facts, instance, rows, grown, parallel)
+    order = _order(per_instance)
+    per_instance.sort(key=lambda row: (row.inst_id, order[row.con_id, row.name]))
+    by_key: dict[Key, list[GroupReading]] = {}
+    for row in per_instance:
+        by_key.setdefault((row.con_id, row.name), []).append(row)
+    cluster = [_cluster(facts, by_key[key], rooms) for key in sorted(by_key, key=order.__getitem__)]
+    return tuple(cluster + (per_instance if len(instances) > 1 else []))
+
+
+def _parallel(found: Statements) -> dict[GroupPlace, _Parallel]:
+    """Count statements and servers by instance and group; the servers where they run, not where the QC is."""
+    counts: dict[GroupPlace, _Parallel] = {}
+    for queued in found.queue:
+        entry = counts.setdefault((queued.inst_id, queued.con_id, queued.group), _Parallel())
+        entry.queued += 1
+        entry.waited = max(entry.waited or 0.0, queued.waited)
+    for running in found.running:
+        counts.setdefault((running.inst_id, running.con_id, running.group), _Parallel()).active += 1
+        for inst_id, number in running.servers_by_instance.items():
+            counts.setdefault((inst_id, running.con_id, running.group), _Parallel()).held += number
+    return counts
+
+
+def _instance(
+    facts: Facts,
+    instance: InstanceReading,
+    rows: Mapping[GroupPlace, ConsumerGroup],
+    grown: Mapping[GroupPlace, Growth],
+    parallel: Mapping[GroupPlace, _Parallel],
+) -> list[GroupReading]:
+    inst_id = instance.inst_id
+    shares = facts.shares[inst_id]
+    keys = {(con_id, name) for place, con_id, name in rows if place == inst_id}
+    keys |= {(con_id, name) for place, con_id, name in parallel if place == inst_id}
+    keys |= set(shares.shares)
+    loads = _loads(facts, inst_id, rows, grown)
+    spare = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
+    spare = spare and (instance.host_busy is None or instance.host_busy < cpu.FULL)
+    frame = cpu.frame(instance.num_cpus, instance.cpu_managed, spare, shares, loads, _whole_plan(facts, keys))
+    full = frame.full
+    metrics = {
+        (row.con_id, row.consumer_group_name): row for row in facts.snapshot.rows(GroupMetric) if row.inst_id == inst_id
+    }
+    found = []
+    for key in keys:
+        place = (inst_id, *key)
+        row = rows.get(place)
+        in_plan = key in shares.shares and not _is_subplan(shares, key)
+        if in_plan or (key not in shares.shares and _has_activity(row, grown.get(place), parallel.get(place))):
+            verdict = cpu.verdict(key, frame, full)
+            found.append(
+                _row(facts, place, row, grown.get(place), parallel.get(place), frame, verdict, metrics.get(key))
+            )
+    return found
+
+
+def _is_subplan(shares: PlanShares, key: Key) -> bool:
+    """Whether the plan names a subplan there, whose groups cannot be read."""
+    directive = shares.directives.get(key)
+    return directive is not None and directive.type == "PLAN"
+
+
+def _whole_plan(facts: Facts, keys: Iterable[Key]) -> bool:
+    """Whether every plan that has a say is visible: from inside a pluggable database the CDB plan is not."""
+    containers = {con_id for con_id, _ in keys if con_id > 2}
+    if not containers or not facts.cdb:
+        return True
+    return any((inst_id, 1) in facts.plan_rows for inst_id in facts.inst_ids)
+
+
+def _loads(
+    facts: Facts, inst_id: int, rows: Mapping[GroupPlace, ConsumerGroup], grown: Mapping[GroupPlace, Growth]
+) -> dict[Key, cpu.Load]:
+    seconds = facts.deltas.interval(ConsumerGroup)
+    absent = facts.snapshot.section(ConsumerGroup).absent
+    if seconds is None or "consumed_cpu_time" in absent:
+        return {}
+    milliseconds = seconds * 1000
+    return {
+        (con_id, name): cpu.Load(
+            growth.consumed_cpu_time / milliseconds,
+            growth.cpu_wait_time / milliseconds,
+            rows[place, con_id, name].execution_waiters,
+        )
+        for (place, con_id, name), growth in grown.items()
+        if place == inst_id
+    }
+
+
+def _has_activity(row: ConsumerGroup | None, growth: Growth | None, parallel: _Parallel | None) -> bool:
+    if parallel is not None:
+        return True
+    if row is None:
+        return False
+    gauges = (row.active_sessions, row.execution_waiters, row.queue_length, row.current_pqs_active)
+    if any(gauges) or row.current_pq_servers_active or row.current_pqs_queued:
+        return True
+    return growth is not None and any(growth)
+
+
+def _row(
+    facts: Facts,
+    place: GroupPlace,
+    row: ConsumerGroup | None,
+    growth: Growth | None,
+    parallel: _Parallel | None,
+    frame: cpu.Frame,
+    verdict: Verdict,
+    metric: GroupMetric | None,
+) -> GroupReading:
+    inst_id, con_id, name = place
+    key = (con_id, name)
+    shares, load = frame.shares, frame.loads.get(key)
+    seconds = facts.deltas.interval(ConsumerGroup)
+    share = shares.shares.get(key, 0.0)
+    capacity = num_cpus(facts, inst_id, con_id)
+    limit = _limit(shares.limits.get(key), metric, frame.capacity)
+    due = share * frame.capacity
+    claim = frame.claims.get(key)
+    counts = parallel or _Parallel()
+    percent = shares.servers.get(key)
+    rated = growth if growth is not None and seconds else None
+    return GroupReading(
+        inst_id=inst_id,
+        con_id=con_id,
+        name=name,
+        in_plan=key in shares.shares,
+        used=load.used if load else None,
+        waiting=load.waiting if load else None,
+        capacity=capacity,
+        limit=limit,
+        share=share,
+        guaranteed=due if limit is None else min(due, limit),
+        entitled=claim * frame.capacity if claim is not None and frame.whole_plan else None,
+        verdict=verdict,
+        active_sessions=row.active_sessions if row else 0,
+        execution_waiters=row.execution_waiters if row else 0,
+        yields_per_s=rated.yields / seconds if rated and seconds else None,
+        requests_per_s=rated.requests / seconds if rated and seconds else None,
+        pool_queue_length=row.queue_length if row else 0,
+        io=io.rates(rated, seconds) if rated and seconds else None,
+        px_active=row.current_pqs_active if row else counts.active,
+        px_servers=row.current_pq_servers_active if row else counts.held,
+        px_queued=row.current_pqs_queued if row else counts.queued,
+        servers_limit=None,
+        servers_limit_percent=None if percent is None else round(100 * percent),
+        head_waited=counts.waited,
+        totals=_totals(row) if row else NO_TOTALS,
+    )
+
+
+def _limit(fraction: float | None, metric: GroupMetric | None, capacity: float) -> float | None:
+    """Return a group's limit in CPUs: the plan's, else the one V$RSRCMGRMETRIC shows below the capacity."""
+    if fraction is not None:
+        return fraction * capacity
+    shown = metric.running_sessions_limit if metric else 0.0
+    return shown if 0 < shown < capacity else None
+
+
+def _totals(row: ConsumerGroup) -> QueueTotals:
+    return QueueTotals(
+        queued=row.pqs_queued,
+        completed=row.pqs_completed,
+        servers_used=row.pq_servers_used,
+        active_ms=row.pq_active_time,
+        queued_ms=row.pq_queued_time,
+        timeouts=row.pq_queue_time_outs,
+    )
+
+
+def _order(rows: Iterable[GroupReading]) -> dict[Key, tuple[float, int, str]]:
+    """Order groups by guaranteed share, then container and name: stable while the plan is."""
+    order: dict[Key, tuple[float, int, str]] = {}
+    for row in rows:
+        key = (row.con_id, row.name)
+        share = max(row.share, -order[key][0] if key in order else 0.0)
+        order[key] = (-share, row.con_id, row.name)
+    return order
+
+
+def _cluster(facts: Facts, rows: list[GroupReading], rooms: Mapping[int, Room]) -> GroupReading:
+    """Return the sum over the instances; rates only where every instance has one."""
+    first = rows[0]
+    key = (first.con_id, first.name)
+    capacity = sum(row.capacity for row in rows)
+    guaranteed = sum(row.guaranteed for row in rows)
+    number, percent = servers.allowed(key, facts.shares[first.inst_id].servers, rooms)
+    waits = [row.head_waited for row in rows if row.head_waited is not None]
+    claims = [row.entitled for row in rows if row.entitled is not None]
+    ios = [row.io for row in rows if row.io is not None]
+    return GroupReading(
+        inst_id=CLUSTER,
+        con_id=first.con_id,
+        name=first.name,
+        in_plan=any(row.in_plan for row in rows),
+        used=_sum(row.used for row in rows),
+        waiting=_sum(row.waiting for row in rows),
+        capacity=capacity,
+        limit=_sum(row.limit for row in rows),
+        share=sum(row.share * row.capacity for row in rows) / capacity if capacity else first.share,
+        guaranteed=guaranteed,
+        entitled=sum(claims) if claims else None,
+        verdict=cpu.worst(row.verdict for row in rows),
+        active_sessions=sum(row.active_sessions for row in rows),
+        execution_waiters=sum(row.execution_waiters for row in rows),
+        yields_per_s=_sum(row.yields_per_s for row in rows),
+        requests_per_s=_sum(row.requests_per_s for row in rows),
+        pool_queue_length=sum(row.pool_queue_length for row in rows),
+        io=io.together(ios) if len(ios) == len(rows) else None,
+        px_active=sum(row.px_active for row in rows),
+        px_servers=sum(row.px_servers for row in rows),
+        px_queued=sum(row.px_queued for row in rows),
+        servers_limit=number,
+        servers_limit_percent=percent,
+        head_waited=max(waits, default=None),
+        totals=_sum_totals([row.totals for row in rows]),
+    )
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    total = 0.0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+    return total
+
+
+def _sum_totals(parts: list[QueueTotals]) -> QueueTotals:
+    if len(parts) == 1:
+        return parts[0]
+    return QueueTotals(
+        queued=sum(part.queued for part in parts),
+        completed=sum(part.completed for part in parts),
+        servers_used=sum(part.servers_used for part in parts),
+        active_ms=sum(part.active_ms for part in parts),
+        queued_ms=sum(part.queued_ms for part in parts),
+        timeouts=sum(part.timeouts for part in parts),
+    )

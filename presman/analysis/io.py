@@ -1,0 +1,44 @@
+"""I/O rates from the counters of a consumer group: the database's view, not that of the storage cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from presman.analysis.growth import Growth
+from presman.analysis.reading import IoRates
+
+
+def rates(grown: Growth, seconds: float) -> IoRates:
+    """Return what a group read and wrote per second, and the mean service time of a request in milliseconds."""
+    requests = (
+        grown.small_read_requests + grown.small_write_requests + grown.large_read_requests + grown.large_write_requests
+    )
+    return IoRates(
+        small_read_mb=grown.small_read_megabytes / seconds,
+        small_write_mb=grown.small_write_megabytes / seconds,
+        large_read_mb=grown.large_read_megabytes / seconds,
+        large_write_mb=grown.large_write_megabytes / seconds,
+        small_read_requests=grown.small_read_requests / seconds,
+        small_write_requests=grown.small_write_requests / seconds,
+        large_read_requests=grown.large_read_requests / seconds,
+        large_write_requests=grown.large_write_requests / seconds,
+        service_ms=grown.io_service_time / requests if requests else None,
+    )
+
+
+def together(parts: Iterable[IoRates]) -> IoRates:
+    """Return the sum over instances; service times are weighted by requests."""
+    rows = tuple(parts)
+    timed = [(row.service_ms, row.requests) for row in rows if row.service_ms is not None]
+    requests = sum(count for _, count in timed)
+    return IoRates(
+        small_read_mb=sum(row.small_read_mb for row in rows),
+        small_write_mb=sum(row.small_write_mb for row in rows),
+        large_read_mb=sum(row.large_read_mb for row in rows),
+        large_write_mb=sum(row.large_write_mb for row in rows),
+        small_read_requests=sum(row.small_read_requests for row in rows),
+        small_write_requests=sum(row.small_write_requests for row in rows),
+        large_read_requests=sum(row.large_read_requests for row in rows),
+        large_write_requests=sum(row.large_write_requests for row in rows),
+        service_ms=sum(mean * count for mean, count in timed) / requests if requests else None,
+    )

@@ -1,0 +1,281 @@
+"""What a resource plan gives: guaranteed shares, entitlement among those with demand, limits.
+
+A plan is a tree of branches: consumer groups at the ends, subplans between, and in a container database the
+pluggable databases' plans under the CDB plan. Fractions are of the whole the tree divides, 0..1.
+
+Three rules make all figures. EMPHASIS plans give each level a percentage of what the levels above left, and what
+a branch does not use goes to the next level, not to its siblings; RATIO plans give by weight; limits of nested
+branches multiply.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+from presman.rows import Plan, PlanDirective
+
+Key = tuple[int, str]
+"""A consumer group: container and name. The same name in two containers is two groups."""
+
+LEVELS = 8
+DORMANT = frozenset({"PENDING", "LEGACY"})
+"""STATUS of directives and plans that are not in force: an edit under way, and what an illegal PDB plan was."""
+
+_PREFIX = re.compile(r"^(?:FORCE:|SCHEDULER\[[^\]]*\]:)+", re.IGNORECASE)
+
+
+def plan_name(text: str) -> str:
+    """Return a plan's name without what RESOURCE_MANAGER_PLAN puts before it.
+
+    >>> plan_name("SCHEDULER[0x4D2F]:DEFAULT_MAINTENANCE_PLAN")
+    'DEFAULT_MAINTENANCE_PLAN'
+    """
+    return _PREFIX.sub("", text.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A consumer group (`key` is set), a subplan, or a container, within its parent.
+
+    `parts` are its percentages per level, or its weight where the parent divides by weight; `limit` is the
+    fraction of the whole it may use and `servers` the fraction of the servers target, limits above multiplied in.
+    """
+
+    name: str
+    parts: tuple[float, ...]
+    key: Key | None = None
+    limit: float | None = None
+    servers: float | None = None
+    directive: PlanDirective | None = None
+    by_weight: bool = False
+    branches: tuple[Branch, ...] = ()
+
+
+class Cap(NamedTuple):
+    """A limit on what some groups use together: one group's own, a subplan's or a container's."""
+
+    limit: float
+    keys: frozenset[Key]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanShares:
+    """A plan tree and the figures that do not depend on demand.
+
+    `shares` are the guaranteed minima; with `unallocated` they sum to 1. `limits` and `servers` hold only limited
+    groups; `directives` the directive of each group (the first, if several subplans name it).
+    """
+
+    root: Branch
+    shares: Mapping[Key, float]
+    unallocated: float
+    limits: Mapping[Key, float]
+    servers: Mapping[Key, float]
+    directives: Mapping[Key, PlanDirective]
+    caps: tuple[Cap, ...]
+
+    @classmethod
+    def of(cls, root: Branch) -> PlanShares:
+        """Compute the figures of a tree."""
+        shares = dict.fromkeys(_keys(root), 0.0)
+        unallocated = _guarantee(root, 1.0, shares)
+        leaves = list(_leaves(root))
+        return cls(
+            root,
+            MappingProxyType(shares),
+            unallocated,
+            MappingProxyType(_limits((leaf.key, leaf.limit) for leaf in leaves)),
+            MappingProxyType(_limits((leaf.key, leaf.servers) for leaf in leaves)),
+            MappingProxyType({leaf.key: leaf.directive for leaf in reversed(leaves) if leaf.key and leaf.directive}),
+            tuple(_caps(root)),
+        )
+
+    def entitled(self, demanding: Set[Key]) -> dict[Key, float]:
+        """Return what each group with demand may claim now, as a fraction of the whole.
+
+        What the others and the limits leave unused goes to the next level, and what the last level leaves to
+        those that can still take it, in proportion.
+        """
+        amounts: dict[Key, float] = {}
+        _entitle(self.root, 1.0, demanding, amounts)
+        return amounts
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBook:
+    """The plans and directives in force in this database, found once per snapshot."""
+
+    directives: Mapping[str, tuple[PlanDirective, ...]] = field(default_factory=dict)
+    methods: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, plans: Iterable[Plan], directives: Iterable[PlanDirective]) -> PlanBook:
+        """Sort the rows by plan, leaving out what is pending or legacy."""
+        found: dict[str, list[PlanDirective]] = {}
+        for row in directives:
+            if row.status not in DORMANT:
+                found.setdefault(row.plan, []).append(row)
+        methods = {row.plan: row.mgmt_method for row in plans if row.status not in DORMANT}
+        return cls({plan: tuple(rows) for plan, rows in found.items()}, methods)
+
+    def tree(self, plan: str, con_id: int = 0, limit: float | None = None) -> Branch:
+        """Return the tree of `plan` as one container runs it; without branches if its directives are not visible.
+
+        `limit` is what the container itself may use.
+        """
+        return self._plan(Branch(plan, (100.0,), limit=limit), con_id, frozenset())
+
+    def shares(self, plan: str, con_id: int = 0) -> PlanShares:
+        """Return the figures of `plan` alone."""
+        return PlanShares.of(self.tree(plan, con_id))
+
+    def _plan(self, branch: Branch, con_id: int, above: frozenset[str]) -> Branch:
+        rows = self.directives.get(branch.name, ())
+        above = above | {branch.name}
+        by_weight = self._by_weight(branch.name, rows, con_id)
+        branches = tuple(
+            self._directive(row, branch, con_id, above) for row in rows if row.group_or_subplan not in above
+        )
+        return Branch(
+            branch.name, branch.parts, None, branch.limit, branch.servers, branch.directive, by_weight, branches
+        )
+
+    def _directive(self, row: PlanDirective, parent: Branch, con_id: int, above: frozenset[str]) -> Branch:
+        percent = row.parallel_server_limit if row.parallel_server_limit is not None else row.utilization_limit
+        limit = _narrow(parent.limit, row.utilization_limit)
+        servers = _narrow(parent.servers, percent)
+        parts = tuple(float(max(0, part)) for part in row[3:11])
+        name = row.group_or_subplan
+        if row.type == "PLAN" and name in self.directives:
+            return self._plan(Branch(name, parts, None, limit, servers, row), con_id, above)
+        return Branch(name, parts, (con_id, name), limit, servers, row)
+
+    def _by_weight(self, plan: str, rows: tuple[PlanDirective, ...], con_id: int) -> bool:
+        """Plans of pluggable databases have one level, whose figures are shares."""
+        method = self.methods.get(plan, "").upper()
+        if method in {"RATIO", "SHARES"}:
+            return True
+        return con_id > 2 and not any(any(row[4:11]) for row in rows)
+
+
+def _narrow(above: float | None, percent: int | None) -> float | None:
+    """Return the limit of a branch with its own `percent` under a limit above; 100 % and more are no limit."""
+    if percent is None or percent >= 100 or percent < 0:
+        return above
+    return percent / 100 * (1.0 if above is None else above)
+
+
+def _keys(branch: Branch) -> Iterable[Key]:
+    return (leaf.key for leaf in _leaves(branch) if leaf.key is not None)
+
+
+def _leaves(branch: Branch) -> Iterable[Branch]:
+    if branch.key is not None:
+        yield branch
+    for child in branch.branches:
+        yield from _leaves(child)
+
+
+def _limits(pairs: Iterable[tuple[Key | None, float | None]]) -> dict[Key, float]:
+    """Sum the limits of groups that several subplans name; one path without a limit lifts them all."""
+    limits: dict[Key, float] = {}
+    free: set[Key] = set()
+    for key, limit in pairs:
+        if key is None:
+            continue
+        if limit is None:
+            free.add(key)
+        else:
+            limits[key] = min(1.0, limits.get(key, 0.0) + limit)
+    return {key: limit for key, limit in limits.items() if key not in free}
+
+
+def _caps(branch: Branch, above: float | None = None) -> Iterable[Cap]:
+    if branch.limit is not None and branch.limit != above:
+        yield Cap(branch.limit, frozenset(_keys(branch)))
+    for child in branch.branches:
+        yield from _caps(child, branch.limit)
+
+
+def _levels(parent: Branch) -> Iterable[list[tuple[int, float]]]:
+    """Yield for each level the branches with a part in it and their fractions; more than 100 % is scaled down."""
+    levels = 1 if parent.by_weight else LEVELS
+    for level in range(levels):
+        parts = [(i, child.parts[level]) for i, child in enumerate(parent.branches) if _has(child, level)]
+        total = sum(part for _, part in parts)
+        whole = total if parent.by_weight else max(100.0, total)
+        if parts:
+            yield [(i, part / whole) for i, part in parts]
+
+
+def _has(child: Branch, level: int) -> bool:
+    return level < len(child.parts) and child.parts[level] > 0
+
+
+def _guarantee(parent: Branch, whole: float, shares: dict[Key, float]) -> float:
+    """Add what each group gets when everyone is busy; return what nobody is given."""
+    if parent.key is not None:
+        shares[parent.key] += whole
+        return 0.0
+    rest, amounts = whole, [0.0] * len(parent.branches)
+    for level in _levels(parent):
+        given = 0.0
+        for i, part in level:
+            amounts[i] += rest * part
+            given += rest * part
+        rest = max(0.0, rest - given)
+    return rest + sum(_guarantee(child, amount, shares) for child, amount in zip(parent.branches, amounts, strict=True))
+
+
+def _entitle(parent: Branch, whole: float, demanding: Set[Key], claims: dict[Key, float]) -> None:
+    if parent.key is not None:
+        claims[parent.key] = claims.get(parent.key, 0.0) + whole
+        return
+    rooms = [_room(child, demanding) for child in parent.branches]
+    amounts = _divide(parent, whole, rooms)
+    for child, room, amount in zip(parent.branches, rooms, amounts, strict=True):
+        if room > 0:
+            _entitle(child, amount, demanding, claims)
+
+
+def _room(branch: Branch, demanding: Set[Key]) -> float:
+    """Return the most a branch can take: 0 without demand, else its limit."""
+    if branch.key is not None:
+        inside = 1.0 if branch.key in demanding else 0.0
+    else:
+        inside = sum(_room(child, demanding) for child in branch.branches)
+    return min(inside, 1.0 if branch.limit is None else branch.limit)
+
+
+def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:
+    """Divide `whole` level by level among the branches with room, then the rest among those not yet full."""
+    amounts = [0.0] * len(rooms)
+    rest = whole
+    for level in _levels(parent):
+        entitled = [(i, part) for i, part in level if rooms[i] > amounts[i]]
+        if parent.by_weight:
+            total = sum(part for _, part in entitled)
+            entitled = [(i, part / total) for i, part in entitled]
+        given = {i: min(rest * part, rooms[i] - amounts[i]) for i, part in entitled}
+        for i, amount in given.items():
+            amounts[i] += amount
+        rest = max(0.0, rest - sum(given.values()))
+    for _ in rooms:  # each turn fills at least one of them
+        open_ = [i for i, room in enumerate(rooms) if room - amounts[i] > 1e-12]
+        if not open_ or rest <= 1e-12:
+            break
+        weight = sum(amounts[i] for i in open_)
+        given = {i: rest * (amounts[i] / weight if weight > 0 else 1 / len(open_)) for i in open_}
+        for i, amount in given.items():
+            taken = min(amount, rooms[i] - amounts[i])
+            amounts[i] += taken
+            rest -= taken
+    return amounts
+
+
+NOTHING = PlanShares.of(Branch("", (1.0,)))
+"""The shares where no plan can be read."""
