@@ -30,7 +30,7 @@ class Bar:
     limit: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: Column[Row](...) fails on a frozen slotted generic in Python 3.11
 class Column(Generic[T]):
     """One column of a table of `T`.
 
@@ -53,7 +53,7 @@ class Column(Generic[T]):
     narrow: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots, as above
 class Table(Generic[T]):
     """A table as a value: its columns, what makes a row the same row at the next poll, and its usual order.
 
