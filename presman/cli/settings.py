@@ -16,6 +16,13 @@ from presman.config import DEFAULT_REFRESH, DEFAULTS, Config, Settings, load_con
 from presman.queries import Scope
 from presman.targets import Target, TargetError, parse_target
 
+_NAMES = {item.name: item.name for item in fields(Settings)} | {
+    "connection": "connection_string",
+    "measure": "option",
+    "refresh": "refresh_rate",
+}
+"""Settings by the names they have in config.ini."""
+
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
@@ -110,10 +117,22 @@ def describe(config: Config, options: Namespace) -> str:
     if options.target:
         lines.append(f"target      {_parsed(text, config).name}")
     lines += ["", f"settings of {text}:"]
-    for item in fields(Settings):
-        value, origin = _origin(item.name, text, section, config, options)
-        lines.append(f"  {item.name:<16}  {_shown(value):<24}  {origin}".rstrip())
+    for name, option in _NAMES.items():
+        value, origin = _origin(name, text, section, config, options)
+        if name == "connection" and value is not None:
+            value = _address(text, config)
+        if value is not None:
+            lines.append(f"  {option:<17}  {_shown(value):<28}  {origin}".rstrip())
     return "\n".join(lines) + "\n"
+
+
+def _address(text: str, config: Config) -> str:
+    """Return what a section connects to, without secrets."""
+    try:
+        target = parse_target(text, config)
+    except TargetError as error:
+        return f"not usable: {error}"
+    return target.connect.name if target.connect else target.name
 
 
 def _found_by(config: Config, options: Namespace) -> str:
@@ -140,6 +159,6 @@ def _origin(name: str, text: str, section: Settings, config: Config, options: Na
 
 
 def _shown(value: object) -> str:
-    if value is None:
-        return "-"
+    if isinstance(value, float):
+        return f"{value:g}"
     return value.value if isinstance(value, Scope) else str(value)

@@ -9,18 +9,21 @@ from datetime import datetime
 from enum import Enum
 from math import isfinite
 
+from presman.text import clean
+
 Cell = str | int | float | bool | datetime | Enum | None
 """What a column's value may be. None is an empty cell: not known."""
 
-_FORMULA_STARTS = frozenset("=+-@\t\r＝＋－＠")
+_FORMULA_STARTS = frozenset("=+-@＝＋－＠")
 
 
 def safe(text: str) -> str:
-    """Return `text` with an apostrophe before it where a spreadsheet would run it as a formula.
+    """Return `text` on one line, with an apostrophe before it where a spreadsheet would run it as a formula.
 
     >>> safe('=HYPERLINK("http://x")')
     '\\'=HYPERLINK("http://x")'
     """
+    text = clean(text)
     return "'" + text if text and text[0] in _FORMULA_STARTS else text
 
 

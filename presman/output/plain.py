@@ -73,7 +73,7 @@ def full(reading: Reading, width: int | None = None) -> str:
         (tables.DOWNGRADES, reading.downgrades),
         (tables.SESSIONS, reading.sessions),
     ):
-        lines += ["", f"-- {shown.title} ({len(rows)})", *_table(shown, rows, width)]
+        lines += ["", *_wrapped(f"-- {shown.title} ({len(rows)})", width), *_table(shown, rows, width)]
     return _join(lines)
 
 
@@ -83,7 +83,7 @@ def _busiest(shown: Table[Any], rows: Sequence[Any]) -> Sequence[Any]:
 
 
 def _table(shown: Table[Any], rows: Sequence[Any], width: int | None) -> list[str]:
-    return table(shown.columns, rows, width) if rows else [shown.empty]
+    return table(shown.columns, rows, width) if rows else _wrapped(shown.empty, width)
 
 
 def _join(lines: Sequence[str]) -> str:

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from datetime import datetime
+
+from presman.analysis.reading import GroupReading, Reading
+from presman.output.document import document, dump
+from tests.output.readings import group, reading
+
+
+def test_every_field_and_property_is_there() -> None:
+    found = document(reading())
+    assert found["format"] == 1
+    assert {field.name for field in fields(Reading)} <= found.keys()
+    assert {field.name for field in fields(GroupReading)} <= found["groups"][0].keys()
+    assert found["groups"][0]["throttled_percent"] == 37.5
+    assert found["groups"][0]["io"]["mb"] == 100.0
+
+
+def test_it_is_json_with_stable_words_and_offsets() -> None:
+    found = json.loads(dump(reading()))
+    assert datetime.fromisoformat(found["at"]) == reading().at
+    assert found["groups"][0]["verdict"] == "contended"
+    assert found["heads"][0]["cause"] == "group"
+    assert found["queue"][0]["wants"] == {"low": 16, "high": 32}
+    assert found["running"][0]["servers_by_instance"] == {"1": 48}
+
+
+def test_what_is_not_finite_is_null() -> None:
+    odd = replace(group("A"), used=float("nan"), waiting=float("inf"))
+    assert json.loads(dump(reading([odd])))["groups"][0]["used"] is None
+
+
+def test_ascii() -> None:
+    assert dump(reading([group("GRÜN")]), ascii_only=True).isascii()
+    assert "GRÜN" in dump(reading([group("GRÜN")]))

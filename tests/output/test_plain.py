@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from presman import tables
+from presman.columns import Bar
+from presman.output.grid import cells, draw, fit, table
+from presman.output.plain import ascii_only, brief, full
+from tests.output.readings import group, on_two_instances, queued, reading
+
+
+def test_full_text_tells_everything() -> None:
+    text = full(reading())
+    for part in ("ORCL", "DAYTIME", "BATCH is short by 16.", "GV$OSSTAT: ORA-00942", "7xq3h0000kd0", "4dz3dapm4uy8q"):
+        assert part in text
+
+
+@pytest.mark.parametrize("width", [1, 8, 20, 40, 80, 120, 200, 500])
+def test_no_line_is_wider_than_asked(width: int) -> None:
+    for text in (full(reading(), width), brief(on_two_instances(), width)):
+        assert max(cells(line) for line in text.splitlines()) <= max(width, 8)
+
+
+def test_eighty_columns_keep_name_use_verdict_and_queue() -> None:
+    lines = brief(reading(), 80).splitlines()
+    head = next(line for line in lines if "Consumer group" in line)
+    assert "use CPU" in head
+    assert "verdict" in head
+
+
+def test_columns_are_aligned() -> None:
+    lines = table(tables.OVERVIEW.columns, [group("A"), group("LONGER_NAME", used=12.25)])
+    places = {line.index("contended") for line in lines[1:]}
+    assert len(places) == 1
+
+
+def test_the_only_instance_is_not_named() -> None:
+    assert "Inst" not in table(tables.CPU.columns, [group("A"), group("B")])[0]
+    assert "Inst" in table(tables.CPU.columns, [group("A", 1), group("A", 2)])[0]
+
+
+def test_ascii_keeps_the_layout() -> None:
+    text = full(reading(queue=[queued(sql_text="select 'ü漢' from dual")]))
+    plain = ascii_only(text)
+    assert plain.isascii()
+    assert [len(line) for line in plain.splitlines()] == [len(line) for line in text.splitlines()]
+    assert "#" in plain
+
+
+def test_wide_characters_take_two_cells() -> None:
+    assert cells("漢字") == 4
+    assert fit("漢字漢字", 5) == "漢字…"
+    assert cells(fit("漢字", 3)) == 3
+    assert cells("e\u0301") == 1
+
+
+def test_bars() -> None:
+    assert draw(Bar(10, 4, 2), 10, 10) == "████▒▒"
+    assert draw(Bar(10, 4, 0, entitled=8, limit=10), 10, 10) == "████   │ ┊"
+    assert draw(Bar(10, 9, 9), 10, 10) == "█████████▶"
+    assert draw(Bar(0, 0), 10, 0) == ""
