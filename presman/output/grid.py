@@ -66,7 +66,7 @@ def table(columns: Sequence[Column[T]], rows: Sequence[T], width: int | None = N
     texts = {column.key: _texts(column, rows) for column in shown}
     widths = {column.key: max(cells(column.head), *map(cells, texts[column.key]), 0) for column in shown}
     for column in shown:
-        if column.flexible and column.bar is None:
+        if _is_text(column):
             widths[column.key] = min(widths[column.key], _WIDEST_FREE)
     if width is not None:
         shown = _narrowed(shown, widths, width)
@@ -95,23 +95,35 @@ def _texts(column: Column[T], rows: Sequence[T]) -> list[str]:
 
 
 def _narrowed(columns: list[Column[T]], widths: dict[str, int], width: int) -> list[Column[T]]:
-    """Return the columns to keep and shorten the flexible ones in `widths`."""
+    """Return the columns to keep and shorten the flexible texts in `widths`."""
     shown = list(columns)
 
     def least() -> int:
-        needed = (min(widths[c.key], _NARROWEST) if c.flexible else widths[c.key] for c in shown)
+        needed = (min(widths[c.key], _NARROWEST) if _is_text(c) else widths[c.key] for c in shown)
         return sum(needed) + len(GAP) * (len(shown) - 1)
 
-    for dispensable in (True, False):
+    for rank in range(3):
         for column in reversed(columns):
             if least() <= width or len(shown) <= 2:
                 break
-            if column in shown and not column.flexible and column.narrow is not dispensable:
+            if _rank(column) == rank:
                 shown.remove(column)
     over = sum(widths[c.key] for c in shown) + len(GAP) * (len(shown) - 1) - width
-    for column in shown:
-        if column.flexible and over > 0:
-            cut = min(over, widths[column.key] - _NARROWEST)
-            widths[column.key] -= max(0, cut)
-            over -= max(0, cut)
+    for column in filter(_is_text, shown):
+        cut = max(0, min(over, widths[column.key] - _NARROWEST))
+        widths[column.key] -= cut
+        over -= cut
     return shown
+
+
+def _is_text(column: Column[T]) -> bool:
+    return column.flexible and column.bar is None
+
+
+def _rank(column: Column[T]) -> int | None:
+    """Return how early a column goes: what narrow screens do without, then bars, then any; None stays."""
+    if _is_text(column):
+        return None
+    if column.flexible:
+        return 1
+    return 2 if column.narrow else 0
