@@ -40,7 +40,7 @@ class Request:
     """One query to run, with the binds that are its own (the source adds inst_id and own_sid)."""
 
     query: Query
-    binds: Mapping[str, Any] = field(default=NO_BINDS)
+    binds: Mapping[str, Any] = field(default_factory=lambda: NO_BINDS)
 
 
 @dataclass(frozen=True, slots=True)
