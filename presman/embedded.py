@@ -89,7 +89,7 @@ class EmbeddedDatabase:
         self._connection: Connection = self._engine.connect()
         self._statements: dict[tuple[str, Scope], TextualSelect] = {}
         for view in views_in(release):
-            columns = ", ".join(f'"{fact.name}" {_affinity(fact)}' for fact in columns_of(view, release))
+            columns = ", ".join(f'"{fact.name}" "{_declared(fact)}"' for fact in columns_of(view, release))
             self.driver.execute(f'CREATE TABLE "{view}" ({columns})')
 
     @property
@@ -130,10 +130,9 @@ class EmbeddedDatabase:
         self._engine.dispose()
 
 
-def _affinity(fact: Column) -> str:
-    if fact.datatype.startswith("NUMBER"):
-        return "NUMERIC"
-    return "TEXT"
+def _declared(fact: Column) -> str:
+    """Return the column's type for SQLite: Oracle's, kept for who asks, and the word that decides the affinity."""
+    return f"{fact.datatype} {'NUMERIC' if fact.datatype.startswith('NUMBER') else 'TEXT'}"
 
 
 def _sql_type(kind: type[Any]) -> TypeEngine[Any]:
