@@ -17,7 +17,9 @@ from presman.rows import PlanXml, PxSession, Session, SqlText
 from presman.snapshot import Problem, Section
 from presman.sources import Request
 
-QUEUED_EVENT = "resmgr:pq queued"
+QUEUE_EVENTS = frozenset({"resmgr:pq queued", "PX Queuing: statement queue", "enq: JX - SQL statement queue"})
+"""What sessions in the parallel queue wait for: the first since 11.2.0.2, the others before."""
+
 RETRY = timedelta(seconds=60)
 """When a statement that was not found, or a view that could not be read, is asked again."""
 STALE = timedelta(hours=1)
@@ -41,7 +43,7 @@ def statements_on_show(sessions: Iterable[Session], px_sessions: Iterable[PxSess
     coordinators = {(row.qcinst_id or row.inst_id, row.qcsid) for row in px_sessions}
     queued, running = [], []
     for session in sessions:
-        if session.event == QUEUED_EVENT and session.sql_id:
+        if session.event in QUEUE_EVENTS and session.sql_id:
             queued.append(_present(session))
         elif (session.inst_id, session.sid) in coordinators and (session.sql_id or session.prev_sql_id):
             running.append(_present(session) if session.sql_id else _previous(session))

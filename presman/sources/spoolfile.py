@@ -1,0 +1,163 @@
+"""Reads one CSV file as SQL*Plus and SQLcl spool it: finds the header, drops the chatter, names bad lines."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from presman.sources import SourceError
+from presman.text import clean, one_line
+
+SAMPLE_TIME = "SAMPLE_TIME"
+LONGEST_FIELD = 16 << 20
+_DELIMITERS = ",;\t|"
+_PREAMBLE = 200
+"""Lines in which the header must be found."""
+
+_CHATTER = re.compile(
+    r"""\s*( SQL>.* | \d+\s\s.*                  # the prompt, echoed statement lines
+    | \d[\d.,]*\ [^\W\d]+\ [^\W\d]+\.            # 13 rows selected.   13 Zeilen ausgewählt.
+    | \d[\d.,]*\ rows?\ selected\.?\s*           # SQLcl leaves out the dot
+    | no\ rows\ selected.* | Es\ wurden\ keine\ Zeilen\ ausgewählt.* | aucune\ ligne.*
+    | Elapsed:.* | Session\ altered\.? | (Disconnected|Connected)\b.* | spool\ off;? | -{3,}[-\s,;|]* )?\s*""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolFile:
+    """One file as text: `columns` in upper case, `rows` of as many fields each, with the line each ends on."""
+
+    path: Path
+    view: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    lines: tuple[int, ...]
+
+    def error(self, row: int, text: str) -> SourceError:
+        """Return the error that names this file and the line of row number `row`."""
+        return SourceError(f"{self.path}, line {self.lines[row]}: {text}", retry=False)
+
+
+def view_name(path: Path, known: Mapping[str, object]) -> str | None:
+    """Return the view that a file is named after, None if it is none that presman reads.
+
+    Case does not matter, and as `$` is awkward in file names, `v_session`, `v_$session` and `gv_$session` do too.
+    """
+    name = path.stem.upper()
+    base = re.sub(r"^(G?V)_?\$?_?", r"\1$", name) if re.match(r"G?V[_$]", name) else name
+    return base if base.removeprefix("G") in known or base in known else None
+
+
+def read_spool_file(path: Path, view: str, known: frozenset[str]) -> SpoolFile | None:
+    """Read `path`; `known` are the column names of `view`. None if it holds no rows and no header.
+
+    Raises SourceError naming file and line.
+    """
+    text = _text(path)
+    lines = text.splitlines(keepends=True)
+    start, delimiter = _header(path, lines, known)
+    if start is None:
+        return None
+    csv.field_size_limit(LONGEST_FIELD)
+    reader = csv.reader(lines[start:], delimiter=delimiter, strict=True, skipinitialspace=True)
+    header: tuple[str, ...] = ()
+    rows, numbers = [], []
+    try:
+        for fields in reader:
+            number = start + reader.line_num
+            if not header:
+                header = _columns(path, number, fields, known)
+            elif len(fields) == len(header):
+                if not _is_header(fields, header):
+                    rows.append(tuple(field.strip() for field in fields))
+                    numbers.append(number)
+            elif not _is_chatter(fields, delimiter):
+                found = one_line(clean(delimiter.join(fields)), 40)
+                raise SourceError(
+                    f"{path}, line {number}: {len(fields)} fields where the header has {len(header)}: {found}",
+                    retry=False,
+                )
+    except csv.Error as error:
+        raise SourceError(f"{path}, line {start + reader.line_num}: {error}", retry=False) from None
+    rows, numbers = _without_chatter(rows, numbers, header)
+    return SpoolFile(path, view, header, tuple(rows), tuple(numbers))
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror or error}", retry=False) from None
+    if data[:2] in {b"\xff\xfe", b"\xfe\xff"}:
+        return data.decode("utf-16", errors="replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", errors="replace")
+
+
+def _header(path: Path, lines: list[str], known: frozenset[str]) -> tuple[int | None, str]:
+    """Return the index of the header line and its delimiter; None for a file of chatter alone."""
+    said = None
+    for index, line in enumerate(lines[:_PREAMBLE]):
+        for delimiter in sorted(_DELIMITERS, key=line.count, reverse=True):
+            names = [_plain(name) for name in next(csv.reader([line], delimiter=delimiter), [])]
+            hits = sum(name in known for name in names)
+            if hits and 2 * hits >= len([name for name in names if name]):
+                return index, delimiter
+            if not line.count(delimiter):
+                break
+        if said is None and not _CHATTER.fullmatch(line):
+            said = index
+    if said is None:
+        return None, ","
+    raise SourceError(f"{path}, line {said + 1}: not a header: it names no column of the view", retry=False)
+
+
+def _columns(path: Path, number: int, fields: list[str], known: frozenset[str]) -> tuple[str, ...]:
+    names = tuple(_named(_plain(field), known) for field in fields)
+    twice = next((name for index, name in enumerate(names) if name and name in names[:index]), None)
+    if twice:
+        raise SourceError(f"{path}, line {number}: column {clean(twice)} is there twice", retry=False)
+    return names
+
+
+def _plain(name: str) -> str:
+    return name.strip().strip('"').strip().upper()
+
+
+def _named(name: str, known: frozenset[str]) -> str:
+    """Return the column's name; the `#` of SERIAL# and the like may be missing."""
+    return f"{name}#" if name not in known and f"{name}#" in known else name
+
+
+def _is_header(fields: list[str], header: tuple[str, ...]) -> bool:
+    """A header again: SQL*Plus repeats it on every page and with every statement appended to the file."""
+    return all(_plain(field) in {name, name.removesuffix("#")} for field, name in zip(fields, header, strict=True))
+
+
+def _is_chatter(fields: list[str], delimiter: str) -> bool:
+    return _CHATTER.fullmatch(delimiter.join(fields)) is not None
+
+
+def _without_chatter(
+    rows: list[tuple[str, ...]], numbers: list[int], header: tuple[str, ...]
+) -> tuple[list[tuple[str, ...]], list[int]]:
+    """Drop the chatter from a file of one column, where every line has the right number of fields."""
+    if len(header) > 1:
+        return rows, numbers
+    kept = [index for index, row in enumerate(rows) if row[0] and not _CHATTER.fullmatch(row[0])]
+    return [rows[index] for index in kept], [numbers[index] for index in kept]
+
+
+def refuse_twins(files: Iterable[SpoolFile]) -> None:
+    """Refuse two files for the same view. Raises SourceError."""
+    seen: dict[str, Path] = {}
+    for file in files:
+        if file.view in seen:
+            raise SourceError(f"{seen[file.view]} and {file.path} are both {file.view}", retry=False)
+        seen[file.view] = file.path
