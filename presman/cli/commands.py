@@ -76,18 +76,19 @@ def classic(options: Namespace) -> int:
 
 def collect(options: Namespace) -> int:
     """Run `presman collect --sql`."""
-    from presman.collect import script
+    if not options.sql:
+        raise Failure("collect prints a script: presman collect --sql > presman_collect.sql")
+
+    from presman.collect import collect_script
     from presman.release import SUPPORTED, Release
 
-    if not options.sql:
-        raise Failure("collect prints a script: presman collect --sql > collect.sql")
     try:
         release = Release.parse(options.release) if options.release else Release(19)
     except ValueError:
         raise Failure(f"--release {options.release} is not a release such as 19 or 12.2") from None
     if release < SUPPORTED[0]:
         raise Failure(f"--release {options.release} is older than {SUPPORTED[0]}, the oldest presman reads")
-    talk.put(script(release))
+    talk.put(collect_script(release))
     return codes.OK
 
 

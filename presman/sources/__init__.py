@@ -67,7 +67,7 @@ class Source(Protocol):
     scope: Scope
 
     def open(self) -> Release:
-        """Connect and return the release. Raises SourceError."""
+        """Connect and return the release; again after `close`, to reconnect. Raises SourceError."""
 
     def advance(self) -> None:
         """Move to the next instant to be read. Live sources do nothing. Raises Exhausted at the end."""

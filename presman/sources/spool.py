@@ -19,7 +19,7 @@ from presman.embedded import EmbeddedDatabase, catalog, columns_of
 from presman.queries import Scope, load
 from presman.release import SUPPORTED, Release
 from presman.selection import Selection, selection
-from presman.snapshot import Section
+from presman.snapshot import Problem, Section
 from presman.sources import Answer, Exhausted, Request, SourceError
 from presman.sources.spoolfile import SAMPLE_TIME, SpoolFile, read_spool_file, refuse_twins, view_name
 from presman.sources.spooltable import Instant, Table, complete, forms, instants, own_instance, table
@@ -44,7 +44,7 @@ class SpoolSource:
         self._zone = zone
         self._release = release
         self._tables: Mapping[str, Table] = {}
-        self._provided: Mapping[str, frozenset[str]] = {}
+        self._failures: Mapping[str, Problem] = {}
         self._instants: list[Instant] = []
         self._place = -1
         self._own = 1
@@ -60,7 +60,8 @@ class SpoolSource:
             raise SourceError(f"{self.folder} is of release {release}; presman reads {SUPPORTED[0]} and later")
         used = _columns_used(release)
         written = forms(files, self._zone)
-        tables = {file.view: table(file, used, written) for file in files}
+        tables = {file.view: table(file, used, written) for file in files if file.columns}
+        self._failures = {file.view.removeprefix("G"): _problem(file) for file in files if file.failure}
         self.notes = (*notes, *(note for file in files if (note := _unknown_columns(file))))
         self._tables = complete(tables, release)
         self._own = own_instance(self._tables)
@@ -98,7 +99,8 @@ class SpoolSource:
         parts = selection(request.query, self.scope)
         found = self._tables.get(parts.view)
         if found is None:
-            return Section(absent=frozenset(parts.fields))
+            problem = self._failures.get(parts.view.removeprefix("G"))
+            return Section(problem=problem, absent=frozenset(parts.fields))
         self._load(database, parts.view, found, now)
         # Nothing of presman's own is in a spool: no session has these numbers.
         binds: dict[str, Any] = {"inst_id": self._own, "own_inst_id": 0, "own_sid": 0, **request.binds}
@@ -124,13 +126,16 @@ def _files(folder: Path) -> tuple[list[SpoolFile], list[str]]:
             notes.append(f"{path.name}: no view of this name is known; not used")
             continue
         known = frozenset(column.name for column in columns_of(view, Release(99))) | {SAMPLE_TIME}
-        file = read_spool_file(path, view, known)
-        if file is not None:
-            files.append(file)
+        files.append(read_spool_file(path, view, known))
     refuse_twins(files)
     if not files:
         raise SourceError(f"{folder} has no CSV file named after a view (such as v$session.csv)", retry=False)
     return files, notes
+
+
+def _problem(file: SpoolFile) -> Problem:
+    code, _, text = file.failure.partition(":")
+    return Problem(code, text.strip() or "could not be spooled", file.view)
 
 
 def _unknown_columns(file: SpoolFile) -> str:

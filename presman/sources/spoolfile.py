@@ -22,20 +22,27 @@ _CHATTER = re.compile(
     | \d[\d.,]*\ [^\W\d]+\ [^\W\d]+\.            # 13 rows selected.   13 Zeilen ausgewählt.
     | \d[\d.,]*\ rows?\ selected\.?\s*           # SQLcl leaves out the dot
     | no\ rows\ selected.* | Es\ wurden\ keine\ Zeilen\ ausgewählt.* | aucune\ ligne.*
+    | [A-Z]{2,3}-\d{4,5}:.* | Help:\ https.*       # errors
     | Elapsed:.* | Session\ altered\.? | (Disconnected|Connected)\b.* | spool\ off;? | -{3,}[-\s,;|]* )?\s*""",
     re.VERBOSE | re.IGNORECASE,
 )
 
+_ERROR_AT = re.compile(r"(ERROR at line|FEHLER in Zeile|ERREUR à la ligne|ERROR en línea) \d+", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class SpoolFile:
-    """One file as text: `columns` in upper case, `rows` of as many fields each, with the line each ends on."""
+    """One file as text: `columns` in upper case, `rows` of as many fields each, with the line each ends on.
+
+    `failure` is the error that was spooled in place of rows ("ORA-00942: ..."), or "".
+    """
 
     path: Path
     view: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    lines: tuple[int, ...]
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    lines: tuple[int, ...] = ()
+    failure: str = ""
 
     def error(self, row: int, text: str) -> SourceError:
         """Return the error that names this file and the line of row number `row`."""
@@ -52,39 +59,54 @@ def view_name(path: Path, known: Mapping[str, object]) -> str | None:
     return base if base.removeprefix("G") in known or base in known else None
 
 
-def read_spool_file(path: Path, view: str, known: frozenset[str]) -> SpoolFile | None:
-    """Read `path`; `known` are the column names of `view`. None if it holds no rows and no header.
-
-    Raises SourceError naming file and line.
-    """
-    text = _text(path)
-    lines = text.splitlines(keepends=True)
+def read_spool_file(path: Path, view: str, known: frozenset[str]) -> SpoolFile:
+    """Read `path`; `known` are the column names of `view`. Raises SourceError naming file and line."""
+    lines = _text(path).splitlines(keepends=True)
+    failure = _take_out_errors(lines)
     start, delimiter = _header(path, lines, known)
     if start is None:
-        return None
+        return SpoolFile(path, view, failure=failure)
     csv.field_size_limit(LONGEST_FIELD)
     reader = csv.reader(lines[start:], delimiter=delimiter, strict=True, skipinitialspace=True)
-    header: tuple[str, ...] = ()
+    columns = _columns(path, start + 1, next(reader), known)
     rows, numbers = [], []
     try:
         for fields in reader:
-            number = start + reader.line_num
-            if not header:
-                header = _columns(path, number, fields, known)
-            elif len(fields) == len(header):
-                if not _is_header(fields, header):
-                    rows.append(tuple(field.strip() for field in fields))
-                    numbers.append(number)
-            elif not _is_chatter(fields, delimiter):
-                found = one_line(clean(delimiter.join(fields)), 40)
-                raise SourceError(
-                    f"{path}, line {number}: {len(fields)} fields where the header has {len(header)}: {found}",
-                    retry=False,
-                )
+            if not _is_noise(fields, columns, delimiter):
+                rows.append(_row(path, start + reader.line_num, fields, columns, delimiter))
+                numbers.append(start + reader.line_num)
     except csv.Error as error:
         raise SourceError(f"{path}, line {start + reader.line_num}: {error}", retry=False) from None
-    rows, numbers = _without_chatter(rows, numbers, header)
-    return SpoolFile(path, view, header, tuple(rows), tuple(numbers))
+    return SpoolFile(path, view, columns, tuple(rows), tuple(numbers), failure)
+
+
+def _row(path: Path, number: int, fields: list[str], columns: tuple[str, ...], delimiter: str) -> tuple[str, ...]:
+    if len(fields) != len(columns):
+        found = one_line(clean(delimiter.join(fields)), 40)
+        text = f"{len(fields)} fields where the header has {len(columns)}: {found}"
+        raise SourceError(f"{path}, line {number}: {text}", retry=False)
+    return tuple(field.strip() for field in fields)
+
+
+def _is_noise(fields: list[str], columns: tuple[str, ...], delimiter: str) -> bool:
+    """The tool's chatter, or the header again: it comes on every page and with every sample appended."""
+    if len(fields) != len(columns) or len(columns) == 1:
+        return _CHATTER.fullmatch(delimiter.join(fields)) is not None or tuple(map(_plain, fields)) == columns
+    return all(_plain(field) in {name, name.removesuffix("#")} for field, name in zip(fields, columns, strict=True))
+
+
+def _take_out_errors(lines: list[str]) -> str:
+    """Blank out the errors that SQL*Plus prints between rows; return the last one's text, "" without any."""
+    text = ""
+    for index, line in enumerate(lines):
+        if not _ERROR_AT.match(line):
+            continue
+        message = "".join(lines[index + 1 : index + 2]).strip()
+        text = message if re.match(r"[A-Z]{2,3}-\d+", message) else text
+        # Before it stand the line at fault and a star below the place, after it the messages.
+        for place in range(max(0, index - 2), min(len(lines), index + 2)):
+            lines[place] = "\n"
+    return one_line(clean(text), 200)
 
 
 def _text(path: Path) -> str:
@@ -133,25 +155,6 @@ def _plain(name: str) -> str:
 def _named(name: str, known: frozenset[str]) -> str:
     """Return the column's name; the `#` of SERIAL# and the like may be missing."""
     return f"{name}#" if name not in known and f"{name}#" in known else name
-
-
-def _is_header(fields: list[str], header: tuple[str, ...]) -> bool:
-    """A header again: SQL*Plus repeats it on every page and with every statement appended to the file."""
-    return all(_plain(field) in {name, name.removesuffix("#")} for field, name in zip(fields, header, strict=True))
-
-
-def _is_chatter(fields: list[str], delimiter: str) -> bool:
-    return _CHATTER.fullmatch(delimiter.join(fields)) is not None
-
-
-def _without_chatter(
-    rows: list[tuple[str, ...]], numbers: list[int], header: tuple[str, ...]
-) -> tuple[list[tuple[str, ...]], list[int]]:
-    """Drop the chatter from a file of one column, where every line has the right number of fields."""
-    if len(header) > 1:
-        return rows, numbers
-    kept = [index for index, row in enumerate(rows) if row[0] and not _CHATTER.fullmatch(row[0])]
-    return [rows[index] for index in kept], [numbers[index] for index in kept]
 
 
 def refuse_twins(files: Iterable[SpoolFile]) -> None:
