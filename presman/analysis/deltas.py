@@ -27,7 +27,7 @@ _NO_WINDOW: Window = (-1, None, "")
 def difference(after: tuple[Any, ...], before: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Return the counters' growth, None if any of them went backwards (a reset of one is a reset of all)."""
     grown = tuple(map(sub, after, before))
-    return grown if all(value >= 0 for value in grown) else None
+    return None if min(grown) < 0 else grown
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ def _instance(
     inst_id = instance.inst_id
     shares = facts.shares[inst_id]
     keys = {(con_id, name) for place, con_id, name in rows if place == inst_id}
-    keys |= {(con_id, name) for place, con_id, name in parallel if place == inst_id}
+    keys |= {(con_id, name) for place, con_id, name in parallel if place == inst_id and name}
     keys |= set(shares.shares)
     loads = _loads(facts, inst_id, rows, grown)
     spare = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus

@@ -14,21 +14,39 @@ from presman.analysis.servers import Room
 _COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
 
 
-class Situation(NamedTuple):
-    """The figures around a head, in servers: the system's room, its group's, and whom it waits among.
+class Ceiling(NamedTuple):
+    """Servers `held` of those `allowed` to a group or a container, and what that limit is a part of."""
 
-    `percent` is the group's limit in percent of the target; `ahead` statements of other groups that the one queue
-    of a FIFO regime serves first; `rivals` the other groups with a head, which the plan chooses among.
+    owner: str
+    held: int
+    allowed: int
+    part: str = ""
+
+    @property
+    def free(self) -> int:
+        """Servers left below the ceiling."""
+        return self.allowed - self.held
+
+    def __str__(self) -> str:
+        return f"{self.owner} holds {self.held} of {self.allowed} allowed{self.part}"
+
+
+class Situation(NamedTuple):
+    """What a head waits among, in servers: the system's room and the ceilings of its group and container.
+
+    `ahead` counts statements of other groups that the one queue of a FIFO regime serves first; `rivals` are the
+    other groups with a head, which the plan chooses among.
     """
 
-    group: str
     system: Room
-    held: int
-    allowed: int | None
-    percent: int | None
-    place: str
-    ahead: int
-    rivals: tuple[str, ...]
+    ceilings: tuple[Ceiling, ...] = ()
+    ahead: int = 0
+    rivals: tuple[str, ...] = ()
+
+    @property
+    def tightest(self) -> Ceiling | None:
+        """The ceiling with the least room."""
+        return min(self.ceilings, key=lambda ceiling: ceiling.free, default=None)
 
 
 def heads(
@@ -36,22 +54,24 @@ def heads(
 ) -> tuple[QueueHead, ...]:
     """Return the head of every group's queue, with its cause."""
     statements = list(queue)
+    if not statements:
+        return ()
     first = [each for each in statements if each.position == 1]
     groups = {(row.con_id, row.name): row for row in cluster}
     found = []
     for head in first:
-        key = (head.con_id, head.group)
-        situation = _situation(facts, head, statements, first, groups.get(key), rooms)
-        dop = _dop(facts, key, head)
-        cause, short, sentence = explain(head.wants, dop, situation)
+        situation = _situation(facts, head, statements, first, groups, rooms)
+        directive = facts.shares[head.inst_id].directives.get((head.con_id, head.group))
+        cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), situation)
+        tightest, own = situation.tightest, groups.get((head.con_id, head.group))
         found.append(
             QueueHead(
                 group=head.group,
                 statement=head,
                 cause=cause,
                 wants=head.wants,
-                held=situation.held,
-                allowed=situation.allowed,
+                held=tightest.held if tightest else own.px_servers if own else 0,
+                allowed=tightest.allowed if tightest else None,
                 in_use=situation.system.in_use or 0,
                 target=situation.system.target,
                 short=short,
@@ -62,63 +82,89 @@ def heads(
     return tuple(found)
 
 
-def _dop(facts: Facts, key: Key, head: QueuedStatement) -> int | None:
-    return degree(head.requested, head.dop, facts.shares[head.inst_id].directives.get(key))
-
-
 def _situation(
     facts: Facts,
     head: QueuedStatement,
     statements: list[QueuedStatement],
     first: list[QueuedStatement],
-    group: GroupReading | None,
+    groups: Mapping[Key, GroupReading],
     rooms: Mapping[int, Room],
 ) -> Situation:
-    system, place = rooms[ROOT], "the target's"
-    own = rooms.get(head.con_id) if head.con_id > 2 else None
-    if own is not None and own.free is not None and (system.free is None or own.free < system.free):
-        system, place = own, f"{facts.pdbs.get(head.con_id) or 'its container'}'s"
     row = facts.plan_rows.get((head.inst_id, head.con_id)) or facts.top_rows.get(head.inst_id)
-    fifo = row is not None and row.parallel_execution_managed in {"FIFO", "OFF"}
+    one_queue = row is not None and row.parallel_execution_managed in {"FIFO", "OFF"}
     others = [each for each in statements if each.con_id == head.con_id and each.group != head.group]
     return Situation(
-        group=head.group,
-        system=system,
-        held=group.px_servers if group else 0,
-        allowed=group.servers_limit if group else None,
-        percent=group.servers_limit_percent if group else None,
-        place=place,
-        ahead=sum(each.waited > head.waited for each in others) if fifo else 0,
+        system=rooms[ROOT],
+        ceilings=tuple(_ceilings(facts, head, groups, rooms)),
+        ahead=sum(each.waited > head.waited for each in others) if one_queue else 0,
         rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
     )
+
+
+def _ceilings(
+    facts: Facts, head: QueuedStatement, groups: Mapping[Key, GroupReading], rooms: Mapping[int, Room]
+) -> Iterable[Ceiling]:
+    container = rooms.get(head.con_id) if head.con_id > 2 else None
+    whole = rooms[ROOT].target
+    if container is not None and container.target is not None:
+        held = sum(row.px_servers for (con_id, _), row in groups.items() if con_id == head.con_id)
+        name = facts.pdbs.get(head.con_id) or f"container {head.con_id}"
+        yield Ceiling(name, held if container.in_use is None else container.in_use, container.target)
+        whole = container.target
+    group = groups.get((head.con_id, head.group))
+    if group is not None and group.servers_limit is not None:
+        part = "" if whole is None else f" ({group.servers_limit_percent} % of {whole})"
+        yield Ceiling(group.name, group.px_servers, group.servers_limit, part)
 
 
 def explain(wants: Servers | None, dop: int | None, situation: Situation) -> tuple[Cause, int | None, str]:
     """Return the cause, the servers short (None where not exactly known) and the sentence.
 
-    The statement waits for the scarcer of two rooms: below the system's target and below its group's limit.
+    A statement starts when it fits below the target and below its ceilings; a ceiling that binds is the cause even
+    if the target binds as well, because only servers of its own group help then. One that wants more than the
+    whole target was seen to start on 12.1 once nothing else ran; for a group's limit nothing is known.
     """
-    system, allowed = situation.system, situation.allowed
-    frees = [system.free, None if allowed is None else allowed - situation.held]
-    known = [free for free in frees if free is not None]
-    if wants is None or not known:
-        return Cause.UNKNOWN, None, _unknown(wants, dop, situation)
-    ceiling = min(number for number in (system.target, allowed) if number is not None)
-    if wants.low > ceiling:
-        return Cause.NEVER_FITS, None, f"{_want(wants, dop)}, more than {_ceiling(situation, ceiling)}"
-    free = min(known)
-    if situation.ahead and (wants.high <= free or free > 0):
-        return (
-            Cause.BEHIND,
-            None,
-            f"{_want(wants, dop)}; one queue for all groups, {_ahead(situation.ahead)} ahead of it",
-        )
+    system, tightest = situation.system, situation.tightest
+    frees = [free for free in (system.free, tightest.free if tightest else None) if free is not None]
+    if wants is None:
+        return Cause.UNKNOWN, None, "; ".join(["its DOP is not known", *_figures(situation)])
+    never = _never(wants, situation)
+    if never:
+        return Cause.NEVER_FITS, None, f"{_want(wants, dop)}, {never}"
+    if not frees:
+        return Cause.UNKNOWN, None, f"{_want(wants, dop)}; how many are in use or allowed is not known"
+    free = min(frees)
     if wants.high <= free:
-        return Cause.NOT_CHOSEN, 0, f"{_want(wants, dop)} and {free} are free; {_draw(situation)}"
-    by_group = frees[1] is not None and (frees[0] is None or frees[1] < frees[0])
+        return _fitting(f"{_want(wants, dop)} and {free} are free", situation)
+    by_ceiling = tightest is not None and wants.high > tightest.free
+    by_system = system.free is not None and wants.high > system.free
+    figures = [str(tightest)] if by_ceiling else []
+    figures += [_used(system)] if by_system else []
+    sentence = "; ".join([_want(wants, dop), *figures, _short(wants, free)])
     short = wants.high - free if wants.low == wants.high else None
-    sentence = f"{_want(wants, dop)}; {_held(situation) if by_group else _used(situation)}; {_short(wants, free)}"
-    return (Cause.GROUP if by_group else Cause.SYSTEM), short, sentence
+    return (Cause.GROUP if by_ceiling else Cause.SYSTEM), short, sentence
+
+
+def _fitting(start: str, situation: Situation) -> tuple[Cause, int | None, str]:
+    """Explain a head that fits: the queue's order holds it, or the views were read at different instants."""
+    if situation.ahead:
+        number = f"{situation.ahead} statement{'s' if situation.ahead > 1 else ''} of other groups"
+        return Cause.BEHIND, 0, f"{start}; one queue for all groups, {number} ahead of it"
+    if situation.rivals:
+        return Cause.NOT_CHOSEN, 0, f"{start}; the plan chooses between it and {', '.join(situation.rivals)}"
+    return Cause.NOT_CHOSEN, 0, f"{start}; it should start at the next look"
+
+
+def _never(wants: Servers, situation: Situation) -> str:
+    """Return what is too small for the statement even when empty, "" if nothing is."""
+    for ceiling in situation.ceilings:
+        if wants.low > ceiling.allowed:
+            return f"more than the {ceiling.allowed} that {ceiling.owner} is allowed{ceiling.part}, {ceiling.held} held"
+    system = situation.system
+    if system.target is not None and wants.low > system.target:
+        rest = "" if system.in_use is None else f", {system.in_use} in use: it may start once none is"
+        return f"more than the target's {system.target}{rest}"
+    return ""
 
 
 def _want(wants: Servers, dop: int | None) -> str:
@@ -130,17 +176,14 @@ def _want(wants: Servers, dop: int | None) -> str:
     return f"wants {wants.low} servers (DOP {dop}, {_COUNTS.get(sets, f'{sets} sets')})"
 
 
-def _held(situation: Situation) -> str:
-    part = f"{situation.percent} % of {_of(situation)}"
-    return f"{situation.group or 'its group'} holds {situation.held} of {situation.allowed} allowed ({part})"
+def _figures(situation: Situation) -> list[str]:
+    tightest = situation.tightest
+    used = [_used(situation.system)] if situation.system.free is not None else []
+    return used + ([str(tightest)] if tightest else [])
 
 
-def _of(situation: Situation) -> str:
-    return "the target" if situation.system.target is None else str(situation.system.target)
-
-
-def _used(situation: Situation) -> str:
-    return f"{situation.system.in_use} of {situation.place} {situation.system.target} are in use"
+def _used(system: Room) -> str:
+    return f"{system.in_use} of the target's {system.target} are in use"
 
 
 def _short(wants: Servers, free: int) -> str:
@@ -148,28 +191,3 @@ def _short(wants: Servers, free: int) -> str:
     if low == high:
         return f"short by {low}"
     return f"short by {low} to {high}" if low > 0 else f"short by up to {high}"
-
-
-def _ceiling(situation: Situation, ceiling: int) -> str:
-    if situation.allowed == ceiling:
-        return f"the {ceiling} that {situation.group} is allowed ({situation.percent} % of {_of(situation)})"
-    return f"{situation.place} {ceiling}"
-
-
-def _ahead(number: int) -> str:
-    return f"{number} statement{'s' if number > 1 else ''} of other groups"
-
-
-def _draw(situation: Situation) -> str:
-    if situation.rivals:
-        return f"the plan chooses between it and {', '.join(situation.rivals)}"
-    return "it should start at the next look"
-
-
-def _unknown(wants: Servers | None, dop: int | None, situation: Situation) -> str:
-    parts = [_want(wants, dop) if wants is not None else "its DOP is not known"]
-    if situation.system.free is not None:
-        parts.append(_used(situation))
-    if situation.allowed is not None:
-        parts.append(_held(situation))
-    return "; ".join(parts)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from presman.analysis.facts import ROOT, Facts
+from presman.analysis.facts import ROOT, Facts, percent_fraction
 from presman.analysis.plan import Key
 from presman.analysis.reading import CLUSTER, ServerPool
 from presman.rows import ConsumerGroup, PxProcessSysstat, PxSession
@@ -99,12 +99,11 @@ def container_fractions(facts: Facts) -> dict[int, float]:
     """Return the part of the servers target that the CDB plan allows each limited container."""
     if not facts.inst_ids:
         return {}
-    limits: dict[int, float] = {}
-    for con_id, row in facts.cdb_directives(facts.inst_ids[0]).items():
-        percent = row.parallel_server_limit if row.parallel_server_limit is not None else row.utilization_limit
-        if percent is not None and 0 <= percent < 100:
-            limits[con_id] = percent / 100
-    return limits
+    limits = {
+        con_id: percent_fraction(row.parallel_server_limit)
+        for con_id, row in facts.cdb_directives(facts.inst_ids[0]).items()
+    }
+    return {con_id: limit for con_id, limit in limits.items() if limit is not None}
 
 
 def allowed(key: Key, servers: Mapping[Key, float], found: Mapping[int, Room]) -> tuple[int | None, int | None]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from presman.analysis.facts import Facts
 from presman.analysis.growth import of_sessions
-from presman.analysis.queue import is_queued
+from presman.analysis.queue import EVENTS, is_queued
 from presman.analysis.reading import SessionReading
 from presman.analysis.running import Coordinator, Holding
 from presman.rows import Session, SessionInfo
@@ -17,61 +18,75 @@ COORDINATOR, SERVER, QUEUED = "QC", "server", "queued"
 
 def sessions(facts: Facts, holdings: Mapping[Coordinator, Holding]) -> tuple[SessionReading, ...]:
     """Return one reading per session, in the order they were read."""
-    grown, interval = of_sessions(facts), facts.deltas.interval(SessionInfo)
+    interval = facts.deltas.interval(SessionInfo) or 0.0
+    grown = of_sessions(facts)
+    infos = facts.infos
     held = {coordinator: len(holding.rows) for coordinator, holding in holdings.items()}
     servers = {(row.inst_id, row.sid): row.serial for holding in holdings.values() for row in holding.rows}
     found = []
     for row in facts.snapshot.rows(Session):
-        number = held.get((row.inst_id, row.sid, row.serial), 0)
-        role = _role(row, number, servers)
-        rates = grown.get((row.inst_id, row.sid))
-        found.append(_session(facts, row, role, number, rates, interval or 0.0))
+        place = row.inst_id, row.sid
+        number = held.get((*place, row.serial), 0)
+        rates = _rates(grown[place], interval) if place in grown else NO_RATES
+        found.append(_session(row, facts.group_of(row), infos.get(place), _role(row, number, servers), number, rates))
     return tuple(found)
+
+
+class _Rates(NamedTuple):
+    """CPUs used and waited for, MB and requests per second."""
+
+    used: float | None
+    waiting: float | None
+    megabytes: float | None
+    requests: float | None
+
+
+NO_RATES = _Rates(None, None, None, None)
+
+
+def _rates(grown: tuple[int, ...], seconds: float) -> _Rates:
+    """Return the rates of a :class:`~presman.analysis.growth.SessionGrowth`."""
+    cpu, wait, a, b, c, d, e, f, g, h = grown
+    return _Rates(cpu / 1000 / seconds, wait / 1000 / seconds, (a + b + c + d) / seconds, (e + f + g + h) / seconds)
 
 
 def _role(row: Session, held: int, servers: Mapping[tuple[int, int], int]) -> str:
     if held:
         return COORDINATOR
-    if (row.inst_id, row.sid) in servers and servers[row.inst_id, row.sid] in {row.serial, 0}:
+    serial = servers.get((row.inst_id, row.sid))
+    if serial is not None and serial in {row.serial, 0}:
         return SERVER
-    return QUEUED if is_queued(row) else ""
+    return QUEUED if row.event in EVENTS and is_queued(row) else ""
 
 
-def _session(
-    facts: Facts, row: Session, role: str, held: int, grown: tuple[int, ...] | None, seconds: float
-) -> SessionReading:
-    info = facts.infos.get((row.inst_id, row.sid))
-    used = waiting = megabytes = requests = None
-    if grown is not None and seconds > 0:
-        used, waiting = grown[0] / 1000 / seconds, grown[1] / 1000 / seconds
-        megabytes, requests = sum(grown[2:6]) / seconds, sum(grown[6:10]) / seconds
+def _session(row: Session, group: str, info: SessionInfo | None, role: str, held: int, rates: _Rates) -> SessionReading:
     return SessionReading(
-        inst_id=row.inst_id,
-        con_id=row.con_id,
-        sid=row.sid,
-        serial=row.serial,
-        user=row.username,
-        group=facts.group_of(row),
-        mapped_group=info.mapped_consumer_group if info else "",
-        status=row.status,
-        state=info.state if info else "",
-        event=row.event,
-        wait_class=row.wait_class,
-        waited=row.wait_time_micro / 1e6 if row.state == "WAITING" else None,
-        sql_id=row.sql_id,
-        child=row.sql_child_number,
-        used=used,
-        waiting=waiting,
-        io_mb=megabytes,
-        io_requests=requests,
-        last_call=float(row.last_call_et),
-        px_role=role,
-        px_servers=held,
-        dop=info.dop if info else None,
-        pq_status=info.pq_status if info else "",
-        program=row.program,
-        module=row.module,
-        service=row.service_name,
-        machine=row.machine,
-        logon=row.logon_time,
+        row.inst_id,
+        row.con_id,
+        row.sid,
+        row.serial,
+        row.username,
+        group,
+        info.mapped_consumer_group if info else "",
+        row.status,
+        info.state if info else "",
+        row.event,
+        row.wait_class,
+        row.wait_time_micro / 1e6 if row.state == "WAITING" else None,
+        row.sql_id,
+        row.sql_child_number,
+        rates.used,
+        rates.waiting,
+        rates.megabytes,
+        rates.requests,
+        float(row.last_call_et),
+        role,
+        held,
+        info.dop if info else None,
+        info.pq_status if info else "",
+        row.program,
+        row.module,
+        row.service_name,
+        row.machine,
+        row.logon_time,
     )

@@ -36,7 +36,7 @@ def snapshot(*rows: Any, after: float = 0.0, epoch: int = 1, **changes: Any) -> 
     for each in rows:
         kinds.setdefault(type(each), []).append(each)
     sections = {record: Section(tuple(found), at) for record, found in kinds.items()}
-    values = {
+    values: dict[str, Any] = {
         "target": "test",
         "kind": "simulator",
         "release": Release(19),

@@ -1,0 +1,55 @@
+"""OTHER_XML from outside: odd, malformed and hostile documents."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from presman.analysis.dop import LONGEST, story
+from presman.analysis.reading import DopStory
+
+BOMB = """<?xml version="1.0"?><!DOCTYPE other_xml [<!ENTITY a "xxxxxxxxxx">
+<!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>
+<other_xml><info type="dop">8</info><info type="dop_reason">&c;</info></other_xml>"""
+OUTSIDE = """<!DOCTYPE o [<!ENTITY x SYSTEM "file:///etc/passwd">]>
+<other_xml><info type="dop_reason">&x;</info></other_xml>"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no xml at all",
+        "<other_xml><info type='dop'>8</info>",
+        "<other_xml>&undefined;</other_xml>",
+        BOMB,
+        OUTSIDE,
+        "<a>" * 100_000,
+        f"<other_xml><info type='dop'>8</info>{' ' * LONGEST}</other_xml>",
+        "<other_xml>\x00</other_xml>",
+    ],
+    ids=["empty", "text", "cut", "entity", "bomb", "outside", "deep", "long", "nul"],
+)
+def test_what_cannot_be_read_gives_an_empty_story(text: str) -> None:
+    assert story(text) == DopStory()
+
+
+def test_every_fact_is_kept_and_made_safe() -> None:
+    found = story(
+        '<other_xml><info type="dop" note="y">4</info><info type="dop_op_reason">scan of object "A"."T"</info>'
+        '<info type="queuing_reason">hint\u202e</info><info>nameless</info><info type="dop">9</info></other_xml>'
+    )
+    assert (found.degree, found.operation_reason, found.queuing_reason) == (4, 'scan of object "A"."T"', "hint\ufffd")
+    assert dict(found.facts) == {"dop": "4", "dop_op_reason": 'scan of object "A"."T"', "queuing_reason": "hint\ufffd"}
+
+
+@pytest.mark.parametrize("degree", ["", "x", "-4", "4.5", "²", "9" * 30])
+def test_a_degree_that_is_no_number_is_not_known(degree: str) -> None:
+    assert story(f'<other_xml><info type="dop">{degree}</info></other_xml>').degree is None
+
+
+@given(st.text())
+def test_no_text_raises(text: str) -> None:
+    story(text)
+    story(f"<other_xml><info type='dop_reason'>{text}</info></other_xml>")

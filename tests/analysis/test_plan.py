@@ -1,0 +1,237 @@
+"""Shares of published plans, and what must hold for any plan."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from presman.analysis.plan import LEVELS, PlanBook, PlanShares, plan_name
+from presman.rows import Plan, PlanDirective
+from tests.analysis.make import directive, row
+
+DSS_PLAN = [
+    directive("DSS_PLAN", "SYS_GROUP", 75),
+    directive("DSS_PLAN", "DSS_CRITICAL_GROUP", 0, 75),
+    directive("DSS_PLAN", "ORA$DIAGNOSTICS", 0, 5),
+    directive("DSS_PLAN", "ORA$AUTOTASK_SUB_PLAN", 0, 5, type="PLAN"),
+    directive("DSS_PLAN", "DSS_GROUP", 0, 0, 75),
+    directive("DSS_PLAN", "ETL_GROUP", 0, 0, 0, 45),
+    directive("DSS_PLAN", "BATCH_GROUP", 0, 0, 0, 45),
+    directive("DSS_PLAN", "OTHER_GROUPS", 0, 0, 0, 10),
+]
+ETL_CRITICAL_PLAN = [
+    directive("ETL_CRITICAL_PLAN", "SYS_GROUP", 75),
+    directive("ETL_CRITICAL_PLAN", "DSS_CRITICAL_GROUP", 0, 35),
+    directive("ETL_CRITICAL_PLAN", "DSS_GROUP", 0, 10),
+    directive("ETL_CRITICAL_PLAN", "ETL_GROUP", 0, 35),
+    directive("ETL_CRITICAL_PLAN", "BATCH_GROUP", 0, 10),
+    directive("ETL_CRITICAL_PLAN", "ORA$DIAGNOSTICS", 0, 3),
+    directive("ETL_CRITICAL_PLAN", "ORA$AUTOTASK_SUB_PLAN", 0, 3, type="PLAN"),
+    directive("ETL_CRITICAL_PLAN", "OTHER_GROUPS", 0, 3),
+]
+MYDB_PLAN = [
+    directive("MYDB_PLAN", "MAILDB_PLAN", 30, type="PLAN"),
+    directive("MYDB_PLAN", "BUGDB_PLAN", 70, type="PLAN"),
+    directive("MAILDB_PLAN", "POSTMAN_GROUP", 40),
+    directive("MAILDB_PLAN", "USERS_GROUP", 0, 80),
+    directive("MAILDB_PLAN", "MAIL_MAINT_GROUP", 0, 20),
+    directive("BUGDB_PLAN", "ONLINE_GROUP", 100),
+]
+
+
+def shares(plan: str, rows: list[PlanDirective], *, method: str = "EMPHASIS", con_id: int = 0) -> PlanShares:
+    return PlanBook.read([row(Plan, plan=plan, mgmt_method=method)], rows).shares(plan, con_id)
+
+
+def percents(figures: PlanShares) -> dict[str, float]:
+    return {name: 100 * share for (_, name), share in figures.shares.items()}
+
+
+def test_dss_plan_gives_each_level_what_the_levels_above_left() -> None:
+    assert percents(shares("DSS_PLAN", DSS_PLAN)) == pytest.approx(
+        {
+            "SYS_GROUP": 75,
+            "DSS_CRITICAL_GROUP": 18.75,
+            "ORA$DIAGNOSTICS": 1.25,
+            "ORA$AUTOTASK_SUB_PLAN": 1.25,
+            "DSS_GROUP": 2.8125,
+            "ETL_GROUP": 0.421875,
+            "BATCH_GROUP": 0.421875,
+            "OTHER_GROUPS": 0.09375,
+        }
+    )
+
+
+def test_etl_critical_plan_leaves_a_quarter_of_a_percent_unallocated() -> None:
+    figures = shares("ETL_CRITICAL_PLAN", ETL_CRITICAL_PLAN)
+    assert list(percents(figures).values()) == pytest.approx([75, 8.75, 2.5, 8.75, 2.5, 0.75, 0.75, 0.75])
+    assert 100 * figures.unallocated == pytest.approx(0.25)
+
+
+def test_a_subplan_divides_what_its_parent_was_given() -> None:
+    figures = percents(shares("MYDB_PLAN", MYDB_PLAN))
+    assert figures == pytest.approx(
+        {"POSTMAN_GROUP": 12, "USERS_GROUP": 14.4, "MAIL_MAINT_GROUP": 3.6, "ONLINE_GROUP": 70}
+    )
+
+
+def test_ratio_plans_divide_by_weight() -> None:
+    rows = [
+        directive("P", "GOLD", 10),
+        directive("P", "SILVER", 5),
+        directive("P", "BRONZE", 2),
+        directive("P", "OTHER", 1),
+    ]
+    figures = shares("P", rows, method="RATIO")
+    assert percents(figures) == pytest.approx(
+        {"GOLD": 1000 / 18, "SILVER": 500 / 18, "BRONZE": 200 / 18, "OTHER": 100 / 18}
+    )
+    now = figures.entitled({(0, "SILVER"), (0, "OTHER")})
+    assert now == pytest.approx({(0, "SILVER"): 5 / 6, (0, "OTHER"): 1 / 6})
+
+
+def test_the_plan_of_a_pluggable_database_holds_shares_whatever_its_method() -> None:
+    rows = [directive("P", "A", 3), directive("P", "B", 1)]
+    assert percents(shares("P", rows, con_id=3)) == pytest.approx({"A": 75, "B": 25})
+    assert percents(shares("P", rows, con_id=0)) == pytest.approx({"A": 3, "B": 1})
+
+
+def test_pending_and_legacy_directives_do_not_count() -> None:
+    rows = [directive("P", "A", 60), directive("P", "B", 40), directive("P", "A", 10, status="PENDING")]
+    rows += [directive("P", "C", 0, 100, status="LEGACY")]
+    assert percents(shares("P", rows)) == pytest.approx({"A": 60, "B": 40})
+
+
+def test_limits_multiply_along_the_tree() -> None:
+    rows = [
+        directive("P", "SUB", 50, type="PLAN", utilization_limit=40),
+        directive("SUB", "A", 50, utilization_limit=90),
+        directive("SUB", "B", 30, utilization_limit=50),
+        directive("SUB", "C", 20),
+    ]
+    limits = shares("P", rows).limits
+    assert limits == pytest.approx({(0, "A"): 0.36, (0, "B"): 0.20, (0, "C"): 0.40})
+
+
+def test_utilization_limit_caps_servers_unless_the_server_limit_overrides_it() -> None:
+    rows = [
+        directive("P", "A", 50, utilization_limit=25),
+        directive("P", "B", 30, utilization_limit=25, parallel_server_limit=80),
+        directive("P", "C", 20),
+    ]
+    assert shares("P", rows).servers == pytest.approx({(0, "A"): 0.25, (0, "B"): 0.80})
+
+
+def test_what_a_group_does_not_use_goes_to_the_next_level_not_to_its_siblings() -> None:
+    figures = shares("DSS_PLAN", DSS_PLAN)
+    now = figures.entitled({(0, "ORA$DIAGNOSTICS"), (0, "DSS_GROUP")})
+    # Diagnostics gets 5 % of all; DSS 75 % of the other 95 %; the rest is divided in proportion.
+    assert now[0, "ORA$DIAGNOSTICS"] == pytest.approx(0.05 / (0.05 + 0.7125))
+    assert now[0, "DSS_GROUP"] == pytest.approx(0.7125 / (0.05 + 0.7125))
+
+
+def test_one_group_alone_may_claim_everything_up_to_its_limit() -> None:
+    assert shares("DSS_PLAN", DSS_PLAN).entitled({(0, "OTHER_GROUPS")}) == pytest.approx({(0, "OTHER_GROUPS"): 1.0})
+    rows = [directive("P", "A", 90, utilization_limit=20), directive("P", "B", 10)]
+    figures = shares("P", rows)
+    assert figures.entitled({(0, "A")}) == pytest.approx({(0, "A"): 0.2})
+    assert figures.entitled({(0, "A"), (0, "B")}) == pytest.approx({(0, "A"): 0.2, (0, "B"): 0.8})
+
+
+def test_a_group_in_two_subplans_has_both_shares() -> None:
+    rows = [
+        directive("P", "X", 60, type="PLAN"),
+        directive("P", "Y", 40, type="PLAN"),
+        directive("X", "A", 50),
+        directive("X", "B", 50),
+        directive("Y", "A", 100),
+    ]
+    assert percents(shares("P", rows)) == pytest.approx({"A": 70, "B": 30})
+
+
+def test_plans_that_name_each_other_end() -> None:
+    rows = [directive("P", "Q", 50, type="PLAN"), directive("Q", "P", 50, type="PLAN"), directive("Q", "A", 50)]
+    assert percents(shares("P", rows))["A"] == pytest.approx(25)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("DAYTIME", "DAYTIME"),
+        ("FORCE:DAYTIME", "DAYTIME"),
+        ("SCHEDULER[0x4D2F]:DEFAULT_MAINTENANCE_PLAN", "DEFAULT_MAINTENANCE_PLAN"),
+        ("FORCE:SCHEDULER[0x1]:P", "P"),
+        ("ODD:NAME", "ODD:NAME"),
+        ("", ""),
+    ],
+)
+def test_plan_names_lose_their_prefix(text: str, name: str) -> None:
+    assert plan_name(text) == name
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> list[PlanDirective]:
+    """A plan of up to three tiers, each within 100 % at every level."""
+    rows: list[PlanDirective] = []
+    plan_names = ["P", "SUB", "DEEP"][: draw(st.integers(1, 3))]
+    for depth, plan in enumerate(plan_names):
+        number = draw(st.integers(1, 5))
+        left = [100] * LEVELS
+        for index in range(number):
+            parts = []
+            for level in range(LEVELS):
+                part = draw(st.integers(0, left[level])) if draw(st.booleans()) else 0
+                left[level] -= part
+                parts.append(part)
+            rows.append(
+                directive(plan, f"{plan}_{index}", *parts, utilization_limit=draw(st.none() | st.integers(1, 100)))
+            )
+        if depth + 1 < len(plan_names):
+            rows.append(directive(plan, plan_names[depth + 1], draw(st.integers(0, left[0])), type="PLAN"))
+    return rows
+
+
+@given(plans(), st.sampled_from(["EMPHASIS", "RATIO"]))
+def test_shares_and_the_unallocated_rest_make_the_whole(rows: list[PlanDirective], method: str) -> None:
+    figures = shares("P", rows, method=method)
+    assert sum(figures.shares.values()) + figures.unallocated == pytest.approx(1.0)
+    assert all(share >= 0 for share in figures.shares.values())
+
+
+@given(plans(), st.randoms())
+def test_the_order_of_rows_does_not_matter(rows: list[PlanDirective], random: object) -> None:
+    shuffled = list(rows)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    before, after = shares("P", rows), shares("P", shuffled)
+    assert dict(after.shares) == pytest.approx(dict(before.shares))
+    everyone = set(before.shares)
+    assert after.entitled(everyone) == pytest.approx(before.entitled(everyone))
+
+
+@given(plans(), st.data())
+def test_a_greater_allocation_never_gives_less(rows: list[PlanDirective], data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, len(rows) - 1))
+    level = data.draw(st.integers(1, LEVELS))
+    chosen = rows[index]
+    part = f"mgmt_p{level}"
+    used = sum(getattr(each, part) for each in rows if each.plan == chosen.plan)
+    more = getattr(chosen, part) + data.draw(st.integers(0, 100 - used))
+    raised = [*rows[:index], chosen._replace(**{part: more}), *rows[index + 1 :]]
+    before, after = shares("P", rows), shares("P", raised)
+    key = (0, chosen.group_or_subplan)
+    if key in before.shares:
+        assert after.shares[key] >= before.shares[key] - 1e-12
+
+
+@given(plans(), st.data())
+def test_claims_stay_within_the_whole_and_the_limits(rows: list[PlanDirective], data: st.DataObject) -> None:
+    figures = shares("P", rows)
+    demanding = data.draw(st.sets(st.sampled_from(sorted(figures.shares)))) if figures.shares else set()
+    claims = figures.entitled(demanding)
+    assert set(claims) == demanding
+    assert sum(claims.values()) <= 1 + 1e-9
+    for key, claim in claims.items():
+        assert -1e-9 <= claim <= figures.limits.get(key, 1.0) + 1e-9
+    if demanding and not any(row.utilization_limit is not None for row in rows):
+        assert sum(claims.values()) == pytest.approx(1.0)

@@ -1,0 +1,218 @@
+"""The queue: order, what is wanted, and why the head waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from presman.analysis import analyse
+from presman.analysis.heads import Ceiling, Situation, explain
+from presman.analysis.queue import wants
+from presman.analysis.reading import Cause, QueueHead, Reading, Servers
+from presman.analysis.servers import Room
+from presman.rows import PlanDirective, PxSession, RsrcPlan, Session, SessionInfo
+from tests.analysis.make import active_plan, directive, group, instance, queued_session, row, snapshot
+
+
+def server(qc: int, number: int, server_set: int, degree: int, **values: Any) -> PxSession:
+    given = {"sid": qc * 100 + number, "serial": 1, "qcsid": qc, "qcserial": qc + 1000, "qcinst_id": 1}
+    return row(
+        PxSession,
+        **(given | {"server_group": 1, "server_set": server_set, "degree": degree, "req_degree": degree} | values),
+    )
+
+
+def twin(qc: int, sql_id: str, degree: int, sets: int) -> list[Any]:
+    """A running execution of a cursor, from which the sets of a queued one are known."""
+    rows: list[Any] = [server(qc, i, i % sets + 1, degree) for i in range(degree * sets)]
+    return [*rows, row(Session, sid=qc, serial=qc + 1000, sql_id=sql_id, sql_child_number=0, status="ACTIVE")]
+
+
+def one_head(reading: Reading) -> QueueHead:
+    (head,) = reading.heads
+    return head
+
+
+def waiting(dop: int, sid: int = 7, name: str = "BATCH", waited: float = 10.0) -> list[Any]:
+    return [queued_session(sid, name, waited), row(SessionInfo, sid=sid, current_consumer_group=name, dop=dop)]
+
+
+def test_the_group_limit_in_the_words_of_its_arithmetic() -> None:
+    rows = [
+        instance(),
+        active_plan(active=40, target=128),
+        directive("DAY", "BATCH", 50, parallel_server_limit=50),
+        group("BATCH", current_pq_servers_active=40),
+        *waiting(16),
+        *twin(3, "sql7", 16, 2),
+    ]
+    head = one_head(analyse(None, snapshot(*rows)))
+    assert head.cause is Cause.GROUP
+    assert (head.wants, head.held, head.allowed, head.short) == (Servers(32, 32), 40, 64, 8)
+    assert head.sentence == (
+        "wants 32 servers (DOP 16, two sets); BATCH holds 40 of 64 allowed (50 % of 128); short by 8"
+    )
+
+
+def test_documented_case_sixty_in_use_and_sixteen_wanted_of_sixty_four() -> None:
+    rows = [active_plan(active=60, target=64), directive("DAY", "BATCH", 50), *waiting(16), *twin(3, "sql7", 16, 1)]
+    head = one_head(analyse(None, snapshot(*rows)))
+    assert (head.cause, head.short, head.in_use, head.target) == (Cause.SYSTEM, 12, 60, 64)
+    assert head.sentence == "wants 16 servers (DOP 16, one set); 60 of the target's 64 are in use; short by 12"
+
+
+def test_documented_case_two_nodes_of_thirty_two_and_half_for_the_group() -> None:
+    rows: list[Any] = [instance(1), instance(2)]
+    rows += [active_plan(inst_id=inst_id, target=32, active=10) for inst_id in (1, 2)]
+    rows += [directive("DAY", "BATCH", 50, parallel_server_limit=50)]
+    rows += [group("BATCH", inst_id, current_pq_servers_active=10) for inst_id in (1, 2)]
+    reading = analyse(None, snapshot(*rows, *waiting(8), *twin(3, "sql7", 8, 2)))
+    (cluster,) = reading.cluster_groups()
+    assert (cluster.servers_limit, cluster.servers_limit_percent, cluster.px_servers) == (32, 50, 20)
+    head = one_head(reading)
+    assert (head.cause, head.short, head.allowed) == (Cause.GROUP, 4, 32)
+
+
+def test_published_case_twelve_run_thirty_six_wait_on_a_target_of_twenty_four() -> None:
+    rows = [active_plan(active=12, target=24), directive("DAY", "OTHER_GROUPS", 100), *waiting(36, name="OTHER_GROUPS")]
+    head = one_head(analyse(None, snapshot(*rows)))
+    assert head.cause is Cause.NEVER_FITS
+    assert head.sentence == (
+        "wants 36 to 72 servers (DOP 36, one or two sets), "
+        "more than the target's 24, 12 in use: it may start once none is"
+    )
+    assert head.short is None
+
+
+def test_published_case_of_eighty_four_percent_runs_ten_and_queues_ten() -> None:
+    rows = [active_plan(active=80, target=96), directive("DAY", "M", 50, parallel_server_limit=84)]
+    rows += [group("M", current_pq_servers_active=80), *waiting(4, name="M"), *twin(3, "sql7", 4, 2)]
+    head = one_head(analyse(None, snapshot(*rows)))
+    assert (head.allowed, head.cause, head.short) == (80, Cause.GROUP, 8)
+
+
+@pytest.mark.parametrize(
+    ("system", "ceiling", "asked", "cause", "short"),
+    [
+        (Room(60, 64), None, Servers(16, 16), Cause.SYSTEM, 12),
+        (Room(10, 64), Ceiling("G", 30, 32), Servers(8, 8), Cause.GROUP, 6),
+        (Room(62, 64), Ceiling("G", 30, 33), Servers(8, 8), Cause.GROUP, 6),
+        (Room(62, 64), Ceiling("G", 10, 33), Servers(8, 8), Cause.SYSTEM, 6),
+        (Room(70, 64), None, Servers(4, 4), Cause.SYSTEM, 10),
+        (Room(10, 64), None, Servers(8, 8), Cause.NOT_CHOSEN, 0),
+        (Room(60, 64), None, Servers(4, 8), Cause.SYSTEM, None),
+        (Room(10, 64), Ceiling("G", 0, 32), Servers(40, 40), Cause.NEVER_FITS, None),
+        (Room(10, 64), Ceiling("G", 0, 32), Servers(20, 40), Cause.GROUP, None),
+        (Room(10, 64), Ceiling("G", 5, 32), None, Cause.UNKNOWN, None),
+        (Room(None, None), None, Servers(8, 8), Cause.UNKNOWN, None),
+        (Room(None, 64), None, Servers(80, 80), Cause.NEVER_FITS, None),
+        (Room(None, None), Ceiling("G", 30, 32), Servers(8, 8), Cause.GROUP, 6),
+    ],
+)
+def test_the_cause_is_what_must_give_way(
+    system: Room, ceiling: Ceiling | None, asked: Servers | None, cause: Cause, short: int | None
+) -> None:
+    found = explain(asked, 8, Situation(system, (ceiling,) if ceiling else ()))
+    assert found[:2] == (cause, short)
+
+
+@pytest.mark.parametrize(
+    ("asked", "end"),
+    [(Servers(8, 8), "short by 6"), (Servers(4, 8), "short by 2 to 6"), (Servers(2, 4), "short by up to 2")],
+)
+def test_what_is_not_known_exactly_is_given_as_a_range(asked: Servers, end: str) -> None:
+    assert explain(asked, 4, Situation(Room(62, 64)))[2].endswith(end)
+
+
+def test_both_limits_are_named_where_both_bind() -> None:
+    found = explain(Servers(16, 16), 8, Situation(Room(120, 128), (Ceiling("G", 60, 64, " (50 % of 128)"),)))
+    assert found == (
+        Cause.GROUP,
+        12,
+        "wants 16 servers (DOP 8, two sets); G holds 60 of 64 allowed (50 % of 128); "
+        "120 of the target's 128 are in use; short by 12",
+    )
+
+
+def test_one_queue_for_all_groups_serves_the_oldest_first() -> None:
+    plan = active_plan(active=10, target=128, parallel_execution_managed="FIFO")
+    rows = [plan, *waiting(8, 7, "A", 50), *waiting(64, 8, "B", 90), *twin(3, "sql7", 8, 2)]
+    heads = {head.group: head for head in analyse(None, snapshot(*rows)).heads}
+    assert heads["A"].cause is Cause.BEHIND
+    assert "1 statement of other groups ahead" in heads["A"].sentence
+    assert heads["B"].cause is not Cause.BEHIND
+
+
+def test_between_groups_the_plan_chooses() -> None:
+    rows = [active_plan(active=10, target=128), *waiting(8, 7, "A", 50), *waiting(8, 8, "B", 90)]
+    rows += [*twin(3, "sql7", 8, 2), *twin(4, "sql8", 8, 2)]
+    heads = {head.group: head for head in analyse(None, snapshot(*rows)).heads}
+    assert heads["A"].cause is Cause.NOT_CHOSEN
+    assert (
+        heads["A"].sentence == "wants 16 servers (DOP 8, two sets) and 118 are free; the plan chooses between it and B"
+    )
+
+
+def test_first_in_first_out_within_a_group() -> None:
+    rows = [
+        queued_session(sid, name, waited)
+        for sid, name, waited in [(1, "A", 5), (2, "B", 7), (3, "A", 50), (4, "A", 20)]
+    ]
+    reading = analyse(None, snapshot(active_plan(), *rows))
+    assert [(each.group, each.position, each.sid) for each in reading.queue] == [
+        ("A", 1, 3),
+        ("A", 2, 4),
+        ("A", 3, 1),
+        ("B", 1, 2),
+    ]
+    assert [head.statement.sid for head in reading.heads] == [3, 2]
+
+
+def test_the_next_in_line_of_11_2_goes_first_and_its_clock_is_resource_managers() -> None:
+    rows = [
+        queued_session(1, "A", 900, event="enq: JX - SQL statement queue"),
+        queued_session(2, "A", 3, event="PX Queuing: statement queue"),
+        row(SessionInfo, sid=2, current_pq_queued_time=950_000),
+    ]
+    reading = analyse(None, snapshot(*rows))
+    assert [(each.sid, each.waited) for each in reading.queue] == [(2, 950.0), (1, 900.0)]
+
+
+def test_only_a_wait_that_goes_on_is_a_place_in_the_queue() -> None:
+    rows = [queued_session(1, "A", state="WAITED KNOWN TIME"), queued_session(2, "A", event="resmgr:cpu quantum")]
+    assert analyse(None, snapshot(*rows)).queue == ()
+
+
+def test_timeouts_count_down_and_say_what_happens_then() -> None:
+    rows: list[PlanDirective | RsrcPlan | Session] = [
+        active_plan(),
+        directive("DAY", "A", 50, parallel_queue_timeout=60),
+        directive("DAY", "B", 50, parallel_queue_timeout=60, pq_timeout_action="RUN"),
+        directive("DAY", "C", 0),
+        queued_session(1, "A", 45.5),
+        queued_session(2, "B", 70),
+        queued_session(3, "C", 70),
+    ]
+    queue = analyse(None, snapshot(*rows)).queue
+    assert [(each.timeout_left, each.timeout_action) for each in queue] == [(14.5, "CANCEL"), (0.0, "RUN"), (None, "")]
+
+
+def test_the_groups_degree_limit_lowers_what_is_wanted() -> None:
+    rows = [active_plan(), directive("DAY", "BATCH", 50, parallel_degree_limit_p1=4), *waiting(32)]
+    (queued,) = analyse(None, snapshot(*rows)).queue
+    assert (queued.requested, queued.wants) == (32, Servers(4, 8))
+
+
+@pytest.mark.parametrize(
+    ("dop", "sets", "found"),
+    [(8, None, Servers(8, 16)), (8, 1, Servers(8, 8)), (8, 3, Servers(24, 24)), (1, None, None), (None, 2, None)],
+)
+def test_wants_is_exact_only_where_the_sets_are_known(dop: int | None, sets: int | None, found: Servers | None) -> None:
+    assert wants(dop, sets) == found
+
+
+def test_groups_of_11_2_are_known_by_id() -> None:
+    rows = [group("BATCH", id=77), queued_session(1, ""), row(SessionInfo, sid=1, current_consumer_group_id=77, dop=8)]
+    (queued,) = analyse(None, snapshot(*rows)).queue
+    assert queued.group == "BATCH"
