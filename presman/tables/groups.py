@@ -17,6 +17,8 @@ VERDICT_MARKS: dict[Verdict, tuple[str, State]] = {
     Verdict.NOT_THROTTLED: ("●", "good"),
     Verdict.CAPPED: ("▲", "warn"),
     Verdict.CONTENDED: ("▬", "note"),
+    Verdict.CAGED: ("▬", "note"),
+    Verdict.THROTTLED: ("▬", "note"),
     Verdict.STARVED: ("✕", "bad"),
     Verdict.ZERO_SHARE: ("✕", "bad"),
 }
