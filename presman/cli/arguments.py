@@ -233,8 +233,8 @@ def collect() -> Parser:
         "Print a read-only script for SQL*Plus or SQLcl that spools what presman reads, one CSV file per view.\n"
         "The folder it makes is a target: spool:FOLDER.",
         """\
-  presman collect --sql > collect.sql
-  presman collect --sql --release 12.1 > collect.sql""",
+  presman collect --sql > presman_collect.sql
+  presman collect --sql --release 12.1 > presman_collect.sql""",
     )
     parser.add_argument("--sql", action="store_true", help="print the script (the only thing there is, so far)")
     parser.add_argument("--release", metavar="R", help="the database's release (default: 19)")

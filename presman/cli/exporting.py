@@ -38,7 +38,7 @@ def run(options: Namespace) -> int:
                 talk.say(f"a new column: continued in {file.name}")
     finally:
         file.close()
-        if to_file:
+        if to_file and taken:
             seconds = time.monotonic() - begun
             talk.say(f"{taken} poll{'s' * (taken != 1)} of {measure} in {file.name} ({seconds:.0f} s)")
     return codes.OK

@@ -12,9 +12,13 @@ from presman.formats import ABSENT, count, duration, number
 from presman.output.cells import instant
 from presman.output.grid import table
 from presman.output.measures import groups
+from presman.tables.latency import HISTOGRAMS
 
 _BUSIEST = 10
 """How many waits and sessions are shown."""
+
+_ALWAYS = (tables.OVERVIEW, tables.QUEUE, tables.RUNNING)
+"""Tables whose emptiness is news."""
 
 _ASCII = str.maketrans(
     {
@@ -71,9 +75,12 @@ def full(reading: Reading, width: int | None = None) -> str:
         (tables.QUEUE, reading.queue),
         (tables.RUNNING, reading.running),
         (tables.WAITS, _busiest(tables.WAITS, reading.waits)),
+        (HISTOGRAMS, reading.histograms),
         (tables.DOWNGRADES, reading.downgrades),
         (tables.SESSIONS, reading.sessions),
     ):
+        if not rows and shown not in _ALWAYS:
+            continue
         lines += ["", *_wrapped(f"-- {shown.title} ({len(rows)})", width), *_table(shown, rows, width)]
     return _join(lines)
 

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from presman.cli import codes
+from presman.output.export import MEASURES
+from tests.cli.run import DATA, QUEUEING, command, environment, presman
+
+DEMO = "demo:mixed?seed=1"
+FAST = ("--refresh", "0.5")
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines(), strict=True))
+
+
+@contextmanager
+def running(*arguments: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        command(*arguments), cwd=cwd, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for_lines(path: Path, lines: int) -> None:
+    deadline = time.monotonic() + 50
+    while not path.exists() or path.read_bytes().count(b"\n") < lines:
+        assert time.monotonic() < deadline, f"no {lines} lines in {path}"
+        time.sleep(0.05)
+
+
+# -- once ---------------------------------------------------------------------------------------------------------
+
+
+def test_once_as_text_and_csv_and_json_agree(tmp_path: Path) -> None:
+    text = presman("once", QUEUEING, cwd=tmp_path).stdout
+    found = json.loads(presman("once", QUEUEING, "--format", "json", cwd=tmp_path).stdout)
+    rows = rows_of(presman("once", QUEUEING, "--format", "csv", "--measure", "parallel", cwd=tmp_path).stdout)
+    statement = found["running"][0]
+    assert (statement["sql_id"], statement["servers"], statement["sid"]) == ("4dz3dapm4uy8q", 36, 525)
+    assert "4dz3dapm4uy8q" in text
+    assert "36/36" in text
+    assert [int(row["px_servers_active"]) for row in rows] == [group["px_servers"] for group in found["groups"]]
+
+
+def test_once_on_the_demo_has_rates(tmp_path: Path) -> None:
+    found = json.loads(presman("once", DEMO, "--format", "json", "--interval", "0.5", cwd=tmp_path).stdout)
+    assert found["format"] == 1
+    assert found["interval"] > 0
+    assert any(group["used"] for group in found["groups"])
+
+
+@pytest.mark.parametrize("folder", sorted(path.name for path in DATA.iterdir() if path.is_dir()))
+def test_once_reads_every_published_output(folder: str, tmp_path: Path) -> None:
+    done = presman("once", f"spool:{DATA / folder}", "--format", "json", cwd=tmp_path)
+    assert done.returncode == codes.OK, done.stderr
+    assert json.loads(done.stdout)["kind"] == "spool"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_text_never_fails_on_an_encoding(encoding: str, tmp_path: Path) -> None:
+    for form in ("text", "json", "csv"):
+        done = presman("once", QUEUEING, "--format", form, cwd=tmp_path, env={"PYTHONIOENCODING": encoding})
+        assert done.returncode == codes.OK, done.stderr
+
+
+def test_plain_locale_means_ascii(tmp_path: Path) -> None:
+    done = presman("once", QUEUEING, cwd=tmp_path, env={"LANG": "C", "NO_COLOR": "1"})
+    assert done.stdout.isascii()
+    assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize("columns", ["20", "80", "200"])
+def test_text_keeps_to_columns(columns: str, tmp_path: Path) -> None:
+    text = presman("once", QUEUEING, cwd=tmp_path, env={"COLUMNS": columns}).stdout
+    assert max(map(len, text.splitlines())) <= int(columns)
+
+
+# -- no terminal --------------------------------------------------------------------------------------------------
+
+
+def test_the_demo_without_a_terminal_prints_readings(tmp_path: Path) -> None:
+    done = presman("demo", "--polls", "2", *FAST, cwd=tmp_path)
+    assert done.returncode == codes.OK, done.stderr
+    assert done.stdout.count("Consumer group") == 2
+    assert "\x1b" not in done.stdout
+    assert "no terminal" in done.stderr
+
+
+def test_scenarios_are_listed(tmp_path: Path) -> None:
+    lines = presman("demo", "--list", cwd=tmp_path).stdout.splitlines()
+    assert any(line.startswith("demo:mixed ") for line in lines)
+
+
+def test_options_of_the_demo_reach_it(tmp_path: Path) -> None:
+    for arguments in (["demo", "quiet", "--seed", "3"], ["demo:quiet?seed=3"]):
+        done = presman(*arguments, "--polls", "1", *FAST, cwd=tmp_path)
+        assert done.returncode == codes.OK, done.stderr
+
+
+# -- export -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("layout", ["tidy", "wide"])
+def test_export_of_every_measure(measure: str, layout: str, tmp_path: Path) -> None:
+    done = presman("export", QUEUEING, "--measure", measure, "--layout", layout, cwd=tmp_path)
+    assert done.returncode == codes.OK, done.stderr
+    assert not done.stderr
+    rows = rows_of(done.stdout)
+    times = [datetime.fromisoformat(row["time" if layout == "tidy" else "DATETIME"]) for row in rows]
+    assert all(at.utcoffset() is not None for at in times)
+    assert times == sorted(times)
+
+
+def test_export_of_a_spool_has_all_its_moments(tmp_path: Path) -> None:
+    rows = rows_of(presman("export", QUEUEING, "--measure", "queue", cwd=tmp_path).stdout)
+    assert [row["event"] for row in rows] == ["resmgr:pq queued"]
+
+
+def test_export_to_a_file_has_a_line_per_poll_and_group_and_is_continued(tmp_path: Path) -> None:
+    arguments = ("export", DEMO, "--measure", "cpu", *FAST, "-o", "cpu.csv", "--polls", "2")
+    for expected in (2, 4):
+        done = presman(*arguments, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (codes.OK, ""), done.stderr
+        assert "2 polls of cpu in cpu.csv" in done.stderr
+        rows = rows_of((tmp_path / "cpu.csv").read_text("utf-8"))
+        assert len(rows) % expected == 0
+        assert all(row["used_cpus"] for row in rows)
+    refused = presman("export", DEMO, "--measure", "queue", "-o", "cpu.csv", cwd=tmp_path)
+    assert refused.returncode == codes.OUTPUT
+    assert refused.stderr.count("\n") == 1
+
+
+def test_export_ends_after_its_duration(tmp_path: Path) -> None:
+    done = presman("export", DEMO, *FAST, "--duration", "1", cwd=tmp_path)
+    assert done.returncode == codes.OK
+    assert len({row["time"] for row in rows_of(done.stdout)}) >= 1
+
+
+def test_kill_9_loses_no_finished_row(tmp_path: Path) -> None:
+    path = tmp_path / "cpu.csv"
+    with running("export", DEMO, *FAST, "-o", str(path), cwd=tmp_path) as process:
+        wait_for_lines(path, 4)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    text = path.read_text("utf-8")
+    assert text.endswith("\n")
+    assert {len(row) for row in csv.reader(text.splitlines(), strict=True)} == {len(MEASURES["cpu"].header())}
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, codes.INTERRUPTED), (signal.SIGTERM, codes.TERMINATED)])
+def test_a_signal_ends_it_cleanly_and_keeps_what_was_gathered(number: int, code: int, tmp_path: Path) -> None:
+    path = tmp_path / "cpu.csv"
+    with running("export", DEMO, *FAST, "-o", str(path), cwd=tmp_path) as process:
+        wait_for_lines(path, 2)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert "of cpu in" in said
+    assert len(said.splitlines()) == 1
+    assert rows_of(path.read_text("utf-8"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_told_with_its_code(tmp_path: Path) -> None:
+    to_file = presman("export", QUEUEING, "-o", "/dev/full", cwd=tmp_path)
+    assert (to_file.returncode, to_file.stderr) == (
+        codes.OUTPUT,
+        "presman: cannot write /dev/full: No space left on device\n",
+    )
+    for arguments in (["export", QUEUEING], ["once", QUEUEING], ["--help"], ["-m", "parallel", QUEUEING]):
+        full = os.open("/dev/full", os.O_WRONLY)
+        try:
+            done = presman(*arguments, cwd=tmp_path, stdout=full)
+        finally:
+            os.close(full)
+        assert done.returncode == codes.OUTPUT, arguments
+        assert done.stderr == "presman: cannot write standard output: No space left on device\n"
+
+
+def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
+    for name, said in ((".", "Is a directory"), ("no/x.csv", "No such file or directory")):
+        done = presman("export", QUEUEING, "-o", name, cwd=tmp_path)
+        assert done.returncode == codes.OUTPUT
+        assert done.stderr == f"presman: cannot write {name}: {said}\n"
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        command("export", DEMO, *FAST), cwd=tmp_path, env=environment(), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=50) == codes.OK
+    assert not process.stderr.read()
+    process.stderr.close()
+
+
+# -- presman 1.x --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("measure", "column"), [("cpu", "4"), ("session_io", "9"), ("parallel", "6"), ("emphasis", "1")]
+)
+def test_the_tables_of_1_x(measure: str, column: str, tmp_path: Path) -> None:
+    (tmp_path / "config.ini").write_text(
+        f"[presman]\nconnection_string={DEMO}\noption={measure}\nrefresh_rate=0.5\n", encoding="utf-8"
+    )
+    done = presman("-m", measure, "-c", column, "-p", "-o", "out.csv", "--polls", "2", cwd=tmp_path)
+    assert done.returncode == codes.OK, done.stderr
+    assert done.stdout.count("resource_manager_plan: ") == 2
+    assert done.stdout.count("%]") >= 2
+    rows = rows_of((tmp_path / "out.csv").read_text("utf-8"))
+    assert len(rows) == 2
+    assert list(rows[0])[0] == "DATETIME"
+    assert all(value for row in rows for value in row.values())
+
+
+def test_ctrl_c_in_1_x_says_bye_and_the_file_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    with running("-m", "CPU", "-c", "4", "-o", "out.csv", *FAST, DEMO, cwd=tmp_path) as process:
+        wait_for_lines(path, 2)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert said == "presman: Bye!\n"
+    assert process.returncode == codes.INTERRUPTED
+    assert rows_of(path.read_text("utf-8"))

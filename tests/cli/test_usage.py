@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from presman import __version__
+from presman.cli import codes
+from presman.cli.arguments import COMMANDS, MEASURES, PARSERS
+from presman.config import MEASURES as CONFIGURED
+from presman.output.export import MEASURES as EXPORTED
+from tests.cli.run import QUEUEING, command, environment, presman
+
+HEAVY = ("textual", "sqlalchemy", "oracledb", "plotext", "rich", "presman.analysis", "presman.sources")
+
+
+def complaint(done: subprocess.CompletedProcess[str], code: int) -> str:
+    """The one line of a failed run."""
+    assert done.returncode == code, done
+    assert not done.stdout
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("presman: ")
+    return lines[0]
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_of_every_command_has_examples(name: str, tmp_path: Path) -> None:
+    done = presman(*name.split(), "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "examples:" in done.stdout
+    assert not done.stderr
+
+
+def test_front_page_names_commands_and_exit_codes() -> None:
+    text = PARSERS["monitor"]().format_help()
+    for word in (*COMMANDS, "130", "143", "PRESMAN_DEBUG"):
+        assert word in text
+    assert max(map(len, text.splitlines())) <= 110
+
+
+def test_version(tmp_path: Path) -> None:
+    assert presman("--version", cwd=tmp_path).stdout == f"presman {__version__}\n"
+
+
+def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [command()[0], "-X", "importtime", *command("--help")[1:]],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "argparse" in imported
+    assert not {name for name in imported if name.startswith(HEAVY)}
+
+
+def test_the_measures_are_the_same_everywhere() -> None:
+    assert set(MEASURES) == set(EXPORTED) == set(CONFIGURED)
+
+
+def test_without_configuration_it_says_how_to_start(tmp_path: Path) -> None:
+    done = presman(cwd=tmp_path)
+    assert done.returncode == codes.OK
+    for word in ("presman demo", "user@dbhost", "config --sample"):
+        assert word in done.stdout
+    assert len(done.stdout.splitlines()) < 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["onec", QUEUEING], "too many arguments"),
+        (["onec"], "did you mean `presman once`?"),
+        (["exprot"], "did you mean `presman export`?"),
+        (["once", QUEUEING, "--fromat", "json"], "unknown option --fromat, did you mean --format?"),
+        (["once", QUEUEING, "--format", "jsn"], "did you mean 'json'?"),
+        (["export", QUEUEING, "--measure", "paralel"], "did you mean 'parallel'?"),
+        (["export", QUEUEING, "--layout", "wid"], "did you mean 'wide'?"),
+        (["export", QUEUEING, "--layout", "wide", "--column", "used_cpu"], "did you mean 'used_cpus'?"),
+        (["export", QUEUEING, "--column", "used_cpus"], "--column goes with --layout wide"),
+        (["export", QUEUEING, "--polls", "0"], "'0' is not a whole number of at least 1"),
+        (["export", QUEUEING, "--duration", "soon"], "'soon' is not a duration"),
+        (["export", QUEUEING, "--refresh", "0.1"], "0.1 is below the minimum of 0.5 seconds"),
+        (["export", QUEUEING, "--refresh", "x"], "'x' is not a number of seconds"),
+        (["--scope", "clutser", "once", QUEUEING], "did you mean 'cluster'?"),
+        (["once", "spool:/nonexistent"], "no such folder: /nonexistent"),
+        (["once", "demo:mixd"], "no scenario 'mixd'"),
+        (["once"], "no TARGET"),
+        (["once", "nowhere"], "no target 'nowhere'"),
+        (["collect"], "presman collect --sql"),
+        (["-m", "cpuu", QUEUEING], "did you mean 'cpu'?"),
+        (["-m", "queue", QUEUEING], "presman export --measure queue"),
+        (["-m", "cpu", "-p", QUEUEING], "-p needs -c"),
+        (["-m", "cpu", "-o", "x.csv", QUEUEING], "-o needs -c"),
+        (["-m", "cpu", "-c", "1", QUEUEING], "4 CONSUMED_CPU_PERCT"),
+        (["-m", "cpu", "-c", "99", QUEUEING], "4 CONSUMED_CPU_PERCT"),
+        (["demo", "--speed", "0"], "--speed 0 is not above 0"),
+    ],
+)
+def test_wrong_use_is_one_line_with_advice(arguments: list[str], said: str, tmp_path: Path) -> None:
+    assert said in complaint(presman(*arguments, cwd=tmp_path), codes.USAGE)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("connection_string = a/b@c\n", "config.ini, line 1: an option before the first [section]"),
+        ("[presman]\nconection_string = a/b@c\n", "config.ini, line 2: [presman] conection_string: unknown option"),
+        ("[presman]\nrefresh_rate = 0.1\n", "config.ini, line 2: [presman] refresh_rate: 0.1 is below the minimum"),
+        ("[presman]\noption = cpus\n", "config.ini, line 2: [presman] option: unknown measure 'cpus'"),
+        ("[presman]\n\n[presman]\n", "config.ini, line 3: section [presman] is there twice"),
+        ("[a]\nconnection_string = demo\n[b]\nconnection_string = demo\n", "which target? config.ini has a, b"),
+    ],
+)
+def test_a_malformed_configuration_names_the_place(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "config.ini").write_text(text, encoding="utf-8")
+    assert said in complaint(presman(cwd=tmp_path), codes.USAGE)
+
+
+def test_a_configuration_that_cannot_be_read(tmp_path: Path) -> None:
+    assert "cannot read no.ini: No such file" in complaint(presman("--config", "no.ini", cwd=tmp_path), codes.USAGE)
+    (tmp_path / "latin.ini").write_bytes(b"[presman]\nuser = J\xfcrgen\n")
+    assert "not UTF-8" in complaint(presman("once", "x", "--config", "latin.ini", cwd=tmp_path), codes.USAGE)
+
+
+def test_config_says_where_values_come_from(tmp_path: Path) -> None:
+    (tmp_path / "config.ini").write_text(
+        "[presman]\nrefresh_rate = 7\ntheme = nord\n"
+        "[prod]\nconnection_string = scott/tiger@db:1521/prod\nrefresh_rate = 3\n",
+        encoding="utf-8",
+    )
+    done = presman("config", "prod", "--scope", "instance", cwd=tmp_path)
+    lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.startswith("  ")}
+    assert lines["refresh_rate"] == ["3", "[prod]"]
+    assert lines["theme"] == ["nord", "[presman]"]
+    assert lines["scope"] == ["instance", "--scope"]
+    assert lines["option"] == ["cpu", "default"]
+    assert "tiger" not in done.stdout + done.stderr
+
+
+def test_the_sample_configuration_is_read_back(tmp_path: Path) -> None:
+    sample = presman("config", "--sample", cwd=tmp_path).stdout
+    (tmp_path / "config.ini").write_text(sample, encoding="utf-8")
+    done = presman("config", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "refresh_rate" in done.stdout
+
+
+@pytest.mark.parametrize("debug", ["", "1"])
+def test_a_password_is_never_shown(debug: str, tmp_path: Path) -> None:
+    target = "scott/t1ger-secret@127.0.0.1:1/nowhere"
+    (tmp_path / "config.ini").write_text(f"[presman]\nconnection_string = {target}\n", encoding="utf-8")
+    for arguments in (["once"], ["config"], ["once", target], ["export", "-o", "x.csv"], ["-m", "cpu"], []):
+        done = subprocess.run(
+            command(*arguments), cwd=tmp_path, env=environment(PRESMAN_DEBUG=debug), stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        written = "".join(path.read_text("utf-8") for path in tmp_path.glob("*.csv"))
+        assert "t1ger" not in done.stdout + done.stderr + written, arguments
+
+
+def test_a_database_out_of_reach_has_its_own_code(tmp_path: Path) -> None:
+    done = presman("once", "scott@127.0.0.1:1/nowhere", cwd=tmp_path, env={"PRESMAN_PASSWORD": "x"})
+    assert done.returncode == codes.SOURCE
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_internal_error_is_one_line_and_debug_shows_more(tmp_path: Path) -> None:
+    broken = tmp_path / "sitecustomize.py"
+    broken.write_text(
+        "import sys, types\nmodule = types.ModuleType('presman.cli.settings')\nsys.modules[module.__name__] = module\n",
+        encoding="utf-8",
+    )
+    path = f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}"
+    done = presman("config", cwd=tmp_path, env={"PYTHONPATH": path})
+    assert "internal error: ImportError" in complaint(done, codes.INTERNAL)
+    loud = subprocess.run(
+        command("config"), cwd=tmp_path, env=environment(PYTHONPATH=path, PRESMAN_DEBUG="1"), capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert "Traceback" in loud.stderr
