@@ -1,0 +1,280 @@
+"""The live source: a database read through python-oracledb, one session, SELECT only."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import cache
+from typing import Any
+
+import oracledb
+
+from presman.queries import Query, Scope
+from presman.records import field_types, to_records
+from presman.release import Release
+from presman.snapshot import Problem, Section
+from presman.sources import Answer, Request, SourceError
+from presman.sources.oracle_errors import code_of, problem, source_error
+from presman.sources.oracle_line import Cancelled, Line, Lost, Rows, Statement, ThickLine, ThinLine
+from presman.targets import ConnectSettings
+
+HERE_AND_NOW = """SELECT
+    SYS_CONTEXT('USERENV', 'SID') AS sid,
+    SYS_CONTEXT('USERENV', 'INSTANCE') AS instance,
+    SYSDATE AS local_time,
+    SYS_EXTRACT_UTC(SYSTIMESTAMP) AS utc_time
+FROM dual"""
+"""Which session and instance presman has, and what time it is there. SYSDATE is the clock of the DATE columns."""
+
+CONNECT_TIMEOUT = 15.0
+FEWEST_ROWS, FIRST_ROWS = 64, 512
+QUARTER = 15 * 60
+"""Seconds: time zones differ by multiples of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the session is and when it was asked: `at` (UTC) is the database's clock at `measured` on ours."""
+
+    sid: int
+    instance: int
+    at: datetime
+    zone: tzinfo
+    measured: float
+
+
+class OracleSource:
+    """Answers queries from a live database. See :class:`presman.sources.Source`.
+
+    `clock` measures seconds; `connect_timeout` bounds a login, `settings.call_timeout` each query. A query that
+    fails or takes too long yields its problem and leaves the others alone.
+    """
+
+    kind = "oracle"
+
+    def __init__(
+        self,
+        settings: ConnectSettings,
+        *,
+        name: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        connect_timeout: float = CONNECT_TIMEOUT,
+    ) -> None:
+        self.name = name or settings.name
+        self.scope = Scope.CLUSTER
+        self._settings = settings
+        self._clock = clock
+        self._connect_timeout = connect_timeout
+        self._line: Line | None = None
+        self._place: Place | None = None
+        self._sizes: dict[str, int] = {}
+        self._apart: set[str] = set()
+        self._cancelled = False
+        self._spent = 0
+
+    # -- open, close ----------------------------------------------------------------------------------------------
+
+    def open(self) -> Release:
+        """Connect and return the release. Raises SourceError."""
+        self.close()
+        self._cancelled = False
+        self._connect()
+        return Release.parse(self._connected.version)
+
+    def _connect(self) -> None:
+        line: Line = ThickLine(self._settings) if self._settings.thick else ThinLine(self._settings)
+        self._line = line
+        try:
+            if self._cancelled:
+                raise Cancelled
+            line.connect(self._connect_timeout)
+            self._locate(line.fetch(self._here_and_now(), self._settings.call_timeout))
+        except Cancelled:
+            self.close()
+            raise SourceError("cancelled") from None
+        except Lost as lost:
+            self.close()
+            raise source_error(lost.cause) from None
+        except (oracledb.Error, OSError, ValueError, TypeError) as error:
+            self.close()
+            raise source_error(error) from None
+
+    @property
+    def _connected(self) -> Line:
+        if self._line is None:
+            raise SourceError("not connected")
+        return self._line
+
+    def close(self) -> None:
+        """Log off. Never raises, and takes a fraction of a second at most."""
+        line, self._line, self._place = self._line, None, None
+        if line is not None:
+            self._spent += line.round_trips
+            line.close()
+
+    def cancel(self) -> None:
+        """Make a `read` or `open` that is under way end soon; called from another thread."""
+        self._cancelled = True
+        line = self._line
+        if line is not None:
+            line.cancel()
+
+    def advance(self) -> None:
+        """Do nothing: time passes by itself."""
+
+    # -- read -----------------------------------------------------------------------------------------------------
+
+    def read(self, requests: Sequence[Request]) -> Answer:
+        """Run `requests`. Raises SourceError if the connection is lost."""
+        before = self._round_trips()
+        try:
+            sections = self._sections(requests)
+        except Cancelled:
+            self.close()
+            raise SourceError("cancelled") from None
+        except Lost as lost:
+            self.close()
+            raise source_error(lost.cause) from None
+        at = self._place.at if self._place else datetime.now(UTC)
+        return Answer(at, tuple(sections), self._round_trips() - before)
+
+    def _round_trips(self) -> int:
+        return self._spent + (self._line.round_trips if self._line else 0)
+
+    def _sections(self, requests: Sequence[Request]) -> list[Section]:
+        """Answer all requests, together where the database can, else one by one."""
+        found: dict[int, Section] = {}
+        if self._connected.pipelines:
+            found = self._read_together(requests)
+        else:
+            self._locate(self._connected.fetch(self._here_and_now(), self._settings.call_timeout))
+        reconnected = False
+        for index, request in enumerate(requests):
+            if index in found:
+                continue
+            try:
+                found[index] = self._read_one(request)
+            except Lost as lost:
+                if not lost.stuck or reconnected:
+                    raise
+                reconnected = True
+                found[index] = self._failed(request.query, lost.cause, self._settings.call_timeout)
+                self._reconnect()
+        return [found[index] for index in range(len(requests))]
+
+    def _read_together(self, requests: Sequence[Request]) -> dict[int, Section]:
+        """Read all but the queries known to be slow in one pipeline; nothing if that got stuck."""
+        chosen = [index for index, request in enumerate(requests) if request.query.name not in self._apart]
+        statements = [self._statement(requests[index]) for index in chosen]
+        begun = self._clock()
+        try:
+            first, *others = self._connected.fetch_all([self._here_and_now(), *statements], self._settings.call_timeout)
+        except Lost as lost:
+            if not lost.stuck:
+                raise
+            # One of them is slow or cannot be converted: asked one by one they show which.
+            self._reconnect()
+            return {}
+        if not isinstance(first, Sequence):
+            raise Lost(first)
+        self._locate(first)
+        seconds = (self._clock() - begun) / len(statements) if statements else 0.0
+        return {
+            index: self._section(requests[index].query, rows, seconds, self._now())
+            if isinstance(rows, Sequence)
+            else self._failed(requests[index].query, rows, seconds)
+            for index, rows in zip(chosen, others, strict=True)
+        }
+
+    def _read_one(self, request: Request) -> Section:
+        query, begun = request.query, self._clock()
+        statement = self._statement(request)
+        timeout = self._settings.call_timeout
+        try:
+            try:
+                rows = self._connected.fetch(statement, timeout)
+            except (ValueError, OverflowError):
+                # A date that Python has no word for (before the year 1): ask again with such dates left out.
+                self._apart.add(query.name)
+                rows = self._connected.fetch(statement._replace(sql=_without_odd_dates(query, self.scope)), timeout)
+            else:
+                self._apart.discard(query.name)
+        except (oracledb.Error, TimeoutError, ValueError, OverflowError) as error:
+            if isinstance(error, TimeoutError):
+                self._apart.add(query.name)
+            return self._failed(query, error, self._clock() - begun)
+        except Lost:
+            self._apart.add(query.name)
+            raise
+        return self._section(query, rows, self._clock() - begun, self._now())
+
+    def _reconnect(self) -> None:
+        """Replace a connection that is out of step. Raises SourceError."""
+        self.close()
+        self._connect()
+
+    # -- pieces ---------------------------------------------------------------------------------------------------
+
+    def _here_and_now(self) -> Statement:
+        return Statement(HERE_AND_NOW, {}, 2)
+
+    def _locate(self, rows: Rows) -> None:
+        """Learn from the answer to HERE_AND_NOW who and when presman is."""
+        sid, instance, local, utc = rows[0]
+        ahead = round((local - utc).total_seconds() / QUARTER) * QUARTER
+        zone = timezone(timedelta(seconds=ahead)) if abs(ahead) < 24 * 3600 else UTC
+        self._place = Place(int(sid), int(instance), utc.replace(tzinfo=UTC), zone, self._clock())
+
+    def _now(self) -> datetime | None:
+        """Return the database's present time by the clock it showed last."""
+        place = self._place
+        return place.at + timedelta(seconds=self._clock() - place.measured) if place else None
+
+    def _statement(self, request: Request) -> Statement:
+        sql = request.query.sql(self.scope)
+        place = self._place
+        known: dict[str, Any] = dict(request.binds)
+        if place is not None:
+            known |= {"inst_id": place.instance, "own_inst_id": place.instance, "own_sid": place.sid}
+        binds = {name: known[name] for name in _bind_names(sql) if name in known}
+        return Statement(sql, binds, self._sizes.get(request.query.name, FIRST_ROWS))
+
+    def _section(self, query: Query, rows: Rows, seconds: float, at: datetime | None) -> Section:
+        count = len(rows)
+        self._sizes[query.name] = max(FEWEST_ROWS, 1 << (count + count // 4).bit_length())
+        zone = self._place.zone if self._place else UTC
+        try:
+            return Section(to_records(query.record, rows, zone), at=at, seconds=seconds)
+        except (ValueError, TypeError, OverflowError) as error:
+            return self._failed(query, error, seconds)
+
+    def _failed(self, query: Query, error: Any, seconds: float) -> Section:
+        if code_of(error):
+            why = problem(error, query, (self._settings.user or "").upper())
+        else:
+            why = Problem("", str(error) or type(error).__name__, query.view)
+        return Section(at=self._now(), seconds=seconds, problem=why)
+
+
+_TEXT_OR_BIND = re.compile(r"'(?:[^']|'')*'|:(\w+)")
+
+
+@cache
+def _bind_names(sql: str) -> tuple[str, ...]:
+    return tuple({name: None for name in _TEXT_OR_BIND.findall(sql) if name})
+
+
+@cache
+def _without_odd_dates(query: Query, scope: Scope) -> str:
+    """Return the query with dates before the year 1 as NULL."""
+
+    def field(name: str, kind: type[Any]) -> str:
+        dated = f"CASE WHEN {name} >= DATE '0001-01-02' THEN {name} END AS {name}"
+        return dated if kind is datetime else name
+
+    names: Mapping[str, tuple[type[Any], bool]] = field_types(query.record)
+    fields = ", ".join(field(name, kind) for name, (kind, _) in names.items())
+    return f"SELECT {fields} FROM (\n{query.sql(scope)}\n)"

@@ -1,0 +1,283 @@
+"""A line to the database: one connection that runs statements, each bounded in time.
+
+Two kinds: the thin driver through asyncio, which pipelines on 23ai and whose waits can all be ended, and the thick
+driver, which is synchronous. Both are used from one thread; only `cancel` is called from others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import oracledb
+
+from presman.sources.oracle_connect import connect_arguments, label, output_type
+from presman.sources.oracle_errors import has_timed_out, is_lost
+from presman.targets import ConnectSettings
+
+GRACE = 0.2
+"""Seconds a call that was told to end may take before the connection is dropped."""
+
+PARTING = 0.2
+"""Seconds a logoff may take."""
+
+CACHED_STATEMENTS = 60
+PIPELINES_SINCE = "23"
+
+T = TypeVar("T")
+Rows = Sequence[tuple[Any, ...]]
+
+
+class Statement(NamedTuple):
+    """A SELECT, its binds, and as many rows as one round trip should bring."""
+
+    sql: str
+    binds: Mapping[str, Any]
+    rows: int
+
+
+class Lost(Exception):  # noqa: N818 - it happens to a connection, it is not a mistake
+    """The connection is gone, or was dropped because a call could not be ended; `cause` says why.
+
+    `stuck` is set when a statement took too long and would not be interrupted.
+    """
+
+    def __init__(self, cause: Any, *, stuck: bool = False) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+        self.stuck = stuck
+
+
+class Cancelled(Exception):  # noqa: N818 - the user's wish
+    """`cancel` was called."""
+
+
+class Line(Protocol):
+    """What both kinds do. `round_trips` counts since the line was connected."""
+
+    round_trips: int
+    pipelines: bool
+    version: str
+
+    def connect(self, timeout: float) -> None:
+        """Log in. Raises oracledb.Error, TimeoutError or Cancelled."""
+
+    def fetch(self, statement: Statement, timeout: float) -> Rows:
+        """Run one SELECT.
+
+        Raises oracledb.Error or ValueError if it failed, TimeoutError if it was interrupted, Lost, Cancelled.
+        """
+
+    def fetch_all(self, statements: Sequence[Statement], timeout: float) -> list[Rows | Any]:
+        """Run many in one round trip; a failed one yields its error. Raises Lost or Cancelled."""
+
+    def cancel(self) -> None:
+        """End what is under way; may be called from any thread."""
+
+    def close(self) -> None:
+        """Log off, or drop the connection if that takes too long. Never raises."""
+
+
+class ThinLine:
+    """The thin driver through asyncio, in an event loop of its own."""
+
+    def __init__(self, settings: ConnectSettings) -> None:
+        self._settings = settings
+        self._loop = asyncio.new_event_loop()
+        # A connection that dies in the middle of an answer may leave the driver's protocol object complaining.
+        self._loop.set_exception_handler(lambda _loop, _context: None)
+        self._stop = asyncio.Event()
+        self._connection: Any = None
+        self.round_trips = 0
+        self.pipelines = False
+        self.version = ""
+
+    def connect(self, timeout: float) -> None:
+        """Log in. Raises oracledb.Error, TimeoutError or Cancelled."""
+        self._connection = self._wait(self._connect(timeout), timeout)
+        self.version = self._connection.version
+        self.pipelines = int(self.version.split(".", 1)[0]) >= int(PIPELINES_SINCE)
+
+    async def _connect(self, timeout: float) -> Any:
+        arguments = connect_arguments(self._settings, timeout)
+        connection = await oracledb.connect_async(**arguments, stmtcachesize=CACHED_STATEMENTS)
+        connection.outputtypehandler = output_type
+        with suppress(AttributeError):
+            connection.round_trip_callback = self._count
+        label(connection)
+        return connection
+
+    def _count(self, *_: Any) -> None:
+        self.round_trips += 1
+
+    def fetch(self, statement: Statement, timeout: float) -> Rows:
+        """Run one SELECT."""
+        try:
+            rows: Rows = self._wait(self._fetch(statement), timeout)
+            return rows
+        except oracledb.Error as error:
+            if self._is_dead(error):
+                raise Lost(error) from error
+            raise
+
+    async def _fetch(self, statement: Statement) -> Rows:
+        cursor = self._connection.cursor()
+        cursor.arraysize = cursor.prefetchrows = statement.rows
+        try:
+            await cursor.execute(statement.sql, dict(statement.binds))
+            rows: Rows = await cursor.fetchall()
+            return rows
+        finally:
+            cursor.close()
+
+    def fetch_all(self, statements: Sequence[Statement], timeout: float) -> list[Rows | Any]:
+        """Run many in one round trip; a failed one yields its error."""
+        pipeline = oracledb.create_pipeline()
+        for sql, binds, rows in statements:
+            pipeline.add_fetchall(sql, dict(binds), arraysize=rows)
+        self.round_trips += 1  # the driver does not report a pipeline's own
+        try:
+            results = self._wait(self._run(pipeline), timeout)
+        except TimeoutError as error:  # a pipeline is not interrupted: the connection is out of step
+            self._drop()
+            raise Lost(error, stuck=True) from error
+        except (oracledb.Error, ValueError, OverflowError) as error:
+            lost = isinstance(error, oracledb.Error) and self._is_dead(error)
+            self._drop()
+            raise Lost(error, stuck=not lost) from error
+        failed = next((result.error for result in results if result.error and is_lost(result.error)), None)
+        if failed:
+            raise Lost(failed)
+        return [result.error or result.rows or [] for result in results]
+
+    async def _run(self, pipeline: Any) -> Any:
+        return await self._connection.run_pipeline(pipeline, continue_on_error=True)
+
+    def _is_dead(self, error: Any) -> bool:
+        return is_lost(error) or not self._connection.is_healthy()
+
+    def _wait(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
+        """Run `work` to its end, but no longer than `timeout` and not after `cancel`."""
+        return self._loop.run_until_complete(self._bounded(work, timeout))
+
+    async def _bounded(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
+        task = asyncio.ensure_future(work)
+        stop = asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait({task, stop}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        stopped = stop.done()
+        stop.cancel()
+        if task.done():
+            return task.result()
+        task.cancel()
+        await asyncio.wait({task}, timeout=GRACE)
+        in_step = task.done()
+        if not in_step:
+            self._drop()
+            await asyncio.wait({task}, timeout=GRACE)
+        if task.done() and not task.cancelled():
+            task.exception()
+        if stopped:
+            raise Cancelled
+        error = TimeoutError(f"no answer within {timeout:g} s")
+        if in_step or self._connection is None:
+            raise error
+        raise Lost(error, stuck=True)
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            with suppress(Exception):
+                self._connection.terminate()
+
+    def cancel(self) -> None:
+        """End what is under way; may be called from any thread."""
+        with suppress(RuntimeError):  # the loop is closed: nothing is under way
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+    def close(self) -> None:
+        """Log off, or drop the connection if that takes too long. Never raises."""
+        if self._loop.is_closed():
+            return
+        with suppress(Exception):
+            self._loop.run_until_complete(self._part())
+        self._loop.close()
+
+    async def _part(self) -> None:
+        if self._connection is not None:
+            leaving = asyncio.ensure_future(self._leave())
+            await asyncio.wait({leaving}, timeout=PARTING)
+            self._drop()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        if others:
+            await asyncio.wait(others, timeout=GRACE)
+        await asyncio.sleep(0)  # lets transports close their sockets
+
+    async def _leave(self) -> None:
+        with suppress(Exception):
+            await self._connection.close()
+
+
+class ThickLine:
+    """The synchronous driver, thick or (for networks where it must be so) thin."""
+
+    pipelines = False
+
+    def __init__(self, settings: ConnectSettings) -> None:
+        self._settings = settings
+        self._connection: Any = None
+        self._cancelled = False
+        self.round_trips = 0
+        self.version = ""
+
+    def connect(self, timeout: float) -> None:
+        """Log in. Raises oracledb.Error."""
+        if self._settings.thick and oracledb.is_thin_mode():
+            oracledb.init_oracle_client(lib_dir=self._settings.lib_dir)
+        arguments = connect_arguments(self._settings, timeout)
+        self._connection = oracledb.connect(**arguments, stmtcachesize=CACHED_STATEMENTS)
+        self._connection.outputtypehandler = output_type
+        label(self._connection)
+        self.version = self._connection.version
+
+    def fetch(self, statement: Statement, timeout: float) -> Rows:
+        """Run one SELECT."""
+        if self._cancelled:
+            raise Cancelled
+        self.round_trips += 1
+        self._connection.call_timeout = max(1, round(timeout * 1000))
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.arraysize = cursor.prefetchrows = statement.rows
+                cursor.execute(statement.sql, dict(statement.binds))
+                rows: Rows = cursor.fetchall()
+                return rows
+        except oracledb.Error as error:
+            if self._cancelled:
+                raise Cancelled from error
+            if has_timed_out(error):
+                raise Lost(TimeoutError(f"no answer within {timeout:g} s"), stuck=True) from error
+            if is_lost(error) or not self._connection.is_healthy():
+                raise Lost(error) from error
+            raise
+
+    def fetch_all(self, statements: Sequence[Statement], timeout: float) -> list[Rows | Any]:
+        """Not offered: `pipelines` is False."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        """End what is under way; may be called from any thread."""
+        self._cancelled = True
+        if self._connection is not None:
+            with suppress(oracledb.Error):
+                self._connection.cancel()
+
+    def close(self) -> None:
+        """Log off. Never raises."""
+        if self._connection is not None:
+            with suppress(oracledb.Error):
+                self._connection.call_timeout = round(PARTING * 1000)
+                self._connection.close()
+            self._connection = None
