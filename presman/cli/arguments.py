@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from presman import __version__
-from presman.cli import codes
+from presman.cli import codes, talk
 
 COMMANDS = ("demo", "once", "export", "collect", "config")
 MEASURES = ("cpu", "session_io", "parallel", "queue", "latency", "emphasis")
@@ -29,6 +29,11 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise Failure instead of printing a usage page."""
         raise codes.Failure(f"{message} (see {self.prog} --help)")
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        """Write a help page or the version; argparse would pass over a full disk in silence."""
+        if message:
+            talk.put(message)
 
     def read(self, arguments: Sequence[str], known: argparse.Namespace) -> argparse.Namespace:
         """Return what `arguments` say on top of `known`. Raises Failure."""
@@ -231,7 +236,7 @@ def collect() -> Parser:
     parser = _parser(
         "collect",
         "Print a read-only script for SQL*Plus or SQLcl that spools what presman reads, one CSV file per view.\n"
-        "The folder it makes is a target: spool:FOLDER.",
+        "The folder it fills is a target: spool:FOLDER.",
         """\
   presman collect --sql > presman_collect.sql
   presman collect --sql --release 12.1 > presman_collect.sql""",

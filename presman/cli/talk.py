@@ -60,7 +60,10 @@ def say(text: str) -> None:
 def wants_ascii() -> bool:
     """Return whether output should keep to ASCII."""
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower()
-    locale = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := os.environ.get(name))), "")
+    names = ["LC_ALL", "LC_CTYPE", "LANG"]
+    if os.environ.get("LC_CTYPE") in {"C.UTF-8", "C.utf8", "UTF-8"}:
+        names.remove("LC_CTYPE")  # Python itself puts it there in a plain C locale
+    locale = next((value for name in names if (value := os.environ.get(name))), "")
     return "utf" not in encoding or locale in {"C", "POSIX"}
 
 

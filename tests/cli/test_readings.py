@@ -38,9 +38,10 @@ def running(*arguments: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def wait_for_lines(path: Path, lines: int) -> None:
+def wait_for_lines(path: Path, lines: int, process: subprocess.Popen[str]) -> None:
     deadline = time.monotonic() + 50
     while not path.exists() or path.read_bytes().count(b"\n") < lines:
+        assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline, f"no {lines} lines in {path}"
         time.sleep(0.05)
 
@@ -157,7 +158,7 @@ def test_export_ends_after_its_duration(tmp_path: Path) -> None:
 def test_kill_9_loses_no_finished_row(tmp_path: Path) -> None:
     path = tmp_path / "cpu.csv"
     with running("export", DEMO, *FAST, "-o", str(path), cwd=tmp_path) as process:
-        wait_for_lines(path, 4)
+        wait_for_lines(path, 4, process)
         process.send_signal(signal.SIGKILL)
         process.wait()
     text = path.read_text("utf-8")
@@ -169,7 +170,7 @@ def test_kill_9_loses_no_finished_row(tmp_path: Path) -> None:
 def test_a_signal_ends_it_cleanly_and_keeps_what_was_gathered(number: int, code: int, tmp_path: Path) -> None:
     path = tmp_path / "cpu.csv"
     with running("export", DEMO, *FAST, "-o", str(path), cwd=tmp_path) as process:
-        wait_for_lines(path, 2)
+        wait_for_lines(path, 2, process)
         process.send_signal(number)
         _, said = process.communicate(timeout=30)
     assert process.returncode == code
@@ -232,14 +233,14 @@ def test_the_tables_of_1_x(measure: str, column: str, tmp_path: Path) -> None:
     assert done.stdout.count("%]") >= 2
     rows = rows_of((tmp_path / "out.csv").read_text("utf-8"))
     assert len(rows) == 2
-    assert list(rows[0])[0] == "DATETIME"
+    assert next(iter(rows[0])) == "DATETIME"
     assert all(value for row in rows for value in row.values())
 
 
 def test_ctrl_c_in_1_x_says_bye_and_the_file_is_there(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     with running("-m", "CPU", "-c", "4", "-o", "out.csv", *FAST, DEMO, cwd=tmp_path) as process:
-        wait_for_lines(path, 2)
+        wait_for_lines(path, 2, process)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
     assert said == "presman: Bye!\n"
