@@ -1,0 +1,77 @@
+"""Sources whose answers a test decides."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from presman.queries import Scope
+from presman.records import field_types
+from presman.release import Release
+from presman.snapshot import Section
+from presman.sources import Answer, Exhausted, Request
+
+START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+
+
+def row(record: Any, **values: Any) -> Any:
+    """Return a record with `values` and nothing (None, 0, "") elsewhere."""
+    nothing = {int: 0, float: 0.0, str: ""}
+    blank = {name: None if optional else nothing.get(kind) for name, (kind, optional) in field_types(record).items()}
+    return record(**(blank | values))
+
+
+@dataclass
+class FakeSource:
+    """Answers every query with `rows[record]`, its clock `step` seconds later at each advance."""
+
+    rows: dict[Any, tuple[Any, ...]] = field(default_factory=dict)
+    answers: Callable[[Request], Section | None] = lambda request: None
+    step: float = 2.0
+    length: int | None = None
+    release: Release = Release(19)
+    name: str = "fake"
+    kind: str = "simulator"
+    scope: Scope = Scope.CLUSTER
+    now: datetime = START
+    opened: int = 0
+    closed: int = 0
+    advanced: int = 0
+    reads: list[list[Request]] = field(default_factory=list)
+    failures: list[BaseException] = field(default_factory=list)
+    hang: threading.Event | None = None
+    entered: threading.Event = field(default_factory=threading.Event)
+
+    def open(self) -> Release:
+        self.opened += 1
+        return self.release
+
+    def advance(self) -> None:
+        if self.advanced == self.length:
+            raise Exhausted("the end")
+        self.advanced += 1
+        self.now += timedelta(seconds=self.step)
+
+    def read(self, requests: Sequence[Request]) -> Answer:
+        self.reads.append(list(requests))
+        self.entered.set()
+        if self.hang is not None:
+            self.hang.wait(30)
+        if self.failures:
+            raise self.failures.pop(0)
+        found = [self.answers(request) or Section(self.rows.get(request.query.record, ())) for request in requests]
+        return Answer(self.now, tuple(found), 1)
+
+    def cancel(self) -> None:
+        if self.hang is not None:
+            self.hang.set()
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def asked(self, read: int) -> list[Any]:
+        """Return the records that read number `read` asked for."""
+        return [request.query.record for request in self.reads[read]]

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from presman.poller import Poller
+from presman.queries import Cadence, Scope, load
+from presman.release import Release
+from presman.rows import (
+    GroupMetricHistory,
+    Instance,
+    Parameter,
+    PlanDirective,
+    PlanXml,
+    PxSession,
+    RsrcPlan,
+    RsrcPlanHistory,
+    Session,
+    SqlText,
+)
+from presman.snapshot import Problem, Section
+from presman.sources import Exhausted, Request
+from tests.sources.fakes import START, FakeSource, row
+
+
+def poller(source: FakeSource) -> Poller:
+    """A poller whose own clock stands still, so that only the source's counts."""
+    made = Poller(source, clock=lambda: 0.0)
+    made.open()
+    return made
+
+
+def cadence(name: Cadence) -> set[Any]:
+    return {record for record, query in load(Release(19)).items() if query.cadence is name}
+
+
+def test_first_poll_asks_everything_but_what_is_on_demand() -> None:
+    source = FakeSource()
+    snapshot = poller(source).poll()
+    assert set(source.asked(0)) == set(load(Release(19))) - cadence(Cadence.DEMAND)
+    assert len(source.reads) == 1
+    assert (snapshot.number, snapshot.epoch, snapshot.round_trips) == (1, 1, 1)
+    assert snapshot.at == source.now
+    assert snapshot.section(Instance).at == source.now
+
+
+def test_refresh_queries_run_at_each_poll_others_keep_their_last_section() -> None:
+    source = FakeSource(rows={Parameter: (row(Parameter, name="cpu_count", value="16"),)})
+    polling = poller(source)
+    first = polling.poll()
+    second = polling.poll()
+    assert set(source.asked(1)) == cadence(Cadence.REFRESH)
+    assert second.section(Parameter) is first.section(Parameter)
+    assert second.section(Instance).at != first.section(Instance).at
+
+
+def test_minute_queries_run_once_a_minute_of_the_sources_clock() -> None:
+    source = FakeSource(step=25.0)
+    polling = poller(source)
+    asked = []
+    for _ in range(7):
+        before = len(source.reads)
+        polling.poll()
+        asked.append(any(Parameter in source.asked(read) for read in range(before, len(source.reads))))
+    assert asked == [True, False, False, True, False, False, True]
+
+
+def test_a_clock_that_runs_like_ours_needs_no_second_read() -> None:
+    source = FakeSource(step=61.0)
+    seconds = iter(range(0, 100_000, 61))
+    polling = Poller(source, clock=lambda: float(next(seconds)))
+    polling.open()
+    polling.poll()
+    polling.poll()
+    assert len(source.reads) == 2
+    assert Parameter in source.asked(1)
+
+
+def test_once_queries_run_again_after_reconnecting() -> None:
+    source = FakeSource()
+    polling = poller(source)
+    polling.poll()
+    polling.close()
+    polling.open()
+    snapshot = polling.poll()
+    assert GroupMetricHistory in source.asked(1)
+    assert (snapshot.number, snapshot.epoch) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("record", "before", "after"),
+    [
+        (RsrcPlan, {"name": "DAY"}, {"name": "NIGHT"}),
+        (RsrcPlanHistory, {"sequence": 1}, {"sequence": 2}),
+    ],
+)
+def test_a_plan_change_makes_plans_and_history_due(record: Any, before: Any, after: Any) -> None:
+    source = FakeSource(rows={record: (row(record, inst_id=1, **before),)})
+    polling = poller(source)
+    polling.poll()
+    source.rows[record] = (row(record, inst_id=1, **after),)
+    snapshot = polling.poll()
+    assert {PlanDirective, GroupMetricHistory} <= set(source.asked(2))
+    assert snapshot.epoch == 1
+    assert len(source.reads) == 3
+
+
+def test_a_failed_query_rests_for_a_minute() -> None:
+    def answers(request: Request) -> Section | None:
+        return Section(problem=Problem("ORA-00942", "no table")) if request.query.record is Session else None
+
+    source = FakeSource(step=20.0, answers=answers)
+    polling = poller(source)
+    asked = []
+    for _ in range(7):
+        before = len(source.reads)
+        snapshot = polling.poll()
+        asked.append(sum(Session in source.asked(read) for read in range(before, len(source.reads))))
+        assert snapshot.problems()[Session].code == "ORA-00942"
+    assert asked == [1, 0, 0, 1, 0, 0, 1]
+
+
+def test_a_clock_that_stands_still_is_still_polled() -> None:
+    source = FakeSource(step=0.0)
+    polling = poller(source)
+    polling.poll()
+    polling.poll()
+    assert set(source.asked(1)) == cadence(Cadence.REFRESH)
+
+
+def test_a_clock_that_jumps_back_begins_an_epoch() -> None:
+    source = FakeSource()
+    polling = poller(source)
+    polling.poll()
+    source.step = -3600.0
+    snapshot = polling.poll()
+    assert snapshot.epoch == 2
+    assert set(snapshot.sections) >= set(load(Release(19))) - cadence(Cadence.DEMAND)
+    # What was just read is not read again, what was read before the jump is.
+    assert set(source.asked(2)) == cadence(Cadence.MINUTE) | cadence(Cadence.ONCE)
+
+
+def test_another_scope_begins_an_epoch() -> None:
+    source = FakeSource()
+    polling = poller(source)
+    polling.poll()
+    source.scope = Scope.INSTANCE
+    snapshot = polling.poll()
+    assert (snapshot.epoch, snapshot.scope) == (2, Scope.INSTANCE)
+    assert Parameter in source.asked(1)
+
+
+def test_statements_on_show_are_looked_up_once() -> None:
+    def answers(request: Request) -> Section | None:
+        if request.query.record in {PlanXml, SqlText}:
+            return Section((row(request.query.record, inst_id=1, sql_id=request.binds["sql_id"]),))
+        return None
+
+    source = FakeSource(
+        answers=answers,
+        rows={
+            Session: (row(Session, inst_id=1, sid=7, sql_id="q1", event="resmgr:pq queued"),),
+            PxSession: (row(PxSession, inst_id=1, sid=9, qcsid=8, qcinst_id=1),),
+        },
+    )
+    polling = poller(source)
+    first = polling.poll()
+    second = polling.poll()
+    assert [read for read in range(len(source.reads)) if PlanXml in source.asked(read)] == [1]
+    for snapshot in (first, second):
+        assert [found.sql_id for found in snapshot.rows(SqlText)] == ["q1"]
+        assert [found.sql_id for found in snapshot.rows(PlanXml)] == ["q1"]
+    assert (first.round_trips, second.round_trips) == (2, 1)
+    source.rows[Session] = ()
+    assert polling.poll().rows(SqlText) == ()
+
+
+def test_licensed_packs_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    known = dict(load(Release(19)))
+    known[Session] = replace(known[Session], pack="diagnostics")
+    monkeypatch.setattr("presman.poller.load", lambda release: known)
+    without, with_pack = FakeSource(), FakeSource()
+    poller(without).poll()
+    polling = Poller(with_pack, packs=["diagnostics"])
+    polling.open()
+    polling.poll()
+    assert Session not in without.asked(0)
+    assert Session in with_pack.asked(0)
+
+
+def test_the_end_is_told_and_polling_needs_an_open_source() -> None:
+    source = FakeSource(length=1)
+    with pytest.raises(RuntimeError):
+        Poller(source).poll()
+    polling = poller(source)
+    assert polling.poll().at > START
+    with pytest.raises(Exhausted):
+        polling.poll()

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import queue
+import random
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from presman.queries import QueryError, Scope
+from presman.sampler import LONGEST_PAUSE, Ended, Event, Lost, Polled, Sampler, pause_before
+from presman.sources import SourceError
+from tests.sources.fakes import START, FakeSource
+
+PATIENCE = 20
+"""Seconds after which a test gives up waiting for an event."""
+
+Start = Callable[..., tuple[Sampler, "queue.Queue[Event]"]]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    begun: list[Sampler] = []
+
+    def begin(source: Any, **settings: Any) -> tuple[Sampler, queue.Queue[Event]]:
+        events: queue.Queue[Event] = queue.Queue()
+        make = source if callable(source) else lambda: source
+        settings = {"refresh": 3600.0, "scope": Scope.CLUSTER, "now": lambda: START} | settings
+        sampler = Sampler(make, post=events.put, **settings)
+        begun.append(sampler)
+        sampler.start()
+        return sampler, events
+
+    yield begin
+    assert all([sampler.stop(PATIENCE) for sampler in begun])
+
+
+def polled(events: queue.Queue[Event]) -> int:
+    event = events.get(timeout=PATIENCE)
+    assert isinstance(event, Polled)
+    return event.snapshot.number
+
+
+def lost(events: queue.Queue[Event]) -> Lost:
+    event = events.get(timeout=PATIENCE)
+    assert isinstance(event, Lost)
+    return event
+
+
+def test_polls_until_the_end(start: Start) -> None:
+    source = FakeSource(length=3)
+    sampler, events = start(source, refresh=0.001)
+    assert [polled(events) for _ in range(3)] == [1, 2, 3]
+    assert events.get(timeout=PATIENCE) == Ended()
+    assert sampler.stop(PATIENCE)
+    assert (source.opened, source.closed) == (1, 1)
+
+
+def test_makes_the_source_in_its_own_thread(start: Start) -> None:
+    made: list[threading.Thread] = []
+
+    def make() -> FakeSource:
+        made.append(threading.current_thread())
+        return FakeSource()
+
+    _, events = start(make)
+    polled(events)
+    assert made[0] is not threading.current_thread()
+    assert made[0].daemon
+
+
+def test_polls_at_once_on_request_and_with_another_scope(start: Start) -> None:
+    source = FakeSource()
+    sampler, events = start(source)
+    polled(events)
+    sampler.poll_now()
+    assert polled(events) == 2
+    sampler.set_scope(Scope.INSTANCE)
+    event = events.get(timeout=PATIENCE)
+    assert isinstance(event, Polled)
+    assert event.snapshot.scope is Scope.INSTANCE
+
+
+def test_a_shorter_refresh_takes_effect_while_waiting(start: Start) -> None:
+    sampler, events = start(FakeSource())
+    polled(events)
+    sampler.set_refresh(0.001)
+    assert [polled(events) for _ in range(3)] == [2, 3, 4]
+
+
+def test_missed_ticks_are_dropped() -> None:
+    sampler = Sampler(FakeSource, refresh=2.0, scope=Scope.CLUSTER, post=lambda event: None)
+    after = [sampler._next(Ended(), 100.0, ended) for ended in (100.1, 102.0, 102.1, 109.0)]
+    assert after == [102.0, 102.0, 104.0, 110.0]
+
+
+def test_reconnects_and_goes_on_counting(start: Start) -> None:
+    source = FakeSource(failures=[SourceError("gone", code="ORA-03113")])
+    sampler, events = start(source, rng=random.Random(1))
+    event = lost(events)
+    assert (event.text, event.code, event.since) == ("gone", "ORA-03113", START)
+    assert event.retry_in is not None
+    assert 0.8 <= event.retry_in <= 1.0
+    sampler.poll_now()
+    polled(events)
+    assert (source.opened, source.closed) == (2, 1)
+
+
+def test_a_wrong_password_is_not_tried_again_by_itself(start: Start) -> None:
+    source = FakeSource(failures=[SourceError("wrong password", retry=False)])
+    sampler, events = start(source)
+    assert lost(events).retry_in is None
+    sampler.poll_now()
+    polled(events)
+
+
+def test_the_unexpected_becomes_one_line_and_the_thread_lives(start: Start) -> None:
+    source = FakeSource(failures=[ZeroDivisionError("a\nb\x1b[31m"), QueryError("broken.sql: no SELECT")])
+    sampler, events = start(source)
+    assert lost(events).text == "ZeroDivisionError: a b␛[31m"
+    sampler.poll_now()
+    event = lost(events)
+    assert (event.text, event.retry_in) == ("broken.sql: no SELECT", None)
+    sampler.poll_now()
+    polled(events)
+
+
+def test_a_source_that_cannot_be_made_is_lost(start: Start) -> None:
+    made = iter([ModuleNotFoundError("No module named 'x'"), FakeSource()])
+
+    def make() -> FakeSource:
+        found = next(made)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    sampler, events = start(make)
+    assert lost(events).text == "ModuleNotFoundError: No module named 'x'"
+    sampler.poll_now()
+    polled(events)
+
+
+def test_stops_in_the_middle_of_a_read_and_says_nothing_more(start: Start) -> None:
+    source = FakeSource(hang=threading.Event())
+    sampler, events = start(source)
+    assert source.entered.wait(PATIENCE)
+    assert sampler.stop(PATIENCE)
+    assert events.empty()
+    assert source.closed == 1
+
+
+def test_stop_does_not_wait_for_a_read_that_cannot_be_cancelled(start: Start) -> None:
+    source = FakeSource(hang=threading.Event())
+    source.cancel = lambda: None  # type: ignore[method-assign]
+    sampler, _ = start(source)
+    assert source.entered.wait(PATIENCE)
+    assert not sampler.stop(0.01)
+    assert source.hang is not None
+    source.hang.set()
+
+
+def test_stop_survives_a_cancel_that_fails_or_hangs(start: Start) -> None:
+    source = FakeSource(hang=threading.Event())
+    released = threading.Event()
+
+    def cancel() -> None:
+        released.wait(PATIENCE)
+        raise OSError("socket")
+
+    source.cancel = cancel  # type: ignore[method-assign]
+    sampler, _ = start(source)
+    assert source.entered.wait(PATIENCE)
+    assert not sampler.stop(0.01)
+    released.set()
+    assert source.hang is not None
+    source.hang.set()
+
+
+def test_pauses_double_up_to_a_minute_with_jitter() -> None:
+    rng = random.Random(7)
+    pauses = [pause_before(attempt, rng) for attempt in range(1, 60)]
+    for attempt, pause in enumerate(pauses, 1):
+        longest = min(LONGEST_PAUSE, 2.0 ** min(attempt - 1, 10))
+        assert 0.8 * longest <= pause <= longest
+    assert len(set(pauses)) == len(pauses)
+
+
+def test_stopping_one_that_never_began() -> None:
+    assert Sampler(FakeSource, refresh=1.0, scope=Scope.CLUSTER, post=lambda event: None).stop()

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from presman.queries import load
+from presman.release import Release
+from presman.rows import PlanXml, PxSession, Session, SqlText
+from presman.snapshot import Problem, Section
+from presman.statements import Lookups, Statement, statements_on_show
+from tests.sources.fakes import START, row
+
+QUERIES = load(Release(19))
+
+
+def names(count: int) -> list[Statement]:
+    return [Statement(1, f"sql{number}", 0) for number in range(count)]
+
+
+def found(record: Any, statement: Statement) -> Section:
+    return Section((row(record, inst_id=1, sql_id=statement.sql_id, child_number=0),))
+
+
+def test_queue_first_then_coordinators_then_nobody_else() -> None:
+    sessions = [
+        row(Session, inst_id=1, sid=1, sql_id="runs", sql_child_number=2),
+        row(Session, inst_id=2, sid=1, sql_id="same sid elsewhere"),
+        row(Session, inst_id=1, sid=2, sql_id="serial"),
+        row(Session, inst_id=1, sid=3, sql_id="waits", event="resmgr:pq queued"),
+        row(Session, inst_id=1, sid=4, sql_id="", event="resmgr:pq queued"),
+        row(Session, inst_id=1, sid=5, sql_id="", prev_sql_id="held", prev_child_number=1),
+        row(Session, inst_id=1, sid=6, sql_id="server's"),
+        row(Session, inst_id=1, sid=7, sql_id="waits", event="PX Queuing: statement queue"),
+    ]
+    servers = [
+        row(PxSession, inst_id=1, sid=1, qcsid=1),
+        row(PxSession, inst_id=2, sid=6, qcsid=1, qcinst_id=1),
+        row(PxSession, inst_id=1, sid=6, qcsid=5, qcinst_id=1),
+    ]
+    assert statements_on_show(sessions, servers) == [
+        Statement(1, "waits", 0),
+        Statement(1, "runs", 2),
+        Statement(1, "held", 1),
+    ]
+
+
+def test_a_few_statements_per_poll() -> None:
+    lookups = Lookups(per_poll=3)
+    shown = names(5)
+    first = lookups.wanted(shown, QUERIES, START)
+    assert [(each.record, each.statement) for each in first] == [
+        (record, statement) for statement in shown[:3] for record in (PlanXml, SqlText)
+    ]
+    lookups.learn(first, [found(each.record, each.statement) for each in first], START)
+    second = lookups.wanted(shown, QUERIES, START)
+    assert {each.statement for each in second} == set(shown[3:])
+
+
+def test_what_is_not_found_is_asked_again_after_a_minute() -> None:
+    lookups = Lookups()
+    wanted = lookups.wanted(names(1), QUERIES, START)
+    lookups.learn(wanted, [Section(), found(SqlText, names(1)[0])], START)
+    assert not lookups.wanted(names(1), QUERIES, START + timedelta(seconds=59))
+    again = lookups.wanted(names(1), QUERIES, START + timedelta(seconds=60))
+    assert [each.record for each in again] == [PlanXml]
+    assert len(lookups.wanted(names(1), QUERIES, START + timedelta(hours=1))) == 2
+
+
+def test_a_view_that_cannot_be_read_is_left_alone_for_a_minute_for_all_statements() -> None:
+    lookups = Lookups()
+    problem = Problem("ORA-00942", "table or view does not exist", "GV$SQL_PLAN")
+    wanted = lookups.wanted(names(2), QUERIES, START)
+    sections = [
+        Section(problem=problem) if each.record is PlanXml else found(SqlText, each.statement) for each in wanted
+    ]
+    lookups.learn(wanted, sections, START)
+    assert lookups.sections(names(2))[PlanXml].problem == problem
+    assert lookups.sections(names(2))[SqlText].problem is None
+    assert [each.record for each in lookups.wanted(names(3), QUERIES, START)] == [SqlText]
+    later = START + timedelta(minutes=1)
+    retried = lookups.wanted(names(1), QUERIES, later)
+    lookups.learn(retried, [found(each.record, each.statement) for each in retried], later)
+    assert lookups.sections(names(1))[PlanXml].problem is None
+
+
+def test_one_unreadable_plan_does_not_condemn_the_view() -> None:
+    lookups = Lookups()
+    wanted = [each for each in lookups.wanted(names(2), QUERIES, START) if each.record is PlanXml]
+    lookups.learn(wanted, [Section(problem=Problem("ORA-01555", "too old")), found(PlanXml, names(2)[1])], START)
+    section = lookups.sections(names(2))[PlanXml]
+    assert section.problem is None
+    assert [found.sql_id for found in section.rows] == ["sql1"]
+
+
+def test_answers_are_bounded_and_the_ones_on_show_stay() -> None:
+    lookups = Lookups(per_poll=100, most=20)
+    shown = names(10)
+    wanted = lookups.wanted(shown, QUERIES, START)
+    lookups.learn(wanted, [found(each.record, each.statement) for each in wanted], START)
+    assert len(lookups.sections(shown)[PlanXml].rows) == 10
+    other = [Statement(2, "other", 0)]
+    wanted = lookups.wanted(other, QUERIES, START)
+    lookups.learn(wanted, [found(each.record, each.statement) for each in wanted], START)
+    rows = sum(len(section.rows) for section in lookups.sections([*shown, *other]).values())
+    assert rows == 20
+    assert len(lookups.sections(other)[PlanXml].rows) == 1
