@@ -7,7 +7,7 @@ from presman.analysis import header, heads, queue, running, servers, sessions, w
 from presman.analysis.facts import Facts
 from presman.analysis.reading import CLUSTER, Header, Reading, Trouble
 from presman.queries import Scope
-from presman.rows import ConsumerGroup, PxSession
+from presman.rows import PxSession
 from presman.snapshot import Snapshot
 
 
@@ -64,13 +64,11 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
     """Return what a reader of the figures must know about how they came to be."""
     found = []
     deltas = facts.deltas
-    containers = {(row.inst_id, row.con_id) for row in facts.snapshot.rows(ConsumerGroup)}
-    restarted = sorted({inst_id for inst_id, _ in containers if not deltas.same_start(inst_id)})
-    if deltas.previous is not None:
-        if restarted:
-            found.append(f"instance {', '.join(map(str, restarted))} restarted since the last poll: no rates yet")
-        elif any(not deltas.same_window(*place) for place in containers):
-            found.append("the plan was activated anew since the last poll: no rates yet")
+    if deltas.restarted:
+        numbers = ", ".join(str(inst_id) for inst_id in sorted(deltas.restarted))
+        found.append(f"instance {numbers} restarted since the last poll: no rates yet")
+    elif deltas.activated:
+        found.append("a plan was activated since the last poll: no rates of its groups yet")
     if top.mixed_plans:
         found.append("the instances run different plans")
     if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.instances.values()):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from operator import sub
-from typing import Any
+from typing import Any, NamedTuple
 
 from presman.rows import Instance, RsrcPlan, RsrcPlanHistory
 from presman.snapshot import Snapshot
@@ -18,10 +18,16 @@ from presman.snapshot import Snapshot
 SHORTEST = 0.05
 """Seconds: two reads closer than this say nothing of a rate, because the counters move in ticks."""
 
-Window = tuple[int, datetime | None, str]
-"""One activation of a plan: its sequence in V$RSRC_PLAN_HISTORY, its start and its plan's name."""
+Place = tuple[int, int]
+"""Instance and container."""
 
-_NO_WINDOW: Window = (-1, None, "")
+
+class Window(NamedTuple):
+    """One activation of a plan (V$RSRC_PLAN_HISTORY): its sequence, when it began, its plan's name."""
+
+    sequence: int
+    start: datetime | None
+    plan: str
 
 
 def difference(after: tuple[Any, ...], before: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -32,26 +38,26 @@ def difference(after: tuple[Any, ...], before: tuple[Any, ...]) -> tuple[Any, ..
 
 @dataclass(frozen=True, slots=True)
 class Deltas:
-    """The previous and the current snapshot of one database, and what has stayed the same between them.
+    """The previous and the current snapshot of one database, and what has changed between them.
 
-    `previous` is None where nothing may be subtracted: the first poll, another target, a reconnect.
+    `previous` is None where nothing may be subtracted: the first poll, another target, a reconnect. What one of the
+    two snapshots could not read counts as unchanged; the counters themselves then tell a reset by going backwards.
     """
 
     previous: Snapshot | None
     current: Snapshot
-    starts_before: Mapping[int, datetime | None]
-    starts_now: Mapping[int, datetime | None]
-    windows_before: Mapping[tuple[int, int], Window]
-    windows_now: Mapping[tuple[int, int], Window]
+    windows: Mapping[Place, Window]
+    restarted: frozenset[int] = frozenset()
+    activated: frozenset[Place] = frozenset()
 
     @classmethod
     def between(cls, previous: Snapshot | None, current: Snapshot) -> Deltas:
         """Return the deltas of `current` against `previous`."""
-        if previous is not None and (previous.epoch != current.epoch or previous.target != current.target):
-            previous = None
-        if previous is None:
-            return cls(None, current, {}, {}, {}, _windows(current))
-        return cls(previous, current, _starts(previous), _starts(current), _windows(previous), _windows(current))
+        windows = _windows(current)
+        if previous is None or previous.epoch != current.epoch or previous.target != current.target:
+            return cls(None, current, windows)
+        activated = _changed(_windows(previous), windows) | _changed(_plans(previous), _plans(current))
+        return cls(previous, current, windows, _restarted(previous, current), activated)
 
     def before(self, record: type[Any]) -> tuple[Any, ...]:
         """Return the previous rows of one kind; none where there is no usable interval."""
@@ -71,33 +77,40 @@ class Deltas:
         return seconds if seconds >= SHORTEST else None
 
     def same_start(self, inst_id: int) -> bool:
-        """Whether the instance has not been restarted in between, as far as can be told."""
-        return self.starts_before.get(inst_id) == self.starts_now.get(inst_id)
+        """Whether the instance has not been restarted in between."""
+        return inst_id not in self.restarted
 
     def same_window(self, inst_id: int, con_id: int) -> bool:
         """Whether the same activation of the same plan rules the container of the instance."""
-        before = self.windows_before.get((inst_id, con_id), _NO_WINDOW)
-        return self.same_start(inst_id) and before == self.windows_now.get((inst_id, con_id), _NO_WINDOW)
-
-    def window(self, inst_id: int, con_id: int) -> Window | None:
-        """Return the open plan window of a container."""
-        return self.windows_now.get((inst_id, con_id))
+        return inst_id not in self.restarted and (inst_id, con_id) not in self.activated
 
 
-def _starts(snapshot: Snapshot) -> dict[int, datetime | None]:
-    return {row.inst_id: row.startup_time for row in snapshot.rows(Instance)}
+def _restarted(previous: Snapshot, current: Snapshot) -> frozenset[int]:
+    before = {row.inst_id: row.startup_time for row in previous.rows(Instance)}
+    return frozenset(
+        row.inst_id
+        for row in current.rows(Instance)
+        if row.inst_id in before and before[row.inst_id] != row.startup_time
+    )
 
 
-def _windows(snapshot: Snapshot) -> dict[tuple[int, int], Window]:
-    """Return the open window of each (instance, container): the newest without an end, with its plan's name."""
-    windows: dict[tuple[int, int], Window] = {}
+def _changed(before: Mapping[Place, Any], now: Mapping[Place, Any]) -> frozenset[Place]:
+    """Return the places whose entry differs or is there only once; none if either side could not be read."""
+    if not before or not now:
+        return frozenset()
+    return frozenset(place for place in before.keys() | now.keys() if before.get(place) != now.get(place))
+
+
+def _windows(snapshot: Snapshot) -> dict[Place, Window]:
+    """Return the open window of each container: the newest that has no end."""
+    windows: dict[Place, Window] = {}
     for row in snapshot.rows(RsrcPlanHistory):
-        key = (row.inst_id, row.con_id)
-        if row.end_time is None and row.sequence >= windows.get(key, _NO_WINDOW)[0]:
-            windows[key] = (row.sequence, row.start_time, row.name)
-    for plan in snapshot.rows(RsrcPlan):
-        key = (plan.inst_id, plan.con_id)
-        if plan.is_top_plan == "TRUE":
-            sequence, start, _ = windows.get(key, _NO_WINDOW)
-            windows[key] = (sequence, start, plan.name)
+        place = (row.inst_id, row.con_id)
+        if row.end_time is None and (place not in windows or row.sequence >= windows[place].sequence):
+            windows[place] = Window(row.sequence, row.start_time, row.name)
     return windows
+
+
+def _plans(snapshot: Snapshot) -> dict[Place, str]:
+    """Return the names of the top plans, for databases whose history cannot be read."""
+    return {(row.inst_id, row.con_id): row.name for row in snapshot.rows(RsrcPlan) if row.is_top_plan == "TRUE"}

@@ -109,8 +109,8 @@ class Facts:
             row = self.top_rows.get(inst_id)
         if row is not None:
             return plan_name(row.name)
-        window = self.deltas.window(inst_id, con_id)
-        name = window[2] if window else self.parameters.get((inst_id, "resource_manager_plan"), "")
+        window = self.deltas.windows.get((inst_id, con_id))
+        name = window.plan if window else self.parameters.get((inst_id, "resource_manager_plan"), "")
         return plan_name(name)
 
     @cached_property
@@ -233,13 +233,18 @@ class Facts:
 
     def story(self, inst_id: int, sql_id: str, child: int | None) -> DopStory:
         """Return what the cursor's plan says of its DOP, silent where it was not read."""
-        return self._stories.get((inst_id, sql_id, child)) or self._stories.get((sql_id, child), SILENT)
+        return _of_cursor(self._stories, inst_id, sql_id, child) or SILENT
 
     def text(self, inst_id: int, sql_id: str, child: int | None) -> str:
-        """Return the statement's text, "" where it was not read."""
-        return (
-            self._texts.get((inst_id, sql_id, child)) or self._texts.get((sql_id, child)) or self._texts.get(sql_id, "")
-        )
+        """Return the statement's text, "" where it was not read. All children of a statement have the same."""
+        return _of_cursor(self._texts, inst_id, sql_id, child) or self._texts.get(sql_id, "")
+
+
+def _of_cursor(index: Mapping[Any, Any], inst_id: int, sql_id: str, child: int | None) -> Any:
+    """Look a cursor up, on another instance if need be; any child where the session does not say which."""
+    if child is None:
+        return index.get(sql_id)
+    return index.get((inst_id, sql_id, child)) or index.get((sql_id, child))
 
 
 SILENT = DopStory()

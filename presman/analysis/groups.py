@@ -20,7 +20,7 @@ from presman.analysis.reading import (
     Verdict,
 )
 from presman.analysis.servers import Room
-from presman.rows import ConsumerGroup, GroupMetric
+from presman.rows import CdbPlanDirective, ConsumerGroup, GroupMetric, Session
 
 NO_TOTALS = QueueTotals(0, 0, 0, 0, 0, 0)
 
@@ -35,6 +35,7 @@ class Statements:
 
 @dataclass(slots=True)
 class _Parallel:
+    sessions: int = 0
     active: int = 0
     held: int = 0
     queued: int = 0
@@ -51,6 +52,8 @@ def groups(
     grown = of_groups(facts)
     rows = {(row.inst_id, row.con_id, row.name): row for row in facts.snapshot.rows(ConsumerGroup)}
     parallel = _parallel(found)
+    if not rows:
+        _count_sessions(facts, parallel)
     per_instance: list[GroupReading] = []
     for instance in instances:
         per_instance += _instance(facts, instance, rows, grown, parallel)
@@ -75,6 +78,14 @@ def _parallel(found: Statements) -> dict[GroupPlace, _Parallel]:
         for inst_id, number in running.servers_by_instance.items():
             counts.setdefault((inst_id, running.con_id, running.group), _Parallel()).held += number
     return counts
+
+
+def _count_sessions(facts: Facts, counts: dict[GroupPlace, _Parallel]) -> None:
+    """Count active sessions by group, for sources without V$RSRC_CONSUMER_GROUP."""
+    for session in facts.snapshot.rows(Session):
+        if session.status == "ACTIVE":
+            place = (session.inst_id, session.con_id, facts.group_of(session))
+            counts.setdefault(place, _Parallel()).sessions += 1
 
 
 def _instance(
@@ -118,10 +129,7 @@ def _is_subplan(shares: PlanShares, key: Key) -> bool:
 
 def _whole_plan(facts: Facts, keys: Iterable[Key]) -> bool:
     """Whether every plan that has a say is visible: from inside a pluggable database the CDB plan is not."""
-    containers = {con_id for con_id, _ in keys if con_id > 2}
-    if not containers or not facts.cdb:
-        return True
-    return any((inst_id, 1) in facts.plan_rows for inst_id in facts.inst_ids)
+    return not any(con_id > 2 for con_id, _ in keys) or bool(facts.snapshot.rows(CdbPlanDirective))
 
 
 def _loads(
@@ -189,7 +197,7 @@ def _row(
         guaranteed=due if limit is None else min(due, limit),
         entitled=claim * frame.capacity if claim is not None and frame.whole_plan else None,
         verdict=verdict,
-        active_sessions=row.active_sessions if row else 0,
+        active_sessions=row.active_sessions if row else counts.sessions,
         execution_waiters=row.execution_waiters if row else 0,
         yields_per_s=rated.yields / seconds if rated and seconds else None,
         requests_per_s=rated.requests / seconds if rated and seconds else None,

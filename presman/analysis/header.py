@@ -78,7 +78,7 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
     first = found[0] if found else None
     instance = facts.instances.get(first.inst_id) if first else None
     plan = facts.top_rows.get(first.inst_id) if first else None
-    window = facts.deltas.window(first.inst_id, plan.con_id if plan else 0) if first else None
+    window = facts.deltas.windows.get((first.inst_id, plan.con_id if plan else 0)) if first else None
     started = first.started if first else None
     return Header(
         database=(database.name or database.db_unique_name) if database else "",
@@ -88,7 +88,7 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
         container=_container(facts),
         instances=found,
         plan=first.plan if first else "",
-        plan_since=window[1] if window else None,
+        plan_since=window.start if window else None,
         cpu_managed=first.cpu_managed if first else "",
         caging=first.caging if first else "",
         px_managed=first.px_managed if first else "",

@@ -82,7 +82,7 @@ def rooms(facts: Facts, cluster: ServerPool) -> dict[int, Room]:
     found = {ROOT: Room(cluster.counted if cluster.counted is not None else cluster.in_use, cluster.target)}
     own: dict[int, list[tuple[int, int]]] = {}
     for (_, con_id), row in facts.plan_rows.items():
-        if con_id > 2:
+        if con_id > 2 and row is not facts.top_rows[row.inst_id]:
             own.setdefault(con_id, []).append((row.parallel_servers_active, row.parallel_servers_total))
     allowed = container_fractions(facts)
     for con_id in set(own) | set(allowed):

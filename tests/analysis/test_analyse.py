@@ -224,8 +224,9 @@ def test_a_restart_and_a_new_window_are_noted() -> None:
     assert analyse(one, snapshot(instance(startup_time=NOON), group("A"), after=2.0)).notes == (
         "instance 1 restarted since the last poll: no rates yet",
     )
-    again = snapshot(instance(), group("A"), row(RsrcPlanHistory, sequence=9), after=2.0)
-    assert "activated anew" in analyse(one, again).notes[0]
+    first = snapshot(instance(), row(RsrcPlanHistory, sequence=8))
+    again = snapshot(instance(), row(RsrcPlanHistory, sequence=9), after=2.0)
+    assert "a plan was activated" in analyse(first, again).notes[0]
     part = snapshot(row(Instance, inst_id=1, parallel="YES"), scope=Scope.INSTANCE)
     assert "cluster-wide" in analyse(None, part).notes[0]
 

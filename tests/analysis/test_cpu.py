@@ -23,6 +23,7 @@ from presman.rows import (
     Pdb,
     PlanDirective,
     RsrcPlanHistory,
+    Session,
 )
 from presman.snapshot import Section
 from tests.analysis.make import NOON, active_plan, directive, group, instance, row, snapshot
@@ -85,6 +86,21 @@ def test_what_ends_a_delta(before: list[Any], after: list[Any]) -> None:
     found = cluster(between(old, new), "A")
     assert (found.used, found.waiting, found.io, found.yields_per_s) == (None, None, None, None)
     assert found.verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ([instance(), active_plan(), history(3)], []),
+        ([], [instance(), active_plan(), history(3)]),
+        ([history(2, end_time=NOON), history(3)], [history(3), history(2, end_time=NOON)]),
+    ],
+    ids=["now unreadable", "was unreadable", "other order"],
+)
+def test_what_could_not_be_read_once_does_not_end_a_delta(before: list[Any], after: list[Any]) -> None:
+    counter = {"active_sessions": 1}
+    reading = between([*before, group("A", **counter)], [*after, group("A", consumed_cpu_time=4000, **counter)])
+    assert cluster(reading, "A").used == 2.0
 
 
 @pytest.mark.parametrize("changes", [{"epoch": 2}, {"target": "another"}])
@@ -298,3 +314,21 @@ def test_no_rate_is_ever_negative(sequence: list[dict[str, int]]) -> None:
             assert found.used == (after["consumed_cpu_time"] - before["consumed_cpu_time"]) / 2000
             assert found.io is not None
             assert min(found.used, found.waiting or 0, found.io.mb, found.io.requests) >= 0
+
+
+def test_without_the_groups_view_active_sessions_are_counted_from_the_sessions() -> None:
+    rows = [row(Session, sid=sid, resource_consumer_group="A", status="ACTIVE") for sid in (1, 2)]
+    (found,) = analyse(None, snapshot(*rows, row(Session, sid=3, resource_consumer_group="B"))).groups
+    assert (found.name, found.active_sessions, found.in_plan) == ("A", 2, False)
+
+
+def test_inside_a_pluggable_database_nobody_is_called_starved() -> None:
+    fixed: list[Any] = [instance(), active_plan(con_id=3), row(GroupMetric, con_id=3, num_cpus=8)]
+    fixed += [directive("DAY", "A", 9), directive("DAY", "B", 1)]
+    old = [group("A", con_id=3), group("B", con_id=3)]
+    new = [
+        group("A", con_id=3, consumed_cpu_time=1000, cpu_wait_time=9000),
+        group("B", con_id=3, consumed_cpu_time=15000),
+    ]
+    found = cluster(between([*fixed, *old], [*fixed, *new]), "A")
+    assert (found.verdict, found.entitled, found.capacity) == (Verdict.THROTTLED, None, 8.0)
