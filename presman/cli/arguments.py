@@ -30,7 +30,7 @@ class Parser(argparse.ArgumentParser):
         """Raise Failure instead of printing a usage page."""
         raise codes.Failure(f"{message} (see {self.prog} --help)")
 
-    def _print_message(self, message: str, file: object = None) -> None:
+    def _print_message(self, message: str, file: object = None) -> None:  # noqa: ARG002
         """Write a help page or the version; argparse would pass over a full disk in silence."""
         if message:
             talk.put(message)

@@ -28,7 +28,7 @@ def run(options: Namespace) -> int:
     column = _column(options, measure)
     file = WideCsv(Path(options.output)) if options.output else None
     try:
-        for snapshot, reading in Polling(resolved).measured(polls=options.polls):
+        for snapshot, reading in Polling(resolved).moments(polls=options.polls):
             table = tables.TABLES[measure](snapshot, reading)
             if file is not None and column is not None:
                 file.write(reading.at, table.values(column))
