@@ -1,0 +1,160 @@
+"""Reads TOML tables into frozen dataclasses with errors that name the file, the key and the nearest right word."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+Reader = Callable[[Any], Any]
+T = TypeVar("T")
+
+
+class ScenarioError(Exception):
+    """A scenario cannot be played; the text is one line that names the file and the key."""
+
+
+def key(read: Reader, *default: Any) -> Any:
+    """Declare a dataclass field that `read` converts; without `default` the key must be there."""
+    if default:
+        return dataclasses.field(default=default[0], metadata={"read": read})
+    return dataclasses.field(metadata={"read": read})
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """Return ``; did you mean 'x'?`` for the closest of `words`, or ""."""
+    found = get_close_matches(word, list(words), 1)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def decode(kind: type[T], table: Any, where: str) -> T:
+    """Build `kind` from a TOML table. Raises ScenarioError; `where` is ``file: path of the table``."""
+    if not isinstance(table, Mapping):
+        raise ScenarioError(f"{where}: expected a table, got {table!r}")
+    known = {field.name: field for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        if name not in known or "read" not in known[name].metadata:
+            raise ScenarioError(f"{where}: unknown key {name!r}{nearest(name, known)}")
+        try:
+            values[name] = known[name].metadata["read"](value)
+        except ValueError as error:
+            raise ScenarioError(f"{where}.{name}: {error}") from None
+    for name, field in known.items():
+        if name not in values and field.default is dataclasses.MISSING:
+            raise ScenarioError(f"{where}: key {name!r} is missing")
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise ScenarioError(f"{where}: {error}") from None
+
+
+def number(least: float = 0.0, most: float = float("inf")) -> Reader:
+    """Read a number between `least` and `most`."""
+
+    def read(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"expected a number, got {value!r}")
+        if not least <= value <= most:
+            raise ValueError(f"must be {_between(least, most)}, got {value}")
+        return float(value)
+
+    return read
+
+
+def whole(least: int = 0, most: int = 1_000_000) -> Reader:
+    """Read a whole number between `least` and `most`."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError(f"expected a whole number, got {value!r}")
+        if not least <= value <= most:
+            raise ValueError(f"must be {_between(least, most)}, got {value}")
+        return value
+
+    return read
+
+
+def _between(least: float, most: float) -> str:
+    return f"at least {least}" if most == float("inf") else f"from {least} to {most}"
+
+
+def text(value: Any) -> str:
+    """Read a string."""
+    if not isinstance(value, str):
+        raise ValueError(f"expected a text in quotes, got {value!r}")
+    return value
+
+
+def identifier(value: Any) -> str:
+    """Read the name of a plan, group, user or PDB: not empty, upper case as the dictionary keeps it."""
+    if not text(value).strip():
+        raise ValueError("must not be empty")
+    return text(value) if text(value).startswith("_") else text(value).upper()
+
+
+def flag(value: Any) -> bool:
+    """Read true or false."""
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false, got {value!r}")
+    return value
+
+
+def one_of(*words: str) -> Reader:
+    """Read one of `words`, in any case."""
+
+    def read(value: Any) -> str:
+        found = text(value).upper() if words[0].isupper() else text(value).lower()
+        if found not in words:
+            raise ValueError(f"must be one of {', '.join(words)}, got {value!r}{nearest(found, words)}")
+        return found
+
+    return read
+
+
+def list_of(read: Reader) -> Reader:
+    """Read a list, or a single value as a list of one."""
+
+    def read_all(value: Any) -> tuple[Any, ...]:
+        values = value if isinstance(value, list) else [value]
+        if not values:
+            raise ValueError("must not be empty")
+        return tuple(read(item) for item in values)
+
+    return read_all
+
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(-?\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+
+
+def duration(value: Any) -> float:
+    """Read seconds: a number, or a text such as ``40ms``, ``2s``, ``10m``, ``1h``."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f"expected a duration such as 40ms, 30s, 10m or 1h, got {value!r}")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def span(value: Any) -> float:
+    """Read a duration longer than nothing."""
+    seconds = duration(value)
+    if seconds <= 0:
+        raise ValueError(f"must be longer than 0, got {value!r}")
+    return seconds
+
+
+def table_of(kind: type[Any]) -> Reader:
+    """Read a table of its own into `kind`."""
+
+    def read(value: Any) -> Any:
+        try:
+            return decode(kind, value, "")
+        except ScenarioError as error:
+            raise ValueError(str(error).lstrip(".: ")) from None
+
+    return read

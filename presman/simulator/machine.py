@@ -1,0 +1,220 @@
+"""One instance: its SIDs, parallel servers, wait events, statistics, accounts and pools of sessions."""
+
+from __future__ import annotations
+
+from random import Random
+
+from presman.simulator.accounts import Account, Count
+from presman.simulator.plan import Group
+from presman.simulator.scenario import Capacity, Client, Scenario
+from presman.simulator.sessions import Execution, Names, Pool, Session, Sids
+from presman.simulator.waits import QUANTUM, STARVED, STORAGE, events_of, mean_of, reading_events
+
+OWN_SID = 77
+"""The SID that presman's own session would have on instance 1: never given to anybody, so it never shows."""
+
+_SERIAL = "Parallel operations downgraded to serial"
+_CLASSES = (
+    (75.0, "Parallel operations downgraded 75 to 99 pct"),
+    (50.0, "Parallel operations downgraded 50 to 75 pct"),
+    (25.0, "Parallel operations downgraded 25 to 50 pct"),
+    (0.0, "Parallel operations downgraded 1 to 25 pct"),
+)
+STATISTICS = (
+    "user calls",
+    "user commits",
+    "queries parallelized",
+    "DML statements parallelized",
+    "DDL statements parallelized",
+    "DFO trees parallelized",
+    "Parallel operations not downgraded",
+    _SERIAL,
+    *(name for _, name in _CLASSES),
+)
+_STARVED_BELOW = 0.25
+_WORST = 0.05
+_QUANTUM_MEAN = mean_of(QUANTUM) / 1e6
+_STARVED_MEAN = mean_of(STARVED) / 1e6
+_BACKGROUND_CPU = 0.06
+_SMALL_MB = 8 / 1024
+"""One database block."""
+
+_BACKGROUND = ("PMON", "LGWR", "DBW0", "CKPT", "SMON", "MMON", "DBRM")
+
+
+class Machine:
+    """An instance and its host, as counters and rates."""
+
+    def __init__(self, inst_id: int, scenario: Scenario, seed: int, start: float) -> None:
+        self.inst_id = inst_id
+        self.capacity: Capacity = scenario.capacity
+        reserved = {OWN_SID} | {one.sid for one in scenario.script if one.sid is not None}
+        self.sids = Sids(Random(f"{seed}/sids/{inst_id}"), reserved)
+        self.names = Names(self.capacity.maximum)
+        self.events = events_of(self.capacity.storage, self.capacity.instances > 1)
+        self.statistics: dict[str, float] = dict.fromkeys(STATISTICS, 0)
+        self.accounts: dict[Group, Account] = {}
+        self.pools: list[Pool] = []
+        self.busy = 0.0
+        self.io_wait = 0.0
+        self.load = 0.0
+        self.badness = 0.0
+        self.background: list[tuple[str, Session]] = []
+        for name in _BACKGROUND:
+            client = Client("", f"oracle@{scenario.header.host}{inst_id} ({name})", "", "", "SYS$BACKGROUND")
+            sid, serial = self.sids.take()
+            self.background.append((name, Session(inst_id, 0, sid, serial, client, "", start, changed=start)))
+
+    @property
+    def cpus(self) -> int:
+        """CPUs that Resource Manager hands out."""
+        return self.capacity.cpu_count
+
+    def account(self, group: Group) -> Account:
+        """Return the account of a group, opened when it is first used."""
+        if group not in self.accounts:
+            self.accounts[group] = Account()
+        return self.accounts[group]
+
+    def demand(self, running: list[Execution]) -> dict[Group, float]:
+        """Return the CPUs each group would use now if nothing held it back."""
+        wanted: dict[Group, float] = {}
+        for pool in self.pools:
+            wanted[pool.group] = wanted.get(pool.group, 0.0) + len(pool.sessions) * pool.duty
+        for execution in running:
+            threads = execution.threads.get(self.inst_id)
+            if threads:
+                wanted[execution.group] = wanted.get(execution.group, 0.0) + threads * execution.cpu_each
+        return wanted
+
+    def settle(self, wanted: dict[Group, float], given: dict[Group, float], background: Group) -> dict[Group, float]:
+        """Take over what CPU was given: restart every rate of the accounts; return the part each group got."""
+        for account in self.accounts.values():
+            account.rates = [0.0] * len(account.rates)
+        fractions = {}
+        for group, want in wanted.items():
+            part = given[group] / want if want > 0 else 1.0
+            fractions[group] = 1.0 if part > 1 - 1e-9 else part
+        self.account(background).rates[Count.CPU] = _BACKGROUND_CPU
+        self.load = sum(wanted.values()) + self.capacity.host_load
+        self.latency = self._mean_latency()
+        return fractions
+
+    def _mean_latency(self) -> float:
+        good, bad = STORAGE[self.capacity.storage]
+        return ((1 - self.badness) * mean_of(good) + self.badness * mean_of(bad)) / 1e6
+
+    def add_pool(self, pool: Pool, fraction: float, managed: bool) -> None:
+        """Let a pool's sessions draw on their account at the part of the CPU they got."""
+        rates = self.account(pool.group).rates
+        number = len(pool.sessions)
+        pool.fraction = fraction
+        pool.cpu_rate = number * pool.duty * fraction
+        pool.wait_rate = number * (1 - fraction) if managed else 0.0
+        pool.call_rate = number * fraction / pool.cycle
+        reads = pool.read_rate = pool.call_rate * pool.spec.io / self.latency
+        self._charge(rates, pool.cpu_rate, pool.wait_rate, fraction)
+        rates[Count.REQUESTS] += pool.call_rate
+        rates[Count.SMALL_READS] += reads
+        rates[Count.SMALL_READ_MB] += reads * _SMALL_MB
+        rates[Count.SMALL_WRITES] += reads * 0.35
+        rates[Count.SMALL_WRITE_MB] += reads * 0.35 * _SMALL_MB
+        rates[Count.IO_WAITS] += reads
+        rates[Count.IO_TIME] += reads * self.latency
+
+    def add_execution(self, execution: Execution, fraction: float, managed: bool) -> None:
+        """Let the processes of a statement that work on this instance draw on their group's account."""
+        rates = self.account(execution.group).rates
+        threads = execution.threads[self.inst_id]
+        cpu, wait = threads * execution.cpu_each * fraction, threads * (1 - fraction) if managed else 0.0
+        execution.cpu_rate += cpu
+        execution.wait_rate += wait
+        mb = threads * execution.mb_each * fraction
+        execution.mb_rate += mb
+        self._charge(rates, cpu, wait, fraction)
+        written = 0.3 * mb if execution.cursor.writes else 0.0
+        rates[Count.LARGE_READS] += mb
+        rates[Count.LARGE_READ_MB] += mb
+        rates[Count.LARGE_WRITES] += written
+        rates[Count.LARGE_WRITE_MB] += written
+        rates[Count.IO_WAITS] += mb + written
+        rates[Count.IO_TIME] += (mb + written) * self.latency
+
+    @staticmethod
+    def _charge(rates: list[float], cpu: float, wait: float, fraction: float) -> None:
+        rates[Count.CPU] += cpu
+        rates[Count.CPU_WAIT] += wait
+        if wait:
+            bad = starvation(fraction)
+            rates[Count.CPU_WAITS] += wait / ((1 - bad) * _QUANTUM_MEAN + bad * _STARVED_MEAN)
+            rates[Count.YIELDS] += cpu * 10
+        else:
+            rates[Count.YIELDS] += cpu * 0.3
+
+    def flow(self, seconds: float) -> None:
+        """Let time pass at the present rates."""
+        used = 0.0
+        for account in self.accounts.values():
+            account.flow(seconds)
+            used += account.rates[Count.CPU]
+        for pool in self.pools:
+            pool.flow(seconds)
+        self.busy += min(used + self.capacity.host_load, self.capacity.host) * seconds
+
+    def observe(self, seconds: float, fractions: dict[Group, float], running: int) -> None:
+        """Turn what the accounts counted since the last call into waits, and see how busy the storage is."""
+        total = [0.0] * len(Count)
+        bad = 0.0
+        for group, account in self.accounts.items():
+            delta = account.take_noted()
+            total = [sum_ + own for sum_, own in zip(total, delta, strict=True)]
+            bad += delta[Count.CPU_WAITS] * starvation(fractions.get(group, 1.0))
+        self._record_waits(total, bad, seconds, running)
+        megabytes = total[Count.LARGE_READ_MB] + total[Count.LARGE_WRITE_MB] + total[Count.SMALL_READ_MB]
+        self.badness = min(0.9, (megabytes / seconds / self.capacity.io_mb_per_second) ** 2)
+        self.io_wait += total[Count.IO_TIME] * 0.2
+
+    def _record_waits(self, total: list[float], bad: float, seconds: float, running: int) -> None:
+        events, load = self.events, self.badness
+        waits = total[Count.CPU_WAITS]
+        if waits:
+            events["resmgr:cpu quantum"].record(waits, bad / waits, total[Count.CPU_WAIT] * 1e6)
+        single, scan = reading_events(self.capacity.storage)
+        calls = total[Count.REQUESTS]
+        commits = calls * 0.4
+        events[single].record(total[Count.SMALL_READS], load)
+        events[scan].record(total[Count.LARGE_READS], load)
+        events["direct path write"].record(total[Count.LARGE_WRITES], load)
+        events["log file parallel write"].record(min(commits, 220 * seconds) + 0.8 * seconds, load * 0.5)
+        events["log file sync"].record(commits, load * 0.5)
+        events["control file sequential read"].record(0.7 * seconds, load)
+        events["latch free"].record(total[Count.CPU] * 0.05)
+        events["PX Deq: reap credit"].record(total[Count.LARGE_READS] * 0.6)
+        events["PX Deq: Execute Reply"].record(1.3 * running * seconds)
+        events["SQL*Net message from client"].record(calls)
+        if "gc cr block 2-way" in events:
+            events["gc cr block 2-way"].record(total[Count.SMALL_READS] * 0.3, load)
+        self.statistics["user calls"] += calls
+        self.statistics["user commits"] += commits
+
+    def count_start(self, degree: int, asked: int, verb: str) -> None:
+        """Count the start of a statement that asked for parallel execution in V$SYSSTAT."""
+        statistics = self.statistics
+        if degree > 1:
+            kind = {"select": "queries", "create": "DDL statements"}.get(verb, "DML statements")
+            statistics[f"{kind} parallelized"] += 1
+            statistics["DFO trees parallelized"] += 1
+            self.events["PX Deq: Join ACK"].record(degree)
+            self.events["enq: PS - contention"].record(0.3)
+        if degree >= asked:
+            statistics["Parallel operations not downgraded"] += 1
+        elif degree <= 1:
+            statistics[_SERIAL] += 1
+        else:
+            lost = 100 * (1 - degree / asked)
+            statistics[next(name for least, name in _CLASSES if lost >= least)] += 1
+
+
+def starvation(fraction: float) -> float:
+    """Return which part of a group's waits for CPU are of the long kind, by the part of its demand it gets."""
+    return 0.0 if fraction >= _STARVED_BELOW else _WORST * (1 - fraction / _STARVED_BELOW)

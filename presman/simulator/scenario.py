@@ -1,0 +1,300 @@
+"""What the simulator plays: capacity, plans, workloads and events, as a TOML file describes them.
+
+Directive keys are the parameter names of DBMS_RESOURCE_MANAGER.CREATE_PLAN_DIRECTIVE, so a plan can be copied
+from its script. Instants (`at`) count from the end of the warm-up, which is the moment presman opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from presman.simulator.fields import (
+    duration,
+    flag,
+    identifier,
+    key,
+    list_of,
+    number,
+    one_of,
+    span,
+    table_of,
+    text,
+    whole,
+)
+
+OTHER_GROUPS = "OTHER_GROUPS"
+ACTIONS = ("CANCEL_SQL", "KILL_SESSION", "LOG_ONLY")
+"""What SWITCH_GROUP may name instead of a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """What a plan gives one group or subplan. Percent of the level, of CPU or of servers; times in seconds."""
+
+    mgmt_p1: int = key(whole(0, 100), 0)
+    mgmt_p2: int = key(whole(0, 100), 0)
+    mgmt_p3: int = key(whole(0, 100), 0)
+    mgmt_p4: int = key(whole(0, 100), 0)
+    mgmt_p5: int = key(whole(0, 100), 0)
+    mgmt_p6: int = key(whole(0, 100), 0)
+    mgmt_p7: int = key(whole(0, 100), 0)
+    mgmt_p8: int = key(whole(0, 100), 0)
+    shares: int | None = key(whole(1, 100), None)
+    utilization_limit: int | None = key(whole(1, 100), None)
+    parallel_server_limit: int | None = key(whole(0, 100), None)
+    parallel_degree_limit_p1: int | None = key(whole(1, 32767), None)
+    parallel_queue_timeout: float | None = key(span, None)
+    pq_timeout_action: str = key(one_of("CANCEL", "RUN"), "CANCEL")
+    parallel_stmt_critical: str = key(one_of("FALSE", "QUEUE", "BYPASS_QUEUE"), "FALSE")
+    active_sess_pool_p1: int | None = key(whole(1), None)
+    queueing_p1: float | None = key(span, None)
+    switch_group: str = key(identifier, "")
+    switch_time: float | None = key(span, None)
+    switch_for_call: bool = key(flag, False)
+    comment: str = key(text, "")
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """MGMT_P1 to MGMT_P8; shares stand at the first level, as the dictionary shows them."""
+        if self.shares is not None:
+            return (self.shares, 0, 0, 0, 0, 0, 0, 0)
+        return (
+            *(self.mgmt_p1, self.mgmt_p2, self.mgmt_p3, self.mgmt_p4),
+            *(self.mgmt_p5, self.mgmt_p6, self.mgmt_p7, self.mgmt_p8),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan: its method (EMPHASIS: levels, RATIO: shares) and directives by group or subplan."""
+
+    name: str
+    method: str
+    comment: str
+    directives: Mapping[str, Directive]
+
+
+@dataclass(frozen=True, slots=True)
+class PdbDirective:
+    """What the CDB plan gives one pluggable database."""
+
+    shares: int = key(whole(1, 100), 1)
+    utilization_limit: int | None = key(whole(1, 100), None)
+    parallel_server_limit: int | None = key(whole(1, 100), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Pdb:
+    """A pluggable database: its directive in the CDB plan and its own plan, if it has one."""
+
+    name: str
+    con_id: int
+    plan: str
+    directive: PdbDirective
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Machines, each instance alike: CPUs, parallel servers, storage, and the parameters that steer them."""
+
+    instances: int = key(whole(1, 8), 1)
+    cpu_count: int = key(whole(1, 1024), 16)
+    host_cpus: int | None = key(whole(1, 1024), None)
+    host_load: float = key(number(0), 0.3)
+    parallel_threads_per_cpu: int = key(whole(1, 4), 1)
+    parallel_servers_target: int | None = key(whole(1, 32767), None)
+    parallel_max_servers: int | None = key(whole(1, 32767), None)
+    parallel_degree_policy: str = key(one_of("AUTO", "ADAPTIVE", "LIMITED", "MANUAL"), "AUTO")
+    parallel_degree_limit: int | None = key(whole(1, 32767), None)
+    storage: str = key(one_of("disk", "flash", "exadata"), "flash")
+    io_mb_per_second: float = key(number(1), 3000.0)
+
+    def __post_init__(self) -> None:
+        """Refuse what no instance could be started with."""
+        if self.cpu_count > self.host:
+            raise ValueError(f"cpu_count {self.cpu_count} is more than host_cpus {self.host}")
+        if self.target > self.maximum:
+            raise ValueError(f"parallel_servers_target {self.target} is more than parallel_max_servers {self.maximum}")
+
+    @property
+    def host(self) -> int:
+        """CPUs of one host."""
+        return self.host_cpus if self.host_cpus is not None else self.cpu_count
+
+    @property
+    def caged(self) -> bool:
+        """Whether CPU_COUNT was set below the host's, which with a plan is instance caging."""
+        return self.cpu_count < self.host
+
+    @property
+    def target(self) -> int:
+        """PARALLEL_SERVERS_TARGET of one instance; the default is Oracle's for 4 concurrent parallel users."""
+        return self.parallel_servers_target or self.parallel_threads_per_cpu * self.cpu_count * 4 * 2
+
+    @property
+    def maximum(self) -> int:
+        """PARALLEL_MAX_SERVERS of one instance; default as for the target, times 5 instead of 2."""
+        return self.parallel_max_servers or max(self.target, self.parallel_threads_per_cpu * self.cpu_count * 4 * 5)
+
+    @property
+    def degree_limit(self) -> int:
+        """The ceiling of automatic DOP; the default CPU is CPU_COUNT x threads x instances."""
+        return self.parallel_degree_limit or self.cpu_count * self.parallel_threads_per_cpu * self.instances
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """A slow swing of activity: sine of `period` seconds, `depth` 0..1 of the mean."""
+
+    period: float = key(span, 600.0)
+    depth: float = key(number(0, 1), 0.3)
+
+
+_STEADY_WAVE = Wave()
+_NO_WAVE = Wave(depth=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who connects: what V$SESSION shows of a workload's sessions."""
+
+    user: str
+    program: str
+    machine: str
+    module: str
+    service: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPool:
+    """Connected sessions that work in short calls: think, I/O, CPU. `cpu`, `io`, `think` are seconds per call."""
+
+    name: str = key(text)
+    group: str = key(identifier)
+    count: int = key(whole(1, 5000))
+    cpu: float = key(span, 0.05)
+    io: float = key(duration, 0.01)
+    think: float = key(duration, 0.5)
+    swing: float = key(number(0, 1), 0.15)
+    wave: Wave = key(table_of(Wave), _STEADY_WAVE)  # noqa: RUF009
+    pdb: str = key(identifier, "")
+    user: str = key(identifier, "APP")
+    program: str = key(text, "JDBC Thin Client")
+    machine: str = key(text, "app01")
+    module: str = key(text, "")
+    service: str = key(text, "oltp")
+    sql: tuple[str, ...] = key(list_of(text), ("select status from orders where order_id = :1",))
+
+
+@dataclass(frozen=True, slots=True)
+class StatementStream:
+    """Statements that arrive at random (`every`) or together (`burst` of them every `burst_every`).
+
+    `dop` are the degrees asked for, one drawn each time; `reason` says who asks (auto, hint, table property,
+    session); `sets` 1 for a lone scan, 2 for producers and consumers. `work` is seconds to run with all servers
+    and no throttling, `spread` its log-normal sigma; `cpu` the CPUs one working server wants, `mb` the MB/s it
+    reads. `queue` is policy (PARALLEL_DEGREE_POLICY decides), always or never. A share `hold_chance` of the
+    statements is never fetched to its end and holds its servers for about `hold` seconds.
+    """
+
+    name: str = key(text)
+    group: str = key(identifier)
+    every: float | None = key(span, None)
+    burst: int = key(whole(1, 1000), 1)
+    burst_every: float | None = key(span, None)
+    dop: tuple[int, ...] = key(list_of(whole(1, 4096)), (8,))
+    reason: str = key(one_of("auto", "hint", "table property", "session"), "auto")
+    sets: int = key(whole(1, 2), 2)
+    work: float = key(span, 60.0)
+    spread: float = key(number(0, 2), 0.6)
+    cpu: float = key(number(0.01, 1), 0.5)
+    mb: float = key(number(0), 20.0)
+    queue: str = key(one_of("policy", "always", "never"), "policy")
+    hold_chance: float = key(number(0, 1), 0.0)
+    hold: float = key(span, 600.0)
+    sessions: int = key(whole(0, 5000), 4)
+    wave: Wave = key(table_of(Wave), _NO_WAVE)  # noqa: RUF009
+    pdb: str = key(identifier, "")
+    user: str = key(identifier, "RPT")
+    program: str = key(text, "JDBC Thin Client")
+    machine: str = key(text, "rpt01")
+    module: str = key(text, "")
+    service: str = key(text, "reports")
+    sql: tuple[str, ...] = key(list_of(text), ())
+
+    def __post_init__(self) -> None:
+        """Refuse a stream that never flows."""
+        if self.every is None and self.burst_every is None:
+            raise ValueError("needs 'every' (mean seconds between statements) or 'burst_every'")
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedStatement:
+    """One statement at an exact instant. `seconds` is its run time unthrottled with all servers it asks for."""
+
+    at: float = key(duration)
+    group: str = key(identifier)
+    dop: int = key(whole(1, 4096))
+    seconds: float = key(span)
+    sets: int = key(whole(1, 2), 2)
+    reason: str = key(one_of("auto", "hint", "table property", "session"), "hint")
+    cpu: float = key(number(0.01, 1), 0.5)
+    mb: float = key(number(0), 20.0)
+    queue: str = key(one_of("policy", "always", "never"), "policy")
+    hold: float = key(duration, 0.0)
+    pdb: str = key(identifier, "")
+    sql_id: str = key(text, "")
+    sid: int | None = key(whole(1, 65535), None)
+    serial: int | None = key(whole(1, 65535), None)
+    user: str = key(identifier, "MARTIN")
+    program: str = key(text, "sqlplus@client01 (TNS V1-V3)")
+    machine: str = key(text, "client01")
+    module: str = key(text, "SQL*Plus")
+    service: str = key(text, "reports")
+    sql: str = key(text, "select /*+ parallel */ count(*) from sales")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChange:
+    """RESOURCE_MANAGER_PLAN is set to `plan` ("" turns it off) at `at`, and again `every` so many seconds."""
+
+    at: float = key(duration)
+    plan: str = key(text)
+    every: float | None = key(span, None)
+    window: str = key(text, "")
+    pdb: str = key(identifier, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The scenario's own keys: what it is about, and the database it shows."""
+
+    title: str = key(text, "")
+    database: str = key(text, "DEMO")
+    host: str = key(text, "dbhost")
+    release: str = key(text, "19")
+    seed: int = key(whole(0, 2**63), 1)
+    warmup: float = key(duration, 3600.0)
+    uptime: float = key(span, 41 * 86400.0)
+    plan: str = key(identifier, "")
+    cdb_plan: str = key(identifier, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """All of it, checked: every name that a workload or directive uses is defined."""
+
+    name: str
+    header: Header
+    capacity: Capacity
+    plans: Mapping[str, Plan]
+    pdbs: tuple[Pdb, ...]
+    pools: tuple[SessionPool, ...]
+    streams: tuple[StatementStream, ...]
+    script: tuple[ScriptedStatement, ...]
+    changes: tuple[PlanChange, ...]
+
+    def con_id(self, pdb: str) -> int:
+        """Return the container of a PDB's name, 0 outside a CDB."""
+        return next((each.con_id for each in self.pdbs if each.name == pdb), 0)

@@ -1,0 +1,234 @@
+"""Sessions and processes: SIDs and serials, pools of short calls, parallel servers, one execution of a statement."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum
+from heapq import heapify, heappop, heappush
+from math import exp, pi, sin, sqrt
+from random import Random
+from typing import TYPE_CHECKING
+
+from presman.simulator.plan import Group
+from presman.simulator.scenario import Client, SessionPool
+from presman.simulator.scheduler import Ticket
+from presman.simulator.statements import Cursor
+
+if TYPE_CHECKING:
+    from presman.simulator.arrivals import Stream
+
+_SIDS = 4001
+"""A prime: SIDs are dealt in strides, so that they look as scattered as in a busy database."""
+_STRIDE = 587
+_NOISE_TIME = 45.0
+"""Seconds over which the activity of a pool forgets its past."""
+
+
+class Sids:
+    """The session ids of one instance. A SID is used again; its serial number tells the users apart."""
+
+    def __init__(self, random: Random, reserved: set[int]) -> None:
+        self._random = random
+        self._free = deque(sid for k in range(1, _SIDS) if (sid := 20 + k * _STRIDE % _SIDS) not in reserved)
+        self._serials: dict[int, int] = {}
+
+    def take(self, sid: int | None = None) -> tuple[int, int]:
+        """Return (sid, serial#) for a new session; `sid` asks for a reserved one."""
+        if sid is None:
+            sid = self._free.popleft()
+        self._serials[sid] = self._serials.get(sid, self._random.randrange(1, 50_000)) + self._random.randrange(1, 300)
+        return sid, self._serials[sid] % 65_535
+
+    def give(self, sid: int) -> None:
+        """Take back the SID of a session that has ended."""
+        self._free.append(sid)
+
+
+class Names:
+    """Parallel server processes of one instance: P000, P001, … P00A, the lowest free first."""
+
+    def __init__(self, maximum: int) -> None:
+        self._free = list(range(maximum))
+        heapify(self._free)
+        self.in_use = 0
+        self.highwater = 0
+        self.sessions = 0
+
+    @property
+    def free(self) -> int:
+        """Servers that can still be given."""
+        return len(self._free)
+
+    @property
+    def started(self) -> int:
+        """Processes ever started; none is shut down here."""
+        return self.highwater
+
+    def take(self) -> int:
+        """Return the number of a server process, now in use."""
+        self.in_use += 1
+        self.sessions += 1
+        self.highwater = max(self.highwater, self.in_use)
+        return heappop(self._free)
+
+    def give(self, number: int) -> None:
+        """Take a server process back."""
+        self.in_use -= 1
+        heappush(self._free, number)
+
+
+def server_name(number: int) -> str:
+    """Return the name of a parallel server process.
+
+    >>> server_name(11)
+    'P00B'
+    """
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    return "P" + digits[number // 1296] + digits[number // 36 % 36] + digits[number % 36]
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """A connected session. `cpu`, `wait`, `pq_queued` are what ended calls have added up to, in seconds.
+
+    `changed` is when it last became ACTIVE or INACTIVE; `transient` sessions log off when their statement ends.
+    """
+
+    inst_id: int
+    con_id: int
+    sid: int
+    serial: int
+    client: Client
+    group: str
+    logon: float
+    transient: bool = False
+    changed: float = 0.0
+    cpu: float = 0.0
+    wait: float = 0.0
+    pq_queued: float = 0.0
+    pq_active: float = 0.0
+    times_queued: int = 0
+    time_outs: int = 0
+    canceled: int = 0
+    last: Cursor | None = None
+
+
+@dataclass(slots=True)
+class Server:
+    """A parallel server process at work for a statement. `skew` is its part of the statement's CPU."""
+
+    inst_id: int
+    number: int
+    sid: int
+    serial: int
+    set: int
+    position: int
+    skew: float
+
+
+class Phase(Enum):
+    """Where an execution stands."""
+
+    POOL = "waits for the active session pool"
+    QUEUED = "waits in the parallel statement queue"
+    RUNNING = "runs"
+    HOLDING = "done, but its cursor is not fetched to the end"
+
+
+@dataclass(slots=True, eq=False)
+class Execution:
+    """One execution of a cursor by a session. Times are instants of the simulation, CPU in seconds.
+
+    `left` is seconds of work left at full speed; `speed` what part of it passes per second now; `threads` how
+    many of its processes work at a time on each instance.
+    """
+
+    number: int
+    session: Session
+    cursor: Cursor
+    ticket: Ticket
+    group: Group
+    cpu_each: float
+    mb_each: float
+    left: float
+    work: float
+    hold: float
+    arrived: float
+    stream: Stream | None
+    phase: Phase = Phase.POOL
+    queued_at: float = 0.0
+    started: float = 0.0
+    held_since: float = 0.0
+    cpu_at_switch: float = 0.0
+    speed: float = 0.0
+    fraction: float = 1.0
+    cpu: float = 0.0
+    wait: float = 0.0
+    mb: float = 0.0
+    cpu_rate: float = 0.0
+    wait_rate: float = 0.0
+    mb_rate: float = 0.0
+    servers: list[Server] = field(default_factory=list)
+    threads: dict[int, float] = field(default_factory=dict)
+
+    def flow(self, seconds: float) -> None:
+        """Let time pass at the present rates."""
+        self.left -= self.speed * seconds
+        self.cpu += self.cpu_rate * seconds
+        self.wait += self.wait_rate * seconds
+        self.mb += self.mb_rate * seconds
+
+
+class Pool:
+    """The sessions of a :class:`SessionPool` on one instance, as a flow: `count` sessions that think, read, compute.
+
+    `duty` is the part of its time a session wants CPU; it moves with the wave and with noise.
+    """
+
+    def __init__(self, spec: SessionPool, inst_id: int, sessions: list[Session], random: Random) -> None:
+        self.spec = spec
+        self.inst_id = inst_id
+        self.sessions = sessions
+        self.group = Group(0, spec.group)
+        self.cursors: list[Cursor] = []
+        self.duty = 0.0
+        self.fraction = 1.0
+        self.cycle = 1.0
+        self.turn = 0.0
+        self.cpu = 0.0
+        self.wait = 0.0
+        self.requests = 0.0
+        self.reads = 0.0
+        self.cpu_rate = self.wait_rate = self.call_rate = self.read_rate = 0.0
+        self._random = random
+        self._noise = random.gauss(0.0, 1.0)
+        weights = [random.uniform(0.4, 1.6) for _ in sessions]
+        self.weights = [weight / sum(weights) for weight in weights]
+
+    def stir(self, now: float, seconds: float) -> None:
+        """Move on the activity of the pool by one step of `seconds`."""
+        keep = exp(-seconds / _NOISE_TIME)
+        self._noise = self._noise * keep + sqrt(1 - keep * keep) * self._random.gauss(0.0, 1.0)
+        wave = self.spec.wave
+        activity = 1.0 + wave.depth * sin(2 * pi * now / wave.period) + self.spec.swing * self._noise
+        activity = min(4.0, max(0.1, activity))
+        self.cycle = self.spec.cpu + self.spec.io + self.spec.think / activity
+        self.duty = self.spec.cpu / self.cycle
+        self.turn = self._random.random()
+
+    def flow(self, seconds: float) -> None:
+        """Let time pass at the present rates."""
+        self.cpu += self.cpu_rate * seconds
+        self.wait += self.wait_rate * seconds
+        self.requests += self.call_rate * seconds
+        self.reads += self.read_rate * seconds
+
+    def split(self) -> tuple[int, int, int]:
+        """Return how many sessions are on CPU, wait for CPU, and read at this moment; the others think."""
+        number = len(self.sessions)
+        on_cpu = number * self.duty * self.fraction
+        waiting = number * (1 - self.fraction)
+        reading = number * self.fraction * self.spec.io / self.cycle
+        first, second, third = round(on_cpu), round(on_cpu + waiting), round(on_cpu + waiting + reading)
+        return first, second - first, third - second

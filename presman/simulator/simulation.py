@@ -1,0 +1,215 @@
+"""The simulation: a clock, a calendar of events, and the flow of CPU between them.
+
+Between two events every rate is constant; at an event demand and shares are worked out anew. Time is seconds, 0 the
+moment presman opens; before it runs the warm-up. The state at an instant depends on the scenario, the seed and the
+instants it was advanced to, on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from random import Random
+
+from presman.release import Release
+from presman.simulator.accounts import Account, Count, Metrics, Minute
+from presman.simulator.cpu import hand_out
+from presman.simulator.governance import Governance
+from presman.simulator.machine import OWN_SID, Machine
+from presman.simulator.plan import Group
+from presman.simulator.scenario import PlanChange, Scenario
+from presman.simulator.workload import Workload
+
+STEP = 1.0
+"""Seconds between two looks at activity, waits and switch times."""
+COARSE = 10.0
+"""The same during the warm-up."""
+
+EPOCH = datetime(2026, 3, 12, 9, tzinfo=UTC)
+"""The simulated instant 0 if nobody says otherwise."""
+
+Handler = Callable[[], None]
+
+
+class Simulation:
+    """One database in miniature: its instances, its plans, its work."""
+
+    def __init__(
+        self, scenario: Scenario, release: Release, seed: int, step: float = STEP, origin: datetime = EPOCH
+    ) -> None:
+        self.scenario = scenario
+        self.release = release
+        self.seed = seed
+        self.now = -scenario.header.warmup
+        self.step = step
+        self.origin = origin
+        self.own_sid = OWN_SID
+        self.faces: object = None
+        self._calendar: list[tuple[float, int, Handler]] = []
+        self._order = count()
+        self.governance = Governance(scenario, release, self.now)
+        numbers = range(1, scenario.capacity.instances + 1)
+        self.machines = [Machine(number, scenario, seed, self.now - scenario.header.uptime) for number in numbers]
+        self.metrics = Metrics()
+        self.metrics.opened = self.now
+        self._minutes = Random(f"{seed}/minutes")
+        self.fractions: dict[int, dict[Group, float]] = {machine.inst_id: {} for machine in self.machines}
+        self.dirty = True
+        self._finish = self._timeout = inf
+        self.workload = Workload(self)
+        for pool in (pool for machine in self.machines for pool in machine.pools):
+            pool.stir(self.now, COARSE)
+        for change in scenario.changes:
+            self.at(change.at, lambda change=change: self._change_plan(change))  # type: ignore[misc]
+        self.at(self.now, self._tick)
+        self._noted = self.now
+        self.at(self.now + 60.0, self._close_minute)
+        self.open_accounts()
+        self._settle()
+
+    def at(self, when: float, handler: Handler) -> None:
+        """Put an event on the calendar."""
+        heappush(self._calendar, (when, next(self._order), handler))
+
+    def advance(self, to: float) -> None:
+        """Play all events up to the instant `to`, that one included. Going back is not possible and does nothing."""
+        while True:
+            due = self._calendar[0][0]
+            when = min(due, self._finish, self._timeout)
+            if when > to:
+                break
+            self._flow(max(0.0, when - self.now))
+            self.now = max(self.now, when)
+            if when == due:
+                heappop(self._calendar)[2]()
+            self.workload.expire()
+            self.workload.finish_done()
+            self._settle()
+        if to > self.now:
+            self._flow(to - self.now)
+            self.now = to
+
+    def _flow(self, seconds: float) -> None:
+        if seconds <= 0:
+            return
+        for machine in self.machines:
+            machine.flow(seconds)
+        for execution in self.workload.running:
+            execution.flow(seconds)
+
+    def _settle(self) -> None:
+        self.workload.pump()
+        if self.dirty:
+            self._balance()
+            self.dirty = False
+        self._finish = min(
+            (self.now + max(0.0, one.left) / one.speed for one in self.workload.running if one.speed > 0),
+            default=inf,
+        )
+        timeout = self.workload.queue.next_timeout()
+        self._timeout = inf if timeout is None else timeout
+
+    def _balance(self) -> None:
+        """Hand out CPU on every instance for the demand of this moment and restart all rates."""
+        governance, running = self.governance, self.workload.running
+        for execution in running:
+            execution.cpu_rate = execution.wait_rate = execution.mb_rate = 0.0
+        for machine in self.machines:
+            wanted = machine.demand(running)
+            room = machine.cpus - 0.1
+            if governance.root is None:
+                asked = sum(wanted.values())
+                part = 1.0 if asked <= room else room / asked
+                given = {group: want * part for group, want in wanted.items()}
+            else:
+                given = hand_out(governance.root, wanted, room)
+            fractions = machine.settle(wanted, given, governance.background)
+            self.fractions[machine.inst_id] = fractions
+            for pool in machine.pools:
+                machine.add_pool(pool, fractions[pool.group], governance.managed)
+            for execution in running:
+                if machine.inst_id in execution.threads:
+                    machine.add_execution(execution, fractions[execution.group], governance.managed)
+        for execution in running:
+            threads = sum(execution.threads.values())
+            gained = sum(n * self.fractions[inst][execution.group] for inst, n in execution.threads.items())
+            execution.fraction = gained / threads
+            ticket = execution.ticket
+            execution.speed = execution.fraction * ticket.degree / ticket.dop
+        self.workload.set_queue_rates()
+
+    def _tick(self) -> None:
+        """Look at activity: stir the pools, count waits, switch what has run too long."""
+        seconds = self.now - self._noted
+        self._noted = self.now
+        step = COARSE if self.now < -COARSE / 2 else self.step
+        for machine in self.machines:
+            if seconds > 0:
+                busy = sum(1 for one in self.workload.running if one.session.inst_id == machine.inst_id)
+                machine.observe(seconds, self.fractions[machine.inst_id], busy)
+            for pool in machine.pools:
+                pool.stir(self.now, step)
+        self.workload.switch()
+        self.dirty = True
+        self.at(self.now + step, self._tick)
+
+    def _close_minute(self) -> None:
+        """Close the interval of V$RSRCMGRMETRIC: about a minute, as on a real database never quite one."""
+        rows = []
+        for machine in self.machines:
+            for group in [*self.governance.groups, self.governance.background]:
+                rows.append(self._minute(machine, group, machine.account(group)))
+            for account in machine.accounts.values():
+                account.mark = account.totals
+        self.metrics.intervals.append(rows)
+        self.metrics.opened = self.now
+        self.at(self.now + 60.0 + self._minutes.randrange(0, 12) / 100, self._close_minute)
+
+    def _minute(self, machine: Machine, group: Group, account: Account) -> Minute:
+        governance = self.governance
+        deltas = [total - mark for total, mark in zip(account.totals, account.mark, strict=True)]
+        window = governance.window(group.con_id)
+        return Minute(
+            machine.inst_id,
+            group,
+            self.metrics.opened,
+            self.now,
+            window.sequence,
+            window.plan,
+            machine.cpus,
+            governance.ceilings.get(group, 1.0),
+            governance.servers_limit(group),
+            deltas,
+        )
+
+    def open_accounts(self) -> None:
+        """Open the accounts of every group of the active plans on every instance."""
+        for machine in self.machines:
+            for group in [*self.governance.groups, self.governance.background]:
+                machine.account(group)
+
+    def _change_plan(self, change: PlanChange) -> None:
+        con_id = self.scenario.con_id(change.pdb)
+        self.governance.change(con_id, change.plan.upper(), self.now, change.window)
+        self.open_accounts()
+        for machine in self.machines:
+            for group, account in machine.accounts.items():
+                if group.con_id == con_id:
+                    account.base = account.totals
+        self.workload.remap()
+        self.dirty = True
+        if change.every is not None:
+            self.at(self.now + change.every, lambda: self._change_plan(change))
+
+    def account(self, inst_id: int, group: Group) -> Account:
+        """Return a group's account on one instance."""
+        return self.machines[inst_id - 1].account(group)
+
+    def count(self, inst_id: int, group: Group, what: Count, amount: float = 1.0) -> None:
+        """Count something that happened at once."""
+        account = self.account(inst_id, group)
+        account.totals = list(account.totals)
+        account.totals[what] += amount

@@ -1,0 +1,131 @@
+"""Wait events: how long waits take, counted in histograms whose sums are the event totals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from math import erf, log, log2, sqrt
+
+BUCKETS = 33
+"""Bucket b holds waits shorter than 2**b microseconds and not shorter than 2**(b - 1)."""
+
+MIDDLES: tuple[float, ...] = tuple(0.75 * (1 << bucket) for bucket in range(BUCKETS))
+
+
+@cache
+def shape(*modes: tuple[float, float, float]) -> tuple[tuple[int, float], ...]:
+    """Return (bucket, probability) of a mix of log-normal modes: (weight, median in microseconds, sigma)."""
+    parts = [0.0] * BUCKETS
+    for weight, median, sigma in modes:
+        below = 0.0
+        for bucket in range(BUCKETS):
+            upto = (
+                1.0 if bucket == BUCKETS - 1 else 0.5 * (1 + erf((bucket * log(2) - log(median)) / (sigma * sqrt(2))))
+            )
+            parts[bucket] += weight * (upto - below)
+            below = upto
+    kept = {bucket: part for bucket, part in enumerate(parts) if part > 1e-7}
+    total = sum(kept.values())
+    return tuple((bucket, part / total) for bucket, part in kept.items())
+
+
+def mean_of(shape_: tuple[tuple[int, float], ...]) -> float:
+    """Return the mean wait of a shape in microseconds."""
+    return sum(part * MIDDLES[bucket] for bucket, part in shape_)
+
+
+QUANTUM = shape((0.15, 9_000.0, 0.8), (0.85, 180_000.0, 0.6))
+STARVED = shape((0.55, 180_000.0, 0.7), (0.45, 25_000_000.0, 0.8))
+"""A starved group's waits for CPU: few, and some of them minutes long."""
+
+_LOG_WRITE = (
+    shape((0.995, 420.0, 0.45), (0.004, 2_400.0, 0.6), (0.001, 5_500.0, 0.4)),
+    shape((0.90, 600.0, 0.5), (0.08, 3_500.0, 0.7), (0.02, 20_000.0, 0.8)),
+)
+STORAGE = {
+    "disk": (
+        shape((0.22, 700.0, 0.6), (0.76, 9_500.0, 0.75), (0.001, 700_000.0, 0.4)),
+        shape((0.10, 900.0, 0.6), (0.87, 17_000.0, 0.8), (0.004, 800_000.0, 0.5)),
+    ),
+    "flash": (
+        shape((0.90, 380.0, 0.45), (0.095, 2_200.0, 0.8), (0.001, 300_000.0, 0.9)),
+        shape((0.62, 650.0, 0.6), (0.37, 5_200.0, 0.9), (0.003, 400_000.0, 0.9)),
+    ),
+}
+STORAGE["exadata"] = STORAGE["flash"]
+
+_PX_REPLY = shape((0.6, 900.0, 1.2), (0.4, 700_000.0, 1.0))
+
+
+@dataclass(slots=True)
+class Event:
+    """One wait event of one instance: counts per bucket, microseconds in all. `good` and `bad` are its shapes."""
+
+    name: str
+    wait_class: str
+    good: tuple[tuple[int, float], ...]
+    bad: tuple[tuple[int, float], ...]
+    counts: list[int] = field(default_factory=lambda: [0] * BUCKETS)
+    micros: float = 0.0
+    _carry: list[float] = field(default_factory=lambda: [0.0] * BUCKETS)
+
+    @property
+    def total(self) -> int:
+        """Waits since startup."""
+        return sum(self.counts)
+
+    def record(self, waits: float, badness: float = 0.0, micros: float | None = None) -> None:
+        """Count `waits` waits spread over the buckets; fractions carry over. `micros` fixes the time they took."""
+        spent = 0.0
+        for shape_, part in ((self.good, waits * (1 - badness)), (self.bad, waits * badness)):
+            if part <= 0:
+                continue
+            for bucket, share in shape_:
+                amount = self._carry[bucket] + part * share
+                whole = int(amount)
+                if whole:
+                    self.counts[bucket] += whole
+                    spent += whole * MIDDLES[bucket]
+                self._carry[bucket] = amount - whole
+        self.micros += spent if micros is None else micros
+
+    def record_one(self, seconds: float) -> None:
+        """Count a single wait of a known length."""
+        micros = max(1.0, seconds * 1e6)
+        self.counts[min(BUCKETS - 1, int(log2(micros)) + 1)] += 1
+        self.micros += micros
+
+
+def events_of(storage: str, cluster: bool) -> dict[str, Event]:
+    """Return the events of one instance on a kind of storage, none waited for yet."""
+    good, bad = STORAGE[storage]
+    single = "cell single block physical read" if storage == "exadata" else "db file sequential read"
+    scan = "cell smart table scan" if storage == "exadata" else "direct path read"
+    slow = shape((1.0, 3_000.0, 0.9))
+    made = [
+        Event("resmgr:cpu quantum", "Scheduler", QUANTUM, STARVED),
+        Event("resmgr:pq queued", "Scheduler", slow, slow),
+        Event("resmgr:become active", "Scheduler", slow, slow),
+        Event(single, "User I/O", good, bad),
+        Event(scan, "User I/O", good, bad),
+        Event("direct path write", "User I/O", good, bad),
+        Event("log file parallel write", "System I/O", *_LOG_WRITE),
+        Event("log file sync", "Commit", shape((0.98, 700.0, 0.5), (0.02, 5_000.0, 0.8)), _LOG_WRITE[1]),
+        Event("control file sequential read", "System I/O", shape((1.0, 170.0, 0.4)), good),
+        Event("latch free", "Other", shape((1.0, 1_100.0, 0.6)), slow),
+        Event("enq: PS - contention", "Other", shape((1.0, 330.0, 0.5)), slow),
+        Event("PX Deq: reap credit", "Other", shape((1.0, 8.0, 0.4)), slow),
+        Event("PX Deq: Join ACK", "Idle", shape((1.0, 130.0, 0.5)), slow),
+        Event("PX Deq: Execute Reply", "Idle", _PX_REPLY, _PX_REPLY),
+        Event("SQL*Net message from client", "Idle", shape((1.0, 400_000.0, 1.2)), slow),
+    ]
+    if cluster:
+        made.append(Event("gc cr block 2-way", "Cluster", shape((1.0, 260.0, 0.4)), slow))
+    return {event.name: event for event in made}
+
+
+def reading_events(storage: str) -> tuple[str, str]:
+    """Return the events of single block reads and of parallel scans."""
+    if storage == "exadata":
+        return "cell single block physical read", "cell smart table scan"
+    return "db file sequential read", "direct path read"
