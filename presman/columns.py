@@ -36,7 +36,8 @@ class Column(Generic[T]):
 
     `key` is its stable name, `head` what stands above it (with the unit), `show` the cell's text, `sort` its sort
     key (None sorts last), `help` the view, the formula and whether it is an instant, a delta or since-when.
-    `width` is in cells; a `flexible` column takes what is left. `narrow` tells whether it is kept at 80 columns.
+    `width` is in cells, up to `most` where there is room; a `flexible` column takes what is left. `narrow` tells
+    whether it is kept at 80 columns.
     """
 
     key: str
@@ -51,6 +52,7 @@ class Column(Generic[T]):
     trend: bool = False
     flexible: bool = False
     narrow: bool = True
+    most: int = 0
 
 
 @dataclass(frozen=True)  # no slots, as above

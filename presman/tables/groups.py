@@ -79,7 +79,7 @@ CON = Group(
 NAME = Group(
     "group", "Consumer group", 16, lambda row: row.name,
     f"{_CONSUMER_GROUP}.NAME. Dim when the active plan has no directive for it.",
-    sort=lambda row: row.name, state=_name_state,
+    sort=lambda row: row.name, state=_name_state, most=22,
 )
 CPU_BAR = Group(
     "cpu", "CPU: used █ waiting ▒ entitled │ limit ┊", 12, lambda row: number(row.used),
@@ -101,19 +101,19 @@ WANTED = Group(
     sort=lambda row: row.wanted, align="right",
 )
 VERDICT = Group(
-    "verdict", "verdict", 25, lambda row: f"{VERDICT_MARKS[row.verdict][0]} {row.verdict.value}",
+    "verdict", "verdict", 18, lambda row: f"{VERDICT_MARKS[row.verdict][0]} {row.verdict.value}",
     "What happens to the group's CPU, since the last poll. ● not throttled: next to nothing waits. ▲ at its limit: "
     "UTILIZATION_LIMIT holds it, even if CPU is free. ▬ contended, gets its share: all CPUs are busy and it gets what "
     "the plan entitles it to. ✕ starved: it waits and gets less than that. ✕ no share while others run: the plan "
     "gives it nothing under contention. ○ CPU not managed: the plan leaves CPU to the operating system.",
-    sort=lambda row: row.verdict.value, state=lambda row: VERDICT_MARKS[row.verdict][1],
+    sort=lambda row: row.verdict.value, state=lambda row: VERDICT_MARKS[row.verdict][1], most=28,
 )
 PX_BAR = Group(
     "px", "PX servers", 18, _servers,
     f"Parallel servers the group holds now ({_CONSUMER_GROUP}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it "
     "hold (PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, as percent of the target; ┊ marks the limit). An instant. "
     "Statements that bypass the queue are not in it.",
-    sort=lambda row: row.px_servers, bar=_servers_bar, state=_servers_state,
+    sort=lambda row: row.px_servers, bar=_servers_bar, state=_servers_state, narrow=False,
 )
 QUEUED = Group(
     "queued", "queued", 6, lambda row: count(row.px_queued),

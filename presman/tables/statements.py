@@ -119,8 +119,8 @@ _Q_TEXT = Queued(
 
 QUEUE: Table[QueuedStatement] = Table(
     "queue", "Queued",
-    (_POSITION, _Q_GROUP, _Q_INST, _WAITED, _Q_SQL_ID, _DOP, _WANTS, _Q_TEXT, _TIMEOUT, _REASON, _Q_USER, _Q_PROGRAM,
-     _Q_SESSION),
+    (_POSITION, _Q_GROUP, _Q_INST, _WAITED, _TIMEOUT, _Q_SQL_ID, _Q_USER, _DOP, _REASON, _WANTS, _Q_PROGRAM,
+     _Q_SESSION, _Q_TEXT),
     statement_identity, "Nothing is queued.",
 )
 
@@ -161,7 +161,7 @@ _R_STATE = Running(
     "state", "State", 22, running_state,
     "What it does now. ○ idle holder: the coordinator is INACTIVE (LAST_CALL_ET shown) while its cursor keeps the "
     "servers; ▼ downgraded: percent of the degree it lost; ● the coordinator's wait event (V$SESSION.EVENT).",
-    sort=lambda row: (row.idle is None, -(row.idle or 0), row.event), state=_running_color,
+    sort=lambda row: (row.idle is None, -(row.idle or 0), row.event), state=_running_color, most=44,
 )
 _BY_INSTANCE = Running(
     "by_instance", "by instance", 12,
@@ -180,7 +180,7 @@ _R_TEXT = Running(
 
 RUNNING: Table[RunningStatement] = Table(
     "running", "Running",
-    (_R_SQL_ID, _R_GROUP, _R_SERVERS, _DEGREE, _ELAPSED, _R_STATE, _R_SESSION, _R_USER, _R_TEXT, _BY_INSTANCE,
-     _R_REASON),
+    (_R_SQL_ID, _R_GROUP, _R_USER, _R_SESSION, _R_SERVERS, _BY_INSTANCE, _DEGREE, _R_REASON, _ELAPSED, _R_STATE,
+     _R_TEXT),
     statement_identity, "No parallel statement runs.",
 )

@@ -1,0 +1,125 @@
+"""Between the sampler's thread and the screen: turns snapshots into readings there, posts messages here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from textual.message import Message
+
+from presman.analysis.reading import Reading
+from presman.queries import Scope
+from presman.snapshot import Snapshot
+from presman.text import clean, one_line
+
+if TYPE_CHECKING:
+    from presman.sampler import Event, Sampler
+    from presman.sources import Source
+
+Post = Callable[[Message], object]
+
+
+class Arrived(Message):
+    """A poll succeeded. `snapshot` is what the reading was made of."""
+
+    def __init__(self, reading: Reading, snapshot: Snapshot | None = None) -> None:
+        super().__init__()
+        self.reading = reading
+        self.snapshot = snapshot
+
+
+class Lost(Message):
+    """The source is lost; `retry_in` seconds to the next attempt, None if there will be none."""
+
+    def __init__(self, text: str, retry_in: float | None) -> None:
+        super().__init__()
+        self.text = text
+        self.retry_in = retry_in
+
+
+class Ended(Message):
+    """A finite source has been read to its end."""
+
+
+class Failed(Message):
+    """A snapshot could not be turned into a reading; the ones before stay on screen."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+class Feed(Protocol):
+    """What the app needs of whatever brings the readings."""
+
+    def start(self) -> None:
+        """Begin to post."""
+
+    def stop(self) -> None:
+        """End within half a second."""
+
+    def set_refresh(self, seconds: float) -> None:
+        """Poll every `seconds`."""
+
+    def poll_now(self) -> None:
+        """Poll at once."""
+
+
+MakeFeed = Callable[[Post, float], Feed]
+"""Makes a feed from where it posts to and the refresh interval."""
+
+
+class SamplerFeed:
+    """A feed of readings from a sampler's snapshots. Nothing heavy is imported before `start`."""
+
+    def __init__(self, make_source: Callable[[], Source], scope: Scope, post: Post, refresh: float) -> None:
+        self._make_source = make_source
+        self._scope = scope
+        self._post = post
+        self._refresh = refresh
+        self._sampler: Sampler | None = None
+        self._previous: Snapshot | None = None
+
+    def start(self) -> None:
+        """Start the thread."""
+        from presman.sampler import Sampler
+
+        self._sampler = Sampler(self._make_source, refresh=self._refresh, scope=self._scope, post=self._receive)
+        self._sampler.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        if self._sampler is not None:
+            self._sampler.stop()
+
+    def set_refresh(self, seconds: float) -> None:
+        """Poll every `seconds`."""
+        self._refresh = seconds
+        if self._sampler is not None:
+            self._sampler.set_refresh(seconds)
+
+    def poll_now(self) -> None:
+        """Poll, or try to reconnect, at once."""
+        if self._sampler is not None:
+            self._sampler.poll_now()
+
+    def _receive(self, event: Event) -> None:
+        """Called in the sampler's thread, so that the screen does not wait for the analysis."""
+        from presman import sampler
+
+        if isinstance(event, sampler.Polled):
+            self._post(self._read(event.snapshot))
+        elif isinstance(event, sampler.Lost):
+            code = f"{event.code} " if event.code and event.code not in event.text else ""
+            self._post(Lost(one_line(clean(f"{code}{event.text}"), 500), event.retry_in))
+        else:
+            self._post(Ended())
+
+    def _read(self, snapshot: Snapshot) -> Message:
+        from presman.analysis import analyse
+
+        previous, self._previous = self._previous, snapshot
+        try:
+            return Arrived(analyse(previous, snapshot), snapshot)
+        except Exception as error:
+            return Failed(error)

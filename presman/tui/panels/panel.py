@@ -1,0 +1,139 @@
+"""What a tab is: widgets mounted once, filled by one method, told nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, ClassVar, NamedTuple
+
+from textual.widget import Widget
+
+from presman.analysis.reading import CLUSTER, GroupReading, Reading
+from presman.columns import Table
+from presman.tui.alerts import Alert
+from presman.tui.series import Series, aligned
+from presman.tui.state import View
+from presman.tui.widgets.chart import ChartData
+from presman.tui.widgets.columns import Trend
+from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.palette import SERIES
+
+
+class Shown(NamedTuple):
+    """All that a panel draws from."""
+
+    reading: Reading
+    view: View
+    series: Series
+    alerts: Sequence[Alert]
+    newest: datetime
+
+
+class Panel(Widget):
+    """One tab's content."""
+
+    tables: ClassVar[tuple[Table[Any], ...]] = ()
+    """The tables on it, in order, for help."""
+
+    charts: ClassVar[bool] = False
+    notes: ClassVar[tuple[str, ...]] = ()
+    """What the help says besides the columns."""
+
+    def show(self, shown: Shown) -> None:
+        """Fill the widgets."""
+        raise NotImplementedError
+
+    def grids(self) -> list[Grid]:
+        """Return the tables on show, in the order Tab goes through them."""
+        return [grid for grid in self.query(Grid) if grid.display]
+
+    def measure(self, _grid: Grid | None) -> str:
+        """Return the measure that `e` exports from here."""
+        return "cpu"
+
+
+def group_rows(shown: Shown) -> tuple[GroupReading, ...]:
+    """Return the groups to show: the cluster's, or those of each instance side by side."""
+    reading = shown.reading
+    if not shown.view.by_instance:
+        return reading.cluster_groups()
+    apart = [group for group in reading.groups if group.inst_id != CLUSTER]
+    places = {(group.con_id, group.name): place for place, group in enumerate(reading.cluster_groups())}
+    apart.sort(key=lambda group: (places.get((group.con_id, group.name), len(places)), group.inst_id))
+    return tuple(apart) or reading.cluster_groups()
+
+
+def hidden_columns(shown: Shown) -> set[str]:
+    """Return the columns that would say the same in every row: instance on one, container in one."""
+    hidden = set()
+    if len(shown.reading.header.instances) < 2 or not shown.view.by_instance:
+        hidden.add("inst")
+    if len({group.con_id for group in shown.reading.groups}) < 2:
+        hidden.add("con")
+    return hidden
+
+
+def one_instance(shown: Shown) -> set[str]:
+    """Return the columns to hide in tables of statements and waits where there is one instance."""
+    return {"inst", "by_instance"} if len(shown.reading.header.instances) < 2 else set()
+
+
+def trends(measures: Mapping[str, str], points: int = 10) -> tuple[Trend, list[Shown]]:
+    """Return what a grid's trend columns read, and the box the panel puts its present data in."""
+    box: list[Shown] = []
+
+    def values(row: GroupReading, column: str) -> list[float]:
+        if not box:
+            return []
+        key = (measures[column], row.inst_id, row.con_id, row.name)
+        return box[0].series.recent(key, points, box[0].reading.at.timestamp())
+
+    return values, box
+
+
+def chart_data(shown: Shown, measure: str, title: str, limit: float | None) -> ChartData:
+    """Return the chart of a measure by group: the groups with most of it, over the window the user chose."""
+    view, reading = shown.view, shown.reading
+    width = view.window * 60 / 60
+    start, count = aligned(shown.newest, view.window, width)
+    cursor = None
+    if view.behind:
+        at = reading.at.timestamp()
+        if at < start:
+            middle = datetime.fromtimestamp(at + view.window * 30, UTC)
+            start, count = aligned(middle, view.window, width)
+        cursor = int(min(count - 1, max(0, (at - start) // width)))
+    found = {
+        (con, name): shown.series.buckets((measure, CLUSTER, con, name), start, width, count)
+        for con, name in shown.series.names(measure, CLUSTER)
+    }
+    ranked = sorted(found, key=lambda key: (-sum(value or 0.0 for value in found[key]), key))[: len(SERIES)]
+    chosen = [key for key in sorted(ranked, key=lambda key: key[1]) if any(found[key])] or ranked[:1]
+    ticks = tuple((x, _label(start + x * width)) for x in range(0, count + 1, 15) if x < count)
+    series = tuple((name, found[con, name]) for con, name in chosen)
+    return ChartData(f"{title}, last {view.window} min", series, ticks, limit, cursor)
+
+
+def _label(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%H:%M")
+
+
+class ChartFeed:
+    """Builds a chart's data once per completed stretch of time, not at each poll."""
+
+    def __init__(self, measure: str, title: str) -> None:
+        self._measure = measure
+        self._title = title
+        self._key: tuple[object, ...] = ()
+        self._data = ChartData(title, (), ())
+
+    def data(self, shown: Shown, limit: float | None = None) -> ChartData:
+        """Return the data, built anew only if something that shows has changed."""
+        view = shown.view
+        start, _ = aligned(shown.newest, view.window, view.window)
+        back = shown.reading.at if view.behind else None
+        key = (start, view.window, back, limit, not self._data.series)
+        if key != self._key:
+            self._key = key
+            self._data = chart_data(shown, self._measure, self._title, limit)
+        return self._data

@@ -1,0 +1,127 @@
+"""Numbers over time for sparklines and charts: a ring per measure and group, bounded by count."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
+
+from presman.analysis.reading import CLUSTER, Reading
+from presman.rows import GroupMetricHistory
+from presman.snapshot import Snapshot
+
+Key = tuple[str, int, int, str]
+"""Measure (used, waiting, io, servers, queued), inst_id, con_id, group; group "" is all of them."""
+
+KEPT = 2000
+"""Points kept per key: an hour at the usual refresh."""
+
+
+class Series:
+    """Points (epoch seconds, value) in order of time."""
+
+    def __init__(self) -> None:
+        self._points: dict[Key, deque[tuple[float, float]]] = {}
+        self._last = 0.0
+
+    def add(self, reading: Reading) -> None:
+        """Add what a reading says. One that is not newer than the last changes nothing."""
+        at = reading.at.timestamp()
+        if at <= self._last:
+            return
+        self._last = at
+        for group in reading.groups:
+            place = (group.inst_id, group.con_id, group.name)
+            values = {
+                "used": group.used, "waiting": group.waiting, "servers": group.px_servers, "queued": group.px_queued,
+                "io": None if group.io is None else group.io.mb,
+            }  # fmt: skip
+            for measure, value in values.items():
+                if value is not None:
+                    self._append((measure, *place), at, float(value))
+        self._append(("in_use", CLUSTER, 0, ""), at, float(reading.header.servers.in_use))
+        self._append(("queued", CLUSTER, 0, ""), at, float(len(reading.queue)))
+
+    def fill(self, snapshot: Snapshot) -> None:
+        """Fill the hour before the first poll from V$RSRCMGRMETRIC_HISTORY, if nothing is there yet."""
+        if self._points:
+            return
+        rows = [row for row in snapshot.rows(GroupMetricHistory) if row.end_time is not None and row.intsize_csec > 0]
+        sums: dict[Key, dict[float, float]] = {}
+        for row in rows:
+            assert row.end_time is not None
+            # The instances' minutes do not end at the same second: a minute is one point of the cluster.
+            at = round(row.end_time.timestamp() / 60) * 60.0
+            values = {
+                "used": row.avg_running_sessions, "waiting": row.avg_waiting_sessions,
+                "io": row.io_megabytes * 100 / row.intsize_csec, "servers": row.avg_active_parallel_servers,
+                "queued": row.avg_queued_parallel_stmts,
+            }  # fmt: skip
+            for measure, value in values.items():
+                for inst_id in (CLUSTER, row.inst_id):
+                    points = sums.setdefault((measure, inst_id, row.con_id, row.consumer_group_name), {})
+                    points[at] = points.get(at, 0.0) + (value or 0.0)
+        newest = snapshot.at.timestamp()
+        for key, points in sums.items():
+            self._points[key] = deque(((at, value) for at, value in sorted(points.items()) if at <= newest), KEPT)
+
+    def _append(self, key: Key, at: float, value: float) -> None:
+        points = self._points.get(key)
+        if points is None:
+            points = self._points[key] = deque(maxlen=KEPT)
+        points.append((at, value))
+
+    def recent(self, key: Key, count: int, until: float | None = None) -> list[float]:
+        """Return the newest `count` values, oldest first, none later than `until`."""
+        points = self._points.get(key, ())
+        found: list[float] = []
+        for at, value in reversed(points):
+            if until is None or at <= until:
+                found.append(value)
+                if len(found) == count:
+                    break
+        return found[::-1]
+
+    def buckets(self, key: Key, start: float, width: float, count: int) -> tuple[float | None, ...]:
+        """Return the mean of each of `count` stretches of `width` seconds from `start`; None where no point is.
+
+        A gap shorter than two minutes takes the value before it, because the history has one point a minute.
+        """
+        sums = [0.0] * count
+        counts = [0] * count
+        for at, value in reversed(self._points.get(key, ())):
+            place = int((at - start) // width)
+            if place < 0:
+                break
+            if place < count:
+                sums[place] += value
+                counts[place] += 1
+        means = [sums[i] / counts[i] if counts[i] else None for i in range(count)]
+        return _bridge(means, max(1, int(120 // width)))
+
+    def names(self, measure: str, inst_id: int) -> list[tuple[int, str]]:
+        """Return the (con_id, group) that have points of a measure on an instance."""
+        return [(con, name) for what, inst, con, name in self._points if what == measure and inst == inst_id and name]
+
+
+def _bridge(values: Sequence[float | None], longest: int) -> tuple[float | None, ...]:
+    """Fill short gaps between values by the value before."""
+    filled: list[float | None] = []
+    for missing, run in groupby(values, key=lambda value: value is None):
+        stretch = list(run)
+        inside = bool(filled) and len(filled) + len(stretch) < len(values)
+        if missing and inside and len(stretch) <= longest:
+            stretch = [filled[-1]] * len(stretch)
+        filled += stretch
+    return tuple(filled)
+
+
+def aligned(at: datetime, minutes: int, width: float) -> tuple[float, int]:
+    """Return (start, count) of the completed stretches of `width` seconds in the `minutes` up to `at`.
+
+    Aligned to the clock, so that a chart changes only when a stretch is complete.
+    """
+    count = round(minutes * 60 / width)
+    end = at.timestamp() // width * width
+    return end - count * width, count

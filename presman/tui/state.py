@@ -1,0 +1,63 @@
+"""What the screen shows besides the data: the link to the database, and the user's choices. Frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+WINDOWS = (15, 60, 5)
+"""Minutes a chart can show; the first is usual."""
+
+STEPS = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 30.0, 60.0)
+"""Refresh intervals that + and - go through, in seconds."""
+
+
+class LinkState(Enum):
+    """How the data comes in."""
+
+    CONNECTING = "connecting"
+    LIVE = "live"
+    LOST = "lost"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The link to the source. Times are of the app's monotonic clock; `text` says why it was lost.
+
+    `fresh` is when the last poll arrived, `retry_at` None where no attempt will follow.
+    """
+
+    state: LinkState = LinkState.CONNECTING
+    text: str = ""
+    since: float = 0.0
+    fresh: float = 0.0
+    retry_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The user's choices. `behind` counts polls back from the newest while scrolled back, 0 is live.
+
+    `paused` is when the view was frozen, None if it is not. `filters` are kept per tab.
+    """
+
+    tab: str = "overview"
+    by_instance: bool = False
+    paused: float | None = None
+    behind: int = 0
+    refresh: float = 2.0
+    window: int = WINDOWS[0]
+    filters: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def filter(self) -> str:
+        """The filter of the present tab."""
+        return self.filters.get(self.tab, "")
+
+
+def next_step(refresh: float, direction: int) -> float:
+    """Return the next longer (1) or shorter (-1) refresh interval; the same at the ends."""
+    if direction > 0:
+        return next((step for step in STEPS if step > refresh), refresh)
+    return next((step for step in reversed(STEPS) if step < refresh), refresh)

@@ -1,0 +1,56 @@
+"""The polls of the last while: for scrolling back, for sparklines and for charts."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from presman.analysis.reading import Reading
+from presman.snapshot import Snapshot
+from presman.tui.series import Series
+
+if TYPE_CHECKING:
+    from presman.history import History
+
+_KEPT_READINGS = 40
+
+
+class Timeline:
+    """Snapshots, and the readings made of them again when somebody looks back."""
+
+    def __init__(self) -> None:
+        self.series = Series()
+        self._history: History | None = None
+        self._readings: OrderedDict[tuple[int, int], Reading] = OrderedDict()
+
+    def __len__(self) -> int:
+        return 0 if self._history is None else len(self._history)
+
+    def add(self, reading: Reading, snapshot: Snapshot | None) -> None:
+        """Add a poll."""
+        if snapshot is not None:
+            if self._history is None:
+                from presman.history import History
+
+                self._history = History()
+                self.series.fill(snapshot)
+            self._history.append(snapshot)
+            self._keep((snapshot.epoch, snapshot.number), reading)
+        self.series.add(reading)
+
+    def reading(self, behind: int) -> Reading | None:
+        """Return the reading `behind` polls before the newest; None where there is none."""
+        if self._history is None or not 0 <= behind < len(self._history):
+            return None
+        previous, current = self._history.pair(-1 - behind)
+        key = (current.epoch, current.number)
+        if key not in self._readings:
+            from presman.analysis import analyse
+
+            self._keep(key, analyse(previous, current))
+        return self._readings[key]
+
+    def _keep(self, key: tuple[int, int], reading: Reading) -> None:
+        self._readings[key] = reading
+        while len(self._readings) > _KEPT_READINGS:
+            self._readings.popitem(last=False)

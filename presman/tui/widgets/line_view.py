@@ -1,0 +1,60 @@
+"""A fixed block of lines: header, alerts, tabs, keys and charts are all this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from presman.tui.widgets.lines import Line, changes, pad
+from presman.tui.widgets.palette import palette_of
+
+
+class LineView(Widget):
+    """Shows lines; sends only the parts that changed."""
+
+    ground = ""
+    """The background: "" or "panel"."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id, classes=classes)
+        self._lines: tuple[Line, ...] = ()
+        self._shown: list[Line] = []
+        self._shown_width = 0
+
+    def show_lines(self, lines: Sequence[Line]) -> None:
+        """Show these lines; more than the height are cut."""
+        self._lines = tuple(lines)
+        width = self.size.width
+        if not self._shown or self._shown_width != width or not self.is_mounted:
+            self._shown = []
+            self.refresh()
+            return
+        height = self.size.height
+        padded = [self._padded(y, width) for y in range(height)]
+        regions = []
+        for y, line in enumerate(padded):
+            before = self._shown[y] if y < len(self._shown) else ()
+            regions += [Region(x, y, span, 1) for x, span in changes(before, line, width)]
+        self._shown = padded
+        if regions:
+            self.refresh(*regions)
+
+    def _padded(self, y: int, width: int) -> Line:
+        return pad(self._lines[y] if y < len(self._lines) else (), width)
+
+    def render_line(self, y: int) -> Strip:
+        """Return one line of the widget."""
+        width = self.size.width
+        if not self._shown or self._shown_width != width:
+            self._shown_width = width
+            self._shown = [self._padded(line, width) for line in range(self.size.height)]
+        line = self._shown[y] if y < len(self._shown) else pad((), width)
+        return palette_of(self.app.current_theme).strip(line, width, self.ground)
+
+    def notify_style_update(self) -> None:
+        """Forget what was drawn in other colours."""
+        self._shown = []
+        super().notify_style_update()

@@ -1,0 +1,123 @@
+"""Lines as values: a line is runs of text with the name of a style each. Pure; no widget knows another way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+
+Run = tuple[str, str]
+"""Text and the name of its style (see :mod:`presman.tui.widgets.palette`)."""
+
+Line = tuple[Run, ...]
+
+_GAP = 8
+"""Unchanged cells between two changed ones that are cheaper to send again than to jump over."""
+
+
+def length(line: Iterable[Run]) -> int:
+    """Return how many cells the line takes."""
+    return sum(cells(text) for text, _ in line)
+
+
+def cells(text: str) -> int:
+    """Return how many cells the text takes; wide characters take two."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def fit(text: str, width: int, align: str = "left") -> str:
+    """Return the text in exactly `width` cells, cut with an ellipsis or padded."""
+    size = cells(text)
+    if size == width:
+        return text
+    if size > width:
+        return f"{set_cell_size(text, width - 1)}…" if width > 0 else ""
+    blanks = " " * (width - size)
+    return blanks + text if align == "right" else text + blanks
+
+
+def merge(runs: Iterable[Run]) -> Line:
+    """Join neighbours of equal style, and blanks with whatever stands before them; drop empty runs."""
+    merged: list[Run] = []
+    for text, style in runs:
+        if not text:
+            continue
+        if merged and merged[-1][1] == style:
+            merged[-1] = (merged[-1][0] + text, style)
+        else:
+            merged.append((text, style))
+    return tuple(merged)
+
+
+def pad(line: Iterable[Run], width: int, style: str = "") -> Line:
+    """Return the line in exactly `width` cells."""
+    runs: list[Run] = []
+    left = width
+    for text, name in line:
+        size = cells(text)
+        if size > left:
+            runs.append((fit(text, left), name))
+            return merge(runs)
+        runs.append((text, name))
+        left -= size
+    if left > 0:
+        runs.append((" " * left, style))
+    return merge(runs)
+
+
+def wrap(line: Sequence[Run], width: int, indent: int = 0) -> list[Line]:
+    """Break a line at blanks into lines of at most `width` cells; those after the first are indented."""
+    lines: list[list[Run]] = [[]]
+    used = 0
+    for text, style in line:
+        for word in _words(text):
+            for piece in _pieces(word, max(1, width - indent)):
+                size = cells(piece)
+                if used + cells(piece.rstrip()) > width:
+                    lines.append([(" " * indent, "")])
+                    used = indent
+                lines[-1].append((piece, style))
+                used += size
+    return [merge(runs) for runs in lines]
+
+
+def _words(text: str) -> list[str]:
+    """Split into words that keep the blanks after them."""
+    words: list[str] = []
+    start = 0
+    for index in range(1, len(text)):
+        if text[index] != " " and text[index - 1] == " ":
+            words.append(text[start:index])
+            start = index
+    words.append(text[start:])
+    return words
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    return [word] if cells(word) <= width else list(chop_cells(word, width))
+
+
+def plain(line: Iterable[Run]) -> str:
+    """Return the text of a line."""
+    return "".join(text for text, _ in line)
+
+
+def changes(old: Line, new: Line, width: int) -> list[tuple[int, int]]:
+    """Return (first cell, cells) of the parts in which two lines differ, near ones joined."""
+    if old == new:
+        return []
+    old_text, new_text = plain(old), plain(new)
+    if len(old_text) != len(new_text) or cell_len(old_text) != len(old_text) or cell_len(new_text) != len(new_text):
+        return [(0, width)]
+    old_styles = [style for text, style in old for _ in text]
+    new_styles = [style for text, style in new for _ in text]
+    spans: list[tuple[int, int]] = []
+    pairs = zip(old_text, new_text, old_styles, new_styles, strict=True)
+    for index, (before, after, style_before, style_after) in enumerate(pairs):
+        if before == after and style_before == style_after:
+            continue
+        if spans and index - sum(spans[-1]) <= _GAP:
+            spans[-1] = (spans[-1][0], index + 1 - spans[-1][0])
+        else:
+            spans.append((index, 1))
+    return spans

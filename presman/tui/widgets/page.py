@@ -1,0 +1,74 @@
+"""A page to read: details and help. One scrollable column of lines, wrapped to the width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from presman.tui.widgets.lines import Line, pad, plain, wrap
+from presman.tui.widgets.palette import palette_of
+
+
+class Page(ScrollView, can_focus=True, inherit_bindings=False):
+    """Shows lines; long ones are wrapped, the second line under the text of the first."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "scroll_lines(-1)", "scroll up", show=False),
+        Binding("down,j", "scroll_lines(1)", "scroll down", show=False),
+        Binding("pageup", "scroll_pages(-1)", "page up", show=False),
+        Binding("pagedown", "scroll_pages(1)", "page down", show=False),
+        Binding("home", "scroll_lines(-100000)", "top", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="page")
+        self._source: tuple[Line, ...] = ()
+        self._wrapped: list[Line] = []
+
+    def show_lines(self, lines: Sequence[Line]) -> None:
+        """Show these lines; the place scrolled to is kept."""
+        if tuple(lines) != self._source:
+            self._source = tuple(lines)
+            self._rewrap()
+
+    @property
+    def text(self) -> str:
+        """The page as plain text."""
+        return "\n".join(plain(line).rstrip() for line in self._source)
+
+    def _rewrap(self) -> None:
+        width = max(20, self.scrollable_content_region.width)
+        self._wrapped = [part for line in self._source for part in wrap(line, width, _indent(line, width))]
+        self.virtual_size = Size(self.size.width, len(self._wrapped))
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Wrap to the new width."""
+        self._rewrap()
+
+    def render_line(self, y: int) -> Strip:
+        """Return one line of the widget."""
+        width = self.scrollable_content_region.width
+        index = y + self.scroll_offset.y
+        line = pad(self._wrapped[index] if index < len(self._wrapped) else (), width)
+        return palette_of(self.app.current_theme).strip(line, width)
+
+    def action_scroll_lines(self, lines: int) -> None:
+        """Scroll by some lines."""
+        self.scroll_to(y=self.scroll_offset.y + lines, animate=False)
+
+    def action_scroll_pages(self, pages: int) -> None:
+        """Scroll by some screenfuls."""
+        self.action_scroll_lines(pages * max(1, self.scrollable_content_region.height - 1))
+
+
+def _indent(line: Line, width: int) -> int:
+    """Return where the second line of a wrapped one begins: under the text behind its label."""
+    label = line[0][0] if len(line) > 1 and line[0][1] in {"dim", "key"} else ""
+    blanks = len(plain(line)) - len(plain(line).lstrip())
+    return len(label) if 0 < len(label) <= width // 2 else min(blanks, width // 2)

@@ -1,0 +1,74 @@
+"""The line of tabs and the line of keys. A click does what the key does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.events import Click
+from textual.message import Message
+
+from presman.tui.actions import TABS, Action
+from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.lines import Run, cells, merge
+
+
+class Clicked(Message):
+    """Something on one of the lines was clicked: the name of its action."""
+
+    def __init__(self, action: str) -> None:
+        super().__init__()
+        self.action = action
+
+
+class _ClickLine(LineView):
+    """A line whose stretches are actions."""
+
+    def __init__(self, *, id: str) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id)
+        self._targets: list[tuple[int, int, str]] = []
+
+    def on_click(self, event: Click) -> None:
+        """Tell which action was clicked."""
+        for start, end, action in self._targets:
+            if start <= event.x < end:
+                self.post_message(Clicked(action))
+
+
+class TabLine(_ClickLine):
+    """The tabs with their digits; the one on show is marked by brackets, not only by colour."""
+
+    def show(self, tab: str, note: str = "") -> None:
+        """Mark one tab; `note` stands at the right."""
+        runs: list[Run] = [(" ", "")]
+        self._targets = []
+        used = 1
+        for key, name, title in TABS:
+            text = f"[{key} {title}]" if name == tab else f" {key} {title} "
+            self._targets.append((used, used + len(text), f"tab('{name}')"))
+            runs += [(text, "title" if name == tab else "dim"), (" ", "")]
+            used += len(text) + 1
+        blanks = self.size.width - used - cells(note) - 1
+        if note and blanks > 0:
+            runs += [(" " * blanks, ""), (note, "warn")]
+        self.show_lines([merge(runs)])
+
+
+class KeysLine(_ClickLine):
+    """The keys that do something here."""
+
+    ground = "panel"
+
+    def show(self, actions: Sequence[Action]) -> None:
+        """Offer these actions, as many as fit."""
+        width = self.size.width or self.app.size.width
+        runs: list[Run] = [(" ", "")]
+        self._targets = []
+        used = 1
+        for action in actions:
+            size = cells(action.shown) + 1 + cells(action.label) + 2
+            if used + size > width:
+                break
+            self._targets.append((used, used + size - 2, action.name))
+            runs += [(action.shown, "key"), (f" {action.label}  ", "")]
+            used += size
+        self.show_lines([merge(runs)])

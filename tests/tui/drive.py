@@ -1,0 +1,114 @@
+"""Drives the app by keys and reads its screen as text; golden files are compared, or written if told to.
+
+`PRESMAN_UPDATE_GOLDEN=1 pytest tests/tui` writes them anew: read the diff before it is committed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from presman.analysis.reading import Reading
+from presman.tui.app import MonitorApp
+from presman.tui.feed import Arrived, Post
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+class Clock:
+    """A clock that stands still until it is told."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class HandFeed:
+    """A feed that posts what the test hands it."""
+
+    post: Post
+    refresh: float
+    started: bool = False
+    told: list[Any] = field(default_factory=list)
+
+    def start(self) -> None:
+        self.started = True
+
+    def stop(self) -> None:
+        self.told.append("stop")
+
+    def set_refresh(self, seconds: float) -> None:
+        self.told.append(seconds)
+
+    def poll_now(self) -> None:
+        self.told.append("poll")
+
+
+@dataclass
+class Stage:
+    """A running app, its pilot, feed and clock."""
+
+    app: MonitorApp
+    pilot: Pilot[None]
+    feed: HandFeed
+    clock: Clock
+
+    async def show(self, *readings: Reading) -> None:
+        for reading in readings:
+            self.app.post_message(Arrived(reading))
+        await self.settle()
+
+    async def press(self, *keys: str) -> str:
+        await self.pilot.press(*keys)
+        await self.settle()
+        return self.screen
+
+    async def settle(self) -> None:
+        for _ in range(3):
+            await self.pilot.pause()
+
+    @property
+    def screen(self) -> str:
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips) + "\n"
+
+
+@asynccontextmanager
+async def stage(
+    reading: Reading | None = None,
+    size: tuple[int, int] = (120, 30),
+    theme: str | None = None,
+    folder: Path | None = None,
+) -> AsyncIterator[Stage]:
+    clock = Clock()
+    feeds: list[HandFeed] = []
+
+    def make(post: Post, refresh: float) -> HandFeed:
+        feeds.append(HandFeed(post, refresh))
+        return feeds[-1]
+
+    app = MonitorApp(make, name="DWPROD", theme=theme, clock=clock, folder=folder)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        acting = Stage(app, pilot, feeds[0], clock)
+        await acting.settle()
+        if reading is not None:
+            await acting.show(reading)
+        yield acting
+
+
+def check(name: str, text: str) -> None:
+    """Compare a screen with its golden file."""
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("PRESMAN_UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert path.exists(), f"no golden file {path.name}: run with PRESMAN_UPDATE_GOLDEN=1 and read it"
+    assert text == path.read_text(encoding="utf-8")
