@@ -1,0 +1,202 @@
+"""From the bytes of a trace to its waits, a block at a time.
+
+A wait is one line (the last parameters came with later releases)::
+
+    WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=58 requests=1 obj#=-1 tim=1234567
+    WAIT #1: nam='db file scattered read' ela=  12345 p1=4 p2=1201 p3=8
+
+Lines are not split: one compiled expression runs over a whole block and, if a single event is wanted, only its lines
+reach Python. Blocks that hold anything but plain wait lines are searched with a second expression that also follows
+lines wrapped by a mail program or a terminal, between words or within them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from presman.text import clean
+from presman.trace.events import BLOCKS, IDLE, Selection, is_pattern
+
+LONGEST_WAIT = 2_048
+"""Bytes of one wait, wraps included, that are looked at. The expressions are bounded so that none needs more."""
+
+LONGEST_NAME = 120
+"""Characters of an event's name, twice what Oracle's longest need."""
+
+IMPLAUSIBLE = 10**15
+"""Microseconds (32 years) from which an elapsed time is damage or an underflow, not a wait."""
+
+_START = b"WAIT #"
+_MOST_NAMES = 10_000
+_VALUE = re.compile(rb"=(-?\d+(?:\r?\n\d+)?)")
+
+Row = tuple[bytes, bytes, bytes]
+
+
+class Waits(NamedTuple):
+    """Waits in the order of the trace, as columns of one length."""
+
+    events: Sequence[str]
+    elapsed: Sequence[int]
+    """Microseconds."""
+    blocks: Sequence[int | None]
+    """None where the line does not tell, and for events that move no blocks."""
+
+
+class Parser:
+    """Finds the waits of a selection in one trace.
+
+    `unit` is what one tick of ``ela=`` is worth in microseconds: 1 from 9i on, 10,000 before.
+    `damaged` counts waits skipped for an implausible elapsed time, `idle` those left out as idle.
+    """
+
+    def __init__(self, selection: Selection, *, unit: int = 1) -> None:
+        self.damaged = 0
+        self.idle = 0
+        self._selection = selection
+        self._unit = unit
+        self._plain = expression(selection.single, wrapped=False)
+        self._tolerant = expression(selection.single, wrapped=True)
+        wished = (name for name in selection.names if not is_pattern(name))
+        self._known = {squeezed(name): name for name in (*wished, *IDLE, *BLOCKS)}
+        self._names: dict[bytes, _Name] = {}
+
+    def waits(self, blocks: Iterable[bytes]) -> Iterator[Waits]:
+        """Yield the waits of a trace cut into `blocks` anywhere, a batch for each piece; batches may be empty."""
+        columns = self._one_event if self._selection.single else self._several_events
+        for piece in pieces(blocks):
+            search = self._plain if _all_plain(piece) else self._tolerant
+            yield self._checked(columns(search.findall(piece)))
+
+    def _one_event(self, rows: list[Row]) -> Waits:
+        event = self._known[squeezed(self._selection.single or "")]
+        try:
+            elapsed = [int(ticks) for _, ticks, _ in rows]
+            blocks: list[int | None] = [int(blocks) if blocks else None for _, _, blocks in rows]
+        except ValueError:  # digits with a line's end between them
+            return self._one_event([(name, _joined(ticks), _joined(blocks)) for name, ticks, blocks in rows])
+        return Waits([event] * len(rows), elapsed, blocks)
+
+    def _several_events(self, rows: list[Row]) -> Waits:
+        names = self._names
+        events, elapsed, blocks = [], [], []
+        for raw, ticks, parameters in rows:
+            name = names.get(raw) or self._name(raw)
+            if name.wanted:
+                events.append(name.event)
+                elapsed.append(int(ticks if ticks.isdigit() else _joined(ticks)))
+                blocks.append(_blocks(parameters, name.position) if name.position else None)
+            self.idle += name.left_out
+        return Waits(events, elapsed, blocks)
+
+    def _checked(self, waits: Waits) -> Waits:
+        """Return `waits` in microseconds and without those whose elapsed time cannot be one."""
+        if not waits.elapsed:
+            return waits
+        if self._unit != 1:
+            waits = waits._replace(elapsed=[ticks * self._unit for ticks in waits.elapsed])
+        if min(waits.elapsed) >= 0 and max(waits.elapsed) < IMPLAUSIBLE:
+            return waits
+        good = [row for row in zip(*waits, strict=True) if 0 <= row[1] < IMPLAUSIBLE]
+        self.damaged += len(waits.elapsed) - len(good)
+        return Waits(*zip(*good, strict=True)) if good else Waits((), (), ())
+
+    def _name(self, raw: bytes) -> _Name:
+        """Return what is to be known of an event's name, mended if a wrap broke it and it is known.
+
+        Names already met are known, and so are idle events, those that move blocks and those asked for.
+        """
+        event = clean(" ".join(raw.decode("utf-8", "replace").split()))
+        if b"\n" in raw:
+            event = self._known.get(squeezed(event), event)
+        elif len(self._known) < _MOST_NAMES:
+            self._known.setdefault(squeezed(event), event)
+        wanted = self._selection.names_event(event)
+        left_out = wanted and self._selection.leaves_out(event)
+        name = _Name(event, wanted and not left_out, left_out, BLOCKS.get(event, 0))
+        if b"\n" not in raw and len(self._names) < _MOST_NAMES:
+            self._names[raw] = name
+        return name
+
+
+class _Name(NamedTuple):
+    event: str
+    wanted: bool
+    left_out: bool
+    position: int
+
+
+def pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Regroup blocks so that no piece ends within a wait. Holds back at most LONGEST_WAIT bytes."""
+    held = b""
+    for block in blocks:
+        text = held + block
+        cut = _cut(text)
+        if cut:
+            yield text[:cut]
+        held = text[cut:]
+    yield held
+
+
+def _cut(text: bytes) -> int:
+    """Return where the last wait of `text` begins, or else what may become one; the byte before it stays with it."""
+    window = max(0, len(text) - LONGEST_WAIT)
+    start = text.rfind(_START, window)
+    while start > window and 0x20 <= text[start - 1] <= 0x7E:
+        start = text.rfind(_START, window, start)
+    if start < 0:
+        start = len(text) - len(_START)
+    return max(0, start - 1)
+
+
+def expression(event: str | None, *, wrapped: bool) -> re.Pattern[bytes]:
+    """Return what finds the waits of `event` or, with None, of all: groups are name, ``ela=``, and parameters.
+
+    Of one event the name stays empty, and the parameter is its blocks. A wait starts its line: stray bytes before it
+    are no obstacle, printable text is, for that makes it a quotation. The literal start stands first because the
+    search for it runs at the speed of memory.
+    """
+    new_line = r"\r?\n(?!WAIT #)"
+    continued = r"\r?\n(?![A-Z=*\r\n]|\d{4}-)"
+    if wrapped:
+        gap, space = f"(?:{new_line})?", rf"(?:[ \t]{{1,4}}(?:{new_line}[ \t]{{0,4}})?|{new_line}[ \t]{{0,4}})"
+        blanks = rf"(?:[ \t]|{continued}){{0,24}}"
+        number = r"\d{1,20}(?:\r?\n\d{1,20}(?=[ \t]|\r?\n|\Z))?"
+        key = rf"(?:[^=\n]|{continued}){{1,30}}="
+        name = rf"(?:[^'\n]|{new_line}){{0,{LONGEST_NAME}}}"
+    else:
+        gap, space, blanks, number = "", " ", r"[ \t]{0,24}", r"\d{1,20}"
+        key = r"[^=\n]{1,30}="
+        name = rf"[^'\n]{{0,{LONGEST_NAME}}}"
+    position = BLOCKS.get(event or "")
+    if event:
+        name = "()(?i:" + gap.join(space if char == " " else re.escape(char) for char in event) + ")"
+        parameters = rf"(?:(?:{key}-?{number}){{{position - 1}}}{key}({number}))?" if position else "()"
+    else:
+        name = f"({name})"
+        parameters = rf"((?:{key}-?{number}){{0,3}})"
+    literal = [gap.join(text) for text in ("nam='", "ela=")]
+    text = rf"WAIT #(?<![ -~]WAIT #)-?{number}{gap}:{blanks}{literal[0]}{name}'{blanks}{literal[1]}{blanks}"
+    return re.compile(f"{text}(-?{number}){parameters}".encode())
+
+
+def _all_plain(piece: bytes) -> bool:
+    """Tell whether all lines start as in an unwrapped trace of a background process."""
+    return piece.count(b"\n") == piece.count(b"\nWAIT #") + piece.count(b"\n*** ")
+
+
+def _joined(digits: bytes) -> bytes:
+    return b"".join(digits.split())
+
+
+def squeezed(name: str) -> str:
+    """Return `name` without blanks and case: what a wrap within it leaves unchanged."""
+    return "".join(name.split()).casefold()
+
+
+def _blocks(parameters: bytes, position: int) -> int | None:
+    """Return the value at `position` of ``files=1 blocks=58 requests=1`` or ``p1=1 p2=58 p3=1``."""
+    values = _VALUE.findall(parameters)
+    return int(_joined(values[position - 1])) if len(values) >= position else None

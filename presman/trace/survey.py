@@ -1,0 +1,98 @@
+"""Summarises trace files one after the other; of each only its figures are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from presman.text import clean
+from presman.trace.events import Selection
+from presman.trace.files import TraceError, TraceFile
+from presman.trace.parser import Parser, Waits
+from presman.trace.sampling import Trail
+from presman.trace.tally import Ledger, Summary
+
+_MOST_EVENTS = 5_000
+
+
+@dataclass(slots=True)
+class FileFigures:
+    """What one file said."""
+
+    name: str
+    summaries: list[Summary] = field(default_factory=list)
+    idle: int = 0
+    """Waits left out because their event is idle."""
+    damaged: int = 0
+    """Waits skipped because of an impossible elapsed time."""
+    ticks: int = 1
+    """Microseconds of one tick in the file; 10,000 before 9i."""
+    error: str | None = None
+    """Why reading ended early."""
+
+
+class Survey:
+    """Adds up files. `trails` (of each event, for scatters) are kept only on request.
+
+    `heard` is called with every batch of waits, `moved` with file name, bytes done, bytes in all and bytes unpacked.
+    """
+
+    def __init__(
+        self,
+        selection: Selection,
+        *,
+        keep_trails: bool = False,
+        heard: Callable[[Waits], None] = lambda _: None,
+        moved: Callable[[str, int, int, int], None] = lambda *_: None,
+    ) -> None:
+        self.files: list[FileFigures] = []
+        self.total = Ledger()
+        self.trails: dict[str, Trail] = {}
+        self._selection = selection
+        self._keep_trails = keep_trails
+        self._heard = heard
+        self._moved = moved
+
+    def add(self, trace: TraceFile) -> FileFigures:
+        """Read a whole file. One that ends before its time counts as far as it goes, with `error` set."""
+        parser = Parser(self._selection, unit=trace.unit)
+        figures = FileFigures(clean(trace.name), ticks=trace.unit)
+        ledger = Ledger()
+        try:
+            self._read(trace, parser, ledger)
+        except TraceError as error:
+            figures.error = str(error)
+        figures.idle, figures.damaged = parser.idle, parser.damaged
+        figures.summaries = [tally.summary(event, figures.name) for event, tally in ledger.tallies.items()]
+        self.total.merge(ledger)
+        self.files.append(figures)
+        return figures
+
+    def totals(self) -> list[Summary]:
+        """Return the figures of each event in all files, the event that took most time first."""
+        summaries = [tally.summary(event, None) for event, tally in self.total.tallies.items()]
+        return sorted(summaries, key=lambda summary: (-summary.total, summary.event))
+
+    def _read(self, trace: TraceFile, parser: Parser, ledger: Ledger) -> None:
+        read = 0
+
+        def counted() -> Iterator[bytes]:
+            nonlocal read
+            for block in trace.blocks():
+                read += len(block)
+                yield block
+
+        for waits in parser.waits(counted()):
+            if waits.elapsed:
+                ledger.add(*waits)
+                self._heard(waits)
+                if self._keep_trails:
+                    self._follow(waits)
+                if len(ledger.tallies) > _MOST_EVENTS:
+                    raise TraceError(f"more than {_MOST_EVENTS:,} different events: this file is damaged")
+            self._moved(trace.name, trace.position, trace.size, read)
+
+    def _follow(self, waits: Waits) -> None:
+        for event in dict.fromkeys(waits.events):
+            times = [time for name, time in zip(waits.events, waits.elapsed, strict=True) if name == event]
+            self.trails.setdefault(event, Trail()).add(times)

@@ -1,0 +1,201 @@
+"""Figures of many waits in bounded memory: exact as long as the distinct values fit, else with a stated error.
+
+What is kept is how often each elapsed time occurred. Waits are whole microseconds and crowd together: a trace of
+gigabytes holds some ten thousand different values, so percentiles are exact and memory does not grow with the file.
+If there are more than DISTINCT different ones after all, values are rounded down to their leading bits, as in an HDR
+histogram: with 11 bits every percentile is within 0.05 % of the true one. Count, sum, mean, longest wait and the
+shares over 1, 10 and 20 ms stay exact.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+DISTINCT = 150_000
+"""Different values kept of all tallies of a :class:`Ledger` together: about 15 MB."""
+
+BITS = (11, 9, 7, 5)
+"""Leading bits kept of a value, from the first rounding to the last; the relative error is 1 in 2 ** bits."""
+
+LIMITS = (1_000, 10_000, 20_000)
+"""Microseconds; waits over these are counted."""
+
+PERMILLES = (500, 950, 990, 999)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Figures of one event in one file, or in all. Times are microseconds."""
+
+    event: str
+    file: str | None
+    """None stands for all files together."""
+    waits: int
+    total: int
+    mean: float | None
+    percentiles: tuple[int | None, ...]
+    """Median, p95, p99, p99.9: the least value that this share of the waits does not exceed (nearest rank)."""
+    longest: int | None
+    over: tuple[float | None, ...]
+    """Percent of the waits longer than each of LIMITS."""
+    blocks: int | None
+    """None if no wait told its blocks."""
+    error: float
+    """Relative error bound of the percentiles; 0 if they are exact."""
+
+
+class Tally:
+    """How often each elapsed time occurred."""
+
+    __slots__ = ("_over", "bits", "blocks", "counts", "longest", "total", "waits")
+
+    def __init__(self) -> None:
+        self.waits = 0
+        self.total = 0
+        self.longest = 0
+        self.blocks: int | None = None
+        self.bits: int | None = None
+        self.counts: Counter[int] = Counter()
+        self._over = [0] * len(LIMITS)
+
+    def add(self, elapsed: Sequence[int], blocks: Sequence[int | None] = ()) -> None:
+        """Count waits (microseconds, not negative) and the blocks they moved."""
+        if not elapsed:
+            return
+        self.waits += len(elapsed)
+        self.total += sum(elapsed)
+        longest = max(elapsed)
+        self.longest = max(self.longest, longest)
+        self._add_blocks([count for count in blocks if count is not None])
+        if self.bits is None:
+            self.counts.update(elapsed)
+        else:
+            self._add_rounded(Counter(elapsed))
+
+    def merge(self, other: Tally) -> None:
+        """Add what another tally counted; the coarser of both sets the error."""
+        if other.bits is not None and (self.bits is None or other.bits < self.bits):
+            self.round_to(other.bits)
+        self.waits += other.waits
+        self.total += other.total
+        self.longest = max(self.longest, other.longest)
+        if other.blocks is not None:
+            self._add_blocks([other.blocks])
+        if self.bits is None:
+            self.counts.update(other.counts)
+        else:
+            exact = other.bits is None
+            self._add_rounded(other.counts, count_over=exact)
+            if not exact:
+                self._over = [own + others for own, others in zip(self._over, other._over, strict=True)]
+
+    def round_to(self, bits: int) -> None:
+        """Keep only the `bits` leading bits of each value from now on."""
+        counts, first = self.counts, self.bits is None
+        self.counts, self.bits = Counter(), bits
+        self._add_rounded(counts, count_over=first)
+
+    def percentile(self, permille: int) -> int | None:
+        """Return the nearest-rank percentile in microseconds, None without waits."""
+        return self.percentiles((permille,))[0]
+
+    def percentiles(self, permilles: Sequence[int] = PERMILLES) -> tuple[int | None, ...]:
+        """Return several percentiles, `permilles` ascending, from one pass over the sorted values."""
+        if not self.waits:
+            return (None,) * len(permilles)
+        ranks = [max(1, -(-self.waits * permille // 1000)) for permille in permilles]
+        found: list[int | None] = []
+        seen = 0
+        for value in sorted(self.counts):
+            seen += self.counts[value]
+            while len(found) < len(ranks) and seen >= ranks[len(found)]:
+                found.append(self._middle(value))
+        return tuple(found)
+
+    def over(self) -> tuple[float | None, ...]:
+        """Return the percentages of waits longer than each of LIMITS."""
+        if not self.waits:
+            return (None,) * len(LIMITS)
+        counts = self._over
+        if self.bits is None:
+            counts = [sum(count for value, count in self.counts.items() if value > limit) for limit in LIMITS]
+        return tuple(100 * count / self.waits for count in counts)
+
+    def values(self) -> Iterator[tuple[int, int]]:
+        """Yield times and how many waits took so long, in no order; rounded times as the middle of their range."""
+        return ((self._middle(value), count) for value, count in self.counts.items())
+
+    def summary(self, event: str, file: str | None) -> Summary:
+        """Return the figures."""
+        return Summary(
+            event=event,
+            file=file,
+            waits=self.waits,
+            total=self.total,
+            mean=self.total / self.waits if self.waits else None,
+            percentiles=self.percentiles(),
+            longest=self.longest if self.waits else None,
+            over=self.over(),
+            blocks=self.blocks,
+            error=0 if self.bits is None else 2.0**-self.bits,
+        )
+
+    def _add_blocks(self, blocks: Sequence[int]) -> None:
+        if blocks:
+            self.blocks = (self.blocks or 0) + sum(blocks)
+
+    def _add_rounded(self, counts: Counter[int], *, count_over: bool = True) -> None:
+        bits = self.bits or 0
+        for value, count in counts.items():
+            shift = max(0, value.bit_length() - bits)
+            self.counts[value >> shift << shift] += count
+            if count_over:
+                for place, limit in enumerate(LIMITS):
+                    self._over[place] += count * (value > limit)
+
+    def _middle(self, value: int) -> int:
+        """Return the middle of the range that was rounded to `value`: it is off by half its width at most."""
+        shift = max(0, value.bit_length() - (self.bits or 64))
+        return min(value + (1 << shift >> 1), self.longest)
+
+
+class Ledger:
+    """One tally for each event, together not larger than DISTINCT values allow."""
+
+    def __init__(self, distinct: int = DISTINCT) -> None:
+        self.tallies: dict[str, Tally] = {}
+        self._distinct = distinct
+
+    def add(self, events: Sequence[str], elapsed: Sequence[int], blocks: Sequence[int | None]) -> None:
+        """Count waits given as columns of one length."""
+        if len(different := set(events)) == 1:
+            self._tally(events[0]).add(elapsed, blocks)
+        else:
+            columns: dict[str, tuple[list[int], list[int | None]]] = {event: ([], []) for event in different}
+            for event, time, count in zip(events, elapsed, blocks, strict=True):
+                times, counts = columns[event]
+                times.append(time)
+                counts.append(count)
+            for event in sorted(columns):
+                self._tally(event).add(*columns[event])
+        self._shrink()
+
+    def merge(self, other: Ledger) -> None:
+        """Add what another ledger counted."""
+        for event, tally in other.tallies.items():
+            self._tally(event).merge(tally)
+        self._shrink()
+
+    def _tally(self, event: str) -> Tally:
+        return self.tallies.setdefault(event, Tally())
+
+    def _shrink(self) -> None:
+        """Round the largest tallies further until the values fit, or until nothing more can be rounded."""
+        while sum(len(tally.counts) for tally in self.tallies.values()) > self._distinct:
+            finer = [tally for tally in self.tallies.values() if tally.bits != BITS[-1]]
+            if not finer:
+                return
+            largest = max(finer, key=lambda tally: len(tally.counts))
+            largest.round_to(next(bits for bits in BITS if largest.bits is None or bits < largest.bits))
