@@ -1,0 +1,116 @@
+"""What analysis reads from the simulator's views, against what the simulator's scheduler really did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import presman.simulator
+from presman.analysis import analyse
+from presman.analysis.reading import Cause, QueueHead, Reading, Verdict
+from presman.poller import Poller
+from presman.release import Release
+from presman.simulator.loading import load_scenario
+from presman.simulator.scheduler import Held, Hold
+from presman.sources.simulator import SimulatorSource
+
+SCENARIOS = sorted(path.stem for path in (Path(presman.simulator.__file__).parent / "scenarios").glob("*.toml"))
+CAUSES = {
+    Held.SYSTEM: Cause.SYSTEM,
+    Held.GROUP: Cause.GROUP,
+    Held.BEHIND: Cause.BEHIND,
+    Held.NOT_CHOSEN: Cause.NOT_CHOSEN,
+}
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def play(source: SimulatorSource, clock: Clock, polls: int, every: float) -> Iterator[Reading]:
+    """Poll a scenario as the monitor does."""
+    poller = Poller(source)
+    poller.open()
+    previous = None
+    for _ in range(polls):
+        clock.now += every
+        current = poller.poll()
+        yield analyse(previous, current)
+        previous = current
+    poller.close()
+
+
+def started(scenario: str, seed: int) -> tuple[SimulatorSource, Clock]:
+    clock = Clock()
+    return SimulatorSource(scenario, seed=seed, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)), clock
+
+
+def truth(source: SimulatorSource, head: QueueHead) -> Hold:
+    """Why the scheduler holds back the statement at the head of a queue."""
+    workload = source.simulation.workload
+    who = head.statement
+    session = next(each for each in workload.executions if (each.inst_id, each.sid) == (who.inst_id, who.sid))
+    return workload.queue.why(workload.executions[session].ticket)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_cause_is_the_schedulers(scenario: str) -> None:
+    source, clock = started(scenario, 5)
+    for reading in play(source, clock, 12, 30.0):
+        for head in reading.heads:
+            assert head.wants is not None
+            hold = truth(source, head)
+            assert head.wants.low <= hold.wants <= head.wants.high, head.sentence
+            assert (head.in_use, head.target) == (hold.in_use, hold.target)
+            if head.wants.low < head.wants.high:
+                continue  # its sets are not visible, so the cause is one that is possible, not the one that holds
+            expected = Cause.NEVER_FITS if hold.never_fits else CAUSES[hold.cause]
+            assert head.cause is expected, f"{head.sentence} / {hold}"
+            if head.cause in {Cause.GROUP, Cause.SYSTEM}:
+                frees = [hold.target - hold.in_use]
+                frees += [hold.allowed - hold.held] if hold.allowed is not None else []
+                assert head.short == hold.wants - min(frees)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_figures_agree_with_each_other(scenario: str) -> None:
+    source, clock = started(scenario, 2)
+    seen: Counter[Verdict] = Counter()
+    for reading in play(source, clock, 20, 2.0):
+        top = reading.header
+        assert reading.troubles == ()
+        for instance in top.instances:
+            rows = [each for each in reading.instance_groups(instance.inst_id) if each.used is not None]
+            assert sum(each.used or 0 for each in rows) <= instance.num_cpus * 1.01 + 0.1
+        for each in reading.groups:
+            seen[each.verdict] += 1
+            assert 0 <= each.share <= 1
+            if each.limit is not None and each.used is not None:
+                assert each.used <= each.limit * 1.02 + 0.1
+        assert sum(each.share for each in reading.cluster_groups()) <= 1 + 1e-9
+        pool = top.servers
+        held = sum(each.px_servers for each in reading.cluster_groups())
+        assert held + (reading.unmanaged_servers or 0) == pool.in_use == sum(each.servers for each in reading.running)
+        assert sum(each.px_queued for each in reading.cluster_groups()) == len(reading.queue)
+    assert seen[Verdict.STARVED] == 0, "the simulator's scheduler gives everyone his due"
+    assert seen[Verdict.THROTTLED] == 0, "the simulator's plans are all visible"
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("release", [Release(11, 2), Release(23)], ids=str)
+def test_every_release_gives_a_reading(scenario: str, release: Release) -> None:
+    if load_scenario(scenario).pdbs and release < Release(12, 1):
+        pytest.skip("pluggable databases came with 12.1")
+    clock = Clock()
+    readings = list(play(SimulatorSource(scenario, seed=1, clock=clock, release=release), clock, 3, 2.0))
+    assert readings[-1].troubles == ()
+    groups = {each.name for each in readings[-1].cluster_groups()}
+    assert {each.group for each in readings[-1].queue} <= groups
+    assert {each.group for each in readings[-1].running} <= groups
