@@ -77,12 +77,12 @@ CON = Group(
     sort=lambda row: row.con_id, align="right",
 )
 NAME = Group(
-    "group", "Consumer group", 16, lambda row: row.name,
+    "group", "Group", 12, lambda row: row.name,
     f"{_CONSUMER_GROUP}.NAME. Dim when the active plan has no directive for it.",
     sort=lambda row: row.name, state=_name_state, most=22,
 )
 CPU_BAR = Group(
-    "cpu", "CPU: used █ waiting ▒ entitled │ limit ┊", 12, lambda row: number(row.used),
+    "cpu", "CPU", 12, lambda row: number(row.used),
     "The whole width is all CPUs Resource Manager hands out. █ CPUs used and ▒ CPUs waited for "
     "(resmgr:cpu quantum), both the change of CONSUMED_CPU_TIME and CPU_WAIT_TIME in "
     f"{_CONSUMER_GROUP} since the last poll; │ what the group may claim among those with demand now; "

@@ -31,7 +31,7 @@ def _bar(row: GroupReading) -> Bar | None:
 
 # fmt: off
 MB_BAR = Group(
-    "mb", "MB/s █ of the busiest group", 12, lambda row: ABSENT if row.io is None else compact(row.io.mb),
+    "mb", "MB/s", 12, lambda row: ABSENT if row.io is None else compact(row.io.mb),
     f"All megabytes read and written per second since the last poll (*_MEGABYTES of {_VIEW}); the longest bar is the "
     "busiest group. The database's view, not the storage cells'.",
     sort=lambda row: None if row.io is None else row.io.mb, bar=_bar, flexible=True,

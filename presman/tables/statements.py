@@ -61,9 +61,9 @@ _POSITION = Queued(
     sort=lambda row: (row.position, row.group), align="right", state=lambda row: "warn" if row.position == 1 else "",
 )
 _Q_GROUP = Queued(
-    "group", "Group", 16, lambda row: row.group,
+    "group", "Group", 12, lambda row: row.group,
     "Consumer group of the session (V$RSRC_SESSION_INFO, V$SESSION.RESOURCE_CONSUMER_GROUP).",
-    sort=lambda row: row.group,
+    sort=lambda row: row.group, most=22,
 )
 _Q_INST = Queued(
     "inst", "Inst", 4, lambda row: str(row.inst_id), "Instance of the query coordinator.",
@@ -87,9 +87,9 @@ _Q_USER = Queued(
     "user", "User", 12, lambda row: row.user, "V$SESSION.USERNAME.", sort=lambda row: row.user, narrow=False,
 )
 _DOP = Queued(
-    "dop", "DOP req/chosen", 14, lambda row: f"{count(row.requested)}/{count(row.dop.degree)}",
+    "dop", "DOP req/ch", 10, lambda row: f"{count(row.requested)}/{count(row.dop.degree)}",
     "Degree of parallelism asked for (V$RSRC_SESSION_INFO.DOP) and the one the optimizer chose "
-    "(V$SQL_PLAN.OTHER_XML, `dop`).",
+    "(V$SQL_PLAN.OTHER_XML, `dop`): requested/chosen.",
     sort=lambda row: row.dop.degree if row.dop.degree is not None else row.requested, align="right",
 )
 _REASON = Queued(
@@ -135,9 +135,9 @@ _R_SQL_ID = Running(
     sort=lambda row: row.sql_id,
 )
 _R_GROUP = Running(
-    "group", "Group", 16, lambda row: row.group,
+    "group", "Group", 12, lambda row: row.group,
     "Consumer group of the coordinator (V$RSRC_SESSION_INFO, V$SESSION.RESOURCE_CONSUMER_GROUP).",
-    sort=lambda row: row.group,
+    sort=lambda row: row.group, most=22,
 )
 _R_USER = Running(
     "user", "User", 12, lambda row: row.user, "V$SESSION.USERNAME of the coordinator.",
@@ -158,7 +158,7 @@ _ELAPSED = Running(
     "Since the execution began (V$SESSION.SQL_EXEC_START), h:mm:ss.", sort=lambda row: row.elapsed, align="right",
 )
 _R_STATE = Running(
-    "state", "State", 22, running_state,
+    "state", "State", 19, running_state,
     "What it does now. ○ idle holder: the coordinator is INACTIVE (LAST_CALL_ET shown) while its cursor keeps the "
     "servers; ▼ downgraded: percent of the degree it lost; ● the coordinator's wait event (V$SESSION.EVENT).",
     sort=lambda row: (row.idle is None, -(row.idle or 0), row.event), state=_running_color, most=44,

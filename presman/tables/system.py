@@ -38,7 +38,7 @@ SERVERS: Table[InstanceReading] = Table(
         Server("inst", "Inst", 4, lambda row: str(row.inst_id), "INST_ID.", sort=lambda row: row.inst_id,
                align="right"),
         Server("name", "Instance", 10, lambda row: row.name, "V$INSTANCE.INSTANCE_NAME.", sort=lambda row: row.name),
-        Server("bar", "in use █ of maximum, target ┊", 12, lambda row: count(row.servers.in_use),
+        Server("bar", "in use of max", 13, lambda row: count(row.servers.in_use),
                "Parallel servers in use now (V$PX_PROCESS_SYSSTAT, 'Servers In Use'); the whole width is "
                "PARALLEL_MAX_SERVERS, ┊ is PARALLEL_SERVERS_TARGET, above which statements queue. An instant.",
                sort=lambda row: row.servers.in_use, bar=_pool_bar, flexible=True),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from datetime import datetime
-from itertools import groupby
 
 from presman.analysis.reading import CLUSTER, Reading
 from presman.rows import GroupMetricHistory
@@ -84,10 +82,7 @@ class Series:
         return found[::-1]
 
     def buckets(self, key: Key, start: float, width: float, count: int) -> tuple[float | None, ...]:
-        """Return the mean of each of `count` stretches of `width` seconds from `start`; None where no point is.
-
-        A gap shorter than two minutes takes the value before it, because the history has one point a minute.
-        """
+        """Return the mean of each of `count` stretches of `width` seconds from `start`; None where no point is."""
         sums = [0.0] * count
         counts = [0] * count
         for at, value in reversed(self._points.get(key, ())):
@@ -97,24 +92,11 @@ class Series:
             if place < count:
                 sums[place] += value
                 counts[place] += 1
-        means = [sums[i] / counts[i] if counts[i] else None for i in range(count)]
-        return _bridge(means, max(1, int(120 // width)))
+        return tuple(sums[i] / counts[i] if counts[i] else None for i in range(count))
 
     def names(self, measure: str, inst_id: int) -> list[tuple[int, str]]:
         """Return the (con_id, group) that have points of a measure on an instance."""
         return [(con, name) for what, inst, con, name in self._points if what == measure and inst == inst_id and name]
-
-
-def _bridge(values: Sequence[float | None], longest: int) -> tuple[float | None, ...]:
-    """Fill short gaps between values by the value before."""
-    filled: list[float | None] = []
-    for missing, run in groupby(values, key=lambda value: value is None):
-        stretch = list(run)
-        inside = bool(filled) and len(filled) + len(stretch) < len(values)
-        if missing and inside and len(stretch) <= longest:
-            stretch = [filled[-1]] * len(stretch)
-        filled += stretch
-    return tuple(filled)
 
 
 def aligned(at: datetime, minutes: int, width: float) -> tuple[float, int]:

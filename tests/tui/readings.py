@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from presman.analysis.reading import (
     Cause,
-    Downgrades,
     DopStory,
+    Downgrades,
     GroupReading,
     Header,
     InstanceReading,
@@ -58,7 +58,7 @@ def queued(position: int = 1, name: str = "BATCH", **facts: object) -> QueuedSta
     base = QueuedStatement(
         position=position, inst_id=1, sid=500 + position, serial=7, group=name, user="RPT", program="JDBC Thin Client",
         module="", service="dwh", machine="app01", sql_id=f"7xq3h{position:03}jskd0", child=0,
-        waited=221.0 - 7 * position, timeout_left=3379.0 + 7 * position, timeout_action="CANCEL", requested=None,
+        waited=228.0 - 7 * position, timeout_left=3379.0 + 7 * position, timeout_action="CANCEL", requested=None,
         dop=DopStory(16, "degree limit", cpu_degree=24, io_degree=12), wants=Servers(32, 32),
         event="resmgr:pq queued", sql_text=SQL,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from presman.tables import CPU
-from presman.tui.panels.panel import ChartFeed, Panel, Shown, group_rows, hidden_columns, trends
+from presman.tui.panels.panel import CPU_LEGEND, ChartFeed, Panel, Shown, group_rows, hidden_columns, trends
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
 
@@ -32,6 +32,6 @@ class Cpu(Panel):
     def show(self, shown: Shown) -> None:
         """Fill the widgets."""
         self._box[:] = [shown]
-        self._groups.show_rows(group_rows(shown), hidden_columns(shown))
+        self._groups.show_rows(group_rows(shown), hidden_columns(shown), CPU_LEGEND)
         self._used.show(self._used_feed.data(shown, shown.reading.header.num_cpus or None))
         self._waiting.show(self._waiting_feed.data(shown))

@@ -8,7 +8,16 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from presman.tables import OVERVIEW, WAITS
-from presman.tui.panels.panel import ChartFeed, Panel, Shown, group_rows, hidden_columns, one_instance, trends
+from presman.tui.panels.panel import (
+    CPU_LEGEND,
+    ChartFeed,
+    Panel,
+    Shown,
+    group_rows,
+    hidden_columns,
+    one_instance,
+    trends,
+)
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.findings import Findings
 from presman.tui.widgets.grid import Grid
@@ -40,7 +49,7 @@ class Overview(Panel):
     def show(self, shown: Shown) -> None:
         """Fill the widgets."""
         self._box[:] = [shown]
-        self._groups.show_rows(group_rows(shown), hidden_columns(shown))
+        self._groups.show_rows(group_rows(shown), hidden_columns(shown), CPU_LEGEND)
         self._findings.show(shown.alerts)
         if self._chart.display:
             self._chart.show(self._feed.data(shown, shown.reading.header.num_cpus or None))

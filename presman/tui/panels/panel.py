@@ -18,6 +18,13 @@ from presman.tui.widgets.columns import Trend
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.palette import SERIES
 
+CPU_LEGEND = "CPU of all there are: █ used ▒ waiting │ entitled ┊ limit"
+"""What the bars of CPU are made of."""
+
+
+BRIDGE = 120.0
+"""Seconds without a point that a chart's line goes on across: the history has one point a minute."""
+
 
 class Shown(NamedTuple):
     """All that a panel draws from."""
@@ -111,7 +118,8 @@ def chart_data(shown: Shown, measure: str, title: str, limit: float | None) -> C
     chosen = [key for key in sorted(ranked, key=lambda key: key[1]) if any(found[key])] or ranked[:1]
     ticks = tuple((x, _label(start + x * width)) for x in range(0, count + 1, 15) if x < count)
     series = tuple((name, found[con, name]) for con, name in chosen)
-    return ChartData(f"{title}, last {view.window} min", series, ticks, limit, cursor)
+    bridge = max(1, round(BRIDGE / width))
+    return ChartData(f"{title}, last {view.window} min", series, ticks, limit, cursor, bridge)
 
 
 def _label(at: float) -> str:

@@ -12,7 +12,7 @@ from presman.formats import count
 from presman.tables import PARALLEL_GROUPS, QUEUE, RUNNING, SERVERS
 from presman.tui.panels.panel import ChartFeed, Panel, Shown, group_rows, hidden_columns, one_instance
 from presman.tui.widgets.chart import Chart
-from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.grid import HEADER_LINES, Grid
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.lines import Line, Run, wrap
 
@@ -72,6 +72,11 @@ def _heads(reading: Reading) -> Sequence[Line]:
     return [((" ● Nothing is queued.", "good"),)]
 
 
+def snapped(rows: int) -> int:
+    """Return the lines for so many rows, in steps, so that the layout does not jump with each statement."""
+    return 1 if rows == 0 else max(4, -(-rows // 4) * 4)
+
+
 class Parallel(Panel):
     """The reason presman exists."""
 
@@ -98,11 +103,14 @@ class Parallel(Panel):
         reading = shown.reading
         single = one_instance(shown)
         self._why.show(reading)
-        self._waiting.set_class(not reading.queue, "-empty")
+        for grid, rows in ((self._waiting, len(reading.queue)), (self._holders, len(reading.running))):
+            height = HEADER_LINES + snapped(rows)
+            if grid.styles.max_height is None or grid.styles.max_height.value != height:
+                grid.styles.max_height = height
         self._waiting.show_rows(reading.queue, single)
         self._holders.show_rows(reading.running, single)
-        self._groups.show_rows(group_rows(shown), hidden_columns(shown))
-        self._servers.show_rows(reading.header.instances)
+        self._groups.show_rows(group_rows(shown), hidden_columns(shown), "█ held ┊ limit")
+        self._servers.show_rows(reading.header.instances, (), "█ in use ┊ target")
         if self._chart.display:
             self._chart.show(self._feed.data(shown, reading.header.servers.target))
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import ceil, floor, log10
 
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.lines import Line, Run, merge, pad
@@ -23,7 +24,8 @@ class ChartData:
     """What a chart shows: equally spaced values per series (None where there is none), oldest first.
 
     `ticks` are (index, label) on the time axis, `limit` a horizontal line (the CPUs there are), None without one,
-    `cursor` the index of the instant on screen while scrolled back.
+    `cursor` the index of the instant on screen while scrolled back, `bridge` how many steps without a value a line
+    goes on across.
     """
 
     title: str
@@ -31,6 +33,7 @@ class ChartData:
     ticks: tuple[tuple[int, str], ...]
     limit: float | None = None
     cursor: int | None = None
+    bridge: int = 1
 
 
 @lru_cache(maxsize=16)
@@ -42,6 +45,8 @@ def chart_lines(data: ChartData, width: int, height: int, letters: bool) -> tupl
         mark = LETTERS[index] if letters else "━"
         legend.append((f"  {mark} {name}", SERIES[index]))
         legend.append(("" if last is None else f" {last:.1f}", "dim"))
+    if data.limit:
+        legend += [("  ─ ", "mark"), (f"limit {data.limit:g}", "dim")]
     if not any(value is not None for _, values in data.series for value in values):
         return (pad(merge(legend), width), pad((("  collecting: the first points appear soon", "dim"),), width))
     return (pad(merge(legend), width), *_plot(data, width, max(4, height - 1), letters))
@@ -56,22 +61,51 @@ def _plot(data: ChartData, width: int, height: int, letters: bool) -> list[Line]
     plotext.theme("clear")
     plotext.xaxes(True, False)
     plotext.yaxes(True, False)
-    highest = data.limit or 0.0
+    highest = max(
+        data.limit or 0.0,
+        *(value for _, values in data.series[: len(SERIES)] for value in values if value is not None),
+    )
     for index, (_, values) in enumerate(data.series[: len(SERIES)]):
-        points = [(x, value) for x, value in enumerate(values) if value is not None]
-        if points:
-            marker = LETTERS[index] if letters else "braille"
-            plotext.plot(*zip(*points, strict=True), color=_FIRST_COLOR + index, marker=marker)
-            highest = max(highest, *(value for _, value in points))
+        marker = LETTERS[index] if letters else "braille"
+        for xs, ys in stretches(values, data.bridge):
+            plotext.plot(xs, ys, color=_FIRST_COLOR + index, marker=marker)
     if data.limit:
         plotext.hline(data.limit, color=_FIRST_COLOR + len(SERIES))
     if data.cursor is not None:
         plotext.vline(data.cursor, color=_FIRST_COLOR + len(SERIES))
     length = max((len(values) for _, values in data.series), default=2)
     plotext.xlim(0, max(1, length - 1))
-    plotext.ylim(0, highest * 1.05 or 1.0)
+    top, ticks = nice_axis(highest, max(2, min(5, height // 3)))
+    plotext.ylim(0, top)
+    plotext.yticks(ticks, [f"{tick:g}" for tick in ticks])
     plotext.xticks([x for x, _ in data.ticks], [label for _, label in data.ticks])
     return [_line(text, width) for text in plotext.build().splitlines()[:height]]
+
+
+def stretches(values: Sequence[float | None], bridge: int) -> list[tuple[list[int], list[float]]]:
+    """Cut a series where more than `bridge` steps in a row have no value; return (places, values) of each part."""
+    parts: list[tuple[list[int], list[float]]] = []
+    for x, value in enumerate(values):
+        if value is None:
+            continue
+        if not parts or x - parts[-1][0][-1] > bridge:
+            parts.append(([], []))
+        parts[-1][0].append(x)
+        parts[-1][1].append(value)
+    return parts
+
+
+def nice_axis(highest: float, steps: int) -> tuple[float, list[float]]:
+    """Return the upper end of an axis from 0 that holds `highest`, and round ticks on it."""
+    if highest <= 0:
+        return 1.0, [0.0, 1.0]
+    rough = highest / steps
+    power = 10.0 ** floor(log10(rough))
+    step = next(
+        (factor * power for factor in (1.0, 2.0, 2.5, 4.0, 5.0) if factor * power >= rough * 0.999), 10.0 * power
+    )
+    count = ceil(highest / step * 0.999)
+    return count * step, [round(index * step, 6) for index in range(count + 1)]
 
 
 def _line(text: str, width: int) -> Line:
@@ -110,9 +144,3 @@ class Chart(LineView):
             return
         letters = self.app.no_color or self.app.current_theme.ansi
         self.show_lines(chart_lines(self._data, self.size.width, self.size.height, bool(letters)))
-
-
-def series_of(values: Mapping[str, Sequence[float | None]], most: int = len(SERIES)) -> ChartData:
-    """Return chart data of the series with the highest means, without ticks."""
-    ranked = sorted(values, key=lambda name: -sum(value or 0.0 for value in values[name]))[:most]
-    return ChartData("", tuple((name, tuple(values[name])) for name in ranked), ())

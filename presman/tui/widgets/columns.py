@@ -14,7 +14,7 @@ Fitted = tuple[tuple[Column[Any], int], ...]
 Trend = Callable[[Any, str], Sequence[float | None]]
 """Values over time of a row's trend column."""
 
-_COMFORT = 2
+_COMFORT = 3
 """How many times its least width a flexible column gets before columns of second rank appear."""
 
 

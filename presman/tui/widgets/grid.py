@@ -197,12 +197,15 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         return pad(runs, width)
 
     def _heads(self, width: int) -> Line:
-        heads = []
+        heads = ""
+        blank = " " * gap_at(width)
         for column, size in self.fitted():
             mark = ("▼" if self.descending else "▲") if column.key == self.sort_key else ""
-            text = fit(column.head, size - len(mark)).rstrip() + mark
-            heads.append(fit(text, size, column.align))
-        return pad((((" " * gap_at(width)).join(heads), "head"),), width, "head")
+            if mark and heads and len(column.head) >= size:  # no room: the mark stands in the gap before it
+                heads = heads[:-1] + mark
+                mark = ""
+            heads += fit(fit(column.head, size - len(mark)).rstrip() + mark, size, column.align) + blank
+        return pad(((heads[: -len(blank)], "head"),), width, "head")
 
     def _row_line(self, index: int, width: int) -> Line:
         if not self._rows and index == 0:

@@ -78,8 +78,9 @@ def _facts(top: TopLine) -> list[Part]:
         parts.append(Part(10, ((f"up {_coarse(header.uptime)}", "dim"),)))
     parts.append(Part(1, (("plan ", "dim"), (header.plan or "none", ""), _mixed(header))))
     parts.append(Part(4, _managed(header)))
-    parts.append(Part(3, _servers(header.servers, gauge=False)))
+    parts.append(Part(3, _servers(header.servers)))
     parts.append(Part(8, _gauge(header.servers)))
+    parts.append(Part(6, (("max ", "dim"), (count(header.servers.maximum), ""))))
     parts.append(Part(9, ((f"every {top.view.refresh:g}s", "dim"),)))
     parts.append(Part(5, _age(top)))
     parts.append(Part(11, ((_cost(top, reading), "dim"),)))
@@ -104,11 +105,10 @@ def _managed(header: Header) -> Line:
     return ((cpu, "" if header.cpu_managed.upper() == "ON" else "dim"), (f"  PX {header.px_managed or '?'}", ""))
 
 
-def _servers(pool: ServerPool, *, gauge: bool) -> Line:
+def _servers(pool: ServerPool) -> Line:
     over = pool.target is not None and pool.in_use >= pool.target > 0
     text = f"PX servers {count(pool.in_use)}/{count(pool.target)}"
-    limit = f" max {count(pool.maximum)}" if pool.maximum is not None and not gauge else ""
-    return ((f"{text}{limit}", "warn" if over else ""), (" ▲" if over else "", "warn"))
+    return ((text, "warn" if over else ""), (" ▲" if over else "", "warn"))
 
 
 def _gauge(pool: ServerPool) -> Line:
