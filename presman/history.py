@@ -125,8 +125,10 @@ def _pack(section: Section, before: _Newest | None) -> tuple[_Newest, int]:
     block = zlib.compress(pickle.dumps(changed, pickle.HIGHEST_PROTOCOL), 1) if changed else b""
     numbers = iter(range(len(changed)))
     places = tuple(place or (block, next(numbers)) for place in shared)
-    packed = _Columns(replace(section, rows=()), places)
-    return _Newest(section, columns, packed), len(block) + 16 * len(places) + 200
+    if before is not None and places == before.packed.places:
+        places = before.packed.places
+    size = len(block) + (16 * len(places) if changed else 0) + 200
+    return _Newest(section, columns, _Columns(replace(section, rows=()), places)), size
 
 
 def _unpack(record: Any, columns: _Columns, blocks: dict[int, list[tuple[Any, ...]]]) -> Section:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
-_NUMBER = re.compile(r"[+-]?(\d[\d.,' \u00a0\u202f]*|[.,]\d+)(E[+-]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(\d[\d.,' \u00a0\u202f]*|[.,]\d+)(E[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _GROUPS = re.compile(r"[ '\u00a0\u202f]")
 _LARGEST = 2**63
 
@@ -71,7 +71,7 @@ def number(text: str, mark: str | None, whole: bool) -> int | float:
     >>> number("1.234,5", ",", False), number("2,5E+3", ",", True), number("1,234", None, True)
     (1234.5, 2500, 1234)
     """
-    if text.isdigit() and len(text) < 19:
+    if text.isascii() and text.isdigit() and len(text) < 19:
         return int(text)
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"{text!r} is not a number")

@@ -126,6 +126,8 @@ def _header(path: Path, lines: list[str], known: frozenset[str]) -> tuple[int | 
     """Return the index of the header line and its delimiter; None for a file of chatter alone."""
     said = None
     for index, line in enumerate(lines[:_PREAMBLE]):
+        if _CHATTER.fullmatch(line):
+            continue
         for delimiter in sorted(_DELIMITERS, key=line.count, reverse=True):
             names = [_plain(name) for name in next(csv.reader([line], delimiter=delimiter), [])]
             hits = sum(name in known for name in names)
@@ -133,7 +135,7 @@ def _header(path: Path, lines: list[str], known: frozenset[str]) -> tuple[int | 
                 return index, delimiter
             if not line.count(delimiter):
                 break
-        if said is None and not _CHATTER.fullmatch(line):
+        if said is None:
             said = index
     if said is None:
         return None, ","

@@ -32,7 +32,7 @@ class FakeSource:
     answers: Callable[[Request], Section | None] = lambda request: None
     step: float = 2.0
     length: int | None = None
-    release: Release = Release(19)
+    release: Release = field(default_factory=lambda: Release(19))
     name: str = "fake"
     kind: str = "simulator"
     scope: Scope = Scope.CLUSTER

@@ -33,7 +33,8 @@ def start() -> Iterator[Start]:
         return sampler, events
 
     yield begin
-    assert all([sampler.stop(PATIENCE) for sampler in begun])
+    for sampler in begun:
+        assert sampler.stop(PATIENCE)
 
 
 def polled(events: queue.Queue[Event]) -> int:

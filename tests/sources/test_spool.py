@@ -1,0 +1,383 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presman.poller import Poller
+from presman.queries import Scope, load
+from presman.release import Release
+from presman.rows import (
+    ConsumerGroup,
+    EventHistogram,
+    GroupMetric,
+    Instance,
+    Osstat,
+    Parameter,
+    PlanDirective,
+    PlanXml,
+    PxSession,
+    Session,
+    SqlText,
+)
+from presman.snapshot import Section, Snapshot
+from presman.sources import Exhausted, Request, SourceError
+from presman.sources.spool import SpoolSource
+from presman.sources.spooltable import TOGETHER
+
+
+def folder(place: Path, files: Mapping[str, str | bytes]) -> Path:
+    for name, text in files.items():
+        (place / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return place
+
+
+def snapshots(place: Path, **options: Any) -> list[Snapshot]:
+    poller = Poller(SpoolSource(place, **options))
+    poller.open()
+    found = []
+    try:
+        while True:
+            found.append(poller.poll())
+    except Exhausted:
+        return found
+    finally:
+        poller.close()
+
+
+def only(place: Path, files: Mapping[str, str | bytes], **options: Any) -> Snapshot:
+    found = snapshots(folder(place, files), **options)
+    assert len(found) == 1
+    assert not found[0].problems()
+    return found[0]
+
+
+def refusal(place: Path, files: Mapping[str, str | bytes]) -> str:
+    with pytest.raises(SourceError) as caught:
+        SpoolSource(folder(place, files)).open()
+    assert not caught.value.retry
+    assert "\n" not in str(caught.value)
+    return str(caught.value).replace(f"{place}/", "")
+
+
+# -- columns and views ------------------------------------------------------------------------------------------
+
+
+def test_any_subset_order_and_case_of_columns(tmp_path: Path) -> None:
+    found = only(tmp_path, {"V$Px_Session.CSV": "qcsid,Serial#,SID,nonsense\n526,7,265,x\n"})
+    assert found.rows(PxSession) == (PxSession(1, 265, 7, 526, None, None, None, None, None, None, None),)
+    absent = found.section(PxSession).absent
+    assert {"degree", "qcinst_id", "server"} <= absent
+    assert not {"sid", "serial", "qcsid", "inst_id"} & absent
+
+
+def test_what_is_missing_is_empty_and_absent(tmp_path: Path) -> None:
+    found = only(tmp_path, {"v$px_session.csv": "SID,QCSID\n"})
+    assert found.section(Session).rows == ()
+    assert found.section(Session).absent == frozenset(Session._fields)
+    assert found.section(PxSession).rows == ()
+
+
+def test_unknown_files_and_columns_are_noted(tmp_path: Path) -> None:
+    source = SpoolSource(
+        folder(tmp_path, {"v$session.csv": "SID,SHOE_SIZE\n1,44\n", "shoes.csv": "A\n1\n", "notes.txt": "?"})
+    )
+    source.open()
+    assert source.notes == (
+        "shoes.csv: no view of this name is known; not used",
+        "v$session.csv: not used: SHOE_SIZE",
+    )
+    source.close()
+
+
+@pytest.mark.parametrize("name", ["v$session", "gv$session", "V_SESSION", "gv_session", "v_$session", "GV_$Session"])
+@pytest.mark.parametrize("scope", Scope)
+def test_v_and_gv_fill_each_other(tmp_path: Path, name: str, scope: Scope) -> None:
+    source = SpoolSource(folder(tmp_path, {f"{name}.csv": "SID,USERNAME\n7,ANNA\n"}))
+    source.scope = scope
+    source.open()
+    source.advance()
+    answer = source.read([Request(load(Release(19))[Session])])
+    assert [(row.inst_id, row.sid, row.username) for row in answer.sections[0].rows] == [(1, 7, "ANNA")]
+    source.close()
+
+
+def test_instance_scope_is_the_lowest_instance(tmp_path: Path) -> None:
+    text = "INST_ID,SID\n3,30\n2,20\n2,21\n"
+    source = SpoolSource(folder(tmp_path, {"gv$session.csv": text, "gv$instance.csv": "INST_ID\n3\n2\n"}))
+    source.scope = Scope.INSTANCE
+    source.open()
+    source.advance()
+    answer = source.read([Request(load(Release(19))[Session])])
+    assert [(row.inst_id, row.sid) for row in answer.sections[0].rows] == [(2, 20), (2, 21)]
+    source.close()
+
+
+@pytest.mark.parametrize(
+    ("files", "option", "release"),
+    [
+        ({"gv$instance.csv": "VERSION\n12.2.0.1.0\n"}, None, Release(12, 2)),
+        ({"gv$instance.csv": "VERSION,VERSION_FULL\n19.0.0.0.0,19.22.0.0.0\n"}, Release(12, 1), Release(19, 22)),
+        ({"v$version.csv": "BANNER\nOracle Database 11g Release 11.2.0.4.0 - 64bit\n"}, None, Release(11, 2)),
+        ({"v$session.csv": "SID\n1\n"}, Release(21), Release(21)),
+        ({"v$session.csv": "SID\n1\n"}, None, Release(19)),
+    ],
+)
+def test_the_release(tmp_path: Path, files: dict[str, str], option: Release | None, release: Release) -> None:
+    source = SpoolSource(folder(tmp_path, files), release=option)
+    assert source.open() == release
+    source.close()
+
+
+def test_a_release_too_old(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"is of release 10\.2; presman reads 11.2 and later"):
+        SpoolSource(folder(tmp_path, {"v$instance.csv": "VERSION\n10.2.0.4.0\n"})).open()
+
+
+def test_stand_ins(tmp_path: Path) -> None:
+    found = only(
+        tmp_path,
+        {
+            "v$instance.csv": "VERSION\n19.0.0.0.0\n",
+            "v$event_histogram.csv": "EVENT,WAIT_TIME_MILLI,WAIT_COUNT\nlog file sync,2,5\n",
+            "v$parameter.csv": "NAME,VALUE\ncpu_count,16\n",
+            "dba_rsrc_plan_directives.csv": "PLAN,GROUP_OR_SUBPLAN,MAX_UTILIZATION_LIMIT,PARALLEL_TARGET_PERCENTAGE\n"
+            "P,G,60,50\n",
+        },
+    )
+    assert found.rows(Instance)[0].version == "19.0.0.0.0"
+    assert found.rows(EventHistogram) == (EventHistogram(1, "log file sync", 2000, 5),)
+    assert [(row.name, row.value) for row in found.rows(Parameter)] == [("cpu_count", "16")]
+    directive = found.rows(PlanDirective)[0]
+    assert (directive.utilization_limit, directive.parallel_server_limit) == (60, 50)
+
+
+def test_columns_younger_than_the_release_do_no_harm(tmp_path: Path) -> None:
+    found = only(
+        tmp_path,
+        {
+            "v$instance.csv": "VERSION,CON_ID\n11.2.0.4.0,0\n",
+            "v$pdbs.csv": "CON_ID,NAME\n3,P\n",
+            "v$session.csv": "SID,CON_ID\n1,3\n",
+            "dba_rsrc_plans.csv": "COMMENTS\nx\n",
+        },
+    )
+    assert found.rows(Session)[0].con_id == 0
+
+
+def test_texts_and_plans_of_what_is_on_show(tmp_path: Path) -> None:
+    found = only(
+        tmp_path,
+        {
+            "v$session.csv": "SID,SQL_ID,SQL_CHILD_NUMBER,EVENT\n1,abc,0,resmgr:pq queued\n2,serial,0,x\n",
+            "v$sql.csv": 'SQL_ID,CHILD_NUMBER,SQL_TEXT\nabc,0,"select ""x"",\n 1 from t"\nserial,0,select 2\n',
+            "v$sql_plan.csv": 'SQL_ID,CHILD_NUMBER,OTHER_XML\nabc,0,"<other_xml/>"\nabc,0,\n',
+        },
+    )
+    assert [row.sql_text for row in found.rows(SqlText)] == ['select "x",\n 1 from t']
+    assert [row.other_xml for row in found.rows(PlanXml)] == ["<other_xml/>"]
+
+
+# -- instants ---------------------------------------------------------------------------------------------------
+
+
+def test_sample_times_make_instants(tmp_path: Path) -> None:
+    found = snapshots(
+        folder(
+            tmp_path,
+            {
+                "v$session.csv": "SAMPLE_TIME,SID\n2026-11-21 10:00:10,2\n2026-11-21 10:00:00,1\n2026-11-21 10:00,3\n",
+                "v$px_session.csv": "sample_time,sid,qcsid\n2026-11-21 10:00:01.5,9,1\n",
+                "v$osstat.csv": "STAT_NAME,VALUE\nNUM_CPUS,8\n",
+            },
+        )
+    )
+    assert [each.at.strftime("%H:%M:%S") for each in found] == ["10:00:00", "10:00:10"]
+    assert [[row.sid for row in each.rows(Session)] for each in found] == [[1, 3], [2]]
+    # Spooled in the first sample, and not again: it still holds in the second.
+    assert [[row.sid for row in each.rows(PxSession)] for each in found] == [[9], [9]]
+    assert [each.rows(Osstat)[0].value for each in found] == [8.0, 8.0]
+    assert [each.number for each in found] == [1, 2]
+    assert {each.epoch for each in found} == {1}
+
+
+def test_a_view_is_empty_before_its_first_sample(tmp_path: Path) -> None:
+    late = (datetime(2026, 11, 21, tzinfo=UTC) + 2 * TOGETHER).isoformat()
+    found = snapshots(
+        folder(
+            tmp_path,
+            {
+                "v$session.csv": f"SAMPLE_TIME,SID\n2026-11-21,1\n{late},2\n",
+                "v$px_session.csv": f"SAMPLE_TIME,SID,QCSID\n{late},9,1\n",
+            },
+        )
+    )
+    assert [len(each.rows(PxSession)) for each in found] == [0, 1]
+
+
+def test_minute_queries_see_the_instant_they_belong_to(tmp_path: Path) -> None:
+    files = {
+        "gv$rsrcmgrmetric.csv": "SAMPLE_TIME,CPU_CONSUMED_TIME\n"
+        + "".join(f"2026-11-21 10:{minute:02}:00,{minute}\n" for minute in (0, 10, 20))
+    }
+    found = snapshots(folder(tmp_path, files))
+    assert [each.rows(GroupMetric)[0].cpu_consumed_time for each in found] == [0, 10, 20]
+
+
+def test_dates_are_of_the_zone_of_the_sample_times(tmp_path: Path) -> None:
+    text = "SAMPLE_TIME,SID,LOGON_TIME\n2026-11-21 10:00:00 +01:00,1,21-NOV-26 09:00:00\n"
+    found = only(tmp_path, {"v$session.csv": text})
+    assert found.at == datetime(2026, 11, 21, 9, tzinfo=UTC)
+    assert found.rows(Session)[0].logon_time == datetime(2026, 11, 21, 8, tzinfo=UTC)
+
+
+def test_dates_are_of_the_zone_that_is_given(tmp_path: Path) -> None:
+    text = "SAMPLE_TIME,SID,LOGON_TIME\n21.11.2026 10:00:00,1,21.11.2026 09:00:00\n"
+    found = only(tmp_path, {"v$session.csv": text}, zone=timezone(timedelta(hours=-5)))
+    assert found.at == datetime(2026, 11, 21, 15, tzinfo=UTC)
+    assert found.rows(Session)[0].logon_time == datetime(2026, 11, 21, 14, tzinfo=UTC)
+
+
+def test_without_sample_times_the_instant_is_when_it_was_written(tmp_path: Path) -> None:
+    import os
+
+    folder(tmp_path, {"v$session.csv": "SID\n1\n", "v$osstat.csv": "VALUE\n1\n"})
+    os.utime(tmp_path / "v$session.csv", (1_700_000_000, 1_700_000_000))
+    os.utime(tmp_path / "v$osstat.csv", (1_600_000_000, 1_600_000_000))
+    assert snapshots(tmp_path)[0].at.timestamp() == 1_700_000_000
+
+
+def test_opened_again_it_begins_again(tmp_path: Path) -> None:
+    source = SpoolSource(folder(tmp_path, {"v$session.csv": "SID\n1\n"}))
+    for _ in range(2):
+        source.open()
+        source.advance()
+        with pytest.raises(Exhausted):
+            source.advance()
+    source.close()
+    with pytest.raises(SourceError):
+        source.read([])
+
+
+# -- what the tools write ---------------------------------------------------------------------------------------
+
+SQLPLUS = """\
+SQL> select sid, username, logon_time
+  2  from v$session;
+
+"SID","USERNAME","LOGON_TIME"
+1,"ANNA, B","21-NOV-26"
+
+"SID","USERNAME","LOGON_TIME"
+2,,"22-NOV-26"
+
+2 rows selected.
+
+Elapsed: 00:00:00.01
+SQL> spool off
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SQLPLUS,
+        SQLPLUS.replace("\n", "\r\n"),
+        "\ufeff" + SQLPLUS,
+        SQLPLUS.replace("2 rows selected.", "2 Zeilen ausgewählt."),
+        SQLPLUS.replace('"', "").replace("ANNA, B", '"ANNA, B"'),
+        'SID;USERNAME;LOGON_TIME\n   1;ANNA, B;21.11.2026\n   2;"";22.11.2026\n',
+        "SID\tUSERNAME\tLOGON_TIME\n1\tANNA, B\t2026-11-21\n2\t\t2026-11-22T00:00:00Z\n",
+    ],
+)
+def test_forms_of_the_tools(tmp_path: Path, text: str) -> None:
+    found = only(tmp_path, {"v$session.csv": text}).rows(Session)
+    assert [(row.sid, row.username) for row in found] == [(1, "ANNA, B"), (2, "")]
+    assert [row.logon_time for row in found] == [datetime(2026, 11, day, tzinfo=UTC) for day in (21, 22)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+def test_encodings(tmp_path: Path, encoding: str) -> None:
+    found = only(tmp_path, {"v$session.csv": "SID,USERNAME\n1,JÜRGEN\n".encode(encoding)})
+    assert found.rows(Session)[0].username == "JÜRGEN"
+
+
+def test_one_column_and_chatter(tmp_path: Path) -> None:
+    found = only(tmp_path, {"v$session.csv": "\nSID\n\n12\n13\n\n2 rows selected.\n\nSQL> spool off\n"})
+    assert [row.sid for row in found.rows(Session)] == [12, 13]
+
+
+def test_numbers_with_commas_all_over_the_folder(tmp_path: Path) -> None:
+    found = only(
+        tmp_path,
+        {
+            "v$osstat.csv": 'STAT_NAME;VALUE\nLOAD;"1,234"\n',
+            "v$rsrcmgrmetric.csv": "CONSUMER_GROUP_NAME;AVG_RUNNING_SESSIONS;CPU_CONSUMED_TIME\nG;0,25;1.234.567\n",
+        },
+    )
+    assert found.rows(Osstat)[0].value == 1.234
+    metric = found.rows(GroupMetric)[0]
+    assert (metric.avg_running_sessions, metric.cpu_consumed_time) == (0.25, 1234567)
+
+
+def test_hostile_text_is_made_visible(tmp_path: Path) -> None:
+    found = only(tmp_path, {"v$session.csv": b"SID,PROGRAM\n1,\x1b]0;owned\x07\n"})
+    assert found.rows(Session)[0].program == "␛]0;owned␇"
+
+
+def test_counters_beyond_64_bits(tmp_path: Path) -> None:
+    found = only(tmp_path, {"v$rsrc_consumer_group.csv": "NAME,REQUESTS\nG,18446744073709551615\n"})
+    assert found.rows(ConsumerGroup)[0].requests == int(1.8446744073709552e19)
+
+
+ERRORS = """\
+SELECT sid
+*
+ERROR at line 1:
+ORA-00942: table or view does not exist
+"""
+
+
+def test_an_error_that_was_spooled_is_the_sections_problem(tmp_path: Path) -> None:
+    found = snapshots(folder(tmp_path, {"v$session.csv": ERRORS, "v$osstat.csv": "VALUE\n1\n"}))[0]
+    problem = found.problems()[Session]
+    assert (problem.code, problem.text, problem.view) == ("ORA-00942", "table or view does not exist", "V$SESSION")
+    assert list(found.problems()) == [Session]
+
+
+def test_an_error_between_rows_leaves_the_rows(tmp_path: Path) -> None:
+    found = only(tmp_path, {"v$session.csv": f"SID,USERNAME\n1,A\n{ERRORS}\nSID,USERNAME\n2,B\n"})
+    assert [row.sid for row in found.rows(Session)] == [1, 2]
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "SQL> select 1;\n\nno rows selected\n"])
+def test_files_without_rows(tmp_path: Path, text: str) -> None:
+    found = only(tmp_path, {"v$session.csv": text, "v$osstat.csv": "VALUE\n1\n"})
+    assert found.section(Session) == Section(at=found.at, absent=frozenset(Session._fields))
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"v$session.csv": "SID,USERNAME\n1,A\n2\n"}, "v$session.csv, line 3: 1 fields where the header has 2: 2"),
+        ({"v$session.csv": "SID\nx\n"}, "v$session.csv, line 2: SID: 'x' is not a number"),
+        ({"v$session.csv": "SID,LOGON_TIME\n1,soon\n"}, "v$session.csv, line 2: LOGON_TIME: 'soon' is not a date"),
+        ({"v$session.csv": "\n\nA,B\n1,2\n"}, "v$session.csv, line 3: not a header: it names no column of the view"),
+        ({"v$session.csv": "SID,sid\n1,2\n"}, "v$session.csv, line 1: column SID is there twice"),
+        ({"v$session.csv": 'SID,USERNAME\n1,"A\n'}, "v$session.csv, line 2: unexpected end of data"),
+        ({"v$session.csv": "SID,SAMPLE_TIME\n1,\n"}, "v$session.csv, line 2: sample_time is empty"),
+        ({"v$session.csv": 'SID,PROGRAM\n1,"a\nb"\nx,c\n'}, "v$session.csv, line 4: SID: 'x' is not a number"),
+        ({"v$session.csv": "SID\n1\n", "V_SESSION.csv": "SID\n1\n"}, "V_SESSION.csv and v$session.csv are both"),
+        ({"x.txt": ""}, "has no CSV file named after a view"),
+    ],
+)
+def test_mistakes_name_file_and_line(tmp_path: Path, files: dict[str, str], message: str) -> None:
+    assert message in refusal(tmp_path, files)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"cannot read .*nowhere: No such file"):
+        SpoolSource(tmp_path / "nowhere").open()

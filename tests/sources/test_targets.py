@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from presman.config import Config, Settings
+from presman.release import Release
+from presman.secret import Secret
+from presman.targets import ConnectSettings, Target, TargetError, parse_target, parse_zone, scenarios
+
+SPOOL = Path(__file__).parents[1] / "data" / "queueing_12102"
+
+
+@pytest.fixture(autouse=True)
+def silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRESMAN_PASSWORD", raising=False)
+    monkeypatch.delenv("TNS_ADMIN", raising=False)
+    monkeypatch.setattr("presman.targets.scenarios", lambda: ("mixed", "queueing", "storm"))
+
+
+def connect(text: str, config: Config | None = None) -> ConnectSettings:
+    target = parse_target(text, config)
+    assert target.kind == "oracle"
+    assert target.connect is not None
+    return target.connect
+
+
+@pytest.mark.parametrize(
+    ("text", "user", "password", "dsn"),
+    [
+        ("anna/tiger@host/svc", "anna", "tiger", "host/svc"),
+        ("anna/ti@g/er@host:1521/svc", "anna", "ti@g/er", "host:1521/svc"),
+        ("anna@host/svc", "anna", None, "host/svc"),
+        ("anna@PROD", "anna", None, "PROD"),
+        ("anna/tiger@PROD", "anna", "tiger", "PROD"),
+        ("proxy[anna]/tiger@host/svc", "proxy[anna]", "tiger", "host/svc"),
+        ("host:1521/svc", None, None, "host:1521/svc"),
+        ("//host/svc", None, None, "//host/svc"),
+        ("tcps://host:2484/svc?wallet_location=/w", None, None, "tcps://host:2484/svc?wallet_location=/w"),
+        ("anna@tcps://host/svc", "anna", None, "tcps://host/svc"),
+        ("(DESCRIPTION=(ADDRESS=(HOST=h)))", None, None, "(DESCRIPTION=(ADDRESS=(HOST=h)))"),
+        ("anna/tiger@(DESCRIPTION=(ADDRESS=(HOST=h)))", "anna", "tiger", "(DESCRIPTION=(ADDRESS=(HOST=h)))"),
+    ],
+)
+def test_connect_strings(text: str, user: str | None, password: str | None, dsn: str) -> None:
+    found = connect(text)
+    assert (found.user, found.dsn) == (user, dsn)
+    assert found.password == (Secret(password) if password else None)
+
+
+def test_a_password_never_shows_and_is_warned_of_on_the_command_line() -> None:
+    target = parse_target("anna/tiger@host/svc")
+    assert target.name == "anna@host/svc"
+    assert len(target.warnings) == 1
+    assert "tiger" not in repr(target)
+    assert "tiger" not in target.warnings[0]
+    assert parse_target("anna@host/svc").warnings == ()
+
+
+def test_a_descriptor_with_a_wallet_password_is_masked() -> None:
+    assert connect("(DESCRIPTION=(SECURITY=(wallet_password=tiger)))").name == (
+        "(DESCRIPTION=(SECURITY=(wallet_password=***)))"
+    )
+
+
+def test_sections_with_their_settings_and_those_of_presman() -> None:
+    config = Config(
+        sections={
+            "presman": Settings(connection=Secret("x@y/z"), measure="queue", call_timeout=5.0),
+            "prod": Settings(connection=Secret("host/svc"), user="anna", password=Secret("tiger"), mode="sysdba"),
+            "play": Settings(connection=Secret("demo:storm?seed=3")),
+            "empty": Settings(user="anna"),
+        }
+    )
+    prod = parse_target("prod", config)
+    assert (prod.name, prod.kind, prod.settings.measure) == ("prod", "oracle", "queue")
+    assert prod.connect == ConnectSettings("host/svc", "anna", Secret("tiger"), "sysdba", call_timeout=5.0)
+    assert prod.warnings == ()
+    assert not prod.needs_password
+    assert parse_target("presman", config).needs_password
+    assert parse_target("play", config).kind == "simulator"
+    with pytest.raises(TargetError, match=r"section \[empty\] has no connection_string"):
+        parse_target("empty", config)
+
+
+def test_a_password_that_was_asked_for() -> None:
+    target = parse_target("anna@host/svc")
+    assert target.needs_password
+    asked = target.with_password(Secret("tiger"))
+    assert not asked.needs_password
+    assert asked.connect == ConnectSettings("host/svc", "anna", Secret("tiger"))
+    assert "tiger" not in repr(asked)
+    assert not parse_target("host/svc").needs_password
+
+
+def test_a_password_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRESMAN_PASSWORD", "tiger")
+    assert connect("anna@host/svc").password == Secret("tiger")
+    assert connect("anna/other@host/svc").password == Secret("other")
+
+
+def test_the_thick_driver() -> None:
+    found = parse_target("anna@host/svc").with_thick("/opt/ic").connect
+    assert found is not None
+    assert (found.thick, found.lib_dir) == (True, "/opt/ic")
+
+
+def test_aliases_of_tnsnames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tnsnames.ora").write_text("# x\nPROD, prod.world =\n  (DESCRIPTION = (ADDRESS = (HOST = h)))\n")
+    with pytest.raises(TargetError):
+        parse_target("prod")
+    monkeypatch.setenv("TNS_ADMIN", str(tmp_path))
+    assert connect("prod").dsn == "prod"
+    assert connect("prod.world").dsn == "prod.world"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("demo", "demo:mixed"),
+        ("demo:", "demo:mixed"),
+        ("demo:storm", "demo:storm"),
+        ("demo:storm?seed=4&speed=2.5&release=12.1", "demo:storm?seed=4&speed=2.5&release=12.1"),
+        ("demo:?seed=4", "demo:mixed?seed=4"),
+        (f"spool:{SPOOL}", f"spool:{SPOOL}"),
+    ],
+)
+def test_names(text: str, name: str) -> None:
+    assert parse_target(text).name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("demo:stom", "no scenario 'stom', did you mean 'storm'?"),
+        ("demo:storm?sed=4", "demo: unknown option 'sed', did you mean 'seed'?"),
+        ("demo:storm?seed=x", "seed=x is not a number"),
+        ("demo:storm?speed=0", "demo: speed=0 is not above 0 and at most 3600"),
+        ("demo:storm?speed=nan", "demo: speed=nan is not above 0 and at most 3600"),
+        ("demo:storm?release=ten", "release=ten is not a release such as 19 or 12.2"),
+        ("demo:storm?release=10.2", "release=10.2 is older than 11.2, the oldest presman reads"),
+        ("demo:./none.toml", "no such scenario file: ./none.toml"),
+        ("spool:/no/where", "spool: no such folder: /no/where"),
+        ("spool:", "spool: no such folder: (none named)"),
+        (f"spool:{SPOOL}?zone=Atlantis", "zone=Atlantis is neither an offset (+02:00) nor a region (Europe/Vienna)"),
+        ("pord", "no target 'pord', did you mean 'prod'?"),
+        ("stor", "no target 'stor', did you mean 'demo:storm'?"),
+        ("???", "no target '???': neither a section of config.ini nor user@host/service, demo:SCENARIO, spool:FOLDER"),
+        ("anna@", "not a connect string: it reads user@host/service"),
+        ("@host/svc", "not a connect string: it reads user@host/service"),
+    ],
+)
+def test_mistakes(text: str, message: str) -> None:
+    config = Config(sections={"prod": Settings(connection=Secret("anna@host/svc"))})
+    with pytest.raises(TargetError) as caught:
+        parse_target(text, config)
+    assert str(caught.value) == message
+
+
+def test_a_mistake_in_a_section_says_where() -> None:
+    config = Config(Path("c.ini"), {"x": Settings(connection=Secret("demo:stom"))})
+    with pytest.raises(TargetError, match=r"^c.ini, \[x\]: no scenario 'stom'"):
+        parse_target("x", config)
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"), [("+02:00", 2), (" 02:00", 2), ("-0530", -5.5), ("UTC", 0), ("Asia/Tokyo", 9)]
+)
+def test_zones(text: str, hours: float) -> None:
+    assert datetime(2026, 11, 21, tzinfo=parse_zone(text)).utcoffset() == timedelta(hours=hours)
+
+
+def test_a_spool_is_made_with_its_options() -> None:
+    target: Target = parse_target(f"spool:{SPOOL}?zone=+02:00&release=19")
+    source = target.make_source()
+    assert (source.kind, source.name) == ("spool", f"spool:{SPOOL}")
+    assert source.open() == Release(12, 1)
+    source.close()
+
+
+def test_parsing_a_target_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from presman.targets import parse_target; parse_target('anna@host/svc');"
+        "print([name for name in ('sqlalchemy', 'oracledb', 'textual', 'plotext') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_scenarios_are_found_by_name() -> None:
+    assert all(name == name.strip() and "." not in name for name in scenarios())
