@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from presman.analysis.plan import Cap, Key, PlanShares
+from presman.analysis.plan import UNNAMED, Cap, Key, PlanShares
 from presman.analysis.reading import Verdict
 
 QUIET = 0.02
@@ -64,7 +64,8 @@ class Frame(NamedTuple):
     @property
     def full(self) -> bool:
         """Whether the CPUs handed out are used up."""
-        return self.capacity > 0 and sum(load.used for load in self.loads.values()) >= FULL * self.capacity
+        used = sum(load.used for (_, name), load in self.loads.items() if name != UNNAMED)
+        return self.capacity > 0 and used >= FULL * self.capacity
 
 
 def frame(
@@ -76,8 +77,20 @@ def frame(
     whole_plan: bool = True,
 ) -> Frame:
     """Return the frame with everyone's claim worked out."""
+    loads = {**loads, **_unnamed(shares, loads)}
     demanding = {key for key, load in loads.items() if load.wanted >= QUIET}
     return Frame(capacity, cpu_managed, spare_host, shares, loads, shares.entitled(demanding), whole_plan)
+
+
+def _unnamed(shares: PlanShares, loads: Mapping[Key, Load]) -> dict[Key, Load]:
+    """Sum the loads of the groups of each container whose plan cannot be read."""
+    found: dict[Key, Load] = {}
+    for con_id, name in shares.shares:
+        if name == UNNAMED:
+            inside = [load for key, load in loads.items() if key[0] == con_id]
+            sums = (sum(load.used for load in inside), sum(load.waiting for load in inside))
+            found[con_id, UNNAMED] = Load(*sums, sum(load.waiters for load in inside))
+    return found
 
 
 def verdict(key: Key, found: Frame, full: bool) -> Verdict:
@@ -102,7 +115,8 @@ def verdict(key: Key, found: Frame, full: bool) -> Verdict:
 def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
     """Return why a group waits: its limits first, then its share."""
     shares = found.shares
-    if any(_reached(cap, found) for cap in shares.caps if key in cap.keys):
+    place = key if key in shares.shares else (key[0], UNNAMED)
+    if any(_reached(cap, found) for cap in shares.caps if place in cap.keys):
         return Verdict.CAPPED
     if key not in shares.shares or not found.whole_plan:
         return Verdict.THROTTLED

@@ -9,7 +9,7 @@ from typing import Any
 
 from presman.analysis.deltas import Deltas
 from presman.analysis.dop import story
-from presman.analysis.plan import NOTHING, Branch, PlanBook, PlanShares, plan_name
+from presman.analysis.plan import NOTHING, OTHER_GROUPS, UNNAMED, Branch, PlanBook, PlanShares, plan_name
 from presman.analysis.reading import DopStory
 from presman.rows import (
     CdbPlanDirective,
@@ -110,8 +110,9 @@ class Facts:
         if row is not None:
             return plan_name(row.name)
         window = self.deltas.windows.get((inst_id, con_id))
-        name = window.plan if window else self.parameters.get((inst_id, "resource_manager_plan"), "")
-        return plan_name(name)
+        if window is None and con_id <= ROOT:
+            return plan_name(self.parameters.get((inst_id, "resource_manager_plan"), ""))
+        return plan_name(window.plan) if window else ""
 
     @cached_property
     def book(self) -> PlanBook:
@@ -153,16 +154,22 @@ class Facts:
             con_id = containers[0]
             return self.book.tree(self.plan_of(inst_id, con_id), con_id)
         given = self.cdb_directives(inst_id)
-        branches = []
-        for con_id in pdbs:
-            directive = given.get(con_id)
-            weight = float(directive.shares or 1) if directive else 1.0
-            limit = percent_fraction(directive.utilization_limit) if directive else None
-            plan = self.book.tree(self.plan_of(inst_id, con_id), con_id, limit)
-            branches.append(
-                Branch(self.pdbs.get(con_id, ""), (weight,), None, limit, None, None, plan.by_weight, plan.branches)
-            )
-        return Branch("", (100.0,), by_weight=True, branches=tuple(branches))
+        branches = tuple(self._container(inst_id, con_id, given.get(con_id)) for con_id in pdbs)
+        return Branch("", (100.0,), by_weight=True, branches=branches)
+
+    def _container(self, inst_id: int, con_id: int, directive: CdbPlanDirective | None) -> Branch:
+        """Return a pluggable database with its plan: without one all is for OTHER_GROUPS.
+
+        From the root the directives of the PDB's plan are not visible; then its groups stand together, unnamed.
+        """
+        name, plan = self.pdbs.get(con_id, ""), self.plan_of(inst_id, con_id)
+        weight = float(directive.shares or 1) if directive else 1.0
+        limit = percent_fraction(directive.utilization_limit) if directive else None
+        tree = self.book.tree(plan, con_id, limit)
+        inside = tree.branches
+        if not inside:
+            inside = (Branch(plan, (1.0,), (con_id, UNNAMED if plan else OTHER_GROUPS), limit),)
+        return Branch(name, (weight,), None, limit, None, None, tree.by_weight or not tree.branches, inside)
 
     def cdb_directives(self, inst_id: int) -> Mapping[int, CdbPlanDirective]:
         """Return the CDB plan's directive for each container, the default one where none names it."""

@@ -9,7 +9,7 @@ from presman.analysis import cpu, io, servers
 from presman.analysis.facts import Facts
 from presman.analysis.growth import GroupPlace, Growth, of_groups
 from presman.analysis.header import num_cpus
-from presman.analysis.plan import Key, PlanShares
+from presman.analysis.plan import UNNAMED, Key, PlanShares
 from presman.analysis.reading import (
     CLUSTER,
     GroupReading,
@@ -99,7 +99,7 @@ def _instance(
     shares = facts.shares[inst_id]
     keys = {(con_id, name) for place, con_id, name in rows if place == inst_id}
     keys |= {(con_id, name) for place, con_id, name in parallel if place == inst_id and name}
-    keys |= set(shares.shares)
+    keys |= {key for key in shares.shares if key[1] != UNNAMED}
     loads = _loads(facts, inst_id, rows, grown)
     spare = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
     spare = spare and (instance.host_busy is None or instance.host_busy < cpu.FULL)

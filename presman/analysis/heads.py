@@ -104,12 +104,11 @@ def _situation(
 def _ceilings(
     facts: Facts, head: QueuedStatement, groups: Mapping[Key, GroupReading], rooms: Mapping[int, Room]
 ) -> Iterable[Ceiling]:
-    container = rooms.get(head.con_id) if head.con_id > 2 else None
     whole = rooms[ROOT].target
-    if container is not None and container.target is not None:
-        held = sum(row.px_servers for (con_id, _), row in groups.items() if con_id == head.con_id)
+    container = rooms.get(head.con_id) if head.con_id > 2 else None
+    if container is not None and container.in_use is not None and container.target is not None:
         name = facts.pdbs.get(head.con_id) or f"container {head.con_id}"
-        yield Ceiling(name, held if container.in_use is None else container.in_use, container.target)
+        yield Ceiling(name, container.in_use, container.target)
         whole = container.target
     group = groups.get((head.con_id, head.group))
     if group is not None and group.servers_limit is not None:

@@ -21,6 +21,12 @@ from presman.rows import Plan, PlanDirective
 Key = tuple[int, str]
 """A consumer group: container and name. The same name in two containers is two groups."""
 
+OTHER_GROUPS = "OTHER_GROUPS"
+"""The group of the sessions whose own group the plan does not name."""
+
+UNNAMED = ""
+"""Stands for all groups of a container whose plan cannot be read."""
+
 LEVELS = 8
 DORMANT = frozenset({"PENDING", "LEGACY"})
 """STATUS of directives and plans that are not in force: an edit under way, and what an illegal PDB plan was."""
@@ -42,7 +48,7 @@ class Branch:
     """A consumer group (`key` is set), a subplan, or a container, within its parent.
 
     `parts` are its percentages per level, or its weight where the parent divides by weight; `limit` is the
-    fraction of the whole it may use and `servers` the fraction of the servers target, limits above multiplied in.
+    fraction of the whole it may use, limits above multiplied in, and `servers` its own fraction of the servers target.
     """
 
     name: str
@@ -147,11 +153,12 @@ class PlanBook:
     def _directive(self, row: PlanDirective, parent: Branch, con_id: int, above: frozenset[str]) -> Branch:
         percent = row.parallel_server_limit if row.parallel_server_limit is not None else row.utilization_limit
         limit = _narrow(parent.limit, row.utilization_limit)
-        servers = _narrow(parent.servers, percent)
+        # What a subplan's server limit means for its groups is not documented: only a group's own counts.
+        servers = _narrow(None, percent)
         parts = tuple(float(max(0, part)) for part in row[3:11])
         name = row.group_or_subplan
         if row.type == "PLAN" and name in self.directives:
-            return self._plan(Branch(name, parts, None, limit, servers, row), con_id, above)
+            return self._plan(Branch(name, parts, None, limit, None, row), con_id, above)
         return Branch(name, parts, (con_id, name), limit, servers, row)
 
     def _by_weight(self, plan: str, rows: tuple[PlanDirective, ...], con_id: int) -> bool:

@@ -75,23 +75,26 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def rooms(facts: Facts, cluster: ServerPool) -> dict[int, Room]:
-    """Return the room of the whole (under ROOT) and of each container that has a target of its own.
+    """Return the room of the whole (under ROOT) and of each container that may use less.
 
-    A pluggable database's target is the smaller of its PARALLEL_SERVERS_TARGET and what the CDB plan allows it.
+    A pluggable database's target is the smaller of its PARALLEL_SERVERS_TARGET and what the CDB plan allows it; what
+    it holds is what its groups hold.
     """
-    found = {ROOT: Room(cluster.counted if cluster.counted is not None else cluster.in_use, cluster.target)}
-    own: dict[int, list[tuple[int, int]]] = {}
+    whole = cluster.target
+    found = {ROOT: Room(cluster.counted if cluster.counted is not None else cluster.in_use, whole)}
+    targets: dict[int, int] = {}
     for (_, con_id), row in facts.plan_rows.items():
         if con_id > 2 and row is not facts.top_rows[row.inst_id]:
-            own.setdefault(con_id, []).append((row.parallel_servers_active, row.parallel_servers_total))
-    allowed = container_fractions(facts)
-    for con_id in set(own) | set(allowed):
-        targets = [sum(total for _, total in own[con_id])] if con_id in own else []
-        if con_id in allowed and cluster.target is not None:
-            targets.append(int(allowed[con_id] * cluster.target + 1e-9))
-        target = min((number for number in targets if number > 0), default=None)
-        in_use = sum(active for active, _ in own[con_id]) if con_id in own else None
-        found[con_id] = Room(in_use, target)
+            targets[con_id] = targets.get(con_id, 0) + row.parallel_servers_total
+    if whole is not None:
+        for con_id, fraction in container_fractions(facts).items():
+            targets[con_id] = min(targets.get(con_id) or whole, int(fraction * whole + 1e-9))
+    held = Counter[int]()
+    for group in facts.snapshot.rows(ConsumerGroup):
+        held[group.con_id] += group.current_pq_servers_active
+    for con_id, target in targets.items():
+        if target > 0 and (whole is None or target < whole):
+            found[con_id] = Room(held[con_id], target)
     return found
 
 

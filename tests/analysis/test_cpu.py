@@ -25,7 +25,7 @@ from presman.rows import (
     RsrcPlanHistory,
     Session,
 )
-from presman.snapshot import Section
+from presman.snapshot import Section, Snapshot
 from tests.analysis.make import NOON, active_plan, directive, group, instance, row, snapshot
 
 FIXED = [instance(), active_plan(), row(GroupMetric, consumer_group_name="A", num_cpus=16)]
@@ -332,3 +332,27 @@ def test_inside_a_pluggable_database_nobody_is_called_starved() -> None:
     ]
     found = cluster(between([*fixed, *old], [*fixed, *new]), "A")
     assert (found.verdict, found.entitled, found.capacity) == (Verdict.THROTTLED, None, 8.0)
+
+
+def test_a_container_whose_plan_cannot_be_read_still_takes_its_part() -> None:
+    def poll(cpu: int, after: float) -> Snapshot:
+        rows: list[Any] = [instance(), row(Database, cdb="YES"), row(GroupMetric, con_id=1, num_cpus=16)]
+        rows += [active_plan("CDB", con_id=1), active_plan("SEEN", con_id=3), active_plan("HIDDEN", con_id=4)]
+        rows += [row(Pdb, con_id=con_id, name=f"P{con_id}", open_mode="READ WRITE") for con_id in (3, 4, 5)]
+        rows += [row(CdbPlanDirective, plan="CDB", pluggable_database=name, shares=1) for name in ("P3", "P5")]
+        rows += [row(CdbPlanDirective, plan="CDB", pluggable_database="P4", shares=2, utilization_limit=50)]
+        rows += [directive("SEEN", "A", 100)]
+        for name, con_id in [("A", 3), ("X", 4), ("Y", 4), ("OTHER_GROUPS", 5)]:
+            rows.append(group(name, con_id=con_id, consumed_cpu_time=cpu, cpu_wait_time=cpu))
+        return snapshot(*rows, after=after)
+
+    reading = analyse(poll(0, 0), poll(8000, 2))
+    found = {(each.con_id, each.name): each for each in reading.cluster_groups()}
+    assert set(found) == {(3, "A"), (4, "X"), (4, "Y"), (5, "OTHER_GROUPS")}
+    assert (found[3, "A"].entitled, found[3, "A"].share, found[5, "OTHER_GROUPS"].share) == (4.0, 0.25, 0.25)
+    assert {key: each.verdict for key, each in found.items()} == {
+        (3, "A"): Verdict.CONTENDED,
+        (4, "X"): Verdict.CAPPED,
+        (4, "Y"): Verdict.CAPPED,
+        (5, "OTHER_GROUPS"): Verdict.CONTENDED,
+    }

@@ -60,6 +60,11 @@ def truth(source: SimulatorSource, head: QueueHead) -> Hold:
     return workload.queue.why(workload.executions[session].ticket)
 
 
+def _twins(reading: Reading, head: QueueHead) -> bool:
+    waits = [each.waited for each in reading.queue if (each.con_id, each.group) == (head.con_id, head.group)]
+    return sum(abs(waited - head.statement.waited) < 0.01 for waited in waits) > 1
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_cause_is_the_schedulers(scenario: str) -> None:
     source, clock = started(scenario, 5)
@@ -67,6 +72,8 @@ def test_the_cause_is_the_schedulers(scenario: str) -> None:
         for head in reading.heads:
             assert head.wants is not None
             hold = truth(source, head)
+            if hold.cause is Held.BEHIND and _twins(reading, head):
+                continue  # they came at the same instant: the views don't tell which was first
             assert head.wants.low <= hold.wants <= head.wants.high, head.sentence
             assert (head.in_use, head.target) == (hold.in_use, hold.target)
             if head.wants.low < head.wants.high:
