@@ -11,6 +11,7 @@ from presman.cli import codes
 from presman.cli.arguments import COMMANDS, MEASURES, PARSERS
 from presman.config import MEASURES as CONFIGURED
 from presman.output.export import MEASURES as EXPORTED
+from tests.cli.conftest import Run
 from tests.cli.run import QUEUEING, command, environment, presman
 
 HEAVY = ("textual", "sqlalchemy", "oracledb", "plotext", "rich", "presman.analysis", "presman.sources")
@@ -98,8 +99,8 @@ def test_without_configuration_it_says_how_to_start(tmp_path: Path) -> None:
         (["demo", "--speed", "0"], "--speed 0 is not above 0"),
     ],
 )
-def test_wrong_use_is_one_line_with_advice(arguments: list[str], said: str, tmp_path: Path) -> None:
-    assert said in complaint(presman(*arguments, cwd=tmp_path), codes.USAGE)
+def test_wrong_use_is_one_line_with_advice(arguments: list[str], said: str, inside: Run, tmp_path: Path) -> None:
+    assert said in complaint(inside(*arguments), codes.USAGE)
     assert not list(tmp_path.iterdir())
 
 
@@ -114,24 +115,24 @@ def test_wrong_use_is_one_line_with_advice(arguments: list[str], said: str, tmp_
         ("[a]\nconnection_string = demo\n[b]\nconnection_string = demo\n", "which target? config.ini has a, b"),
     ],
 )
-def test_a_malformed_configuration_names_the_place(text: str, said: str, tmp_path: Path) -> None:
+def test_a_malformed_configuration_names_the_place(text: str, said: str, inside: Run, tmp_path: Path) -> None:
     (tmp_path / "config.ini").write_text(text, encoding="utf-8")
-    assert said in complaint(presman(cwd=tmp_path), codes.USAGE)
+    assert said in complaint(inside(), codes.USAGE)
 
 
-def test_a_configuration_that_cannot_be_read(tmp_path: Path) -> None:
-    assert "cannot read no.ini: No such file" in complaint(presman("--config", "no.ini", cwd=tmp_path), codes.USAGE)
+def test_a_configuration_that_cannot_be_read(inside: Run, tmp_path: Path) -> None:
+    assert "cannot read no.ini: No such file" in complaint(inside("--config", "no.ini"), codes.USAGE)
     (tmp_path / "latin.ini").write_bytes(b"[presman]\nuser = J\xfcrgen\n")
-    assert "not UTF-8" in complaint(presman("once", "x", "--config", "latin.ini", cwd=tmp_path), codes.USAGE)
+    assert "not UTF-8" in complaint(inside("once", "x", "--config", "latin.ini"), codes.USAGE)
 
 
-def test_config_says_where_values_come_from(tmp_path: Path) -> None:
+def test_config_says_where_values_come_from(inside: Run, tmp_path: Path) -> None:
     (tmp_path / "config.ini").write_text(
         "[presman]\nrefresh_rate = 7\ntheme = nord\n"
         "[prod]\nconnection_string = scott/tiger@db:1521/prod\nrefresh_rate = 3\n",
         encoding="utf-8",
     )
-    done = presman("config", "prod", "--scope", "instance", cwd=tmp_path)
+    done = inside("config", "prod", "--scope", "instance")
     lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.startswith("  ")}
     assert lines["refresh_rate"] == ["3", "[prod]"]
     assert lines["theme"] == ["nord", "[presman]"]
@@ -140,10 +141,10 @@ def test_config_says_where_values_come_from(tmp_path: Path) -> None:
     assert "tiger" not in done.stdout + done.stderr
 
 
-def test_the_sample_configuration_is_read_back(tmp_path: Path) -> None:
-    sample = presman("config", "--sample", cwd=tmp_path).stdout
+def test_the_sample_configuration_is_read_back(inside: Run, tmp_path: Path) -> None:
+    sample = inside("config", "--sample").stdout
     (tmp_path / "config.ini").write_text(sample, encoding="utf-8")
-    done = presman("config", cwd=tmp_path)
+    done = inside("config")
     assert done.returncode == 0
     assert "refresh_rate" in done.stdout
 

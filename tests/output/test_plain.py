@@ -23,9 +23,8 @@ def test_no_line_is_wider_than_asked(width: int) -> None:
 
 def test_eighty_columns_keep_name_use_verdict_and_queue() -> None:
     lines = brief(reading(), 80).splitlines()
-    head = next(line for line in lines if "Consumer group" in line)
-    assert "use CPU" in head
-    assert "verdict" in head
+    heads = [tables.OVERVIEW.column(key).head for key in ("group", "used", "verdict", "queued")]
+    assert any(all(head in line for head in heads) for line in lines)
 
 
 def test_columns_are_aligned() -> None:

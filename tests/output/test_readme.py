@@ -36,7 +36,7 @@ def test_every_command_and_option_is_documented() -> None:
     for make in PARSERS.values():
         for option in make()._option_string_actions:
             if option not in {"-h", "--output"}:
-                assert re.search(rf"`(presman )?{option}\b|{option} [A-Z`a-z]", README), option
+                assert re.search(rf"(?<![-\w]){option}(?![-\w])", README), option
 
 
 def test_every_option_of_the_configuration_is_documented() -> None:
