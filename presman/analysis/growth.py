@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from operator import attrgetter
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import NamedTuple
 
 from presman.analysis.deltas import difference
 from presman.analysis.facts import Facts
@@ -32,26 +31,32 @@ class Growth(NamedTuple):
     pq_servers_used: int
 
 
-class SessionGrowth(NamedTuple):
-    """Differences of V$RSRC_SESSION_INFO's counters: milliseconds on and waiting for CPU, megabytes, requests."""
+class SessionRates(NamedTuple):
+    """What a session uses: CPUs, CPUs waited for, MB and I/O requests per second; None without a delta."""
 
-    consumed_cpu_time: int
-    cpu_wait_time: int
-    small_read_megabytes: int
-    small_write_megabytes: int
-    large_read_megabytes: int
-    large_write_megabytes: int
-    small_read_requests: int
-    small_write_requests: int
-    large_read_requests: int
-    large_write_requests: int
+    used: float | None = None
+    waiting: float | None = None
+    io_mb: float | None = None
+    io_requests: float | None = None
 
 
 GroupPlace = tuple[int, int, str]
 """A consumer group's row: instance, container, name."""
 
-_group_counters = attrgetter(*Growth._fields)
-_session_counters = attrgetter(*SessionGrowth._fields)
+_group_counters = itemgetter(*(ConsumerGroup._fields.index(name) for name in Growth._fields))
+_SESSION_COUNTERS = (
+    "consumed_cpu_time",
+    "cpu_wait_time",
+    "small_read_megabytes",
+    "small_write_megabytes",
+    "large_read_megabytes",
+    "large_write_megabytes",
+    "small_read_requests",
+    "small_write_requests",
+    "large_read_requests",
+    "large_write_requests",
+)
+_session_counters = itemgetter(*(SessionInfo._fields.index(name) for name in _SESSION_COUNTERS))
 
 
 def of_groups(facts: Facts) -> dict[GroupPlace, Growth]:
@@ -75,25 +80,27 @@ def of_groups(facts: Facts) -> dict[GroupPlace, Growth]:
     return found
 
 
-def of_sessions(facts: Facts) -> Mapping[tuple[int, int], tuple[Any, ...]]:
-    """Return the growth (as :class:`SessionGrowth` orders it) of each session, by instance and SID.
+def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
+    """Return the rates of each session that is the same as at the last poll, by instance and SID.
 
     V$RSRC_SESSION_INFO has no serial number, so V$SESSION's serial and logon time tell a SID's users apart.
     """
     deltas = facts.deltas
+    seconds = deltas.interval(SessionInfo)
     infos = {(row.inst_id, row.sid): row for row in deltas.before(SessionInfo)}
-    if not infos:
+    if not infos or seconds is None:
         return {}
     sessions = {(row.inst_id, row.sid): row for row in deltas.before(Session)}
-    found: dict[tuple[int, int], tuple[Any, ...]] = {}
-    same = {inst_id: deltas.same_start(inst_id) for inst_id in facts.inst_ids}
+    found: dict[tuple[int, int], SessionRates] = {}
     for place, now in facts.sessions.items():
         info, old_info, old = facts.infos.get(place), infos.get(place), sessions.get(place)
-        if info is None or old_info is None or old is None or not same[place[0]]:
+        if info is None or old_info is None or old is None or place[0] in deltas.restarted:
             continue
         if old.serial != now.serial or old.logon_time != now.logon_time:
             continue
         grown = difference(_session_counters(info), _session_counters(old_info))
         if grown is not None:
-            found[place] = grown
+            cpu, wait, a, b, c, d, e, f, g, h = grown
+            megabytes, requests = (a + b + c + d) / seconds, (e + f + g + h) / seconds
+            found[place] = SessionRates(cpu / 1000 / seconds, wait / 1000 / seconds, megabytes, requests)
     return found

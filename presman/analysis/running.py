@@ -53,15 +53,19 @@ def holdings(rows: Iterable[PxSession]) -> dict[Coordinator, Holding]:
 
     A spool may lack QCSERIAL#; then the coordinator's own row tells it.
     """
-    serials = {(row.inst_id, row.sid): row.serial for row in rows if is_coordinator(row)}
-    found: dict[Coordinator, list[PxSession]] = {}
+    serials: dict[tuple[int, int], int] = {}
+    servers: list[PxSession] = []
     for row in rows:
         if is_coordinator(row):
-            continue
+            serials[row.inst_id, row.sid] = row.serial
+        else:
+            servers.append(row)
+    found: dict[Coordinator, list[PxSession]] = {}
+    for row in servers:
         inst_id = row.qcinst_id if row.qcinst_id is not None else row.inst_id
         serial = row.qcserial if row.qcserial is not None else serials.get((inst_id, row.qcsid), 0)
         found.setdefault((inst_id, row.qcsid, serial), []).append(row)
-    return {coordinator: Holding(coordinator, tuple(servers)) for coordinator, servers in found.items()}
+    return {coordinator: Holding(coordinator, tuple(held)) for coordinator, held in found.items()}
 
 
 def running(facts: Facts, found: Mapping[Coordinator, Holding]) -> tuple[RunningStatement, ...]:

@@ -29,7 +29,9 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     statistics = {
         (row.inst_id, row.statistic.strip().lower()): row.value for row in facts.snapshot.rows(PxProcessSysstat)
     }
-    busy = Counter(row.inst_id for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))
+    busy: Counter[int] = Counter()
+    if not statistics:
+        busy.update(row.inst_id for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))
     found: dict[int, ServerPool] = {}
     for inst_id in facts.inst_ids:
         row = facts.top_rows.get(inst_id)

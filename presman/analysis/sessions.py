@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from presman.analysis.facts import Facts
-from presman.analysis.growth import of_sessions
+from presman.analysis.growth import SessionRates, of_sessions
 from presman.analysis.queue import EVENTS, is_queued
 from presman.analysis.reading import SessionReading
 from presman.analysis.running import Coordinator, Holding
@@ -15,10 +14,11 @@ from presman.rows import Session, SessionInfo
 COORDINATOR, SERVER, QUEUED = "QC", "server", "queued"
 """What a session is to parallel execution."""
 
+NO_RATES = SessionRates()
+
 
 def sessions(facts: Facts, holdings: Mapping[Coordinator, Holding]) -> tuple[SessionReading, ...]:
     """Return one reading per session, in the order they were read."""
-    interval = facts.deltas.interval(SessionInfo) or 0.0
     grown = of_sessions(facts)
     infos = facts.infos
     held = {coordinator: len(holding.rows) for coordinator, holding in holdings.items()}
@@ -27,27 +27,9 @@ def sessions(facts: Facts, holdings: Mapping[Coordinator, Holding]) -> tuple[Ses
     for row in facts.snapshot.rows(Session):
         place = row.inst_id, row.sid
         number = held.get((*place, row.serial), 0)
-        rates = _rates(grown[place], interval) if place in grown else NO_RATES
-        found.append(_session(row, facts.group_of(row), infos.get(place), _role(row, number, servers), number, rates))
+        role = _role(row, number, servers)
+        found.append(_session(row, facts.group_of(row), infos.get(place), role, number, grown.get(place, NO_RATES)))
     return tuple(found)
-
-
-class _Rates(NamedTuple):
-    """CPUs used and waited for, MB and requests per second."""
-
-    used: float | None
-    waiting: float | None
-    megabytes: float | None
-    requests: float | None
-
-
-NO_RATES = _Rates(None, None, None, None)
-
-
-def _rates(grown: tuple[int, ...], seconds: float) -> _Rates:
-    """Return the rates of a :class:`~presman.analysis.growth.SessionGrowth`."""
-    cpu, wait, a, b, c, d, e, f, g, h = grown
-    return _Rates(cpu / 1000 / seconds, wait / 1000 / seconds, (a + b + c + d) / seconds, (e + f + g + h) / seconds)
 
 
 def _role(row: Session, held: int, servers: Mapping[tuple[int, int], int]) -> str:
@@ -59,7 +41,9 @@ def _role(row: Session, held: int, servers: Mapping[tuple[int, int], int]) -> st
     return QUEUED if row.event in EVENTS and is_queued(row) else ""
 
 
-def _session(row: Session, group: str, info: SessionInfo | None, role: str, held: int, rates: _Rates) -> SessionReading:
+def _session(
+    row: Session, group: str, info: SessionInfo | None, role: str, held: int, rates: SessionRates
+) -> SessionReading:
     return SessionReading(
         row.inst_id,
         row.con_id,
@@ -75,10 +59,7 @@ def _session(row: Session, group: str, info: SessionInfo | None, role: str, held
         row.wait_time_micro / 1e6 if row.state == "WAITING" else None,
         row.sql_id,
         row.sql_child_number,
-        rates.used,
-        rates.waiting,
-        rates.megabytes,
-        rates.requests,
+        *rates,
         float(row.last_call_et),
         role,
         held,

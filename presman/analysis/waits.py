@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from presman.analysis.deltas import difference
 from presman.analysis.facts import Facts
 from presman.analysis.reading import Bucket, Downgrades, Histogram, WaitReading
@@ -36,27 +38,30 @@ def events(facts: Facts) -> tuple[WaitReading, ...]:
 
 def histograms(facts: Facts) -> tuple[Histogram, ...]:
     """Return the latencies of each event on each instance, totals and what was added since the last poll."""
-    deltas = facts.deltas
-    before = {(row.inst_id, row.event, row.wait_time_micro): row.wait_count for row in deltas.before(EventHistogram)}
-    found: dict[tuple[int, str], dict[int, int]] = {}
-    for row in facts.snapshot.rows(EventHistogram):
-        buckets = found.setdefault((row.inst_id, row.event), {})
-        buckets[row.wait_time_micro] = buckets.get(row.wait_time_micro, 0) + row.wait_count
-    known = {(inst_id, event) for inst_id, event, _ in before}
-    same = {inst_id: deltas.same_start(inst_id) for inst_id, _ in found}
+    before = _counts(facts.deltas.before(EventHistogram))
     readings = []
-    for (inst_id, event), counts in sorted(found.items()):
-        old = None
-        if (inst_id, event) in known and same[inst_id]:
-            # A bucket that was not there before held nothing.
-            old = {upper: before.get((inst_id, event, upper), 0) for upper in counts}
-            if any(counts[upper] < old[upper] for upper in counts):
-                old = None
-        buckets_ = tuple(
-            Bucket(upper, count, None if old is None else count - old[upper]) for upper, count in sorted(counts.items())
-        )
-        readings.append(Histogram(inst_id, event, buckets_))
+    for place, counts in sorted(_counts(facts.snapshot.rows(EventHistogram)).items()):
+        old = before.get(place) if facts.deltas.same_start(place[0]) else None
+        # A bucket that was not there before held nothing.
+        if old is not None and any(count < old.get(upper, 0) for upper, count in counts.items()):
+            old = None
+        buckets = [
+            Bucket(upper, count, None if old is None else count - old.get(upper, 0))
+            for upper, count in sorted(counts.items())
+        ]
+        readings.append(Histogram(*place, tuple(buckets)))
     return tuple(readings)
+
+
+def _counts(rows: Iterable[EventHistogram]) -> dict[tuple[int, str], dict[int, int]]:
+    """Return the waits per bucket of each event on each instance; containers of one event are summed."""
+    found: dict[tuple[int, str], dict[int, int]] = {}
+    for inst_id, event, upper, count in rows:
+        buckets = found.get((inst_id, event))
+        if buckets is None:
+            buckets = found[inst_id, event] = {}
+        buckets[upper] = buckets.get(upper, 0) + count
+    return found
 
 
 def percent_under(histogram: Histogram, microseconds: float, *, since_poll: bool = False) -> float | None:
