@@ -25,6 +25,9 @@ LONGEST_PAUSE = 60.0
 PATIENCE = 0.4
 """Seconds that `stop` waits for a read that was told to end."""
 
+CANCELS = 8
+"""How often it is told within that time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Polled:
@@ -145,9 +148,14 @@ class Sampler:
 
     def _cancel(self) -> None:
         # In a thread of its own: cancelling may itself wait for the network.
-        if self._poller is not None:
-            with suppress(Exception):
-                self._poller.source.cancel()
+        for _ in range(CANCELS):
+            # More than once: it may have come just before a read began. Not while the source is being closed.
+            if self._poller is not None and self._is_open:
+                with suppress(Exception):
+                    self._poller.source.cancel()
+            self._thread.join(PATIENCE / CANCELS)
+            if not self._thread.is_alive():
+                return
 
     # -- the thread -----------------------------------------------------------------------------------------------
 

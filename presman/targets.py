@@ -178,7 +178,7 @@ def _spool(text: str, settings: Settings) -> Target:
     name, options = _options(text, ("zone", "release"), "spool")
     folder = Path(name).expanduser()
     if not name or not folder.is_dir():
-        raise TargetError(f"spool: no such folder: {name or '(none named)'}")
+        raise TargetError(f"spool: no such folder: {name or '(none named)'}{_sibling(folder)}")
     zone = parse_zone(options["zone"]) if "zone" in options else None
     release = _release(options)
 
@@ -188,6 +188,15 @@ def _spool(text: str, settings: Settings) -> Target:
         return SpoolSource(folder, zone=zone, release=release)
 
     return Target(f"spool:{name}", "spool", settings, make)
+
+
+def _sibling(folder: Path) -> str:
+    try:
+        names = [path.name for path in folder.parent.iterdir() if path.is_dir()] if folder.name else []
+    except OSError:
+        names = []
+    found = nearest(folder.name, names)
+    return f", did you mean {str(folder.with_name(found))!r}?" if found else ""
 
 
 def parse_zone(text: str) -> tzinfo:

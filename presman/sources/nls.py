@@ -56,6 +56,8 @@ def decimal_mark(texts: Iterable[str]) -> str | None:
         if comma >= 0 and point >= 0:
             return "," if comma > point else "."
         mark, place = (",", comma) if comma >= 0 else (".", point)
+        if "e" in text.lower():
+            return mark
         if text.count(mark) > 1:
             return "." if mark == "," else ","
         digits = re.match(r"\d*", text[place + 1 :])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -61,16 +62,17 @@ def view_name(path: Path, known: Mapping[str, object]) -> str | None:
 
 def read_spool_file(path: Path, view: str, known: frozenset[str]) -> SpoolFile:
     """Read `path`; `known` are the column names of `view`. Raises SourceError naming file and line."""
-    lines = _text(path).splitlines(keepends=True)
+    lines = io.StringIO(_text(path).replace("\r\n", "\n")).readlines()
     failure = _take_out_errors(lines)
     start, delimiter = _header(path, lines, known)
     if start is None:
         return SpoolFile(path, view, failure=failure)
-    csv.field_size_limit(LONGEST_FIELD)
     reader = csv.reader(lines[start:], delimiter=delimiter, strict=True, skipinitialspace=True)
-    columns = _columns(path, start + 1, next(reader), known)
+    columns: tuple[str, ...] = ()
     rows, numbers = [], []
+    csv.field_size_limit(LONGEST_FIELD)
     try:
+        columns = _columns(path, start + 1, next(reader), known)
         for fields in reader:
             if not _is_noise(fields, columns, delimiter):
                 rows.append(_row(path, start + reader.line_num, fields, columns, delimiter))
@@ -129,7 +131,7 @@ def _header(path: Path, lines: list[str], known: frozenset[str]) -> tuple[int | 
         if _CHATTER.fullmatch(line):
             continue
         for delimiter in sorted(_DELIMITERS, key=line.count, reverse=True):
-            names = [_plain(name) for name in next(csv.reader([line], delimiter=delimiter), [])]
+            names = [_plain(name) for name in line.split(delimiter)]
             hits = sum(name in known for name in names)
             if hits and 2 * hits >= len([name for name in names if name]):
                 return index, delimiter

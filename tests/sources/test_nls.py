@@ -36,6 +36,7 @@ VIENNA_IN_WINTER = timezone(timedelta(hours=1))
         ("2.5E+3", ".", True, 2500),
         ("2,5E-01", ",", False, 0.25),
         ("1E+20", None, True, 1e20),
+        ("2.535E+10", None, True, 25_350_000_000),
         ("+7", None, True, 7),
     ],
 )

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from presman.poller import Poller
 from presman.queries import Scope, load
@@ -376,6 +378,26 @@ def test_files_without_rows(tmp_path: Path, text: str) -> None:
 )
 def test_mistakes_name_file_and_line(tmp_path: Path, files: dict[str, str], message: str) -> None:
     assert message in refusal(tmp_path, files)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.one_of(
+        st.binary(max_size=80),
+        st.text(alphabet="SID,SERIAL#USERNAME;\t\"'\n\r\u2028\0\x0c 0123.-x", max_size=80).map(str.encode),
+    )
+)
+def test_whatever_is_in_a_file_it_is_read_or_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "v$osstat.csv").write_text("STAT_NAME,VALUE\nNUM_CPUS,1\n")
+    for text in (data, b"SID,USERNAME,LOGON_TIME\n" + data):
+        (tmp_path / "v$session.csv").write_bytes(text)
+        try:
+            (found,) = snapshots(tmp_path)
+        except SourceError as error:
+            assert str(tmp_path / "v$session.csv") in str(error)  # noqa: PT017
+            assert "\n" not in str(error)  # noqa: PT017
+        else:
+            assert found.rows(Osstat)
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

@@ -145,6 +145,7 @@ def test_names(text: str, name: str) -> None:
         ("demo:storm?release=10.2", "release=10.2 is older than 11.2, the oldest presman reads"),
         ("demo:./none.toml", "no such scenario file: ./none.toml"),
         ("spool:/no/where", "spool: no such folder: /no/where"),
+        (f"spool:{SPOOL.parent}/quing", f"spool: no such folder: {SPOOL.parent}/quing, did you mean '{SPOOL}'?"),
         ("spool:", "spool: no such folder: (none named)"),
         (f"spool:{SPOOL}?zone=Atlantis", "zone=Atlantis is neither an offset (+02:00) nor a region (Europe/Vienna)"),
         ("pord", "no target 'pord', did you mean 'prod'?"),
