@@ -36,7 +36,7 @@ def scatter_text(event: str, scatter: Scatter, *, width: int, height: int, colou
     plotext.xlabel("wait")
     drawn = str(plotext.build())
     plain = drawn if colour else str(plotext.uncolorize(drawn))
-    return "\n".join(line.rstrip() for line in plain.splitlines())
+    return "\n".join([line.rstrip() for line in plain.splitlines()])
 
 
 def histogram_text(event: str, bars: list[Bar], *, width: int) -> str:
@@ -66,4 +66,4 @@ def decades(low: float, high: float) -> list[float]:
 def _bar(cells: float) -> str:
     """Return a bar in eighths of a cell; what is not nothing shows at least one eighth."""
     eighths = max(round(cells * 8), 1 if cells else 0)
-    return "█" * (eighths // 8) + ("", *"▏▎▍▌▋▊▉")[eighths % 8]
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()

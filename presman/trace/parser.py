@@ -13,8 +13,8 @@ lines wrapped by a mail program or a terminal, between words or within them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from presman.text import clean
 from presman.trace.events import BLOCKS, IDLE, Selection, is_pattern
@@ -30,9 +30,7 @@ IMPLAUSIBLE = 10**15
 
 _START = b"WAIT #"
 _MOST_NAMES = 10_000
-_VALUE = re.compile(rb"=(-?\d+(?:\r?\n\d+)?)")
-
-Row = tuple[bytes, bytes, bytes]
+_MOST_NUMBERS = 50_000
 
 
 class Waits(NamedTuple):
@@ -62,33 +60,32 @@ class Parser:
         wished = (name for name in selection.names if not is_pattern(name))
         self._known = {squeezed(name): name for name in (*wished, *IDLE, *BLOCKS)}
         self._names: dict[bytes, _Name] = {}
+        self._numbers = _Numbers()
+        self._blocks = _Blocks()
 
     def waits(self, blocks: Iterable[bytes]) -> Iterator[Waits]:
         """Yield the waits of a trace cut into `blocks` anywhere, a batch for each piece; batches may be empty."""
-        columns = self._one_event if self._selection.single else self._several_events
+        columns: Callable[[list[Any]], Waits] = self._one_event if self._selection.single else self._several_events
         for piece in pieces(blocks):
             search = self._plain if _all_plain(piece) else self._tolerant
             yield self._checked(columns(search.findall(piece)))
 
-    def _one_event(self, rows: list[Row]) -> Waits:
+    def _one_event(self, rows: list[tuple[bytes, bytes]]) -> Waits:
         event = self._known[squeezed(self._selection.single or "")]
-        try:
-            elapsed = [int(ticks) for _, ticks, _ in rows]
-            blocks: list[int | None] = [int(blocks) if blocks else None for _, _, blocks in rows]
-        except ValueError:  # digits with a line's end between them
-            return self._one_event([(name, _joined(ticks), _joined(blocks)) for name, ticks, blocks in rows])
-        return Waits([event] * len(rows), elapsed, blocks)
+        numbers, blocks = self._numbers.bounded(), self._blocks.bounded()
+        return Waits([event] * len(rows), [numbers[ticks] for ticks, _ in rows], [blocks[count] for _, count in rows])
 
-    def _several_events(self, rows: list[Row]) -> Waits:
-        names = self._names
+    def _several_events(self, rows: list[tuple[bytes, bytes, bytes]]) -> Waits:
+        names, numbers = self._names, self._numbers.bounded()
         events, elapsed, blocks = [], [], []
         for raw, ticks, parameters in rows:
-            name = names.get(raw) or self._name(raw)
-            if name.wanted:
-                events.append(name.event)
-                elapsed.append(int(ticks if ticks.isdigit() else _joined(ticks)))
-                blocks.append(_blocks(parameters, name.position) if name.position else None)
-            self.idle += name.left_out
+            event, wanted, left_out, position = names.get(raw) or self._name(raw)
+            if wanted:
+                events.append(event)
+                elapsed.append(numbers[ticks])
+                blocks.append(_value(parameters, position) if position else None)
+            elif left_out:
+                self.idle += 1
         return Waits(events, elapsed, blocks)
 
     def _checked(self, waits: Waits) -> Waits:
@@ -119,6 +116,34 @@ class Parser:
         if b"\n" not in raw and len(self._names) < _MOST_NAMES:
             self._names[raw] = name
         return name
+
+
+class _Numbers(dict[bytes, int]):
+    """Digits to numbers, remembered: elapsed times repeat, and looking one up is faster than reading it."""
+
+    def __missing__(self, digits: bytes) -> int:
+        number = self[digits] = int(_joined(digits))
+        return number
+
+    def bounded(self) -> _Numbers:
+        """Return itself, emptied if it has grown large."""
+        if len(self) > _MOST_NUMBERS:
+            self.clear()
+        return self
+
+
+class _Blocks(dict[bytes, int | None]):
+    """Like _Numbers for what may be missing."""
+
+    def __missing__(self, digits: bytes) -> int | None:
+        number = self[digits] = int(_joined(digits)) if digits else None
+        return number
+
+    def bounded(self) -> _Blocks:
+        """Return itself, emptied if it has grown large."""
+        if len(self) > _MOST_NUMBERS:
+            self.clear()
+        return self
 
 
 class _Name(NamedTuple):
@@ -152,39 +177,81 @@ def _cut(text: bytes) -> int:
 
 
 def expression(event: str | None, *, wrapped: bool) -> re.Pattern[bytes]:
-    """Return what finds the waits of `event` or, with None, of all: groups are name, ``ela=``, and parameters.
+    """Return what finds the waits of `event`: groups are ``ela=`` and its blocks; with None of all events: name,
+    ``ela=`` and what follows, of which up to three parameters are needed.
 
-    Of one event the name stays empty, and the parameter is its blocks. A wait starts its line: stray bytes before it
-    are no obstacle, printable text is, for that makes it a quotation. The literal start stands first because the
-    search for it runs at the speed of memory.
+    A wait starts its line: stray bytes before it are no obstacle, printable text is, for that makes it a quotation.
+    The literal start stands first because the search for it runs at the speed of memory.
     """
-    new_line = r"\r?\n(?!WAIT #)"
-    continued = r"\r?\n(?![A-Z=*\r\n]|\d{4}-)"
-    if wrapped:
-        gap, space = f"(?:{new_line})?", rf"(?:[ \t]{{1,4}}(?:{new_line}[ \t]{{0,4}})?|{new_line}[ \t]{{0,4}})"
-        blanks = rf"(?:[ \t]|{continued}){{0,24}}"
-        number = r"\d{1,20}(?:\r?\n\d{1,20}(?=[ \t]|\r?\n|\Z))?"
-        key = rf"(?:[^=\n]|{continued}){{1,30}}="
-        name = rf"(?:[^'\n]|{new_line}){{0,{LONGEST_NAME}}}"
-    else:
-        gap, space, blanks, number = "", " ", r"[ \t]{0,24}", r"\d{1,20}"
-        key = r"[^=\n]{1,30}="
-        name = rf"[^'\n]{{0,{LONGEST_NAME}}}"
-    position = BLOCKS.get(event or "")
+    form = _WRAPPED if wrapped else _PLAIN
     if event:
-        name = "()(?i:" + gap.join(space if char == " " else re.escape(char) for char in event) + ")"
-        parameters = rf"(?:(?:{key}-?{number}){{{position - 1}}}{key}({number}))?" if position else "()"
+        name = "(?i:" + form.gap.join(form.space if char == " " else re.escape(char) for char in event) + ")"
+        parameters = _own_blocks(form, BLOCKS.get(event))
     else:
-        name = f"({name})"
-        parameters = rf"((?:{key}-?{number}){{0,3}})"
-    literal = [gap.join(text) for text in ("nam='", "ela=")]
-    text = rf"WAIT #(?<![ -~]WAIT #)-?{number}{gap}:{blanks}{literal[0]}{name}'{blanks}{literal[1]}{blanks}"
-    return re.compile(f"{text}(-?{number}){parameters}".encode())
+        name, parameters = f"({form.name})", form.parameters
+    nam, ela = (form.blanks + form.gap.join(text) for text in ("nam='", "ela="))
+    text = (
+        rf"WAIT #(?<![ -~]WAIT #)-?{form.number}{form.gap}:{nam}{name}'{ela}{form.blanks}(-?{form.number}){parameters}"
+    )
+    return re.compile(text.encode())
+
+
+class _Form(NamedTuple):
+    """Parts of the expression. Repetitions are bounded, so that a wait needs no more than LONGEST_WAIT bytes."""
+
+    gap: str
+    """Between any two characters."""
+    space: str
+    """For a blank in a name."""
+    blanks: str
+    number: str
+    key: str
+    name: str
+    parameters: str
+
+
+_NEW_LINE = r"\r?\n(?!WAIT #)"
+_CONTINUED = r"\r?\n(?![A-Z=*\r\n]|\d{4}-)"
+
+_PLAIN = _Form(
+    gap="",
+    space=" ",
+    blanks=r"[ \t]{0,24}",
+    number=r"\d{1,20}",
+    key=r"[^=\n]{1,30}=",
+    name=rf"[^'\n]{{0,{LONGEST_NAME}}}",
+    parameters=r"([^\n]{0,160})",
+)
+
+
+def _wrapped() -> _Form:
+    number = r"\d{1,20}(?:\r?\n\d{1,20}(?=[ \t]|\r?\n|\Z))?"
+    key = rf"(?:[^=\n]|{_CONTINUED}){{1,30}}="
+    return _Form(
+        gap=f"(?:{_NEW_LINE})?",
+        space=rf"(?: (?:{_NEW_LINE}[ \t]{{0,4}})?|{_NEW_LINE}[ \t]{{0,4}})",
+        blanks=rf"(?:[ \t]|{_CONTINUED}){{0,24}}",
+        number=number,
+        key=key,
+        name=rf"(?:[^'\n]|{_NEW_LINE}){{0,{LONGEST_NAME}}}",
+        parameters=rf"((?:{key}-?{number}){{0,3}})",
+    )
+
+
+_WRAPPED = _wrapped()
+
+
+def _own_blocks(form: _Form, position: int | None) -> str:
+    """Return what takes the parameter at `position`; the group stays empty if there is none."""
+    if position is None:
+        return "()"
+    return f"(?:{f'{form.key}-?{form.number}' * (position - 1)}{form.key}({form.number})|)"
 
 
 def _all_plain(piece: bytes) -> bool:
     """Tell whether all lines start as in an unwrapped trace of a background process."""
-    return piece.count(b"\n") == piece.count(b"\nWAIT #") + piece.count(b"\n*** ")
+    others = piece.count(b"\n") - piece.count(b"\nWAIT #")
+    return not others or others == piece.count(b"\n*** ")
 
 
 def _joined(digits: bytes) -> bytes:
@@ -196,7 +263,10 @@ def squeezed(name: str) -> str:
     return "".join(name.split()).casefold()
 
 
-def _blocks(parameters: bytes, position: int) -> int | None:
+_MOVED = {position: re.compile(_own_blocks(_WRAPPED, position).encode()) for position in set(BLOCKS.values())}
+
+
+def _value(parameters: bytes, position: int) -> int | None:
     """Return the value at `position` of ``files=1 blocks=58 requests=1`` or ``p1=1 p2=58 p3=1``."""
-    values = _VALUE.findall(parameters)
-    return int(_joined(values[position - 1])) if len(values) >= position else None
+    found = _MOVED[position].match(parameters)
+    return int(_joined(found[1])) if found and found[1] else None

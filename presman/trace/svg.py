@@ -13,6 +13,7 @@ from presman.trace.sampling import Bar, Scatter
 
 WIDTH, PANEL = 1000, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 30, 50, 50
+_FONTS = "DejaVu Sans, Liberation Sans, Noto Sans, Helvetica, Arial, sans-serif"
 _BLUE, _GREY, _LIGHT = "#1f6feb", "#57606a", "#d8dee4"
 
 
@@ -48,7 +49,7 @@ def svg(panels: Sequence[Panel]) -> str:
     height = PANEL * max(1, len(panels))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-        f'viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="13">',
+        f'viewBox="0 0 {WIDTH} {height}" font-family="{_FONTS}" font-size="13">',
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
     ]
     for place, panel in enumerate(panels):

@@ -68,7 +68,7 @@ class Tally:
         self.total += sum(elapsed)
         longest = max(elapsed)
         self.longest = max(self.longest, longest)
-        self._add_blocks([count for count in blocks if count is not None])
+        self._add_blocks(blocks)
         if self.bits is None:
             self.counts.update(elapsed)
         else:
@@ -142,9 +142,10 @@ class Tally:
             error=0 if self.bits is None else 2.0**-self.bits,
         )
 
-    def _add_blocks(self, blocks: Sequence[int]) -> None:
-        if blocks:
-            self.blocks = (self.blocks or 0) + sum(blocks)
+    def _add_blocks(self, blocks: Sequence[int | None]) -> None:
+        moved = sum(filter(None, blocks))
+        if moved or 0 in blocks:
+            self.blocks = (self.blocks or 0) + moved
 
     def _add_rounded(self, counts: Counter[int], *, count_over: bool = True) -> None:
         bits = self.bits or 0
