@@ -20,6 +20,9 @@ _BUSIEST = 10
 _ALWAYS = (tables.OVERVIEW, tables.QUEUE, tables.RUNNING)
 """Tables whose emptiness is news."""
 
+_SIGNS = {"█": "used", "▒": "waiting", "│": "entitled", "┊": "limit", "▶": "over the edge"}
+"""What the parts of a bar mean; its full width is all there is."""
+
 _ASCII = str.maketrans(
     {
         "█": "#",
@@ -91,7 +94,13 @@ def _busiest(shown: Table[Any], rows: Sequence[Any]) -> Sequence[Any]:
 
 
 def _table(shown: Table[Any], rows: Sequence[Any], width: int | None) -> list[str]:
-    return table(shown.columns, rows, width) if rows else _wrapped(shown.empty, width)
+    """Return a table, or the sentence for none, and what the bars in it mean."""
+    if not rows:
+        return _wrapped(shown.empty, width)
+    lines = table(shown.columns, rows, width)
+    signs = {sign for line in lines[1:] for sign in line}
+    meant = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
+    return [*lines, *_wrapped("  ".join(meant), width)] if "█" in signs else lines
 
 
 def _join(lines: Sequence[str]) -> str:
