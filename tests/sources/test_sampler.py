@@ -206,3 +206,23 @@ def test_pauses_double_up_to_a_minute_with_jitter() -> None:
 
 def test_stopping_one_that_never_began() -> None:
     assert Sampler(FakeSource, refresh=1.0, scope=Scope.CLUSTER, post=lambda event: None).stop()
+
+
+def test_hundreds_of_faults_in_a_row_leave_nothing_behind(start: Start) -> None:
+    rng = random.Random(3)
+    faults = (
+        SourceError("cut", code="DPY-4011"),
+        SourceError("denied", retry=False),
+        OSError("reset"),
+        ValueError("x"),
+    )
+    source = FakeSource(failures=[rng.choice(faults) for _ in range(300)])
+    threads = threading.active_count()
+    sampler, events = start(source)
+    for _ in range(300):
+        lost(events)
+        sampler.poll_now()
+    polled(events)
+    assert source.opened == 301
+    assert source.closed == 300
+    assert threading.active_count() == threads + 1
