@@ -20,6 +20,7 @@ _TOKENS = re.compile(
     r"|(?P<date>\bDATE\s+(?='))",
     re.IGNORECASE | re.DOTALL,
 )
+_INSTANT = re.compile(r"-?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?")
 _NOT_VISIBLE = re.compile(r"no such table: (?:\w+\.)?(\S+)")
 _NO_COLUMN = re.compile(r"no such column: (\S+)")
 
@@ -120,6 +121,8 @@ def _kind_of_values(values: Iterable[Any]) -> str:
     found = [value for value in values if value is not None]
     if found and all(isinstance(value, int | float) for value in found):
         return "NUMBER"
+    if found and all(_INSTANT.fullmatch(str(value)) for value in found):
+        return "DATE"
     return "VARCHAR2(4000)" if all(len(str(value)) <= 4000 for value in found) else "CLOB"
 
 

@@ -310,7 +310,8 @@ class Session:
                 answer.describe(cursor.result.columns if cursor.result else ())
             self._put_rows(answer, cursor, self._wanted(call, cursor), action)
         except OraError as error:
-            self._cursors.pop(cursor.number, None)
+            if not call.cursor:
+                del self._cursors[cursor.number]
             answer.error(error.code, error.text)
             alive = error.code not in FATAL
         await self._say(answer)

@@ -171,10 +171,8 @@ def decode_number(data: bytes) -> int | float:
     positive = data[0] >= 128
     exponent = data[0] - 193 if positive else 62 - data[0]
     digits = data[1:] if positive or data[-1] != 102 else data[1:-1]
-    value = Decimal(0)
-    for place, digit in enumerate(digits):
-        value += Decimal(digit - 1 if positive else 101 - digit).scaleb(2 * (exponent - place))
-    value = value if positive else -value
+    pairs = "".join(f"{digit - 1 if positive else 101 - digit:02}" for digit in digits)
+    value = Decimal(f"{'' if positive else '-'}{pairs}E{2 * (exponent - len(digits) + 1)}")
     return int(value) if value == value.to_integral_value() else float(value)
 
 

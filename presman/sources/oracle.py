@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from typing import Any
@@ -72,6 +72,7 @@ class OracleSource:
         self._place: Place | None = None
         self._sizes: dict[str, int] = {}
         self._apart: set[str] = set()
+        self._odd: set[str] = set()
         self._cancelled = False
         self._spent = 0
 
@@ -138,19 +139,19 @@ class OracleSource:
         except Lost as lost:
             self.close()
             raise source_error(lost.cause) from None
-        at = self._place.at if self._place else datetime.now(UTC)
-        return Answer(at, tuple(sections), self._round_trips() - before)
+        return Answer(self._place.at if self._place else datetime.now(UTC), sections, self._round_trips() - before)
 
     def _round_trips(self) -> int:
         return self._spent + (self._line.round_trips if self._line else 0)
 
-    def _sections(self, requests: Sequence[Request]) -> list[Section]:
+    def _sections(self, requests: Sequence[Request]) -> tuple[Section, ...]:
         """Answer all requests, together where the database can, else one by one."""
         found: dict[int, Section] = {}
+        self._reckon()
         if self._connected.pipelines:
             found = self._read_together(requests)
         else:
-            self._locate(self._connected.fetch(self._here_and_now(), self._settings.call_timeout))
+            self._ask_time()
         reconnected = False
         for index, request in enumerate(requests):
             if index in found:
@@ -163,7 +164,7 @@ class OracleSource:
                 reconnected = True
                 found[index] = self._failed(request.query, lost.cause, self._settings.call_timeout)
                 self._reconnect()
-        return [found[index] for index in range(len(requests))]
+        return tuple(found[index] for index in range(len(requests)))
 
     def _read_together(self, requests: Sequence[Request]) -> dict[int, Section]:
         """Read all but the queries known to be slow in one pipeline; nothing if that got stuck."""
@@ -178,37 +179,37 @@ class OracleSource:
             # One of them is slow or cannot be converted: asked one by one they show which.
             self._reconnect()
             return {}
-        if not isinstance(first, Sequence):
-            raise Lost(first)
-        self._locate(first)
+        if isinstance(first, Sequence):
+            self._locate(first)
         seconds = (self._clock() - begun) / len(statements) if statements else 0.0
-        return {
-            index: self._section(requests[index].query, rows, seconds, self._now())
-            if isinstance(rows, Sequence)
-            else self._failed(requests[index].query, rows, seconds)
-            for index, rows in zip(chosen, others, strict=True)
-        }
+        found = {}
+        for index, rows in zip(chosen, others, strict=True):
+            query = requests[index].query
+            if isinstance(rows, Sequence):
+                found[index] = self._section(query, rows, seconds, self._now())
+            elif code_of(rows):
+                found[index] = self._failed(query, rows, seconds)
+        return found  # what the driver could not convert is asked again, alone
 
     def _read_one(self, request: Request) -> Section:
-        query, begun = request.query, self._clock()
-        statement = self._statement(request)
-        timeout = self._settings.call_timeout
+        query, begun, timeout = request.query, self._clock(), self._settings.call_timeout
         try:
             try:
-                rows = self._connected.fetch(statement, timeout)
+                rows = self._connected.fetch(self._statement(request), timeout)
             except (ValueError, OverflowError):
-                # A date that Python has no word for (before the year 1): ask again with such dates left out.
-                self._apart.add(query.name)
-                rows = self._connected.fetch(statement._replace(sql=_without_odd_dates(query, self.scope)), timeout)
-            else:
-                self._apart.discard(query.name)
-        except (oracledb.Error, TimeoutError, ValueError, OverflowError) as error:
-            if isinstance(error, TimeoutError):
-                self._apart.add(query.name)
+                # A date that Python has no word for (before the year 1): such dates are left out from now on.
+                self._odd.add(query.name)
+                rows = self._connected.fetch(self._statement(request), timeout)
+        except (oracledb.Error, ValueError, OverflowError) as error:
             return self._failed(query, error, self._clock() - begun)
-        except Lost:
+        except TimeoutError as error:
             self._apart.add(query.name)
+            return self._failed(query, error, self._clock() - begun)
+        except Lost as lost:
+            if lost.stuck:
+                self._apart.add(query.name)
             raise
+        self._apart.discard(query.name)
         return self._section(query, rows, self._clock() - begun, self._now())
 
     def _reconnect(self) -> None:
@@ -228,19 +229,37 @@ class OracleSource:
         zone = timezone(timedelta(seconds=ahead)) if abs(ahead) < 24 * 3600 else UTC
         self._place = Place(int(sid), int(instance), utc.replace(tzinfo=UTC), zone, self._clock())
 
+    def _ask_time(self) -> None:
+        try:
+            self._locate(self._connected.fetch(self._here_and_now(), self._settings.call_timeout))
+        except Lost as lost:
+            if not lost.stuck:
+                raise
+            self._reconnect()
+        except (oracledb.Error, TimeoutError):
+            return  # the clock of the last answer, carried on, will do
+
+    def _reckon(self) -> None:
+        """Carry the database's clock on by ours, in case it does not answer."""
+        if self._place is not None:
+            now = self._clock()
+            passed = timedelta(seconds=now - self._place.measured)
+            self._place = replace(self._place, at=self._place.at + passed, measured=now)
+
     def _now(self) -> datetime | None:
         """Return the database's present time by the clock it showed last."""
         place = self._place
         return place.at + timedelta(seconds=self._clock() - place.measured) if place else None
 
     def _statement(self, request: Request) -> Statement:
-        sql = request.query.sql(self.scope)
+        query = request.query
+        sql = _without_odd_dates(query, self.scope) if query.name in self._odd else query.sql(self.scope)
         place = self._place
         known: dict[str, Any] = dict(request.binds)
         if place is not None:
             known |= {"inst_id": place.instance, "own_inst_id": place.instance, "own_sid": place.sid}
         binds = {name: known[name] for name in _bind_names(sql) if name in known}
-        return Statement(sql, binds, self._sizes.get(request.query.name, FIRST_ROWS))
+        return Statement(sql, binds, self._sizes.get(query.name, FIRST_ROWS))
 
     def _section(self, query: Query, rows: Rows, seconds: float, at: datetime | None) -> Section:
         count = len(rows)
@@ -248,7 +267,7 @@ class OracleSource:
         zone = self._place.zone if self._place else UTC
         try:
             return Section(to_records(query.record, rows, zone), at=at, seconds=seconds)
-        except (ValueError, TypeError, OverflowError) as error:
+        except (ValueError, TypeError, OverflowError, AttributeError) as error:
             return self._failed(query, error, seconds)
 
     def _failed(self, query: Query, error: Any, seconds: float) -> Section:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
+from enum import Enum
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import oracledb
@@ -19,6 +20,14 @@ from presman.targets import ConnectSettings
 
 GRACE = 0.2
 """Seconds a call that was told to end may take before the connection is dropped."""
+
+AFTERMATH = 0.02
+"""Seconds for what still runs on a dropped connection to notice; in a pipeline the driver never does."""
+
+GLANCE = 0.1
+"""Seconds between two looks at the state of a connection that is waited for."""
+
+CUT = "DPY-4011: the database or network closed the connection"
 
 PARTING = 0.2
 """Seconds a logoff may take."""
@@ -52,6 +61,15 @@ class Lost(Exception):  # noqa: N818 - it happens to a connection, it is not a m
 
 class Cancelled(Exception):  # noqa: N818 - the user's wish
     """`cancel` was called."""
+
+
+class Why(Enum):
+    """Why the waiting for a call ended."""
+
+    DONE = "done"
+    STOPPED = "stopped"
+    CUT = "cut"
+    LATE = "late"
 
 
 class Line(Protocol):
@@ -164,26 +182,44 @@ class ThinLine:
 
     async def _bounded(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
         task = asyncio.ensure_future(work)
-        stop = asyncio.ensure_future(self._stop.wait())
-        await asyncio.wait({task, stop}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        stopped = stop.done()
-        stop.cancel()
+        why = await self._watch(task, timeout)
         if task.done():
             return task.result()
         task.cancel()
-        await asyncio.wait({task}, timeout=GRACE)
+        if why is not Why.CUT:
+            await asyncio.wait({task}, timeout=GRACE)
         in_step = task.done()
         if not in_step:
             self._drop()
-            await asyncio.wait({task}, timeout=GRACE)
+            await asyncio.wait({task}, timeout=AFTERMATH)
         if task.done() and not task.cancelled():
             task.exception()
-        if stopped:
+        if why is Why.STOPPED:
             raise Cancelled
+        if why is Why.CUT:
+            raise Lost(CUT)
         error = TimeoutError(f"no answer within {timeout:g} s")
         if in_step or self._connection is None:
             raise error
         raise Lost(error, stuck=True)
+
+    async def _watch(self, task: asyncio.Future[T], timeout: float) -> Why:
+        """Wait for `task`, `cancel`, the time limit or the loss of the connection."""
+        stop = asyncio.ensure_future(self._stop.wait())
+        both: set[asyncio.Future[Any]] = {task, stop}
+        limit = self._loop.time() + timeout
+        why = Why.DONE
+        while not task.done() and why is Why.DONE:
+            left = limit - self._loop.time()
+            # The driver does not notice that the line was cut while a pipeline runs.
+            cut = self._is_cut()
+            await asyncio.wait(both, timeout=max(0.0, min(left, GLANCE)), return_when=asyncio.FIRST_COMPLETED)
+            why = Why.STOPPED if stop.done() else Why.CUT if cut else Why.LATE if left <= 0 else Why.DONE
+        stop.cancel()
+        return why
+
+    def _is_cut(self) -> bool:
+        return self._connection is not None and not self._connection.is_healthy()
 
     def _drop(self) -> None:
         if self._connection is not None:
@@ -212,7 +248,7 @@ class ThinLine:
         for task in others:
             task.cancel()
         if others:
-            await asyncio.wait(others, timeout=GRACE)
+            await asyncio.wait(others, timeout=AFTERMATH)
         await asyncio.sleep(0)  # lets transports close their sockets
 
     async def _leave(self) -> None:

@@ -1,0 +1,179 @@
+"""What reading costs the database: round trips, sessions, statements."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import threading
+from collections import Counter
+
+import psutil
+import pytest
+
+from presman.oracle_server.faults import Action, Cut, Delay, Garbage, Hold, Mute, Ora, Refuse, Stage
+from presman.poller import Poller
+from presman.queries import Cadence, load
+from presman.release import Release
+from presman.rows import Instance, Session, Sysstat
+from presman.sources import SourceError
+from tests.oracle.bench import Bench
+
+
+def test_a_poll_is_one_round_trip_or_one_per_query(bench: Bench) -> None:
+    poller = Poller(bench.source(call_timeout=30))
+    poller.open()
+    poller.poll()
+    counters = bench.server.counters
+    counters.reset()
+    snapshot = poller.poll()
+    often = sum(query.cadence is Cadence.REFRESH for query in load(bench.release).values())
+    assert snapshot.round_trips == counters.round_trips == (1 if bench.release == Release(23) else often + 1)
+    assert counters.calls["execute"] == often + 1  # the clock is asked too
+    assert not snapshot.problems()
+    assert counters.most_sessions == 1
+    poller.close()
+
+
+def test_nothing_but_reading(bench: Bench) -> None:
+    poller = Poller(bench.source(call_timeout=30))
+    poller.open()
+    poller.poll()
+    poller.poll()
+    poller.close()
+    counters = bench.server.counters
+    while counters.sessions:
+        pass
+    assert {text.split()[0] for text in counters.statements()} == {"SELECT"}
+    assert set(counters.calls) - {"protocol", "data types", "34", "pipeline"} == {
+        "login one",
+        "login two",
+        "execute",
+        "logoff",
+    } - ({"login one"} if bench.release == Release(23) else set())
+    assert counters.logins == counters.most_sessions == 1
+
+
+def test_the_session_says_whose_it_is(bench: Bench) -> None:
+    bench.opened()
+    attributes = bench.server.counters.attributes
+    assert (attributes["module"], attributes["action"]) == ("presman", "monitor")
+    assert attributes["client_info"].startswith("presman ")
+
+
+def test_a_text_is_parsed_once(bench19: Bench) -> None:
+    source = bench19.opened()
+    bench19.read(source, Session)
+    counters = bench19.server.counters
+    first = counters.bytes_in
+    bench19.read(source, Session)
+    again = counters.bytes_in - first
+    counters.reset()
+    bench19.read(source, Session)
+    assert counters.bytes_in == again < 200  # no SQL text travels
+
+
+def test_quitting_leaves_nothing_behind(bench: Bench) -> None:
+    before = threading.active_count()
+    for _ in range(3):
+        source = bench.opened()
+        bench.read(source, Instance)
+        source.close()
+    assert threading.active_count() == before
+
+
+FAULTS: dict[Stage, list[Action]] = {
+    Stage.CONNECT: [Refuse(12514), Refuse(12528), Garbage(), Cut(0), Cut(9), Mute()],
+    Stage.LOGIN: [Cut(0), Cut(11), Cut(150), Ora(18, "maximum number of sessions exceeded"), Mute()],
+    Stage.STATEMENT: [
+        Cut(0),
+        Cut(40),
+        Cut(700),
+        Ora(28, "your session has been killed"),
+        Ora(942, "table or view does not exist"),
+        Ora(3113, "end-of-file on communication channel"),
+        Ora(1089, "immediate shutdown in progress"),
+        Ora(4031, "unable to allocate memory", 2),
+        Delay(60),
+        Mute(),
+        Hold(60),
+    ],
+}
+
+
+class Storm:
+    """Commits faults at random, from a seed; counts what was committed."""
+
+    def __init__(self, seed: int, share: float, slow: float) -> None:
+        self._rng = random.Random(seed)
+        self._share = share
+        self._slow = slow
+        self.committed: Counter[str] = Counter()
+        self.on = True
+
+    def __call__(self, stage: Stage, sql: str) -> Action | None:
+        share = self._share / 4 if stage is Stage.STATEMENT else self._share
+        if not self.on or self._rng.random() >= share:
+            return None
+        action = self._rng.choice(FAULTS[stage])
+        if isinstance(action, Mute | Delay | Hold) and self._rng.random() >= self._slow:
+            return None
+        self.committed[stage.value] += 1
+        return action
+
+
+def weather(bench: Bench, seed: int, faults: int) -> Counter[str]:
+    """Read through a storm until `faults` were committed; after each loss the next good poll must be right."""
+    storm = Storm(seed, 0.3, 0.05)
+    bench.server.faults.chooser = storm
+    source = bench.source(connect_timeout=0.1, call_timeout=0.05)
+    while sum(storm.committed.values()) < faults:
+        try:
+            storm.on = True
+            source.open()
+            for _ in range(3):
+                for section in bench.read(source, Instance, Session, Sysstat):
+                    assert bool(section.rows) is not bool(section.problem)
+        except SourceError as error:
+            if not error.retry:
+                raise
+        storm.on = False
+        source.open()
+        sections = bench.read(source, Instance, Session, Sysstat)
+        assert [len(section.rows) for section in sections] == [1, 40, 1]
+    source.close()
+    return storm.committed
+
+
+def leftovers(process: psutil.Process) -> tuple[int, int, int]:
+    """Return open files and sockets, threads, and event loops that are not closed."""
+    gc.collect()
+    loops = [found for found in gc.get_objects() if isinstance(found, asyncio.AbstractEventLoop)]
+    return process.num_fds(), process.num_threads(), sum(not loop.is_closed() for loop in loops)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_storm_of_faults(bench: Bench, seed: int) -> None:
+    process = psutil.Process()
+    weather(bench, seed=0, faults=10)
+    bench.server.faults.clear()
+    bench.server.drop_sessions()
+    before = leftovers(process)
+    committed = weather(bench, seed, faults=60)
+    assert all(committed[stage.value] for stage in Stage)
+    bench.server.faults.clear()
+    bench.server.drop_sessions()
+    assert bench.server.counters.sessions == bench.server.counters.connections == 0
+    after = leftovers(process)
+    assert after <= before, (before, after)
+
+
+def test_sessions_do_not_pile_up(bench: Bench) -> None:
+    """A monitor that loses its connection again and again never has two sessions."""
+    source = bench.opened()
+    for code in (28, 3113, 1089, 2396, 1012):
+        bench.server.faults.add(Stage.STATEMENT, Ora(code, "gone"), "gv$session")
+        with pytest.raises(SourceError):
+            bench.read(source, Instance, Session)
+        source.open()
+    assert bench.server.counters.most_sessions == 1
