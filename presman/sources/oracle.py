@@ -187,7 +187,7 @@ class OracleSource:
             query = requests[index].query
             if isinstance(rows, Sequence):
                 found[index] = self._section(query, rows, seconds, self._now())
-            elif code_of(rows):
+            elif code_of(rows).startswith("ORA-"):
                 found[index] = self._failed(query, rows, seconds)
         return found  # what the driver could not convert is asked again, alone
 
