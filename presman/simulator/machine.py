@@ -59,11 +59,11 @@ class Machine:
         self.io_wait = 0.0
         self.load = 0.0
         self.badness = 0.0
-        self.background: list[tuple[str, Session]] = []
+        self.background: list[Session] = []
         for name in _BACKGROUND:
             client = Client("", f"oracle@{scenario.header.host}{inst_id} ({name})", "", "", "SYS$BACKGROUND")
             sid, serial = self.sids.take()
-            self.background.append((name, Session(inst_id, 0, sid, serial, client, "", start, changed=start)))
+            self.background.append(Session(inst_id, 0, sid, serial, client, "", start, changed=start))
 
     @property
     def cpus(self) -> int:

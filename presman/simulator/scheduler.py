@@ -141,6 +141,7 @@ class StatementQueue:
         self._queues: dict[Group, list[Ticket]] = {}
         self._running: dict[int, Ticket] = {}
         self._next: Group | None = None
+        self._drawn_from: frozenset[Group] = frozenset()
         self.in_use = 0
         self._held: dict[str, int] = {}
 
@@ -288,7 +289,8 @@ class StatementQueue:
     def _choose(self) -> Group | None:
         """Return the group whose head is next: among those within their limits by level, then by a draw.
 
-        A draw stands until the statement drawn has started, so that a big one is not passed by small ones.
+        A draw stands until the statement drawn has started, so that a big one is not passed by small ones, or until
+        another group's statement joins those to choose from.
         """
         heads = {group: queue[0] for group, queue in self._queues.items() if not self._group_binds(queue[0])}
         if not heads:
@@ -296,9 +298,10 @@ class StatementQueue:
             return None
         if self._limits.root is None or self._limits.regime is not Regime.FULL:
             return min(heads, key=lambda group: (heads[group].submitted, heads[group].number))
-        candidates = _first_level(self._limits.root, set(heads))
-        if self._next not in candidates:
+        candidates = _first_level(self._limits.root, set(heads)) or dict.fromkeys(heads, 1.0)
+        if self._next not in candidates or not self._drawn_from.issuperset(candidates):
             self._next = self._draw(candidates)
+        self._drawn_from = frozenset(candidates)
         return self._next
 
     def _draw(self, candidates: Mapping[Group, float]) -> Group:

@@ -134,14 +134,14 @@ class Faces:
 
     def _add_background(self, inst_id: int) -> None:
         governance = self._simulation.governance
-        for name, session in self._simulation.machines[inst_id - 1].background:
+        for session in self._simulation.machines[inst_id - 1].background:
             age = self.at - session.logon
             self.sessions.append(
                 (
                     *(inst_id, 1 if governance.cdb else 0, session.sid, session.serial, None, "ACTIVE", None),
                     *("SYS$BACKGROUND", None, session.client.program, None, None, None, "oracle", None, None, None),
                     *(None, None, when(self._simulation, session.logon), int(age), "rdbms ipc message", "Idle"),
-                    *("WAITING", _micro(1.0), None, None, "BACKGROUND", 1, name),
+                    *("WAITING", _micro(1.0), None, None, "BACKGROUND", 1),
                 )
             )
             self.infos.append(self._info(session, governance.background, _idle(0.0), 0.0, 0.0, state="NOT MANAGED"))
@@ -176,7 +176,7 @@ class Faces:
                 *(client.service, client.machine, client.program, client.module, None, None, client.user.lower()),
                 *(*sql, *previous, when(simulation, started), when(simulation, session.logon), last_call),
                 *(doing.event, doing.wait_class, doing.state, doing.wait_micro, None, None, "USER"),
-                *(doing.wait_micro // 1_000_000, None),
+                doing.wait_micro // 1_000_000,
             )
         )
 
@@ -218,7 +218,7 @@ class Faces:
                 *(client.service, host, f"oracle@{host} ({server_name(server.number)})", client.module, None, None),
                 *("oracle", cursor.sql_id, cursor.child, None, None, started, started),
                 *(int(self.at - execution.started), doing.event, doing.wait_class, doing.state, doing.wait_micro),
-                *(None, None, "USER", doing.wait_micro // 1_000_000, None),
+                *(None, None, "USER", doing.wait_micro // 1_000_000),
             )
         )
         cpu, wait, mb = (part * server.skew for part in (execution.cpu, execution.wait, execution.mb))
@@ -317,7 +317,7 @@ VIEWS = (
             "INST_ID CON_ID SID SERIAL# USERNAME STATUS RESOURCE_CONSUMER_GROUP SERVICE_NAME MACHINE PROGRAM MODULE"
             " ACTION CLIENT_IDENTIFIER OSUSER SQL_ID SQL_CHILD_NUMBER PREV_SQL_ID PREV_CHILD_NUMBER SQL_EXEC_START"
             " LOGON_TIME LAST_CALL_ET EVENT WAIT_CLASS STATE WAIT_TIME_MICRO BLOCKING_INSTANCE BLOCKING_SESSION TYPE"
-            " SECONDS_IN_WAIT TERMINAL"
+            " SECONDS_IN_WAIT"
         ),
         _session,
     ),

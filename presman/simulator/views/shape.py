@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -53,12 +54,10 @@ def columns(text: str) -> tuple[str, ...]:
 
 def when(simulation: Simulation, seconds: float | None) -> str | None:
     """Return an instant of the simulation as the DATE text of the embedded database, in UTC."""
-    if seconds is None:
-        return None
-    moment = simulation.origin + timedelta(seconds=int(seconds // 1))
+    return None if seconds is None else _date(simulation.origin, int(seconds // 1))
+
+
+@lru_cache(maxsize=4096)
+def _date(origin: datetime, seconds: int) -> str:
+    moment = origin + timedelta(seconds=seconds)
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "seconds")
-
-
-def instant(simulation: Simulation) -> datetime:
-    """Return the simulation's present as an aware datetime."""
-    return simulation.origin + timedelta(seconds=simulation.now)

@@ -1,0 +1,65 @@
+"""A simulated database with a clock that the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presman import queries
+from presman.queries import Scope
+from presman.release import Release
+from presman.sources import Request
+from presman.sources.simulator import SimulatorSource
+
+START = datetime(2026, 3, 12, 9, 0, tzinfo=UTC)
+DEMAND = {"at_inst_id": 1, "sql_id": "", "child_number": 0}
+
+
+class Played:
+    """An open source, the instant it is at, and its queries."""
+
+    def __init__(self, scenario: str | Path, **options: Any) -> None:
+        self.seconds = 0.0
+        self.source = SimulatorSource(scenario, clock=lambda: self.seconds, start=START, **options)
+        self.release = self.source.open()
+        self.queries = queries.load(self.release)
+
+    def to(self, seconds: float) -> Played:
+        self.seconds = seconds
+        self.source.advance()
+        return self
+
+    def rows(self, record: type[Any], **binds: Any) -> tuple[Any, ...]:
+        (section,) = self.source.read([Request(self.queries[record], {**DEMAND, **binds})]).sections
+        assert section.problem is None, section.problem
+        return section.rows
+
+    def everything(self, scope: Scope = Scope.CLUSTER) -> dict[str, tuple[Any, ...]]:
+        self.source.scope = scope
+        answer = self.source.read([Request(query, DEMAND) for query in self.queries.values()])
+        for query, section in zip(self.queries.values(), answer.sections, strict=True):
+            assert section.problem is None, f"{query.name}: {section.problem}"
+            assert section.at == answer.at
+        return {query.name: section.rows for query, section in zip(self.queries.values(), answer.sections, strict=True)}
+
+
+@pytest.fixture
+def play() -> Iterator[Callable[..., Played]]:
+    opened: list[Played] = []
+
+    def make(scenario: str | Path, **options: Any) -> Played:
+        opened.append(Played(scenario, **options))
+        return opened[-1]
+
+    yield make
+    for played in opened:
+        played.source.close()
+
+
+@pytest.fixture
+def release() -> Release:
+    return Release(19)
