@@ -80,7 +80,12 @@ def running(report: Report, window: float) -> None:
         )
         report.line("memory", later.rss_mib, "MB", bar=70)
         report.line("memory growth over a window", later.rss_mib, "MB", yardstick=cost.rss_mib, bar=1.03)
-        presses = [(b"4", b"DOP"), (b"2", b"Entitled"), (b"5", b"Program"), (b"1", b"Verdict")] * 3
+        presses = [
+            (b"4", b"DOP reason"),
+            (b"2", b"CPU by consumer group"),
+            (b"5", b"inst:sid,serial"),
+            (b"1", b"Top waits"),
+        ] * 3
         report.line("a key answered", key_answer(own, presses) * 1e3, "ms", bar=20)
         own.press(b" ")
         own.quiet(0.5)
