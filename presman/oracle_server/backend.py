@@ -53,15 +53,24 @@ class Backend:
     """The database behind the front door: the tables of an EmbeddedDatabase, read only.
 
     `now` is the database's clock (aware); `zone` its time zone, in which DATE columns are returned although the
-    tables hold UTC. SYS_CONTEXT answers from `context`, keys in upper case.
+    tables hold UTC. `prepare` is told each SQL text before it runs; `own_sid` is what SYS_CONTEXT calls every
+    client's SID, its session number if None.
     """
 
     def __init__(
-        self, database: EmbeddedDatabase, *, now: Callable[[], datetime] | None = None, zone: tzinfo = UTC
+        self,
+        database: EmbeddedDatabase,
+        *,
+        now: Callable[[], datetime] | None = None,
+        zone: tzinfo = UTC,
+        prepare: Callable[[str], None] = lambda _sql: None,
+        own_sid: int | None = None,
     ) -> None:
         self.database = database
         self.zone = zone
         self._now = now or (lambda: datetime.now(UTC))
+        self._prepare = prepare
+        self._own = {} if own_sid is None else {"SID": str(own_sid)}
         self._context: Mapping[str, str] = {}
         connection: sqlite3.Connection = database.driver
         connection.create_function("sys_context", 2, self._sys_context)
@@ -81,8 +90,9 @@ class Backend:
             return Result()
         if word not in {"SELECT", "WITH"}:
             raise OraError(16000, "database or pluggable database open for read-only access")
-        self._context = context
+        self._context = {**context, **self._own}
         connection: sqlite3.Connection = self.database.driver
+        self._prepare(sql)
         text = _portable(sql, "?")
         try:
             connection.execute('DELETE FROM "SYS$NOW"')

@@ -1,0 +1,27 @@
+"""The simulator behind the front door: what `presman demo --listen` serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from presman.oracle_server.backend import Backend
+from presman.oracle_server.profiles import profile_of
+from presman.oracle_server.server import OracleServer
+from presman.release import Release
+from presman.sources.simulator import SimulatorSource
+
+
+def simulated_server(
+    source: SimulatorSource, release: Release, *, port: int = 0, accounts: Mapping[str, str] | None = None
+) -> OracleServer:
+    """Return a server, not started, for an open simulator; time passes in it whenever a statement comes.
+
+    From here on `source` belongs to the server's thread.
+    """
+
+    def prepare(sql: str) -> None:
+        source.advance()
+        source.publish(sql)
+
+    backend = Backend(source.database, now=lambda: source.now, prepare=prepare, own_sid=source.simulation.own_sid)
+    return OracleServer(backend, profile_of(release), port=port, accounts=accounts)

@@ -1,0 +1,94 @@
+"""The whole chain: simulator, SQL, wire protocol, driver, records, analysis give what the simulator gives directly."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from presman.analysis import analyse
+from presman.oracle_server.simulated import simulated_server
+from presman.poller import Poller
+from presman.queries import Scope
+from presman.release import Release
+from presman.secret import Secret
+from presman.snapshot import Snapshot
+from presman.sources.oracle import OracleSource
+from presman.sources.simulator import SimulatorSource
+from presman.targets import ConnectSettings
+from tests.oracle.bench import RELEASES
+
+START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+INSTANTS = (0.0, 2.0, 4.0, 65.0, 67.0)
+
+
+class Clock:
+    """Seconds that pass when told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def simulator(scenario: str, release: Release, clock: Clock) -> SimulatorSource:
+    return SimulatorSource(scenario, seed=7, release=release, clock=clock, start=START)
+
+
+def polled(poller: Poller, clock: Clock) -> list[Snapshot]:
+    """Poll at each instant."""
+    poller.open()
+    snapshots = []
+    for instant in INSTANTS:
+        clock.now = instant
+        snapshots.append(poller.poll())
+    poller.close()
+    return snapshots
+
+
+def directly(scenario: str, release: Release, scope: Scope) -> list[Snapshot]:
+    clock = Clock()
+    source = simulator(scenario, release, clock)
+    source.scope = scope
+    return polled(Poller(source, clock=clock), clock)
+
+
+def over_the_wire(scenario: str, release: Release, scope: Scope) -> list[Snapshot]:
+    clock = Clock()
+    inner = simulator(scenario, release, clock)
+    inner.open()
+    with simulated_server(inner, release, accounts={"PRESMAN": "presman"}) as server:
+        settings = ConnectSettings(server.dsn, "presman", Secret("presman"), call_timeout=60)
+        source = OracleSource(settings, clock=clock)
+        source.scope = scope
+        snapshots = polled(Poller(source, clock=clock), clock)
+    inner.close()
+    return snapshots
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize(
+    ("scenario", "scope"), [("mixed", Scope.CLUSTER), ("storm", Scope.INSTANCE), ("rac", Scope.CLUSTER)]
+)
+def test_the_wire_changes_nothing(scenario: str, release: Release, scope: Scope) -> None:
+    direct = directly(scenario, release, scope)
+    remote = over_the_wire(scenario, release, scope)
+    previous: tuple[Snapshot | None, Snapshot | None] = (None, None)
+    for one, other in zip(direct, remote, strict=True):
+        assert not other.problems()
+        assert one.at == other.at
+        assert set(one.sections) == set(other.sections)
+        for record, section in one.sections.items():
+            assert other.rows(record) == section.rows, record
+        readings = analyse(previous[0], one), analyse(previous[1], other)
+        assert told(readings[0]) == told(readings[1])
+        previous = one, other
+
+
+def told(reading: Any) -> dict[str, Any]:
+    """Return what a reading says, but for its source's name and cost."""
+    apart = {"target", "kind", "round_trips"}
+    return {item.name: getattr(reading, item.name) for item in fields(reading) if item.name not in apart}
