@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from presman.cli import codes, talk
+from presman.cli.codes import Failure
 from presman.cli.settings import Resolved, resolve
 from presman.config import Config
 
@@ -23,6 +24,8 @@ def watch(text: str, config: Config, options: Namespace) -> int:
     resolved = resolve(text, config, options)
     if not talk.is_terminal():
         return _readings(resolved, options.polls)
+    if resolved.theme:
+        check_theme(resolved.theme)
     from presman.tui.app import run_monitor
 
     return run_monitor(
@@ -32,6 +35,16 @@ def watch(text: str, config: Config, options: Namespace) -> int:
         scope=resolved.scope,
         theme=resolved.theme,
     )
+
+
+def check_theme(name: str) -> None:
+    """Raise Failure if there is no such theme."""
+    from textual.theme import BUILTIN_THEMES
+
+    from presman.suggest import did_you_mean
+
+    if name not in BUILTIN_THEMES:
+        raise Failure(f"no theme {name!r}, {did_you_mean(name, sorted(BUILTIN_THEMES))}")
 
 
 def _readings(resolved: Resolved, polls: int) -> int:
