@@ -22,6 +22,9 @@ from presman.trace.events import BLOCKS, IDLE, Selection, is_pattern
 LONGEST_WAIT = 2_048
 """Bytes of one wait, wraps included, that are looked at. The expressions are bounded so that none needs more."""
 
+LONGEST_STATEMENT = 65_536
+"""Bytes of a statement with its heading; the end of a longer one is not looked for."""
+
 LONGEST_NAME = 120
 """Characters of an event's name, twice what Oracle's longest need."""
 
@@ -29,6 +32,8 @@ IMPLAUSIBLE = 10**15
 """Microseconds (32 years) from which an elapsed time is damage or an underflow, not a wait."""
 
 _START = b"WAIT #"
+_OPEN = b"PARSING IN CURSOR #"
+_CLOSE = b"\nEND OF STMT"
 _MOST_NAMES = 10_000
 _MOST_NUMBERS = 50_000
 
@@ -55,25 +60,27 @@ class Parser:
         self.idle = 0
         self._selection = selection
         self._unit = unit
-        self._plain = expression(selection.single, wrapped=False)
-        self._tolerant = expression(selection.single, wrapped=True)
         wished = (name for name in selection.names if not is_pattern(name))
         self._known = {squeezed(name): name for name in (*wished, *IDLE, *BLOCKS)}
+        self._event = self._known[squeezed(selection.single)] if selection.single else None
+        self._plain = expression(self._event, wrapped=False)
+        self._tolerant = expression(self._event, wrapped=True)
         self._names: dict[bytes, _Name] = {}
         self._numbers = _Numbers()
         self._blocks = _Blocks()
 
     def waits(self, blocks: Iterable[bytes]) -> Iterator[Waits]:
         """Yield the waits of a trace cut into `blocks` anywhere, a batch for each piece; batches may be empty."""
-        columns: Callable[[list[Any]], Waits] = self._one_event if self._selection.single else self._several_events
-        for piece in pieces(blocks):
+        columns: Callable[[list[Any]], Waits] = self._one_event if self._event else self._several_events
+        for piece in map(without_statements, pieces(blocks)):
             search = self._plain if _all_plain(piece) else self._tolerant
             yield self._checked(columns(search.findall(piece)))
 
     def _one_event(self, rows: list[tuple[bytes, bytes]]) -> Waits:
-        event = self._known[squeezed(self._selection.single or "")]
         numbers, blocks = self._numbers.bounded(), self._blocks.bounded()
-        return Waits([event] * len(rows), [numbers[ticks] for ticks, _ in rows], [blocks[count] for _, count in rows])
+        return Waits(
+            [self._event or ""] * len(rows), [numbers[ticks] for ticks, _ in rows], [blocks[count] for _, count in rows]
+        )
 
     def _several_events(self, rows: list[tuple[bytes, bytes, bytes]]) -> Waits:
         names, numbers = self._names, self._numbers.bounded()
@@ -106,10 +113,9 @@ class Parser:
         Names already met are known, and so are idle events, those that move blocks and those asked for.
         """
         event = clean(" ".join(raw.decode("utf-8", "replace").split()))
-        if b"\n" in raw:
-            event = self._known.get(squeezed(event), event)
-        elif len(self._known) < _MOST_NAMES:
+        if b"\n" not in raw and len(self._known) < _MOST_NAMES:
             self._known.setdefault(squeezed(event), event)
+        event = self._known.get(squeezed(event), event)
         wanted = self._selection.names_event(event)
         left_out = wanted and self._selection.leaves_out(event)
         name = _Name(event, wanted and not left_out, left_out, BLOCKS.get(event, 0))
@@ -154,7 +160,10 @@ class _Name(NamedTuple):
 
 
 def pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Regroup blocks so that no piece ends within a wait. Holds back at most LONGEST_WAIT bytes."""
+    """Regroup blocks so that no piece ends within a wait or the text of a statement.
+
+    Holds back at most LONGEST_WAIT bytes, or LONGEST_STATEMENT.
+    """
     held = b""
     for block in blocks:
         text = held + block
@@ -166,14 +175,41 @@ def pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _cut(text: bytes) -> int:
-    """Return where the last wait of `text` begins, or else what may become one; the byte before it stays with it."""
-    window = max(0, len(text) - LONGEST_WAIT)
+    """Return where the last wait or open statement of `text` begins, or what may become one.
+
+    The byte before it stays with it: it tells a wait from a quotation.
+    """
+    opened, done = text.rfind(_OPEN, max(0, len(text) - LONGEST_STATEMENT)), 0
+    if opened >= 0:
+        closed = text.find(_CLOSE, opened)
+        if closed < 0:
+            return max(0, opened - 1)
+        done = closed + len(_CLOSE)
+    window = max(done, len(text) - LONGEST_WAIT)
     start = text.rfind(_START, window)
     while start > window and 0x20 <= text[start - 1] <= 0x7E:
         start = text.rfind(_START, window, start)
-    if start < 0:
-        start = len(text) - len(_START)
-    return max(0, start - 1)
+    if start >= 0:
+        return max(done, start - 1)
+    cut = max(done, len(text) - len(_OPEN))
+    return cut + text.startswith(_START, cut)
+
+
+def without_statements(piece: bytes) -> bytes:
+    """Return `piece` without the texts of SQL statements: what looks like a wait in one of them is a quotation.
+
+    A statement without its end hides nothing.
+    """
+    parts, start = [], 0
+    opened = piece.find(_OPEN)
+    while opened >= 0:
+        another = piece.find(_OPEN, opened + 1)
+        closed = piece.find(_CLOSE, opened, opened + LONGEST_STATEMENT)
+        if closed >= 0 and not 0 <= another < closed:
+            parts.append(piece[start:opened])
+            start = closed
+        opened = another
+    return b"".join((*parts, piece[start:])) if parts else piece
 
 
 def expression(event: str | None, *, wrapped: bool) -> re.Pattern[bytes]:
@@ -185,15 +221,14 @@ def expression(event: str | None, *, wrapped: bool) -> re.Pattern[bytes]:
     """
     form = _WRAPPED if wrapped else _PLAIN
     if event:
-        name = "(?i:" + form.gap.join(form.space if char == " " else re.escape(char) for char in event) + ")"
+        letters = (form.space if char == " " else re.escape(char) for char in event)
+        name = f"(?i:{form.gap.join(('', *letters, ''))})"
         parameters = _own_blocks(form, BLOCKS.get(event))
     else:
         name, parameters = f"({form.name})", form.parameters
     nam, ela = (form.blanks + form.gap.join(text) for text in ("nam='", "ela="))
-    text = (
-        rf"WAIT #(?<![ -~]WAIT #)-?{form.number}{form.gap}:{nam}{name}'{ela}{form.blanks}(-?{form.number}){parameters}"
-    )
-    return re.compile(text.encode())
+    start = rf"WAIT #(?<![ -~]WAIT #){form.gap}-?{form.cursor}{form.gap}:{nam}{name}'"
+    return re.compile(f"{start}{ela}{form.blanks}(-?{form.number}){parameters}".encode())
 
 
 class _Form(NamedTuple):
@@ -204,6 +239,7 @@ class _Form(NamedTuple):
     space: str
     """For a blank in a name."""
     blanks: str
+    cursor: str
     number: str
     key: str
     name: str
@@ -217,6 +253,7 @@ _PLAIN = _Form(
     gap="",
     space=" ",
     blanks=r"[ \t]{0,24}",
+    cursor=r"\d{1,20}",
     number=r"\d{1,20}",
     key=r"[^=\n]{1,30}=",
     name=rf"[^'\n]{{0,{LONGEST_NAME}}}",
@@ -231,6 +268,7 @@ def _wrapped() -> _Form:
         gap=f"(?:{_NEW_LINE})?",
         space=rf"(?: (?:{_NEW_LINE}[ \t]{{0,4}})?|{_NEW_LINE}[ \t]{{0,4}})",
         blanks=rf"(?:[ \t]|{_CONTINUED}){{0,24}}",
+        cursor=r"\d{1,20}(?:\r?\n\d{1,20})?",
         number=number,
         key=key,
         name=rf"(?:[^'\n]|{_NEW_LINE}){{0,{LONGEST_NAME}}}",

@@ -1,0 +1,232 @@
+"""Every known form of a wait line is read, in blocks of any size; nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from presman.trace.events import EVERYTHING, IDLE, REDO_WRITE, Selection, is_pattern
+from presman.trace.parser import LONGEST_WAIT, Parser, pieces
+
+ALL = Selection(EVERYTHING, idle=True)
+REDO = Selection()
+Wait = tuple[str, int, int | None]
+
+
+def cut(text: bytes, size: int) -> Iterator[bytes]:
+    return (text[start : start + size] for start in range(0, len(text), size))
+
+
+def waits(text: bytes, selection: Selection = ALL, *, size: int = 1 << 20, unit: int = 1) -> list[Wait]:
+    batches = Parser(selection, unit=unit).waits(cut(text, size))
+    return list(chain.from_iterable(zip(*batch, strict=True) for batch in batches))
+
+
+@pytest.mark.parametrize("selection", [REDO, ALL])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=58",
+        b"WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=58 requests=1 obj#=-1 tim=1234567890123",
+        b"WAIT #0: nam='log file parallel write' ela= 501 p1=1 p2=58 p3=1",
+        b"WAIT #1: nam='log file parallel write' ela=501 p1=4294967295 p2=58 p3=1",
+        b"WAIT #1: nam='log file parallel write' ela=     501 p1=-1 p2=58 p3=1",
+        b"WAIT #1: nam='log file parallel write' ela=\t501 files=2 blocks=58 requests=2",
+        b"WAIT #139862917562032: nam='log file parallel write' ela= 501 files=1 blocks=58 requests=1 obj#=-1 tim=1",
+        b"WAIT #-40000: nam='log file parallel write' ela= 501 files=1 blocks=58 requests=1 obj#=-1 tim=1",
+        b"WAIT #0: nam='Log File Parallel Write' ela= 501 files=1 blocks=58",
+    ],
+)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
+def test_forms_of_a_wait(line: bytes, end: bytes, selection: Selection) -> None:
+    ((event, elapsed, blocks),) = waits(line + end, selection)
+    assert event.casefold() == REDO_WRITE
+    assert (elapsed, blocks) == (501, 58)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b"WAIT #3: nam='SQL*Net message from client' ela= 7 driver id=1650815232 #bytes=1 p3=0 obj#=-1 tim=9",
+         ("SQL*Net message from client", 7, None)),
+        (b"WAIT #3: nam='db file scattered read' ela= 91 file#=4 block#=1201 blocks=8 obj#=77 tim=9",
+         ("db file scattered read", 91, 8)),
+        (b"WAIT #3: nam='direct path read' ela= 12 file number=5 first dba=1153 block cnt=127 obj#=77 tim=9",
+         ("direct path read", 12, 127)),
+        (b"WAIT #3: nam='enq: TX - row lock contention' ela= 5000000 name|mode=1415053318 usn<<16 | slot=1 sequence=2",
+         ("enq: TX - row lock contention", 5_000_000, None)),
+        (b"WAIT #3: nam='resmgr:cpu quantum' ela= 40123 location=2 consumer group id=7 =0 obj#=-1 tim=9",
+         ("resmgr:cpu quantum", 40_123, None)),
+        (b"WAIT #0: nam='LGWR worker group idle' ela= 39", ("LGWR worker group idle", 39, None)),
+        (b"WAIT #0: nam='log file parallel write' ela= 5", ("log file parallel write", 5, None)),
+        (b"WAIT #0: nam='odd \x1b[31m name\xff' ela= 5", ("odd ␛[31m name�", 5, None)),
+    ],
+)  # fmt: skip
+def test_events_of_any_name(line: bytes, expected: Wait) -> None:
+    assert waits(b"*** 2015-06-01 10:00:00.000\n" + line + b"\nPARSE #3:c=0,e=1\n") == [expected]
+
+
+WRAPPED = [
+    b"WAIT #0: nam='log file\nparallel write' ela= 501 files=1 blocks=58",
+    b"WAIT #0: nam='log file \nparallel write' ela= 501 files=1 blocks=58",
+    b"WAIT #0: nam='log file par\nallel write' ela= 501 files=1 blocks=58",
+    b"WAIT #0: nam='log file parallel write'\nela= 501 files=1 blocks=58",
+    b"WAIT #0:\nnam='log file parallel write' ela= 501 files=1 blocks=58",
+    b"WAIT #0: na\nm='log file parallel write' e\nla= 501 files=1 blocks=58",
+    b"WAIT #0: nam='log file parallel write' ela=\n501 files=1 blocks=58",
+    b"WAIT #0: nam='log file parallel write' ela= 5\n01 files=1 blocks=58 requests=1",
+    b"WAIT #0: nam='log file parallel write' ela= 501\nfiles=1 blocks=58",
+    b"WAIT #0: nam='log file parallel write' ela= 501 files=1\n  blocks=58 requests=1",
+    b"WAIT #0: nam='log file parallel write' ela= 501 files=1 blo\ncks=58 requests=1",
+    b"WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=5\n8 requests=1",
+    b"WAIT #14028\n5512: nam='log file parallel write' ela= 501 files=1 blocks=58 requests=1 obj#=\n-1 tim=1",
+]
+
+
+@pytest.mark.parametrize("selection", [REDO, ALL])
+@pytest.mark.parametrize("line", [*WRAPPED, *(line.replace(b"\n", b"\r\n") for line in WRAPPED)])
+def test_wrapped_lines(line: bytes, selection: Selection) -> None:
+    before, after = (b"WAIT #0: nam='LGWR worker group idle' ela= %d\n" % ela for ela in (39, 33))
+    redo = [wait for wait in waits(before + line + b"\n" + after, selection) if wait[0] not in IDLE]
+    assert redo == [(REDO_WRITE, 501, 58)]
+
+
+def test_every_place_a_terminal_may_wrap_at() -> None:
+    line = b"WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=58 requests=1 obj#=-1 tim=123456"
+    for width in range(len(b"WAIT #"), len(line)):
+        if line[width - 1 : width + 1] == b"58":
+            continue  # a number cut before its end and ended by the line: covered above
+        wrapped = b"\n".join(cut(line, width)) if width > 20 else line[:width] + b"\n" + line[width:]
+        assert waits(wrapped + b"\n", REDO) == [(REDO_WRITE, 501, 58)], wrapped
+
+
+def test_what_follows_a_wait_is_not_taken_for_its_continuation() -> None:
+    for following in (
+        b"2015-06-01 10:00:00",
+        b"2018-11-20T10:00:00.123456+01:00",
+        b"*** 2015-06-01",
+        b"=====",
+        b"EXEC #1:c=7",
+    ):
+        text = b"WAIT #0: nam='LGWR worker group idle' ela= 39\n" + following + b"\n"
+        assert waits(text) == [("LGWR worker group idle", 39, None)]
+        assert waits(text.replace(b"LGWR worker group idle", REDO_WRITE.encode()), REDO) == [(REDO_WRITE, 39, None)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"WAIT #0: nam='log file parallel write",
+        b"WAIT #0: nam='log file parallel write' ela=",
+        b"WAIT #0: nam='log file parallel write' ela= x",
+        b"WAIT #: nam='log file parallel write' ela= 5",
+        b"-- WAIT #0: nam='log file parallel write' ela= 5",
+        b"'WAIT #0: nam='log file parallel write' ela= 5",
+        b"WAIT #0: nam='log file parallel writes' ela= 5",
+    ],
+)
+def test_what_is_no_wait_of_the_event(text: bytes) -> None:
+    assert waits(text + b"\n", REDO) == []
+
+
+def test_stray_bytes_before_a_wait() -> None:
+    line = b"WAIT #0: nam='log file parallel write' ela= 5 files=1 blocks=2\n"
+    for stray in (b"\x00\x00", b"\xff", b"\x1a", b"\xef\xbb\xbf"):
+        assert waits(stray + line + stray + line, REDO) == [(REDO_WRITE, 5, 2)] * 2
+
+
+def test_a_wait_within_the_text_of_a_statement_is_none() -> None:
+    line = b"WAIT #0: nam='log file parallel write' ela= 5 files=1 blocks=2\n"
+    statement = b"PARSING IN CURSOR #1 len=90 dep=0 uid=0\nselect 1 from dual /*\n" + line + b"*/\nEND OF STMT\n"
+    for size in (7, 64, 1 << 20):
+        assert waits(line + statement + line, REDO, size=size) == [(REDO_WRITE, 5, 2)] * 2
+    endless = statement.replace(b"END OF STMT\n", b"")
+    assert len(waits(endless + line * 3, REDO)) == 4, "without its end a statement hides nothing"
+
+
+def test_impossible_times_are_counted_and_skipped() -> None:
+    line = b"WAIT #0: nam='log file parallel write' ela= %d files=1 blocks=2\n"
+    for selection in (REDO, ALL):
+        parser = Parser(selection)
+        batches = list(parser.waits([line % -1 + line % 18446744073709551000 + line % 0]))
+        assert [time for batch in batches for time in batch.elapsed] == [0]
+        assert parser.damaged == 2
+
+
+def test_before_9i_a_tick_is_a_hundredth_of_a_second() -> None:
+    assert waits(b"WAIT #1: nam='log file sync' ela= 3 p1=1 p2=2 p3=0\n", unit=10_000) == [
+        ("log file sync", 30_000, None)
+    ]
+
+
+LINES = (
+    b"WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=58 requests=1 obj#=-1 tim=12\n",
+    b"WAIT #0: nam='log file parallel write' ela=  12345 p1=1 p2=3 p3=1\r\n",
+    b"WAIT #0: nam='LGWR worker group idle' ela= 39\n",
+    b"WAIT #9: nam='db file scattered read' ela= 91 file#=4 block#=1201 blocks=8 obj#=77 tim=9\n",
+    b"\n*** 2015-06-01 10:00:00.000\n",
+    b"\x00\xffWAIT #0: nam='log file parallel write' ela= 77 files=1 blocks=9\n",
+    b"WAIT #0: nam='log file para",
+    b"PARSING IN CURSOR #3 len=12 dep=0\nselect 'WAIT #1: nam=' from t\nEND OF STMT\n",
+    b"PARSING IN CURSOR #3 len=12 dep=0\nselect 1\n",
+    b"\nEND OF STMT\n",
+    b"value=\"WAIT #0: nam='log file parallel write' ela= 5\"\n",
+    b"x" * LONGEST_WAIT,
+    *(line + b"\n" for line in WRAPPED),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    lines=st.lists(st.sampled_from(LINES), max_size=25),
+    size=st.integers(1, 700),
+    selection=st.sampled_from([REDO, ALL, Selection(("log*",))]),
+)
+def test_any_size_of_blocks_gives_the_same_waits(lines: list[bytes], size: int, selection: Selection) -> None:
+    text = b"".join(lines)
+    assert waits(text, selection, size=size) == waits(text, selection)
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=st.binary(max_size=400), size=st.integers(1, 50))
+def test_pieces_lose_nothing(text: bytes, size: int) -> None:
+    assert b"".join(pieces(cut(text, size))) == text
+
+
+def test_pieces_hold_back_little() -> None:
+    block = b"x" * 10_000
+    assert max(map(len, pieces([block] * 20))) <= len(block) + LONGEST_WAIT
+
+
+@given(ticks=st.lists(st.integers(0, 10**9), max_size=60), size=st.integers(1, 300))
+def test_the_waits_are_those_written(ticks: list[int], size: int) -> None:
+    text = b"".join(b"WAIT #0: nam='log file parallel write' ela= %d files=1 blocks=%d\n" % (t, t % 99) for t in ticks)
+    assert waits(text, REDO, size=size) == [(REDO_WRITE, tick, tick % 99) for tick in ticks]
+
+
+def test_idle_events_are_left_out_unless_asked_for() -> None:
+    text = b"".join(b"WAIT #0: nam='%s' ela= 1\n" % name for name in (b"rdbms ipc message", b"rdbms ipc reply", b"x"))
+    assert [event for event, _, _ in waits(text, Selection(EVERYTHING))] == ["rdbms ipc reply", "x"]
+    assert [event for event, _, _ in waits(text, Selection(("rdbms*",)))] == ["rdbms ipc reply"]
+    assert len(waits(text, Selection(("rdbms*",), idle=True))) == 2
+    assert len(waits(text, Selection(("rdbms ipc message", "x*")))) == 2
+    assert len(waits(text, Selection(("RDBMS ipc message",)))) == 1
+    parser = Parser(Selection(EVERYTHING))
+    list(parser.waits([text]))
+    assert parser.idle == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [("SQL*Net message from client", False), ("sql*net *", True), ("log file ????", True), ("log file sync", False)],
+)
+def test_the_asterisk_of_sqlnet_is_no_wildcard(name: str, pattern: bool) -> None:
+    assert is_pattern(name) is pattern
+    assert Selection(("SQL*Net message*",)).names_event("SQL*Net message to client")
+    assert not Selection(("SQL*Net message*",)).names_event("SQL other Net message")
+    assert not Selection(("[a-z]*",)).names_event("buffer busy waits")
