@@ -140,20 +140,20 @@ def _check(scenario: Scenario, file: str) -> None:
 def _check_plan(plan: Plan, plans: Mapping[str, Plan], where: str) -> None:
     if not plan.directives:
         raise ScenarioError(f"{where}: has no directives")
-    for level in range(8):
-        total = sum(directive.levels[level] for directive in plan.directives.values())
-        if plan.method == "EMPHASIS" and total > 100:
-            raise ScenarioError(f"{where}: mgmt_p{level + 1} adds up to {total}, more than 100 percent")
     for target, directive in plan.directives.items():
         here = f"{where}.directives.{target}"
         if plan.method == "EMPHASIS" and directive.shares is not None:
-            raise ScenarioError(f"{here}.shares: belongs in a plan with method = 'RATIO'; here use mgmt_p1 to mgmt_p8")
+            raise ScenarioError(f"{here}.shares: needs method = 'RATIO'; a plan of levels has mgmt_p1 to 8")
         if directive.switch_time is not None and not directive.switch_group:
             raise ScenarioError(f"{here}.switch_time: needs switch_group")
         known = (*_groups_of(plans.values()), *ACTIONS)
         if directive.switch_group and directive.switch_group not in known:
             word = directive.switch_group
             raise ScenarioError(f"{here}.switch_group: unknown consumer group {word!r}{nearest(word, known)}")
+    for level in range(8):
+        total = sum(directive.levels[level] for directive in plan.directives.values())
+        if plan.method == "EMPHASIS" and total > 100:
+            raise ScenarioError(f"{where}: mgmt_p{level + 1} adds up to {total}, more than 100 percent")
     _check_loops(plan, plans, (plan.name,), where)
 
 

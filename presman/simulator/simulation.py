@@ -47,7 +47,6 @@ class Simulation:
         self.step = step
         self.origin = origin
         self.own_sid = OWN_SID
-        self.faces: object = None
         self._calendar: list[tuple[float, int, Handler]] = []
         self._order = count()
         self.governance = Governance(scenario, release, self.now)

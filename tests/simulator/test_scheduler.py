@@ -38,8 +38,9 @@ def enter(parallel: StatementQueue, ticket: Ticket) -> bool:
 
 def test_documented_60_and_16_on_64_queues() -> None:
     parallel = queue(64)
-    assert enter(parallel, first := ask(60))
-    assert not enter(parallel, second := ask(16))
+    first, second = ask(60), ask(16)
+    assert enter(parallel, first)
+    assert not enter(parallel, second)
     why = parallel.why(second)
     assert (why.cause, why.in_use, why.wants, why.target) == (Held.SYSTEM, 60, 16, 64)
     parallel.release(first)
@@ -50,7 +51,8 @@ def test_documented_half_of_two_nodes_of_32_is_32_servers() -> None:
     parallel = queue(64, rules={A: Rule((Pool("A", 64 * 50 // 100),))})
     assert enter(parallel, ask(16))
     assert enter(parallel, ask(16))
-    assert not enter(parallel, third := ask(2))
+    third = ask(2)
+    assert not enter(parallel, third)
     why = parallel.why(third)
     assert (why.cause, why.held, why.allowed, why.system_binds) == (Held.GROUP, 32, 32, False)
     assert enter(parallel, ask(32, B)), "other groups are not held by the limit of this one"
@@ -66,7 +68,8 @@ def test_published_19c_case_counts_both_sets() -> None:
 
 def test_more_than_the_target_runs_alone() -> None:
     parallel = queue(24)
-    assert enter(parallel, first := ask(12))
+    first = ask(12)
+    assert enter(parallel, first)
     assert not enter(parallel, wide := ask(36))
     assert parallel.why(wide).never_fits
     parallel.release(first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary, proxy
 
 from presman.simulator.plan import Group
 from presman.simulator.sessions import Execution, Phase, Pool, Server, Session, server_name
@@ -118,7 +119,7 @@ class Faces:
         self.at = simulation.now
         self.sessions: list[Row] = []
         self.infos: list[Row] = []
-        self._simulation = simulation
+        self._simulation: Simulation = proxy(simulation)
         self._storage = simulation.scenario.capacity.storage
         self._scan = reading_events(self._storage)[1]
         self._id = simulation.governance.id_of
@@ -260,10 +261,13 @@ class Faces:
         )
 
 
+_FACES: WeakKeyDictionary[Simulation, Faces] = WeakKeyDictionary()
+
+
 def _faces(simulation: Simulation) -> Faces:
-    known = simulation.faces
-    if not isinstance(known, Faces) or known.at != simulation.now:
-        simulation.faces = known = Faces(simulation)
+    known = _FACES.get(simulation)
+    if known is None or known.at != simulation.now:
+        known = _FACES[simulation] = Faces(simulation)
     return known
 
 

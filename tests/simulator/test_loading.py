@@ -1,0 +1,120 @@
+"""Scenario files: those that ship load; broken ones are refused in one line that names file and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from presman.simulator.fields import ScenarioError
+from presman.simulator.loading import load_scenario, scenario_names
+
+GOOD = """
+plan = "P"
+[plans.P.directives]
+BATCH = { mgmt_p1 = 50, utilization_limit = 40 }
+OTHER_GROUPS = { mgmt_p1 = 50 }
+[[sessions]]
+name = "s"
+group = "BATCH"
+count = 3
+"""
+
+
+def refused(tmp_path: Path, text: str) -> str:
+    file = tmp_path / "case.toml"
+    file.write_text(text)
+    with pytest.raises(ScenarioError) as error:
+        load_scenario(file)
+    message = str(error.value)
+    assert "\n" not in message
+    assert message.startswith((str(file), f"cannot read {file}"))
+    return message.removeprefix(str(file))
+
+
+def test_shipped_scenarios() -> None:
+    names = scenario_names()
+    assert names == ["mixed", "noplan", "pdb", "queueing", "quiet", "rac", "storm", "throttled"]
+    for name in names:
+        assert load_scenario(name).header.title
+
+
+def test_values(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(GOOD)
+    scenario = load_scenario(file)
+    assert scenario.name == "mine"
+    assert scenario.plans["P"].directives["BATCH"].utilization_limit == 40
+    assert (scenario.capacity.target, scenario.capacity.maximum) == (128, 320), "the defaults of 16 CPUs"
+    assert scenario.pools[0].count == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("count = 3", "cuont = 3"), ": sessions[1]: unknown key 'cuont'; did you mean 'count'?"),
+        (("count = 3", ""), ": sessions[1]: key 'count' is missing"),
+        (("count = 3", 'count = "3"'), ": sessions[1].count: expected a whole number, got '3'"),
+        (("count = 3", "count = 0"), ": sessions[1].count: must be from 1 to 5000, got 0"),
+        (("count = 3", 'count = 3\ncpu = "5 parsecs"'), ": sessions[1].cpu: expected a duration such as 40ms"),
+        (("count = 3", "count = 3\ncpu = -1"), ": sessions[1].cpu: must be longer than 0"),
+        (
+            ("count = 3", "count = 3\nwave = { dept = 1 }"),
+            ": sessions[1].wave: unknown key 'dept'; did you mean 'depth'",
+        ),
+        (('group = "BATCH"', 'group = "BACTH"'), ": sessions[1].group: unknown consumer group 'BACTH'; did you mean"),
+        (('plan = "P"', 'plan = "Q"'), ": plan: unknown plan 'Q'"),
+        (('plan = "P"', 'plann = "P"'), ": unknown key 'plann'; did you mean 'plan'?"),
+        (("mgmt_p1 = 50, u", "mgmt_p1 = 60, u"), ": plans.P: mgmt_p1 adds up to 110, more than 100 percent"),
+        (("mgmt_p1 = 50, u", "mgmt_p9 = 60, u"), ": plans.P.directives.BATCH: unknown key 'mgmt_p9'; did you mean"),
+        (("mgmt_p1 = 50, u", "shares = 60, u"), ": plans.P.directives.BATCH.shares: needs method = 'RATIO'"),
+        (("limit = 40", "limit = 400"), ": plans.P.directives.BATCH.utilization_limit: must be from 1 to 100, got 400"),
+        (("OTHER_GROUPS", "SOME_GROUPS"), ": plans.P: a top plan needs a directive for OTHER_GROUPS"),
+        (("[[sessions]]", "[sessions]"), ": sessions: write [[sessions]] with double brackets"),
+        (("[[sessions]]", "[[sesions]]"), ": unknown table [sesions]; did you mean 'sessions'?"),
+        (("[[sessions]]", "[[sessions]"), ": not valid TOML"),
+        (("OTHER_GROUPS = ", "P = { mgmt_p2 = 1 }\nOTHER_GROUPS = "), ": plans.P: plan P contains itself"),
+        (('plan = "P"', 'plan = "P"\nrelease = "new"'), ": release: not an Oracle release: 'new'"),
+        (('plan = "P"', 'plan = "P"\ncapacity = { cpu_count = 8, host_cpus = 4 }'), ": capacity: cpu_count 8 is more"),
+        (
+            ('plan = "P"', 'plan = "P"\ncapacity = { parallel_servers_target = 8, parallel_max_servers = 4 }'),
+            ": capacity: parallel_servers_target 8 is more than parallel_max_servers 4",
+        ),
+        (("count = 3", 'count = 3\npdb = "X"'), ": sessions[1].pdb: the scenario has no [pdbs]"),
+        (
+            ("utilization_limit = 40", 'switch_time = "5s"'),
+            ": plans.P.directives.BATCH.switch_time: needs switch_group",
+        ),
+        (
+            ("utilization_limit = 40", 'switch_time = 5, switch_group = "BATHC"'),
+            ": plans.P.directives.BATCH.switch_group: unknown consumer group 'BATHC'; did you mean 'BATCH'?",
+        ),
+        (
+            ("utilization_limit = 40", 'parallel_stmt_critical = "BYPAS_QUEUE"'),
+            ": plans.P.directives.BATCH.parallel_stmt_critical: must be one of FALSE, QUEUE, BYPASS_QUEUE",
+        ),
+        (
+            ("[[sessions]]", '[[statements]]\nname = "x"\ngroup = "BATCH"\n[[sessions]]'),
+            ": statements[1]: needs 'every'",
+        ),
+        (("[[sessions]]", '[[changes]]\nat = "1s"\nplan = "PP"\n[[sessions]]'), ": changes[1].plan: unknown plan 'PP'"),
+    ],
+)
+def test_refused(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+    assert change[0] in GOOD
+    assert refused(tmp_path, GOOD.replace(*change)).startswith(said)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"cannot read .*missing\.toml: No such file"):
+        load_scenario(tmp_path / "missing.toml")
+    with pytest.raises(ScenarioError, match="cannot read"):
+        load_scenario(tmp_path)
+    (tmp_path / "latin.toml").write_bytes(b'title = "\xe4"')
+    with pytest.raises(ScenarioError, match="not valid TOML"):
+        load_scenario(tmp_path / "latin.toml")
+
+
+def test_unknown_name_lists_what_there_is() -> None:
+    with pytest.raises(ScenarioError, match=r"unknown scenario 'strom'; did you mean 'storm'\?.*quiet"):
+        load_scenario("strom")

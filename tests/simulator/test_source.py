@@ -1,0 +1,237 @@
+"""The simulator as a source: every release, both scopes, one seed one course, its clock, its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from presman import queries, rows
+from presman.embedded import columns_of
+from presman.queries import Scope
+from presman.release import SUPPORTED, Release
+from presman.simulator.loading import scenario_names
+from presman.simulator.machine import OWN_SID
+from presman.simulator.views import VIEWS
+from presman.sources import Request, SourceError
+from presman.sources.simulator import SimulatorSource
+from tests.simulator.conftest import DEMAND, START, Played
+
+Play = Callable[..., Played]
+MAY_BE_EMPTY = {"cdb_plan_directive", "pdb", "plan", "plan_directive", "plan_xml", "px_session", "sql_text"}
+
+
+@pytest.mark.parametrize("release", SUPPORTED, ids=str)
+@pytest.mark.parametrize("scenario", scenario_names())
+def test_every_query_of_every_release(scenario: str, release: Release, play: Play) -> None:
+    if scenario == "pdb" and release < Release(12, 1):
+        pytest.skip("no pluggable databases")
+    played = play(scenario, release=release).to(20)
+    for scope in Scope:
+        for name, found in played.everything(scope).items():
+            assert found or name in MAY_BE_EMPTY, name
+    for view in ("V$INSTANCE", "V$RSRC_CONSUMER_GROUP"):
+        assert columns_of(view, release)
+    assert played.rows(rows.Instance)[0].version.startswith(f"{release.major}.")
+
+
+def test_instance_scope_is_the_first_instance(play: Play) -> None:
+    played = play("rac").to(30)
+    cluster, instance = played.everything(Scope.CLUSTER), played.everything(Scope.INSTANCE)
+    for name in ("session", "consumer_group", "px_process_sysstat", "event_histogram", "osstat", "instance"):
+        assert {row.inst_id for row in cluster[name]} == {1, 2}
+        assert [row for row in cluster[name] if row.inst_id == 1] == list(instance[name])
+
+
+def test_same_seed_same_course(play: Play) -> None:
+    first, second, other = play("mixed", seed=5), play("mixed", seed=5), play("mixed", seed=6)
+    for played in (first, second, other):
+        for second_ in (2, 4, 6, 61, 200):
+            played.to(second_)
+    assert repr(first.everything()) == repr(second.everything())
+    assert repr(first.everything()) != repr(other.everything())
+
+
+@pytest.mark.parametrize("scenario", ["mixed", "storm"])
+def test_reading_does_not_change_the_course(scenario: str, play: Play) -> None:
+    often, seldom = play(scenario), play(scenario)
+    for second in range(1, 41):
+        often.to(second).everything()
+    seldom.to(40)
+    mine, yours = often.everything(), seldom.everything()
+    assert [row[:4] for row in mine["session"]] == [row[:4] for row in yours["session"]]
+    for one, two in zip(mine["consumer_group"], yours["consumer_group"], strict=True):
+        assert one.consumed_cpu_time == pytest.approx(two.consumed_cpu_time, abs=2)
+        assert (one.pqs_queued, one.pqs_completed) == (two.pqs_queued, two.pqs_completed)
+
+
+def test_time_is_the_clock_times_speed(play: Play) -> None:
+    played = play("quiet", speed=30).to(10)
+    answer = played.source.read([Request(played.queries[rows.Instance])])
+    assert answer.at == START + timedelta(seconds=300)
+    assert answer.round_trips == 0
+    played.to(4)
+    assert played.source.read([]).at == answer.at, "time never goes back"
+
+
+def test_own_session_is_nobody(play: Play) -> None:
+    played = play("storm").to(100)
+    assert all(row.sid != OWN_SID for row in played.rows(rows.Session))
+
+
+def test_only_known_columns(play: Play) -> None:
+    """Every column that the simulator fills is in the catalog of some release."""
+    newest = SUPPORTED[-1]
+    for view in VIEWS.values():
+        name = "G" + view.name if view.global_ else view.name
+        known = {column.name for column in columns_of(name, newest)}
+        assert set(view.columns) <= known, view.name
+
+
+def test_every_view_has_as_many_values_as_columns(play: Play) -> None:
+    for scenario in ("storm", "rac", "pdb"):
+        simulation = play(scenario).to(60).source.simulation
+        for view in VIEWS.values():
+            for row in view.rows(simulation):
+                assert len(row) == len(view.columns), view.name
+
+
+def test_plan_change_restarts_the_group_counters(play: Play, tmp_path: Path) -> None:
+    file = tmp_path / "night.toml"
+    file.write_text(
+        """
+        warmup = "5m"
+        plan = "DAY"
+        [plans.DAY.directives]
+        ONLINE = { mgmt_p1 = 80 }
+        OTHER_GROUPS = { mgmt_p2 = 100 }
+        [plans.NIGHT.directives]
+        OTHER_GROUPS = { mgmt_p1 = 100 }
+        [[sessions]]
+        name = "users"
+        group = "ONLINE"
+        count = 5
+        [[changes]]
+        at = "30s"
+        plan = "NIGHT"
+        window = "WEEKNIGHT_WINDOW"
+        """
+    )
+    played = play(str(file)).to(29)
+    assert {row.resource_consumer_group for row in played.rows(rows.Session)} == {"ONLINE"}
+    before = {row.name: row for row in played.rows(rows.ConsumerGroup)}
+    played.to(31)
+    after = {row.name: row for row in played.rows(rows.ConsumerGroup)}
+    assert before["ONLINE"].consumed_cpu_time > 1000
+    assert "ONLINE" not in after
+    assert 0 < after["OTHER_GROUPS"].consumed_cpu_time < 1000
+    windows = played.rows(rows.RsrcPlanHistory)
+    assert [(row.name, row.end_time is None, row.window_name) for row in windows] == [
+        ("DAY", False, ""),
+        ("NIGHT", True, "WEEKNIGHT_WINDOW"),
+    ]
+    assert windows[0].end_time == windows[1].start_time == START + timedelta(seconds=30)
+    assert played.rows(rows.RsrcPlan)[0].name == "NIGHT"
+    assert {row.resource_consumer_group for row in played.rows(rows.Session)} == {"OTHER_GROUPS"}
+
+
+def test_switch_time_moves_a_statement_and_its_servers(play: Play, tmp_path: Path) -> None:
+    file = tmp_path / "switch.toml"
+    file.write_text(
+        """
+        warmup = "2m"
+        plan = "P"
+        [capacity]
+        cpu_count = 16
+        [plans.P.directives]
+        FAST = { mgmt_p1 = 80, switch_group = "SLOW", switch_time = "30s" }
+        SLOW = { mgmt_p2 = 50 }
+        OTHER_GROUPS = { mgmt_p2 = 50 }
+        [[script]]
+        at = "0s"
+        group = "FAST"
+        dop = 4
+        cpu = 1.0
+        sets = 1
+        seconds = 60
+        """
+    )
+    played = play(str(file)).to(5)
+    assert {row.name: row.current_pq_servers_active for row in played.rows(rows.ConsumerGroup)}["FAST"] == 4
+    played.to(10)
+    found = {row.name: row for row in played.rows(rows.ConsumerGroup)}
+    assert (found["FAST"].current_pq_servers_active, found["SLOW"].current_pq_servers_active) == (0, 4)
+    assert (found["FAST"].switches_out_cpu_time, found["SLOW"].switches_in_cpu_time) == (1, 1)
+    assert {row.resource_consumer_group for row in played.rows(rows.Session)} == {"SLOW"}
+    assert {row.mapped_consumer_group for row in played.rows(rows.SessionInfo) if row.dop} == {"FAST"}
+
+
+def test_active_session_pool(play: Play) -> None:
+    played = play("throttled").to(600)
+    (group,) = [row for row in played.rows(rows.ConsumerGroup) if row.name == "BATCH"]
+    waiting = [row for row in played.rows(rows.Session) if row.event == "resmgr:become active"]
+    assert group.queue_length == len(waiting) > 0
+    assert group.active_session_limit_hit > 0
+    states = {row.sid: row.state for row in played.rows(rows.SessionInfo)}
+    assert {states[row.sid] for row in waiting} == {"QUEUED"}
+    assert sum(1 for state in states.values() if state == "QUEUED") == len(waiting)
+
+
+def test_hundreds_queued_and_running(play: Play, tmp_path: Path) -> None:
+    big = tmp_path / "big.toml"
+    big.write_text(
+        """
+        warmup = "1m"
+        plan = "P"
+        [capacity]
+        cpu_count = 64
+        parallel_servers_target = 400
+        parallel_max_servers = 800
+        [plans.P.directives]
+        BATCH = { mgmt_p1 = 90 }
+        OTHER_GROUPS = { mgmt_p2 = 100 }
+        [[statements]]
+        name = "flood"
+        group = "BATCH"
+        burst = 300
+        burst_every = "1m"
+        dop = 4
+        sets = 1
+        work = "10m"
+        """
+    )
+    played = play(str(big)).to(0)
+    (group,) = [row for row in played.rows(rows.ConsumerGroup) if row.name == "BATCH"]
+    assert (group.current_pqs_active, group.current_pqs_queued) == (100, 200)
+
+
+def test_errors_are_source_errors() -> None:
+    with pytest.raises(SourceError, match="unknown scenario 'mixd'; did you mean 'mixed'") as error:
+        SimulatorSource("mixd").open()
+    assert error.value.retry is False
+    with pytest.raises(SourceError, match="no pluggable databases"):
+        SimulatorSource("pdb", release=Release(11, 2)).open()
+    with pytest.raises(SourceError, match="speed"):
+        SimulatorSource("quiet", speed=0).open()
+    with pytest.raises(SourceError, match="not open"):
+        SimulatorSource("quiet").advance()
+
+
+def test_close_may_be_called_at_any_time() -> None:
+    source = SimulatorSource("quiet")
+    source.close()
+    source.open()
+    source.cancel()
+    source.close()
+    source.close()
+    with pytest.raises(SourceError):
+        source.read([])
+
+
+def test_queries_bind_only_what_they_name(play: Play) -> None:
+    played = play("quiet")
+    for query in queries.load(played.release).values():
+        (section,) = played.source.read([Request(query, DEMAND)]).sections
+        assert section.problem is None

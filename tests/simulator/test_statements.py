@@ -1,0 +1,71 @@
+"""Parsing to a DOP, SQL_IDs, OTHER_XML and the shapes of waits."""
+
+from __future__ import annotations
+
+import pytest
+from defusedxml.ElementTree import fromstring
+from hypothesis import given
+from hypothesis import strategies as st
+
+from presman.release import Release
+from presman.simulator.statements import Cursor, Parsed, parse, sql_id_of
+from presman.simulator.waits import BUCKETS, QUANTUM, STARVED, events_of, mean_of
+
+
+def test_sql_id_is_oracles() -> None:
+    assert sql_id_of("select * from dual") == "a5ks9fhw2v9s1"
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason", "policy", "limit", "group", "expected"),
+    [
+        (80, "auto", "AUTO", 48, None, Parsed(48, "degree limit", True)),
+        (16, "auto", "AUTO", 48, None, Parsed(16, "", True)),
+        (16, "auto", "AUTO", 48, 4, Parsed(4, "degree limit", True)),
+        (1, "auto", "AUTO", 48, None, Parsed(1, "parallel threshold", True)),
+        (16, "auto", "MANUAL", 48, None, Parsed(1, "", False)),
+        (80, "hint", "MANUAL", 48, 4, Parsed(80, "hint", False)),
+        (8, "table property", "AUTO", 4, None, Parsed(8, "table property", False)),
+    ],
+)
+def test_parse(asked: int, reason: str, policy: str, limit: int, group: int | None, expected: Parsed) -> None:
+    assert parse(asked, reason, policy, limit, group) == expected
+
+
+def test_other_xml() -> None:
+    cursor = Cursor("a", 0, "select 1 from dual where '<&' = :1", "MARTIN", 51, 48, 2, "degree limit", True, 0.0)
+    facts = {info.get("type"): info.text for info in fromstring(cursor.other_xml(Release(19)))}
+    assert facts["dop"] == "48"
+    assert facts["dop_reason"] == "degree limit"
+    assert (facts["derived_cpu_dop"], facts["derived_io_dop"]) == ("51", "41")
+    assert facts["parse_schema"] == '"MARTIN"'
+    assert facts["plan_hash"] == str(cursor.plan_hash)
+    old = {
+        info.get("type")
+        for info in fromstring(Cursor("a", 0, "select 1", "X", 4, 4, 1, "", True, 0.0).other_xml(Release(11, 2)))
+    }
+    assert "px_in_memory" not in old
+    assert "dop_reason" not in old
+
+
+def test_waits_for_cpu_have_the_published_shape() -> None:
+    assert 0.1 < mean_of(QUANTUM) / 1e6 < 0.34
+    assert 5 < mean_of(STARVED) / 1e6 < 80
+
+
+@given(st.lists(st.tuples(st.floats(0, 500), st.floats(0, 1)), max_size=40))
+def test_no_wait_is_lost(batches: list[tuple[float, float]]) -> None:
+    event = events_of("flash", False)["log file sync"]
+    for waits, badness in batches:
+        event.record(waits, badness)
+    recorded = sum(waits for waits, _ in batches)
+    assert recorded - BUCKETS <= event.total <= recorded + 1e-6
+    assert event.micros >= event.total
+
+
+def test_a_single_wait_lands_in_its_bucket() -> None:
+    event = events_of("flash", False)["resmgr:pq queued"]
+    for seconds, bucket in ((0.000_000_5, 1), (0.001, 10), (0.001_024, 11), (1.0, 20), (9_999.0, BUCKETS - 1)):
+        before = list(event.counts)
+        event.record_one(seconds)
+        assert [n - old for n, old in zip(event.counts, before, strict=True)].index(1) == bucket
