@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
     def _stray(self, word: str) -> str:
         """Return what is wrong with a word that is neither an option nor has a place."""
         if not word.startswith("-"):
-            return f"too many arguments: {word!r}"
+            return f"too many arguments: {'user/***@...' if '@' in word else repr(word)}"
         from presman.suggest import nearest
 
         name = word.partition("=")[0]

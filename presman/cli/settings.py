@@ -114,11 +114,10 @@ def describe(config: Config, options: Namespace) -> str:
     lines.append(f"targets     {', '.join(config.targets) or 'none'}")
     text = options.target or (DEFAULTS if DEFAULTS in config.sections else next(iter(config.targets), DEFAULTS))
     section = config.sections.get(text, Settings())
-    if options.target:
-        lines.append(f"target      {_parsed(text, config).name}")
-    lines += ["", f"settings of {text}:"]
+    label = _parsed(text, config).name if options.target else text
+    lines += ["", f"settings of {label}:"]
     for name, option in _NAMES.items():
-        value, origin = _origin(name, text, section, config, options)
+        value, origin = _origin(name, label, section, config, options)
         if name == "connection" and value is not None:
             value = _address(text, config)
         if value is not None:
@@ -143,13 +142,13 @@ def _found_by(config: Config, options: Namespace) -> str:
     return "the first found" if config.path else "not found"
 
 
-def _origin(name: str, text: str, section: Settings, config: Config, options: Namespace) -> tuple[object, str]:
+def _origin(name: str, label: str, section: Settings, config: Config, options: Namespace) -> tuple[object, str]:
     defaults = {"refresh": DEFAULT_REFRESH, "scope": Scope.CLUSTER, "measure": "cpu", "packs": "none"}
     option = getattr(options, name, None) if name in {"refresh", "scope", "theme"} else None
     if option is not None:
         return option, f"--{name}"
     if (value := getattr(section, name)) is not None:
-        return value, f"[{text}]"
+        return value, f"[{label}]"
     inherited = getattr(section.over(config.defaults), name)
     if inherited is not None:
         return inherited, f"[{DEFAULTS}]"

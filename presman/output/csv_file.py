@@ -57,11 +57,7 @@ class CsvFile:
     def __init__(self, path: Path, header: str, *, durable: bool = False) -> None:
         self.name = str(path)
         self._durable = durable
-        flags = os.O_WRONLY if _special(path) else os.O_RDWR | os.O_CREAT | os.O_APPEND
-        try:
-            self._fd = os.open(path, flags, 0o666)
-        except OSError as error:
-            raise OutputError(f"cannot write {path}: {reason(error)}") from error
+        self._fd = _open(path)
         try:
             self._regular = stat.S_ISREG(os.fstat(self._fd).st_mode)
             if not self._continues(header):
@@ -121,6 +117,20 @@ class CsvFile:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def check_writable(path: Path) -> None:
+    """Open and close `path` for writing, which leaves an empty file where there is none. Raises OutputError."""
+    if not _special(path):
+        os.close(_open(path))
+
+
+def _open(path: Path) -> int:
+    flags = os.O_WRONLY if _special(path) else os.O_RDWR | os.O_CREAT | os.O_APPEND
+    try:
+        return os.open(path, flags, 0o666)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {reason(error)}") from error
 
 
 def reason(error: OSError) -> str:

@@ -8,7 +8,7 @@ from typing import Literal, TextIO
 
 from presman.analysis.reading import Reading
 from presman.output.cells import Cell, lines
-from presman.output.csv_file import CsvFile, OutputError, Sink, TextSink
+from presman.output.csv_file import CsvFile, OutputError, Sink, TextSink, check_writable
 from presman.output.measures import MEASURES
 
 Layout = Literal["tidy", "wide"]
@@ -22,9 +22,9 @@ __all__ = ["LAYOUTS", "MEASURES", "CsvExport", "OutputError", "WideCsv"]
 class CsvExport:
     """Appends readings to a CSV file or stream, whole lines at a time, flushed at each reading.
 
-    `column` picks the figure of a wide file (default: the measure's own). Raises OutputError from the constructor
-    (tidy) or the first `write` (wide, whose columns are the groups found) if the target cannot be written or holds
-    other columns; KeyError for an unknown measure or column.
+    `column` picks the figure of a wide file (default: the measure's own). Raises OutputError if the target cannot be
+    written or holds other columns (of a wide file that shows at the first `write`: its columns are the groups found
+    then); KeyError for an unknown measure or column.
     """
 
     def __init__(
@@ -73,7 +73,8 @@ class CsvExport:
 class WideCsv:
     """One line per poll, one column per heading. A heading that is new opens the next part: ``cpu-2.csv``.
 
-    A stream takes a new header line instead. Headings that vanish leave empty cells.
+    A stream takes a new header line instead. Headings that vanish leave empty cells. Raises OutputError at once if
+    the target cannot be written.
     """
 
     def __init__(self, target: Path | TextIO, *, durable: bool = False) -> None:
@@ -82,6 +83,8 @@ class WideCsv:
         self._headings: list[str] = []
         self._sink: Sink | None = None
         self._part = 1
+        if isinstance(target, Path):
+            check_writable(target)
 
     @property
     def name(self) -> str:

@@ -153,7 +153,16 @@ def test_the_sample_configuration_is_read_back(inside: Run, tmp_path: Path) -> N
 def test_a_password_is_never_shown(debug: str, tmp_path: Path) -> None:
     target = "scott/t1ger-secret@127.0.0.1:1/nowhere"
     (tmp_path / "config.ini").write_text(f"[presman]\nconnection_string = {target}\n", encoding="utf-8")
-    for arguments in (["once"], ["config"], ["once", target], ["export", "-o", "x.csv"], ["-m", "cpu"], []):
+    for arguments in (
+        ["once"],
+        ["config"],
+        ["once", target],
+        ["once", "demo", target],
+        ["config", target],
+        ["export", "-o", "x.csv"],
+        ["-m", "cpu"],
+        [],
+    ):
         done = subprocess.run(
             command(*arguments), cwd=tmp_path, env=environment(PRESMAN_DEBUG=debug), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=60, check=False,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from presman.output.export import MEASURES, CsvExport, OutputError, WideCsv
+from presman.output.export import MEASURES, CsvExport, Layout, OutputError, WideCsv
 from tests.output.readings import AT, group, on_two_instances, queued, reading, with_groups
 
 
@@ -189,11 +189,21 @@ def test_a_disk_that_fills_leaves_whole_lines(tmp_path: Path, monkeypatch: pytes
     assert len(rows_of(path)) == 4
 
 
-def test_a_folder_and_a_missing_folder_are_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("layout", ["tidy", "wide"])
+def test_a_folder_and_a_missing_folder_are_one_line_and_at_once(tmp_path: Path, layout: Layout) -> None:
     with pytest.raises(OutputError, match="Is a directory"):
-        CsvExport(tmp_path, "cpu")
+        CsvExport(tmp_path, "cpu", layout)
     with pytest.raises(OutputError, match="No such file or directory"):
-        CsvExport(tmp_path / "no" / "x.csv", "cpu")
+        CsvExport(tmp_path / "no" / "x.csv", "cpu", layout)
+
+
+def test_a_wide_file_of_other_groups_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.csv"
+    path.write_text("DATETIME,A\n2026-01-01,1\n", encoding="utf-8")
+    export = CsvExport(path, "cpu", "wide")
+    with pytest.raises(OutputError, match="other columns"):
+        export.write(with_groups("A", "B"))
+    assert path.read_text(encoding="utf-8") == "DATETIME,A\n2026-01-01,1\n"
 
 
 def test_unknown_measure() -> None:
