@@ -247,7 +247,7 @@ class _Form(NamedTuple):
 
 
 _NEW_LINE = r"\r?\n(?!WAIT #)"
-_CONTINUED = r"\r?\n(?![A-Z=*\r\n]|\d{4}-)"
+_CONTINUED = r"\r?\n(?![A-Z*\r\n]|==|\d{4}-)"
 
 _PLAIN = _Form(
     gap="",
@@ -263,7 +263,7 @@ _PLAIN = _Form(
 
 def _wrapped() -> _Form:
     number = r"\d{1,20}(?:\r?\n\d{1,20}(?=[ \t]|\r?\n|\Z))?"
-    key = rf"(?:[^=\n]|{_CONTINUED}){{1,30}}="
+    key = rf"(?:[^=\n]|{_CONTINUED}){{1,30}}=(?:{_CONTINUED})?"
     return _Form(
         gap=f"(?:{_NEW_LINE})?",
         space=rf"(?: (?:{_NEW_LINE}[ \t]{{0,4}})?|{_NEW_LINE}[ \t]{{0,4}})",
