@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import oracledb
 
@@ -20,6 +20,7 @@ from presman.sources import Answer, Request, SourceError
 from presman.sources.oracle_errors import code_of, problem, source_error
 from presman.sources.oracle_line import Cancelled, Line, Lost, Rows, Statement, ThickLine, ThinLine
 from presman.targets import ConnectSettings
+from presman.text import clean
 
 HERE_AND_NOW = """SELECT
     SYS_CONTEXT('USERENV', 'SID') AS sid,
@@ -28,6 +29,11 @@ HERE_AND_NOW = """SELECT
     SYS_EXTRACT_UTC(SYSTIMESTAMP) AS utc_time
 FROM dual"""
 """Which session and instance presman has, and what time it is there. SYSDATE is the clock of the DATE columns."""
+
+ABOUT_SESSION = "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER') FROM dual"
+ABOUT_CONTAINER = "SELECT SYS_CONTEXT('USERENV', 'CON_NAME') FROM dual"
+ABOUT_CLOUD = "SELECT SYS_CONTEXT('USERENV', 'CLOUD_SERVICE') FROM dual"
+"""Session facts that older releases do not know by name and answer with an error."""
 
 CONNECT_TIMEOUT = 15.0
 FEWEST_ROWS, FIRST_ROWS = 64, 512
@@ -44,6 +50,17 @@ class Place:
     at: datetime
     zone: tzinfo
     measured: float
+
+
+class About(NamedTuple):
+    """What `doctor` says of a session; "" where the database does not tell. `driver` is its name and mode."""
+
+    driver: str
+    sid: int
+    instance: int
+    user: str
+    container: str
+    cloud_service: str
 
 
 class OracleSource:
@@ -217,6 +234,29 @@ class OracleSource:
         self.close()
         self._connect()
 
+    def about(self) -> About:
+        """Return what is known of the session. Raises SourceError if the connection is lost."""
+        mode = "thick" if self._settings.thick else "thin"
+        place = self._place
+        return About(
+            f"python-oracledb {oracledb.__version__}, {mode}",
+            place.sid if place else 0,
+            place.instance if place else 0,
+            self._fact(ABOUT_SESSION),
+            self._fact(ABOUT_CONTAINER),
+            self._fact(ABOUT_CLOUD),
+        )
+
+    def _fact(self, sql: str) -> str:
+        try:
+            rows = self._connected.fetch(Statement(sql, {}, 2), self._settings.call_timeout)
+        except (oracledb.Error, TimeoutError):
+            return ""
+        except (Lost, Cancelled) as error:
+            self.close()
+            raise source_error(getattr(error, "cause", error)) from None
+        return clean(str(rows[0][0] or ""))
+
     # -- pieces ---------------------------------------------------------------------------------------------------
 
     def _here_and_now(self) -> Statement:
@@ -272,9 +312,9 @@ class OracleSource:
 
     def _failed(self, query: Query, error: Any, seconds: float) -> Section:
         if code_of(error):
-            why = problem(error, query, (self._settings.user or "").upper())
+            why = problem(error, query, self.scope, self._settings.user or "")
         else:
-            why = Problem("", str(error) or type(error).__name__, query.view)
+            why = Problem("", clean(str(error)) or type(error).__name__, query.view)
         return Section(at=self._now(), seconds=seconds, problem=why)
 
 
