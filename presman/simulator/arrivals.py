@@ -139,7 +139,7 @@ class Arrivals:
         simulation = self._simulation
         capacity = simulation.scenario.capacity
         policy = capacity.parallel_degree_policy
-        group = simulation.governance.resolve(session.con_id, session.group)
+        group = simulation.governance.resolve(session.con_id, session.wants_group)
         rule = simulation.governance.limits.rule(group)
         parsed = parse(asked, spec.reason, policy, capacity.degree_limit, rule.degree_limit)
         sql_id = (spec.sql_id if isinstance(spec, ScriptedStatement) else "") or sql_id_of(text)

@@ -117,10 +117,16 @@ class Governance:
         target = capacity.target * capacity.instances
         maximum = capacity.maximum * capacity.instances
         if self.root is None:
-            queues = capacity.parallel_degree_policy in {"AUTO", "ADAPTIVE"}
-            return Limits(target, maximum, Regime.FIFO if queues else Regime.OFF)
+            return Limits(target, maximum, self.regime(""))
         rules = {group: self._rule(group, leaf, target) for group, leaf in self.leaves.items()}
         return Limits(target, maximum, Regime.FULL, rules, self.root)
+
+    def regime(self, plan: str) -> Regime:
+        """Return how parallel statements queue under a top plan, "" for none."""
+        if plan:
+            return Regime.FULL
+        policy = self.scenario.capacity.parallel_degree_policy
+        return Regime.FIFO if policy in {"AUTO", "ADAPTIVE"} else Regime.OFF
 
     def _rule(self, group: Group, leaf: Node, target: int) -> Rule:
         directive = leaf.directive

@@ -59,6 +59,7 @@ class Machine:
         self.io_wait = 0.0
         self.load = 0.0
         self.badness = 0.0
+        self.latency = self._mean_latency()
         self.background: list[Session] = []
         for name in _BACKGROUND:
             client = Client("", f"oracle@{scenario.header.host}{inst_id} ({name})", "", "", "SYS$BACKGROUND")

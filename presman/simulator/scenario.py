@@ -30,7 +30,10 @@ ACTIONS = ("CANCEL_SQL", "KILL_SESSION", "LOG_ONLY")
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """What a plan gives one group or subplan. Percent of the level, of CPU or of servers; times in seconds."""
+    """What a plan gives one group or subplan. Percent of the level, of CPU or of servers; times in seconds.
+
+    `active_sess_pool_p1` holds back statements; the short calls of session pools pass.
+    """
 
     mgmt_p1: int = key(whole(0, 100), 0)
     mgmt_p2: int = key(whole(0, 100), 0)

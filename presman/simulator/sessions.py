@@ -92,7 +92,8 @@ def server_name(number: int) -> str:
 class Session:
     """A connected session. `cpu`, `wait`, `pq_queued` are what ended calls have added up to, in seconds.
 
-    `changed` is when it last became ACTIVE or INACTIVE; `transient` sessions log off when their statement ends.
+    `group` is what it is mapped to, `switched` where a SWITCH_TIME without SWITCH_FOR_CALL has left it. `changed` is
+    when it last became ACTIVE or INACTIVE; `transient` sessions log off when their statement ends.
     """
 
     inst_id: int
@@ -111,7 +112,13 @@ class Session:
     times_queued: int = 0
     time_outs: int = 0
     canceled: int = 0
+    switched: str = ""
     last: Cursor | None = None
+
+    @property
+    def wants_group(self) -> str:
+        """The consumer group it is in, if the active plan has it."""
+        return self.switched or self.group
 
 
 @dataclass(slots=True)
@@ -161,6 +168,7 @@ class Execution:
     started: float = 0.0
     held_since: float = 0.0
     cpu_at_switch: float = 0.0
+    switched: str = ""
     speed: float = 0.0
     fraction: float = 1.0
     cpu: float = 0.0

@@ -42,7 +42,7 @@ class Workload:
         """Log a session off."""
         self.sessions.remove(session)
         self._simulation.machines[session.inst_id - 1].sids.give(session.sid)
-        group = self._simulation.governance.resolve(session.con_id, session.group)
+        group = self._simulation.governance.resolve(session.con_id, session.wants_group)
         self.ended_cpu[group] = self.ended_cpu.get(group, 0.0) + session.cpu
 
     # The active session pool, then the parallel statement queue
@@ -98,6 +98,7 @@ class Workload:
     def _submit(self, execution: Execution) -> None:
         simulation, ticket = self._simulation, execution.ticket
         ticket.submitted = execution.queued_at = simulation.now
+        ticket.group = execution.group
         execution.phase = Phase.QUEUED
         simulation.dirty = True
         self._tickets[ticket.number] = execution
@@ -239,6 +240,9 @@ class Workload:
             if target in {"CANCEL_SQL", "KILL_SESSION"}:
                 self._cancel(execution, killed=target == "KILL_SESSION")
             elif target != "LOG_ONLY":
+                execution.switched = target
+                if not leaf.directive.switch_for_call:
+                    execution.session.switched = target
                 self._move(execution, governance.resolve(execution.group.con_id, target))
 
     def _cancel(self, execution: Execution, *, killed: bool) -> None:
@@ -264,7 +268,8 @@ class Workload:
         governance = self._simulation.governance
         groups = {}
         for execution in self.executions.values():
-            execution.group = governance.resolve(execution.session.con_id, execution.group.name)
+            session = execution.session
+            execution.group = governance.resolve(session.con_id, execution.switched or session.wants_group)
             groups[execution.number] = execution.group
         for machine in self._simulation.machines:
             for pool in machine.pools:

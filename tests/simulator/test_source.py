@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -166,6 +169,121 @@ def test_switch_time_moves_a_statement_and_its_servers(play: Play, tmp_path: Pat
     assert (found["FAST"].switches_out_cpu_time, found["SLOW"].switches_in_cpu_time) == (1, 1)
     assert {row.resource_consumer_group for row in played.rows(rows.Session)} == {"SLOW"}
     assert {row.mapped_consumer_group for row in played.rows(rows.SessionInfo) if row.dop} == {"FAST"}
+
+
+def test_switched_for_the_call_or_for_good(play: Play, tmp_path: Path) -> None:
+    text = """
+        warmup = "2m"
+        plan = "P"
+        [plans.P.directives]
+        FAST = {{ mgmt_p1 = 80, switch_group = "SLOW", switch_time = "3s", switch_for_call = {for_call} }}
+        SLOW = {{ mgmt_p2 = 50 }}
+        OTHER_GROUPS = {{ mgmt_p2 = 50 }}
+        [[statements]]
+        name = "jobs"
+        group = "FAST"
+        every = "20s"
+        dop = 1
+        sets = 1
+        cpu = 1.0
+        work = "8s"
+        spread = 0
+        sessions = 1
+        """
+    for for_call, group in (("true", "FAST"), ("false", "SLOW")):
+        file = tmp_path / f"{for_call}.toml"
+        file.write_text(text.format(for_call=for_call))
+        played = play(str(file)).to(0)
+        idle = [row for row in played.rows(rows.Session) if row.status == "INACTIVE" and row.prev_sql_id]
+        assert {row.resource_consumer_group for row in idle} == {group}
+
+
+def test_a_plan_that_comes_back_gets_its_groups_back(play: Play, tmp_path: Path) -> None:
+    file = tmp_path / "back.toml"
+    file.write_text(
+        """
+        warmup = "1m"
+        plan = "DAY"
+        [plans.DAY.directives]
+        ONLINE = { mgmt_p1 = 80 }
+        OTHER_GROUPS = { mgmt_p2 = 100 }
+        [plans.NIGHT.directives]
+        OTHER_GROUPS = { mgmt_p1 = 100 }
+        [[script]]
+        at = "1s"
+        group = "ONLINE"
+        dop = 4
+        seconds = 100
+        [[changes]]
+        at = "10s"
+        plan = "NIGHT"
+        [[changes]]
+        at = "20s"
+        plan = ""
+        [[changes]]
+        at = "30s"
+        plan = "DAY"
+        """
+    )
+    played = play(str(file))
+    for second, plan, managed, group in (
+        (5, "DAY", "ON", "ONLINE"),
+        (15, "NIGHT", "ON", "OTHER_GROUPS"),
+        (25, "INTERNAL_PLAN", "OFF", "OTHER_GROUPS"),
+        (35, "DAY", "ON", "ONLINE"),
+    ):
+        played.to(second)
+        (active,) = played.rows(rows.RsrcPlan)
+        assert (active.name, active.cpu_managed) == (plan, managed)
+        assert {row.resource_consumer_group for row in played.rows(rows.Session)} == {group}
+        held = {row.name: row.current_pq_servers_active for row in played.rows(rows.ConsumerGroup)}
+        assert held[group] == sum(held.values()) == 8
+
+
+def test_without_a_plan_nothing_is_managed(play: Play) -> None:
+    played = play("noplan")
+    crowded = 0.0
+    for second in range(0, 600, 20):
+        played.to(second)
+        assert {row.cpu_wait_time for row in played.rows(rows.ConsumerGroup)} == {0}
+        crowded = max(crowded, *(row.value for row in played.rows(rows.Osstat) if row.stat_name == "LOAD"))
+    assert crowded > played.source.simulation.scenario.capacity.cpu_count
+    (plan,) = played.rows(rows.RsrcPlan)
+    assert (plan.name, plan.cpu_managed, plan.parallel_execution_managed) == ("INTERNAL_PLAN", "OFF", "FIFO")
+    assert [row.value for row in played.rows(rows.Parameter) if row.name == "resource_manager_plan"] == [""]
+
+
+def test_course_does_not_depend_on_hashing() -> None:
+    """Two processes with other string hashes play the same course, byte for byte."""
+    program = """
+import hashlib
+from datetime import UTC, datetime
+from presman import queries
+from presman.sources import Request
+from presman.sources.simulator import SimulatorSource
+seconds = [0.0]
+source = SimulatorSource("storm", clock=lambda: seconds[0], start=datetime(2026, 3, 12, tzinfo=UTC))
+found = queries.load(source.open())
+digest = hashlib.sha256()
+for seconds[0] in (2.0, 4.5, 61.0):
+    source.advance()
+    binds = {"at_inst_id": 1, "sql_id": "", "child_number": 0}
+    answer = source.read([Request(query, binds) for query in found.values()])
+    digest.update(repr([section.rows for section in answer.sections]).encode())
+print(digest.hexdigest())
+"""
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(said) == 1
 
 
 def test_active_session_pool(play: Play) -> None:

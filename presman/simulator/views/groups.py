@@ -61,7 +61,7 @@ def _plan_history(simulation: Simulation) -> Iterator[Row]:
                 *(machine.inst_id, window.sequence, governance.id_of(window.plan) if window.plan else None),
                 *(window.plan or None, when(simulation, window.start), when(simulation, window.end)),
                 *("TRUE" if window.window else "FALSE", window.window or None, "TRUE", managed),
-                *("ON" if window.plan and caged else "OFF", "FULL" if window.plan else "FIFO", window.con_id),
+                *("ON" if window.plan and caged else "OFF", governance.regime(window.plan).value, window.con_id),
             )
 
 

@@ -186,7 +186,7 @@ class Faces:
         last_call = int(self.at - session.changed)
         previous = (session.last.sql_id, session.last.child) if session.last else (None, None)
         if execution is None:
-            group = self._simulation.governance.resolve(session.con_id, session.group)
+            group = self._simulation.governance.resolve(session.con_id, session.wants_group)
             doing = _idle(self.at - session.changed)
             self._row(session, group, doing, (None, None), previous, None, last_call)
             self.infos.append(self._info(session, group, doing, session.cpu, session.wait))
