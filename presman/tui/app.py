@@ -13,7 +13,6 @@ from rich.text import Text
 from textual.app import SystemCommand
 from textual.screen import Screen
 
-from presman.queries import Scope
 from presman.text import clean
 from presman.tui import keeping
 from presman.tui.actions import ACTIONS, TITLES
@@ -21,14 +20,14 @@ from presman.tui.feed import Feed, Post, SamplerFeed
 from presman.tui.frame import FrameApp
 from presman.tui.reader import Content, details_of, help_of
 from presman.tui.state import WINDOWS, next_step
-from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.page import Page
 from presman.tui.widgets.tab_line import Clicked
 
 if TYPE_CHECKING:
     from textual.widgets import Input
 
+    from presman.queries import Scope
     from presman.sources import Source
+    from presman.tui.widgets.grid import Grid
 
 THEMES = ("textual-dark", "textual-light", "nord", "gruvbox", "solarized-light", "ansi-dark", "ansi-light")
 """What the theme key goes through."""
@@ -42,6 +41,8 @@ class MonitorApp(FrameApp):
     @property
     def grid(self) -> Grid | None:
         """The table that has the focus, else the first one of the tab; None while a page is read."""
+        from presman.tui.widgets.grid import Grid
+
         if self.reader.is_open:
             return None
         if isinstance(self.focused, Grid):
@@ -80,12 +81,16 @@ class MonitorApp(FrameApp):
 
     def action_help(self) -> None:
         """Show the keys and the columns of this tab."""
+        from presman.tui.widgets.grid import Grid
+
         keys = [(binding.key, binding.description) for binding in Grid.BINDINGS if not isinstance(binding, tuple)]
         offered = [action for action in ACTIONS if action.needs not in {"rac", "chart"} or self.offers(action.name)]
         self._open(help_of(self.panel, TITLES[self.view.tab], offered, keys))
 
     def _open(self, content: Content) -> None:
-        self.reader.open(self.query_one(Page), self.panel, content)
+        from presman.tui.widgets.page import Page
+
+        self.reader.open(self.query_one("#page", Page), self.panel, content)
         self.repaint()
 
     def action_escape(self) -> None:
@@ -214,7 +219,7 @@ class MonitorApp(FrameApp):
             self.paint_lines()
 
     def _filter_tables(self) -> None:
-        for grid in self.panel.query(Grid):
+        for grid in self.panel.grids():
             grid.set_filter(self.view.filter)
 
     # ---- taking something along
@@ -278,7 +283,7 @@ class MonitorApp(FrameApp):
 
     def action_next_table(self) -> None:
         """Go to the next table of the tab."""
-        self.screen.focus_next(Grid)
+        self.screen.focus_next("Grid")
 
     def _handle_exception(self, error: Exception) -> None:
         """End with one line and a log without the values of variables, which may hold what nobody should read."""

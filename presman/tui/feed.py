@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from textual.message import Message
 
-from presman.analysis.reading import Reading
-from presman.queries import Scope
-from presman.snapshot import Snapshot
 from presman.text import clean, one_line
 
 if TYPE_CHECKING:
+    from presman.analysis.reading import Reading
+    from presman.queries import Scope
     from presman.sampler import Event, Sampler
+    from presman.snapshot import Snapshot
     from presman.sources import Source
 
 Post = Callable[[Message], object]

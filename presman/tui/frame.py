@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -13,22 +14,21 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 
-from presman.analysis.reading import Reading
 from presman.tui import feed as feeds
 from presman.tui import keeping
 from presman.tui.actions import ACTIONS, BY_NAME, KEYS_LINE, Action
-from presman.tui.alerts import Alert, alerts
-from presman.tui.panels.panel import Panel, Shown
 from presman.tui.reader import Reader
 from presman.tui.state import Link, LinkState, View
-from presman.tui.timeline import Timeline
 from presman.tui.widgets.header import TopLine, TopLines
 from presman.tui.widgets.line_view import LineView
-from presman.tui.widgets.page import Page
 from presman.tui.widgets.tab_line import KeysLine, TabLine
 
 if TYPE_CHECKING:
+    from presman.analysis.reading import Reading
+    from presman.tui.alerts import Alert
     from presman.tui.export import Export
+    from presman.tui.panels.panel import Panel
+    from presman.tui.timeline import Timeline
 
 PANELS = {
     "overview": ("presman.tui.panels.overview", "Overview"),
@@ -78,7 +78,6 @@ class FrameApp(App[None]):
         self.view = View(refresh=refresh)
         self.link = Link(since=clock(), fresh=clock())
         self.reading: Reading | None = None
-        self.timeline = Timeline()
         self.export: Export | None = None
         self.folder = folder
         self.clock = clock
@@ -87,6 +86,7 @@ class FrameApp(App[None]):
         self._alerts: tuple[Alert, ...] = ()
         self.panels: dict[str, Panel] = {}
         self.reader = Reader()
+        self.begun = False
         self.feed = make_feed(self.post_message, refresh)
         if theme in self.available_themes:
             self.theme = theme
@@ -94,25 +94,38 @@ class FrameApp(App[None]):
     # ---- making the screen
 
     def compose(self) -> ComposeResult:
-        """Lay the screen out: only the first panel, the others when there is time."""
+        """Lay out the lines; the first panel comes after the first frame, the others when there is time."""
         yield TopLines(id="top")
         yield TabLine(id="tabs")
-        with Container(id="body"):
-            yield self.make_panel("overview")
-            yield Page()
+        yield Container(id="body")
         yield LineView(id="message")
         yield KeysLine(id="keys")
 
     def on_mount(self) -> None:
         """Begin to poll as soon as the first frame is on the screen."""
         self.animation_level = "none"
-        self.set_interval(1.0, self._tick)
+        self.paint_lines()
         self.call_after_refresh(self._begin)
 
-    def _begin(self) -> None:
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The polls so far."""
+        from presman.tui.timeline import Timeline
+
+        return Timeline()
+
+    async def _begin(self) -> None:
+        from presman.tui.widgets.page import Page
+
+        await self.query_one("#body").mount(self.make_panel(self.view.tab), Page())
+        self.begun = True
         self.focus_first()
-        self.paint_lines()
         self.feed.start()
+        self.set_interval(1.0, self._tick)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """Let keys do nothing but quit until there is something to act on."""
+        return self.begun or action in {"quit", "leave"}
 
     def make_panel(self, tab: str) -> Panel:
         """Make the panel of a tab, not mounted yet."""
@@ -138,6 +151,7 @@ class FrameApp(App[None]):
 
     def on_resize(self) -> None:
         """Say plainly when the terminal is too small."""
+        self.paint_lines()
         self.call_after_refresh(self.repaint)
 
     # ---- events of the feed
@@ -208,6 +222,10 @@ class FrameApp(App[None]):
 
     def repaint(self) -> None:
         """Draw everything from the state. A panel that fails says so and takes nothing else with it."""
+        from presman.tui.alerts import alerts
+
+        if not self.begun:
+            return
         try:
             self._alerts = alerts(self.reading, self.link)
             self.paint_lines()
@@ -216,6 +234,8 @@ class FrameApp(App[None]):
             self.complain(error)
 
     def _paint_body(self) -> None:
+        from presman.tui.panels.panel import Shown
+
         panel = self.panels[self.view.tab]
         message = self._message()
         self.query_one("#message", LineView).show_lines(message)
@@ -245,9 +265,8 @@ class FrameApp(App[None]):
     def paint_lines(self) -> None:
         """Draw the lines above and below the body."""
         self._paint_top()
-        panel = self.panels[self.view.tab]
         self.query_one(TabLine).show(self.view.tab, f"filter: {self.view.filter}" if self.view.filter else "")
-        self.query_one(KeysLine).show([self._labelled(BY_NAME[name]) for name in KEYS_LINE if self.offers(name, panel)])
+        self.query_one(KeysLine).show([self._labelled(BY_NAME[name]) for name in KEYS_LINE if self.offers(name)])
 
     def _paint_top(self) -> None:
         costs = sorted(self._costs)
@@ -263,7 +282,7 @@ class FrameApp(App[None]):
             return action._replace(label="go on")
         return action
 
-    def offers(self, name: str, panel: Panel | None = None) -> bool:
+    def offers(self, name: str) -> bool:
         """Tell whether an action does something here and now."""
         needs = BY_NAME[name].needs
         reading, view = self.reading, self.view
@@ -276,11 +295,11 @@ class FrameApp(App[None]):
             "row": lambda: not reads and reading is not None,
             "table": lambda: not reads and reading is not None,
             "tables": lambda: not reads and len(self.panel.grids()) > 1,
-            "past": lambda: view.behind + 1 < len(self.timeline),
+            "past": lambda: reading is not None and view.behind + 1 < len(self.timeline),
             "behind": lambda: view.behind > 0,
             "frozen": lambda: view.behind > 0 or view.paused is not None,
             "rac": lambda: reading is not None and len(reading.header.instances) > 1,
-            "chart": lambda: not reads and (panel or self.panel).charts,
+            "chart": lambda: not reads and self.begun and self.panel.charts,
         }
         return answers[needs]()
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from presman.analysis.reading import Reading
-from presman.columns import Table
-from presman.tui.actions import Action
-from presman.tui.details import again, page, stamp
-from presman.tui.help import help_page
-from presman.tui.panels.panel import Panel
 from presman.tui.widgets.lines import Line
-from presman.tui.widgets.page import Page
 
-Content = Callable[[Reading | None], list[Line]]
+if TYPE_CHECKING:
+    from presman.analysis.reading import Reading
+    from presman.columns import Table
+    from presman.tui.actions import Action
+    from presman.tui.panels.panel import Panel
+    from presman.tui.widgets.page import Page
+
+Content = Callable[["Reading | None"], list[Line]]
 """Makes the page's lines of the reading on screen."""
 
 
@@ -59,6 +59,8 @@ class Reader:
 
 def details_of(row: Any, table: Table[Any]) -> Content:
     """Return the page of a row, which follows it from reading to reading; a queued statement when it runs, too."""
+    from presman.tui.details import again, page, stamp
+
     last = row
 
     def content(reading: Reading | None) -> list[Line]:
@@ -75,5 +77,7 @@ def details_of(row: Any, table: Table[Any]) -> Content:
 
 def help_of(panel: Panel, title: str, actions: Iterable[Action], grid_keys: Iterable[tuple[str, str]]) -> Content:
     """Return the help of a panel; it does not depend on the data."""
+    from presman.tui.help import help_page
+
     lines = help_page(title, list(actions), list(grid_keys), panel.tables, panel.notes)
     return lambda _reading: lines

@@ -70,17 +70,6 @@ class Series:
             points = self._points[key] = deque(maxlen=KEPT)
         points.append((at, value))
 
-    def recent(self, key: Key, count: int, until: float | None = None) -> list[float]:
-        """Return the newest `count` values, oldest first, none later than `until`."""
-        points = self._points.get(key, ())
-        found: list[float] = []
-        for at, value in reversed(points):
-            if until is None or at <= until:
-                found.append(value)
-                if len(found) == count:
-                    break
-        return found[::-1]
-
     def buckets(self, key: Key, start: float, width: float, count: int) -> tuple[float | None, ...]:
         """Return the mean of each of `count` stretches of `width` seconds from `start`; None where no point is."""
         sums = [0.0] * count
@@ -99,11 +88,15 @@ class Series:
         return [(con, name) for what, inst, con, name in self._points if what == measure and inst == inst_id and name]
 
 
-def aligned(at: datetime, minutes: int, width: float) -> tuple[float, int]:
-    """Return (start, count) of the completed stretches of `width` seconds in the `minutes` up to `at`.
+def completed(at: datetime, width: float) -> float:
+    """Return the end of the last completed stretch of `width` seconds at an instant, aligned to the clock."""
+    return at.timestamp() // width * width
 
-    Aligned to the clock, so that a chart changes only when a stretch is complete.
+
+def window_start(end: float, minutes: int) -> float:
+    """Return where a chart that ends at `end` begins: it moves by a fifth of its length at once.
+
+    Between two moves only the newest stretch is drawn, which keeps a slow line free.
     """
-    count = round(minutes * 60 / width)
-    end = at.timestamp() // width * width
-    return end - count * width, count
+    step = minutes * 60 / 5
+    return (end - 1) // step * step - 4 * step

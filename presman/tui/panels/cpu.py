@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from presman.tables import CPU
-from presman.tui.panels.panel import CPU_LEGEND, ChartFeed, Panel, Shown, group_rows, hidden_columns, trends
+from presman.tui.panels.panel import CPU_LEGEND, ChartFeed, Panel, Shown, Trends, group_rows, hidden_columns
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
 
@@ -19,8 +19,8 @@ class Cpu(Panel):
 
     def compose(self) -> ComposeResult:
         """Lay the tab out."""
-        trend, self._box = trends({"used_trend": "used"})
-        self._groups = Grid(CPU, trend=trend)
+        self._trends = Trends({"used_trend": "used"})
+        self._groups = Grid(CPU, trend=self._trends)
         self._used, self._waiting = Chart(id="cpu-used"), Chart(id="cpu-waiting")
         self._used_feed = ChartFeed("used", "CPUs used")
         self._waiting_feed = ChartFeed("waiting", "CPUs waited for (throttled)")
@@ -31,7 +31,7 @@ class Cpu(Panel):
 
     def show(self, shown: Shown) -> None:
         """Fill the widgets."""
-        self._box[:] = [shown]
+        self._trends.at(shown)
         self._groups.show_rows(group_rows(shown), hidden_columns(shown), CPU_LEGEND)
         self._used.show(self._used_feed.data(shown, shown.reading.header.num_cpus or None))
         self._waiting.show(self._waiting_feed.data(shown))

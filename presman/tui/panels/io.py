@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.app import ComposeResult
 
 from presman.tables import IO
-from presman.tui.panels.panel import ChartFeed, Panel, Shown, group_rows, hidden_columns, trends
+from presman.tui.panels.panel import ChartFeed, Panel, Shown, Trends, group_rows, hidden_columns
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
 
@@ -18,8 +18,8 @@ class Io(Panel):
 
     def compose(self) -> ComposeResult:
         """Lay the tab out."""
-        trend, self._box = trends({"io_trend": "io"})
-        self._groups = Grid(IO, trend=trend)
+        self._trends = Trends({"io_trend": "io"})
+        self._groups = Grid(IO, trend=self._trends)
         self._chart = Chart(classes="charts")
         self._feed = ChartFeed("io", "MB/s")
         yield self._groups
@@ -27,7 +27,7 @@ class Io(Panel):
 
     def show(self, shown: Shown) -> None:
         """Fill the widgets."""
-        self._box[:] = [shown]
+        self._trends.at(shown)
         self._groups.show_rows(group_rows(shown), hidden_columns(shown))
         self._chart.show(self._feed.data(shown))
 

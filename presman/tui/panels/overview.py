@@ -16,7 +16,6 @@ from presman.tui.panels.panel import (
     group_rows,
     hidden_columns,
     one_instance,
-    trends,
 )
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.findings import Findings
@@ -34,8 +33,8 @@ class Overview(Panel):
 
     def compose(self) -> ComposeResult:
         """Lay the tab out."""
-        trend, self._box = trends({"io_trend": "io"})
-        self._groups = Grid(OVERVIEW, trend=trend)
+        self._trends = Trends({"io_trend": "io"})
+        self._groups = Grid(OVERVIEW, trend=self._trends)
         self._findings = Findings(id="findings")
         self._chart = Chart(id="overview-chart")
         self._waits = Grid(WAITS, filterable=False)
@@ -48,7 +47,7 @@ class Overview(Panel):
 
     def show(self, shown: Shown) -> None:
         """Fill the widgets."""
-        self._box[:] = [shown]
+        self._trends.at(shown)
         self._groups.show_rows(group_rows(shown), hidden_columns(shown), CPU_LEGEND)
         self._findings.show(shown.alerts)
         if self._chart.display:

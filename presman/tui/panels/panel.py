@@ -11,10 +11,9 @@ from textual.widget import Widget
 from presman.analysis.reading import CLUSTER, GroupReading, Reading
 from presman.columns import Table
 from presman.tui.alerts import Alert
-from presman.tui.series import Series, aligned
+from presman.tui.series import Series, completed, window_start
 from presman.tui.state import View
 from presman.tui.widgets.chart import ChartData
-from presman.tui.widgets.columns import Trend
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.palette import SERIES
 
@@ -85,41 +84,57 @@ def one_instance(shown: Shown) -> set[str]:
     return {"inst", "by_instance"} if len(shown.reading.header.instances) < 2 else set()
 
 
-def trends(measures: Mapping[str, str], points: int = 10) -> tuple[Trend, list[Shown]]:
-    """Return what a grid's trend columns read, and the box the panel puts its present data in."""
-    box: list[Shown] = []
+class Trends:
+    """What a grid's trend columns read: the means of the last minutes, made anew once a minute."""
 
-    def values(row: GroupReading, column: str) -> list[float]:
-        if not box:
-            return []
-        key = (measures[column], row.inst_id, row.con_id, row.name)
-        return box[0].series.recent(key, points, box[0].reading.at.timestamp())
+    def __init__(self, measures: Mapping[str, str], minutes: int = 10) -> None:
+        self._measures = measures
+        self._minutes = minutes
+        self._series: Series | None = None
+        self._end = 0.0
+        self._made: dict[object, tuple[float | None, ...]] = {}
 
-    return values, box
+    def at(self, shown: Shown) -> None:
+        """Move to the instant on screen."""
+        end = completed(shown.reading.at, 60.0)
+        if end != self._end or shown.series is not self._series:
+            self._series, self._end = shown.series, end
+            self._made.clear()
+
+    def __call__(self, row: GroupReading, column: str) -> Sequence[float | None]:
+        """Return the means per minute, oldest first."""
+        if self._series is None:
+            return ()
+        key = (self._measures[column], row.inst_id, row.con_id, row.name)
+        if key not in self._made:
+            start = self._end - self._minutes * 60
+            self._made[key] = self._series.buckets(key, start, 60.0, self._minutes)
+        return self._made[key]
 
 
 def chart_data(shown: Shown, measure: str, title: str, limit: float | None) -> ChartData:
     """Return the chart of a measure by group: the groups with most of it, over the window the user chose."""
     view, reading = shown.view, shown.reading
-    width = view.window * 60 / 60
-    start, count = aligned(shown.newest, view.window, width)
+    width, count = float(view.window), 60
+    end = completed(shown.newest, width)
+    start = window_start(end, view.window)
     cursor = None
     if view.behind:
         at = reading.at.timestamp()
         if at < start:
-            middle = datetime.fromtimestamp(at + view.window * 30, UTC)
-            start, count = aligned(middle, view.window, width)
+            end = completed(datetime.fromtimestamp(at + view.window * 30, UTC), width)
+            start = window_start(end, view.window)
         cursor = int(min(count - 1, max(0, (at - start) // width)))
     found = {
-        (con, name): shown.series.buckets((measure, CLUSTER, con, name), start, width, count)
+        (con, name): shown.series.buckets((measure, CLUSTER, con, name), start, width, round((end - start) / width))
         for con, name in shown.series.names(measure, CLUSTER)
     }
     ranked = sorted(found, key=lambda key: (-sum(value or 0.0 for value in found[key]), key))[: len(SERIES)]
     chosen = [key for key in sorted(ranked, key=lambda key: key[1]) if any(found[key])] or ranked[:1]
-    ticks = tuple((x, _label(start + x * width)) for x in range(0, count + 1, 15) if x < count)
+    ticks = tuple((x, _label(start + x * width)) for x in range(0, count + 1, 12))
     series = tuple((name, found[con, name]) for con, name in chosen)
     bridge = max(1, round(BRIDGE / width))
-    return ChartData(f"{title}, last {view.window} min", series, ticks, limit, cursor, bridge)
+    return ChartData(f"{title}, {view.window} min", series, ticks, count, limit, cursor, bridge)
 
 
 def _label(at: float) -> str:
@@ -133,12 +148,12 @@ class ChartFeed:
         self._measure = measure
         self._title = title
         self._key: tuple[object, ...] = ()
-        self._data = ChartData(title, (), ())
+        self._data = ChartData(title, (), (), 60)
 
     def data(self, shown: Shown, limit: float | None = None) -> ChartData:
         """Return the data, built anew only if something that shows has changed."""
         view = shown.view
-        start, _ = aligned(shown.newest, view.window, view.window)
+        start = completed(shown.newest, float(view.window))
         back = shown.reading.at if view.behind else None
         key = (start, view.window, back, limit, not self._data.series)
         if key != self._key:

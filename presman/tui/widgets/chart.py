@@ -23,14 +23,15 @@ LETTERS = "ABCDEF"
 class ChartData:
     """What a chart shows: equally spaced values per series (None where there is none), oldest first.
 
-    `ticks` are (index, label) on the time axis, `limit` a horizontal line (the CPUs there are), None without one,
-    `cursor` the index of the instant on screen while scrolled back, `bridge` how many steps without a value a line
-    goes on across.
+    `length` is that of the time axis in values, `ticks` are (index, label) on it, `limit` a horizontal line (the CPUs
+    there are), None without one, `cursor` the index of the instant on screen while scrolled back, `bridge` how many
+    steps without a value a line goes on across.
     """
 
     title: str
     series: tuple[tuple[str, tuple[float | None, ...]], ...]
     ticks: tuple[tuple[int, str], ...]
+    length: int
     limit: float | None = None
     cursor: int | None = None
     bridge: int = 1
@@ -73,8 +74,7 @@ def _plot(data: ChartData, width: int, height: int, letters: bool) -> list[Line]
         plotext.hline(data.limit, color=_FIRST_COLOR + len(SERIES))
     if data.cursor is not None:
         plotext.vline(data.cursor, color=_FIRST_COLOR + len(SERIES))
-    length = max((len(values) for _, values in data.series), default=2)
-    plotext.xlim(0, max(1, length - 1))
+    plotext.xlim(0, data.length)
     top, ticks = nice_axis(highest, max(2, min(5, height // 3)))
     plotext.ylim(0, top)
     plotext.yticks(ticks, [f"{tick:g}" for tick in ticks])

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from presman.analysis.reading import Header, Reading, ServerPool
 from presman.columns import Bar
 from presman.formats import ABSENT, count, duration
-from presman.tui.alerts import Alert
 from presman.tui.state import Link, LinkState, View
 from presman.tui.widgets.bars import bar_runs
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.lines import Line, Run, fit, length, merge
+
+if TYPE_CHECKING:
+    from presman.analysis.reading import Header, Reading, ServerPool
+    from presman.tui.alerts import Alert
 
 COSTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10000)
 """Milliseconds the cost of a poll is rounded up to: a figure that flickers tells nothing more."""

@@ -28,7 +28,7 @@ class LineView(Widget):
         """Show these lines; more than the height are cut."""
         self._lines = tuple(lines)
         width = self.size.width
-        if not self._shown or self._shown_width != width or not self.is_mounted:
+        if not self._shown or self._shown_width != width or len(self._shown) != self.size.height:
             self._shown = []
             self.refresh()
             return
