@@ -13,6 +13,7 @@ from presman.tui.panels.panel import (
     ChartFeed,
     Panel,
     Shown,
+    Trends,
     group_rows,
     hidden_columns,
     one_instance,
