@@ -49,6 +49,6 @@ def _check_column(measure: str, options: Namespace) -> None:
         return
     if options.layout != "wide":
         raise Failure("--column goes with --layout wide")
-    known = MEASURES[measure].columns()
+    known = MEASURES[measure].figures
     if options.column not in known:
         raise Failure(f"--column: {measure} has no {options.column!r}, {did_you_mean(options.column, known)}")

@@ -37,8 +37,8 @@ class CsvExport:
         durable: bool = False,
     ) -> None:
         self._measure = MEASURES[measure]
-        self._column = column or self._measure.wide
-        if self._column not in [*self._measure.columns(), self._measure.wide]:
+        self._column = column or self._measure.figures[0]
+        if self._column not in self._measure.figures:
             raise KeyError(self._column)
         self._tidy: Sink | None = None
         self._wide: WideCsv | None = None

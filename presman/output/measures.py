@@ -30,15 +30,15 @@ class Field(Generic[T]):
 class Measure(Generic[T]):
     """What is exported under one name.
 
-    Tidy: `rows` gives one item per line, `fields` its cells. Wide: `across` gives the columns of one line as
-    (heading, value of the column called `wide`).
+    Tidy: `rows` gives one item per line, `fields` its cells. Wide: `across` gives the columns of one line by
+    heading, each with one of `figures`, the first unless another is asked for.
     """
 
     name: str
     help: str
     rows: Callable[[Reading], Iterable[T]]
     fields: tuple[Field[T], ...]
-    wide: str
+    figures: tuple[str, ...]
     across: Callable[[Reading, str], Mapping[str, Cell]]
 
     def header(self) -> list[str]:
@@ -49,10 +49,6 @@ class Measure(Generic[T]):
         """Return the lines of one reading in the order of :meth:`header`."""
         common = [field.value(reading) for field in COMMON]
         return [common + [field.value(item) for field in self.fields] for item in self.rows(reading)]
-
-    def columns(self) -> list[str]:
-        """Return the names that `across` takes."""
-        return [self.wide] if self.across in (_queued, _latency_means) else [field.name for field in self.fields]
 
 
 COMMON: tuple[Field[Reading], ...] = (
@@ -257,7 +253,8 @@ def _latency_means(reading: Reading, _column: str) -> Mapping[str, Cell]:
 
 
 def _group_measure(name: str, help_text: str, fields: tuple[Field[GroupRow], ...], wide: str) -> Measure[GroupRow]:
-    return Measure(name, help_text, _group_rows, fields, wide, _across_groups(fields))
+    others = (field.name for field in fields[len(_WHICH) :] if field.name != wide)
+    return Measure(name, help_text, _group_rows, fields, (wide, *others), _across_groups(fields))
 
 
 MEASURES: Mapping[str, Measure[Any]] = MappingProxyType(
@@ -267,8 +264,8 @@ MEASURES: Mapping[str, Measure[Any]] = MappingProxyType(
             _group_measure("cpu", "CPU used, waited for and allowed, per group", _CPU, "used_cpus"),
             _group_measure("session_io", "I/O per group", _SESSION_IO, "io_mb_per_s"),
             _group_measure("parallel", "parallel statements and servers per group", _PARALLEL, "px_servers_active"),
-            Measure("queue", "every queued statement", lambda r: r.queue, _QUEUE, "px_statements_queued", _queued),
-            Measure("latency", "wait histograms", _bucket_rows, _LATENCY, "mean_ms", _latency_means),
+            Measure("queue", "every queued statement", lambda r: r.queue, _QUEUE, ("px_statements_queued",), _queued),
+            Measure("latency", "wait histograms", _bucket_rows, _LATENCY, ("mean_ms",), _latency_means),
             _group_measure("emphasis", "what the plan gives each group", _EMPHASIS, "guaranteed_share"),
         )
     }

@@ -77,6 +77,15 @@ def test_once_reads_every_published_output(folder: str, inside: Run) -> None:
     assert json.loads(done.stdout)["kind"] == "spool"
 
 
+@pytest.mark.parametrize(("folder", "percent"), [("10min", "99.5627"), ("3h", "99.5051")])
+def test_published_histograms_give_the_published_share_under_a_millisecond(
+    folder: str, percent: str, inside: Run
+) -> None:
+    text = inside("once", f"spool:{DATA / f'event_histogram_{folder}'}").stdout
+    line = next(line for line in text.splitlines() if line.startswith("log file parallel write"))
+    assert percent in line.split()
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_text_never_fails_on_an_encoding(encoding: str, tmp_path: Path) -> None:
     for form in ("text", "json", "csv"):
