@@ -12,7 +12,7 @@ from presman.cli import codes
 from presman.cli.arguments import COMMANDS, PARSERS
 from presman.config import _OPTIONS
 from presman.output.export import MEASURES
-from presman.queries import read, records, variants
+from presman.queries import variants
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -61,8 +61,9 @@ def test_every_key_is_documented() -> None:
 
 
 def test_the_grants_are_those_of_the_queries() -> None:
-    found = records()
-    needed = {read(path, found[path.stem]).grant for path in variants()}
-    both = {name for grant in needed for name in (grant, grant.removeprefix("G"))}
-    granted = set(re.findall(r"^grant select on sys\.(\S+) to monitor;$", README, re.MULTILINE))
-    assert granted == {name.lower() for name in both}
+    headers = [path.read_text(encoding="utf-8") for path in variants()]
+    needed = {name for header in headers for name in re.findall(r"^-- needs: (\S+)$", header, re.MULTILINE)}
+    section = README.partition("\n## Grants")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`((?:GV_\$|V_\$|DBA_)\w+)`", section))
+    assert named == needed
+    assert needed
