@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
 
+from presman.grants import view_in
 from presman.queries import Cadence, Query, Scope, load
 from presman.release import Release
 from presman.rows import Database, Instance, Pdb
@@ -70,7 +71,8 @@ def _facts(source: Source, release: Release, target: Target) -> Iterator[str]:
     yield _line("release", _release(release, found[Instance]))
     yield from _kind_of_database(found)
     if isinstance(source, OracleSource):
-        yield _line("container", about.container or "none (or older than 12.1)")
+        if any(row.cdb == "YES" for row in found[Database].rows):
+            yield _line("container", about.container)
         if about.cloud_service:
             yield _line("cloud", f"Autonomous Database ({about.cloud_service})")
     where = "GV$: every instance" if source.scope is Scope.CLUSTER else "V$: this instance only"
@@ -129,7 +131,7 @@ def _sight(source: Source, release: Release, packs: tuple[str, ...]) -> Iterator
     yield f"{'query':<26} {'view':<32} sees"
     for query in allowed:
         section = source.read([Request(query, NO_STATEMENT if query.cadence is Cadence.DEMAND else {})]).sections[0]
-        yield f"{query.name:<26} {query.view:<32} {_seen(query, section)}"
+        yield f"{query.name:<26} {view_in(query, source.scope):<32} {_seen(query, section)}"
         if section.problem and section.problem.cure:
             cures[section.problem.cure] = None
     yield ""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from enum import Enum
 
-from presman.queries import Query, load
+from presman.queries import Query, Scope, load
 from presman.release import Release
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_$#]*")
@@ -20,9 +20,20 @@ class Account(Enum):
     PDB = "pdb"
 
 
+def grant_in(query: Query, scope: Scope) -> str:
+    """Return the object `query` reads in `scope` as GRANT wants it: ``GV_$SESSION``, ``V_$SESSION``."""
+    local = scope is Scope.INSTANCE and query.grant.startswith("GV_$")
+    return query.grant[1:] if local else query.grant
+
+
+def view_in(query: Query, scope: Scope) -> str:
+    """Return the view that `query` reads in `scope` as users write it: ``GV$SESSION``, ``V$SESSION``."""
+    return grant_in(query, scope).replace("_$", "$")
+
+
 def grants_of(query: Query) -> tuple[str, ...]:
     """Return the objects `query` reads in cluster and in instance scope, as GRANT wants them."""
-    return (query.grant, query.grant[1:]) if query.grant.startswith("GV_$") else (query.grant,)
+    return tuple(dict.fromkeys(grant_in(query, scope) for scope in Scope))
 
 
 def quoted(name: str) -> str:

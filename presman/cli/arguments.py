@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from presman import __version__
 from presman.cli import codes, talk
 
-COMMANDS = ("demo", "once", "export", "collect", "config")
+COMMANDS = ("demo", "once", "export", "doctor", "grants", "collect", "config")
 MEASURES = ("cpu", "session_io", "parallel", "queue", "latency", "emphasis")
 TARGET_HELP = """\
 TARGET is one thing everywhere:
@@ -86,6 +86,13 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def port(text: str) -> int:
+    """Read a TCP port; 0 takes a free one."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port (0 to 65535)")
+    return int(text)
+
+
 def one_of(*known: str) -> Callable[[str], str]:
     """Return a reader of one of `known`, which suggests the nearest."""
 
@@ -115,6 +122,13 @@ def common() -> Parser:
     group.add_argument(
         "--scope", type=one_of("cluster", "instance"), metavar="SCOPE", help="cluster (GV$, default) or instance (V$)"
     )
+    group.add_argument(
+        "--thick",
+        nargs="?",
+        const="",
+        metavar="LIBDIR",
+        help="connect through Oracle Client libraries (write it after TARGET)",
+    )
     group.add_argument("--theme", metavar="NAME", help="colours of the monitor")
     return parser
 
@@ -139,6 +153,8 @@ commands (each has --help):
   demo       the monitor on a simulated database
   once       one reading as text, JSON or CSV
   export     readings as CSV, one poll after the other
+  doctor     what presman can see in a database, and which grants are missing
+  grants     grants.sql for a user who may read what presman reads, and no more
   collect    a script that spools what presman reads, for sites that let no tool in
   config     where each setting comes from; --sample prints a config.ini
 
@@ -179,6 +195,44 @@ def demo() -> Parser:
     parser.add_argument("--speed", type=float, metavar="X", help="X simulated seconds per second")
     parser.add_argument("--release", metavar="R", help="shape the views as release R has them (19, 12.1, ...)")
     parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
+    parser.add_argument(
+        "--listen", type=port, metavar="PORT", help="serve the views to thin Oracle clients on 127.0.0.1 (0: any port)"
+    )
+    return parser
+
+
+def doctor() -> Parser:
+    """Return the parser of `presman doctor`."""
+    parser = _parser(
+        "doctor",
+        "What presman can see in a database, line by line: release, containers, each query, and the missing grants.",
+        """\
+  presman doctor prod
+  presman doctor monitor@dbhost/orcl --scope instance""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to examine (default: the one of config.ini)")
+    return parser
+
+
+def grants() -> Parser:
+    """Return the parser of `presman grants`."""
+    parser = _parser(
+        "grants",
+        "A script for SQL*Plus or SQLcl that makes a user who may read what presman reads, and no more.",
+        """\
+  presman grants > grants.sql
+  presman grants --account common --user C##MONITOR
+  presman grants --pdb ORCLPDB1 --release 12.2""",
+    )
+    parser.add_argument(
+        "--account",
+        type=one_of("local", "common", "pdb"),
+        metavar="KIND",
+        help="local (default; a database without containers), common (the root of a CDB) or pdb",
+    )
+    parser.add_argument("--user", metavar="NAME", help="the user's name (default PRESMAN, common: C##PRESMAN)")
+    parser.add_argument("--pdb", metavar="NAME", help="the pluggable database (default: the script asks)")
+    parser.add_argument("--release", metavar="R", help="grants for release R and later (default 19)")
     return parser
 
 
@@ -288,6 +342,8 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "demo": demo,
     "once": once,
     "export": export,
+    "doctor": doctor,
+    "grants": grants,
     "collect": collect,
     "config": config,
     "classic": classic,

@@ -37,7 +37,12 @@ def demo(options: Namespace) -> int:
     tail = "&".join(f"{name}={value}" for name, value in given.items())
     scenario = (options.scenario or "").removeprefix("demo:")
     joint = "" if not tail else "&" if "?" in scenario else "?"
-    return watch(f"demo:{scenario}{joint}{tail}", load(options), options)
+    text = f"demo:{scenario}{joint}{tail}"
+    if options.listen is not None:
+        from presman.cli.database import listen
+
+        return listen(text, load(options), options)
+    return watch(text, load(options), options)
 
 
 def once(options: Namespace) -> int:
@@ -63,6 +68,20 @@ def once(options: Namespace) -> int:
 def export(options: Namespace) -> int:
     """Run `presman export TARGET`."""
     from presman.cli.exporting import run
+
+    return run(options)
+
+
+def doctor(options: Namespace) -> int:
+    """Run `presman doctor TARGET`."""
+    from presman.cli.database import doctor as run
+
+    return run(options)
+
+
+def grants(options: Namespace) -> int:
+    """Run `presman grants`."""
+    from presman.cli.database import grants as run
 
     return run(options)
 
@@ -107,6 +126,8 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "once": once,
         "export": export,
         "classic": classic,
+        "doctor": doctor,
+        "grants": grants,
         "collect": collect,
         "config": config,
     }

@@ -61,7 +61,10 @@ def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
     text = text or default_target(config)
     if text is None:
         raise Failure("no TARGET, and config.ini names none: try demo, user@host/service or spool:FOLDER")
-    target = with_password(_parsed(text, config))
+    target = _parsed(text, config)
+    if options.thick is not None:
+        target = target.with_thick(options.thick or None)
+    target = with_password(target)
     for warning in target.warnings:
         talk.say(f"warning: {warning}")
     own = target.settings
@@ -87,14 +90,18 @@ def _parsed(text: str, config: Config) -> Target:
 
 
 def with_password(target: Target) -> Target:
-    """Ask for the password of a user who has none, if there is someone to ask."""
-    if not target.needs_password or not sys.stdin or not sys.stdin.isatty() or not sys.stderr.isatty():
+    """Find the password of a user who has none: in the keyring, or by asking, if there is someone to ask."""
+    if not target.needs_password:
         return target
+    from presman.credentials import with_password as found
+
+    return found(target, _ask if sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() else None)
+
+
+def _ask(prompt: str) -> str:
     from getpass import getpass
 
-    from presman.secret import Secret
-
-    return target.with_password(Secret(getpass(f"Password for {target.name}: ", stream=sys.stderr)))
+    return getpass(prompt, stream=sys.stderr)
 
 
 def sample() -> str:

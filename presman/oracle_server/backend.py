@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from presman.embedded import EmbeddedDatabase
+
+NO_CONTEXT: Mapping[str, str] = MappingProxyType({})
 
 _TOKENS = re.compile(
     r"(?P<keep>--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"[^\"]*\")"
@@ -53,8 +56,8 @@ class Backend:
     """The database behind the front door: the tables of an EmbeddedDatabase, read only.
 
     `now` is the database's clock (aware); `zone` its time zone, in which DATE columns are returned although the
-    tables hold UTC. `prepare` is told each SQL text before it runs; `own_sid` is what SYS_CONTEXT calls every
-    client's SID, its session number if None.
+    tables hold UTC. `prepare` is told each SQL text before it runs; `context` goes before what a
+    session says of itself.
     """
 
     def __init__(
@@ -64,14 +67,14 @@ class Backend:
         now: Callable[[], datetime] | None = None,
         zone: tzinfo = UTC,
         prepare: Callable[[str], None] = lambda _sql: None,
-        own_sid: int | None = None,
+        context: Mapping[str, str] = NO_CONTEXT,
     ) -> None:
         self.database = database
         self.zone = zone
         self._now = now or (lambda: datetime.now(UTC))
         self._prepare = prepare
-        self._own = {} if own_sid is None else {"SID": str(own_sid)}
-        self._context: Mapping[str, str] = {}
+        self._given = context
+        self._context: Mapping[str, str] = context
         connection: sqlite3.Connection = database.driver
         connection.create_function("sys_context", 2, self._sys_context)
         connection.execute('CREATE TABLE "DUAL" ("DUMMY" "VARCHAR2(1)")')
@@ -90,7 +93,7 @@ class Backend:
             return Result()
         if word not in {"SELECT", "WITH"}:
             raise OraError(16000, "database or pluggable database open for read-only access")
-        self._context = {**context, **self._own}
+        self._context = {**context, **self._given}
         connection: sqlite3.Connection = self.database.driver
         self._prepare(sql)
         text = _portable(sql, "?")

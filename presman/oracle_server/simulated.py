@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from presman.oracle_server.backend import Backend
 from presman.oracle_server.profiles import profile_of
 from presman.oracle_server.server import OracleServer
+from presman.queries import load
 from presman.release import Release
+from presman.rows import Database
+from presman.sources import Request
 from presman.sources.simulator import SimulatorSource
 
 
@@ -23,5 +26,13 @@ def simulated_server(
         source.advance()
         source.publish(sql)
 
-    backend = Backend(source.database, now=lambda: source.now, prepare=prepare, own_sid=source.simulation.own_sid)
+    backend = Backend(source.database, now=lambda: source.now, prepare=prepare, context=_context(source, release))
     return OracleServer(backend, profile_of(release), port=port, accounts=accounts)
+
+
+def _context(source: SimulatorSource, release: Release) -> dict[str, str]:
+    """Return what the simulation says of presman's own session."""
+    request = Request(load(release)[Database])
+    name, cdb = next(((row.name, row.cdb) for row in source.read([request]).sections[0].rows), ("", "NO"))
+    container = "CDB$ROOT" if cdb == "YES" else name
+    return {"SID": str(source.simulation.own_sid), "DB_NAME": name, "CON_NAME": container}

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import oracledb
 
+from presman.grants import view_in
 from presman.queries import Query, Scope
 from presman.records import field_types, to_records
 from presman.release import Release
@@ -314,7 +315,7 @@ class OracleSource:
         if code_of(error):
             why = problem(error, query, self.scope, self._settings.user or "")
         else:
-            why = Problem("", clean(str(error)) or type(error).__name__, query.view)
+            why = Problem("", clean(str(error)) or type(error).__name__, view_in(query, self.scope))
         return Section(at=self._now(), seconds=seconds, problem=why)
 
 

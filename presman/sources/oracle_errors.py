@@ -7,6 +7,7 @@ from typing import Any
 
 import oracledb
 
+from presman.grants import grant_in, view_in
 from presman.queries import Query, Scope
 from presman.snapshot import Problem
 from presman.sources import SourceError
@@ -119,16 +120,10 @@ def source_error(error: Any) -> SourceError:
 def problem(error: Any, query: Query, scope: Scope, user: str) -> Problem:
     """Return why `query` has no rows, with what would cure it; `user` may be ``proxy[user]``."""
     code, text = code_of(error), text_of(error)
-    grant, view = (query.grant, query.view) if scope is Scope.CLUSTER else (_own(query.grant), _own(query.view))
     cure = ""
     if code in {"ORA-00942", "ORA-01031", "ORA-41900"}:
         inner = re.search(r"\[(.+)\]", user)
-        cure = f"GRANT SELECT ON SYS.{grant} TO {(inner[1] if inner else user).upper() or 'the user'}"
+        cure = f"GRANT SELECT ON SYS.{grant_in(query, scope)} TO {(inner[1] if inner else user).upper() or 'the user'}"
     elif code in {"ORA-12801", "ORA-12850", "ORA-12805"}:
         cure = "read this instance only: --scope instance"
-    return Problem(code, text.removeprefix(f"{code}: "), view, cure)
-
-
-def _own(name: str) -> str:
-    """Return the name of the view of this instance alone: ``V$SESSION`` for ``GV$SESSION``."""
-    return name.removeprefix("G") if name.startswith(("GV$", "GV_$")) else name
+    return Problem(code, text.removeprefix(f"{code}: "), view_in(query, scope), cure)

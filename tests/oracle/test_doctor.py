@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+
+from presman import credentials
+from presman.doctor import doctor
+from presman.grants import Account, grants_script
+from presman.oracle_server import OracleServer
+from presman.oracle_server.faults import Ora, Stage
+from presman.oracle_server.simulated import simulated_server
+from presman.queries import Scope, load
+from presman.release import SUPPORTED, Release
+from presman.secret import Secret
+from presman.sources import SourceError
+from presman.sources.oracle_connect import connect_arguments
+from presman.sources.simulator import SimulatorSource
+from presman.targets import ConnectSettings, Target, parse_target
+from tests.oracle.bench import RELEASES
+
+
+def examined(server: OracleServer, scope: Scope = Scope.CLUSTER) -> list[str]:
+    target = parse_target(f"presman/presman@{server.dsn}")
+    return list(doctor(target, scope=scope))
+
+
+@pytest.fixture
+def serve() -> Callable[..., OracleServer]:
+    servers: list[OracleServer] = []
+
+    def make(scenario: str, release: Release) -> OracleServer:
+        source = SimulatorSource(scenario, release=release, clock=lambda: 0.0)
+        source.open()
+        servers.append(simulated_server(source, release).start())
+        return servers[-1]
+
+    yield make  # type: ignore[misc]
+    for server in servers:
+        server.stop()
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_all_is_well(serve: Callable[..., OracleServer], release: Release) -> None:
+    lines = examined(serve("pdb", release))
+    text = "\n".join(lines)
+    assert "Nothing is missing." in lines
+    assert "container   CDB$ROOT" in lines
+    assert "scope       cluster (GV$: every instance)" in lines
+    assert f"(queries for {release.major}" in text
+    for query in load(release).values():
+        assert any(line.startswith(f"{query.name} ") and query.view in line for line in lines), query.name
+    assert "presman/presman" not in text
+
+
+def test_missing_grants_are_the_sql_to_run(serve: Callable[..., OracleServer]) -> None:
+    server = serve("rac", Release(19))
+    for view in ("v$session\n", "v$px_session", "dba_rsrc_plans"):
+        server.faults.add(Stage.STATEMENT, Ora(942, "table or view does not exist"), view)
+    lines = examined(server, Scope.INSTANCE)
+    start = lines.index("What would help:")
+    assert lines[start + 1 : start + 4] == [
+        "  GRANT SELECT ON SYS.DBA_RSRC_PLANS TO PRESMAN;",
+        "  GRANT SELECT ON SYS.V_$PX_SESSION TO PRESMAN;",
+        "  GRANT SELECT ON SYS.V_$SESSION TO PRESMAN;",
+    ]
+    assert "instances   1 (RAC): " in "\n".join(lines)
+    assert any(line.startswith("session ") and "ORA-00942 table or view does not exist" in line for line in lines)
+
+
+def test_session_is_closed_when_it_breaks(serve: Callable[..., OracleServer]) -> None:
+    server = serve("quiet", Release(19))
+    server.faults.add(Stage.STATEMENT, Ora(3113, "end-of-file"), "v$sysstat")
+    with pytest.raises(SourceError, match="ORA-03113"):
+        examined(server)
+    assert server.counters.most_sessions == 1
+
+
+@pytest.mark.parametrize("release", SUPPORTED, ids=str)
+def test_grants_cover_every_query(release: Release) -> None:
+    script = grants_script(release)
+    for query in load(release).values():
+        assert f"GRANT SELECT ON SYS.{query.grant} TO PRESMAN;" in script
+        if query.grant.startswith("GV_$"):
+            assert f"GRANT SELECT ON SYS.{query.grant[1:]} TO PRESMAN;" in script
+    statements = [line for line in script.splitlines() if line.startswith("GRANT")]
+    assert len(statements) == len(set(statements))
+    assert {line.split(" TO ")[0].split()[1] for line in statements} == {"SELECT", "CREATE"}
+
+
+def test_grants_for_containers() -> None:
+    common = grants_script(Release(19), Account.COMMON)
+    assert 'CREATE USER C##PRESMAN IDENTIFIED BY "&presman_password" CONTAINER = ALL;' in common
+    assert common.rstrip().endswith("ALTER USER C##PRESMAN SET CONTAINER_DATA = ALL CONTAINER = CURRENT;")
+    pluggable = grants_script(Release(12, 1), Account.PDB, user="Mon Itor", pdb="orclpdb1")
+    assert "ALTER SESSION SET CONTAINER = ORCLPDB1;" in pluggable
+    assert 'GRANT CREATE SESSION TO "Mon Itor";' in pluggable
+    with pytest.raises(ValueError, match="no pluggable databases"):
+        grants_script(Release(11, 2), Account.COMMON)
+    with pytest.raises(ValueError, match="cannot be the name"):
+        grants_script(Release(19), user='x"; DROP USER y; --')
+
+
+# -- what the driver is told ------------------------------------------------------------------------------------------
+
+
+def test_everything_a_connection_can_need() -> None:
+    settings = ConnectSettings(
+        "tcps://adb.example.com:1522/svc", "proxy[app]", Secret("s"), "sysdg", "/wallet", Secret("w"), "/tns",
+        https_proxy="proxy.example.com", https_proxy_port=3128,
+    )  # fmt: skip
+    arguments = connect_arguments(settings, 3.0)
+    import oracledb
+
+    params = oracledb.ConnectParams(**{name: value for name, value in arguments.items() if name != "dsn"})
+    params.parse_connect_string(arguments["dsn"])
+    assert (params.user, params.proxy_user) == ("proxy", "app")
+    assert params.mode == oracledb.AUTH_MODE_SYSDGD
+    assert (params.wallet_location, params.config_dir) == ("/wallet", "/tns")
+    assert (params.https_proxy, params.https_proxy_port, params.tcp_connect_timeout) == ("proxy.example.com", 3128, 3.0)
+    assert params.protocol == "tcps"
+
+
+def test_without_a_user_the_database_authenticates_by_other_means() -> None:
+    assert connect_arguments(ConnectSettings("db/orcl"), 1.0)["externalauth"] is True
+
+
+def keyring_with(passwords: dict[tuple[str, str], str]) -> SimpleNamespace:
+    return SimpleNamespace(get_password=lambda service, account: passwords.get((service, account)))
+
+
+def test_password_from_the_keyring_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", keyring_with({("presman", "scott@db/pdb"): "tiger"}))  # type: ignore[misc]
+    target = credentials.with_password(parse_target("scott@db/pdb"), lambda _prompt: "asked")
+    assert password(target) == "tiger"
+    other = credentials.with_password(parse_target("mary@db/pdb"), lambda prompt: f"{prompt}!")
+    assert password(other) == "Password for mary@db/pdb: !"
+    assert credentials.with_password(parse_target("mary@db/pdb")).needs_password
+
+
+def test_broken_keyring_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+    def locked(_service: str, _account: str) -> str:
+        raise RuntimeError("locked")
+
+    monkeypatch.setitem(sys.modules, "keyring", SimpleNamespace(get_password=locked))  # type: ignore[misc]
+    assert credentials.of_keyring("scott@db/pdb") is None
+    monkeypatch.setitem(sys.modules, "keyring", None)  # type: ignore[misc]
+    assert credentials.of_keyring("scott@db/pdb") is None
+
+
+def password(target: Target) -> str:
+    assert target.connect is not None
+    assert target.connect.password is not None
+    return target.connect.password.reveal()
