@@ -1,0 +1,150 @@
+"""Makes the pictures of this folder from the demo: the same every time, because clock, seed and time are fixed.
+
+    python -m screenshots.make [NAME ...]
+
+Each picture is written as SVG (Textual's own export) and as PNG.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from presman.analysis import analyse
+from presman.poller import Poller
+from presman.snapshot import Snapshot
+from presman.sources.simulator import SimulatorSource
+from presman.tui.app import MonitorApp
+from presman.tui.feed import Arrived, Post
+
+FOLDER = Path(__file__).parent
+START = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
+FONT = "DejaVu Sans Mono"
+FONT_FILES = ("DejaVuSansMono", "DejaVuSansMono-Bold", "DejaVuSans")
+"""The last one has the braille patterns that the first ones lack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One picture: what is watched, for how many polls, which keys are pressed then, and the terminal."""
+
+    name: str
+    scenario: str
+    keys: tuple[str, ...] = ()
+    polls: int = 90
+    size: tuple[int, int] = (160, 45)
+    theme: str | None = None
+
+
+SHOTS = (
+    Shot("overview", "mixed"),
+    Shot("cpu", "throttled", ("2",)),
+    Shot("io", "mixed", ("3",)),
+    Shot("parallel", "storm", ("4",)),
+    Shot("statement", "storm", ("4", "enter")),
+    Shot("sessions", "mixed", ("5",)),
+    Shot("rac", "rac", ("i",)),
+    Shot("narrow", "storm", ("4",), size=(80, 24)),
+    Shot("light", "mixed", theme="textual-light"),
+    Shot("help", "mixed", ("question_mark",)),
+)
+
+
+class SteppedFeed:
+    """Polls a simulated database at exact instants, two seconds apart, whenever it is told to."""
+
+    def __init__(self, scenario: str, post: Post) -> None:
+        self._seconds = 0.0
+        self._post = post
+        self._poller = Poller(SimulatorSource(scenario, clock=lambda: self._seconds, start=START), clock=lambda: 0.0)
+        self._previous: Snapshot | None = None
+
+    def start(self) -> None:
+        """Open the source and poll once."""
+        self._poller.open()
+        self.poll_now()
+
+    def stop(self) -> None:
+        """Close the source."""
+        self._poller.close()
+
+    def set_refresh(self, seconds: float) -> None:
+        """Do nothing: the steps are fixed."""
+
+    def poll_now(self) -> None:
+        """Take the next step."""
+        self._seconds += 2.0
+        snapshot = self._poller.poll()
+        self._post(Arrived(analyse(self._previous, snapshot), snapshot))
+        self._previous = snapshot
+
+
+async def picture(shot: Shot) -> str:
+    """Return the SVG of one shot."""
+    app = MonitorApp(
+        lambda post, _: SteppedFeed(shot.scenario, post),
+        name=f"demo:{shot.scenario}",
+        theme=shot.theme,
+        clock=lambda: 0.0,
+    )
+    async with app.run_test(size=shot.size) as pilot:
+        await _settle(pilot)
+        for _ in range(shot.polls):
+            app.feed.poll_now()
+            await pilot.pause()
+        for key in shot.keys:
+            await pilot.press(key)
+            await _settle(pilot)
+        return app.export_screenshot(title=f"presman demo:{shot.scenario}")
+
+
+async def _settle(pilot: Pilot[None]) -> None:
+    for _ in range(5):
+        await pilot.pause(0.05)
+
+
+def png(svg: str) -> bytes:
+    """Return an SVG of Textual's as PNG, with a font that has every block and braille pattern."""
+    import matplotlib
+    import resvg_py
+
+    font = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSansMono.ttf"
+    return bytes(
+        resvg_py.svg_to_bytes(
+            svg_string=svg.replace("Fira Code", FONT),
+            font_files=[str(font.with_name(f"{name}.ttf")) for name in FONT_FILES],
+            skip_system_fonts=True,
+            monospace_family=FONT,
+        )
+    )
+
+
+def main(names: Sequence[str]) -> int:
+    """Make the pictures named, or all."""
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    os.environ.pop("NO_COLOR", None)
+    unknown = set(names) - {shot.name for shot in SHOTS}
+    if unknown:
+        print(f"no such picture: {', '.join(sorted(unknown))}", file=sys.stderr)
+        return 2
+    for shot in SHOTS:
+        if names and shot.name not in names:
+            continue
+        svg = asyncio.run(picture(shot))
+        (FOLDER / f"{shot.name}.svg").write_text(svg, encoding="utf-8")
+        (FOLDER / f"{shot.name}.png").write_bytes(png(svg))
+        print(f"screenshots/{shot.name}.svg and .png")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
