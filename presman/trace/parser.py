@@ -83,17 +83,19 @@ class Parser:
         )
 
     def _several_events(self, rows: list[tuple[bytes, bytes, bytes]]) -> Waits:
-        names, numbers = self._names, self._numbers.bounded()
-        events, elapsed, blocks = [], [], []
-        for raw, ticks, parameters in rows:
-            event, wanted, left_out, position = names.get(raw) or self._name(raw)
-            if wanted:
-                events.append(event)
-                elapsed.append(numbers[ticks])
-                blocks.append(_value(parameters, position) if position else None)
-            elif left_out:
-                self.idle += 1
-        return Waits(events, elapsed, blocks)
+        names, numbers, moved = self._names, self._numbers.bounded(), self._blocks.bounded()
+        named = [(names.get(raw) or self._name(raw), ticks, parameters) for raw, ticks, parameters in rows]
+        wanted = [row for row in named if row[0].wanted]
+        if len(wanted) < len(named):
+            self.idle += sum(name.left_out for name, _, _ in named)
+        return Waits(
+            [name.event for name, _, _ in wanted],
+            [numbers[ticks] for _, ticks, _ in wanted],
+            [
+                moved[_block_digits(parameters, name.position)] if name.position else None
+                for name, _, parameters in wanted
+            ],
+        )
 
     def _checked(self, waits: Waits) -> Waits:
         """Return `waits` in microseconds and without those whose elapsed time cannot be one."""
@@ -301,10 +303,13 @@ def squeezed(name: str) -> str:
     return "".join(name.split()).casefold()
 
 
-_MOVED = {position: re.compile(_own_blocks(_WRAPPED, position).encode()) for position in set(BLOCKS.values())}
+_POSITIONS = set(BLOCKS.values())
+_PLAIN_BLOCKS = {position: re.compile(_own_blocks(_PLAIN, position).encode()) for position in _POSITIONS}
+_WRAPPED_BLOCKS = {position: re.compile(_own_blocks(_WRAPPED, position).encode()) for position in _POSITIONS}
 
 
-def _value(parameters: bytes, position: int) -> int | None:
-    """Return the value at `position` of ``files=1 blocks=58 requests=1`` or ``p1=1 p2=58 p3=1``."""
-    found = _MOVED[position].match(parameters)
-    return int(_joined(found[1])) if found and found[1] else None
+def _block_digits(parameters: bytes, position: int) -> bytes:
+    """Return the digits at `position` of ``files=1 blocks=58 requests=1`` or ``p1=1 p2=58 p3=1``; empty if missing."""
+    forms = _WRAPPED_BLOCKS if b"\n" in parameters else _PLAIN_BLOCKS
+    found = forms[position].match(parameters)
+    return found[1] or b"" if found else b""

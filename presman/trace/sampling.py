@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from presman.trace.tally import Tally
 
@@ -25,11 +26,11 @@ class Scatter:
 class Trail:
     """Thins a growing series out: of `stride` neighbours the first and the longest stay, so no outlier is lost.
 
-    When the slots are full, neighbours are united and the stride doubles.
+    When the slots are full, the trail is thinned; its length is the number of slots.
     """
 
     def __init__(self, most: int = MOST_SLOTS) -> None:
-        self._most = most - most % 2
+        self._most = most
         self._stride = 1
         self._waits = 0
         self._slots: list[tuple[int, int, int, int]] = []  # number and time of the first, of the longest
@@ -48,9 +49,17 @@ class Trail:
                 self._slots.append(slot)
             self._waits += len(part)
             start += len(part)
-            if len(self._slots) == self._most and self._waits % self._stride == 0:
-                self._slots = [_united(*pair) for pair in zip(self._slots[::2], self._slots[1::2], strict=True)]
-                self._stride *= 2
+            if len(self._slots) >= self._most:
+                self.thin()
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def thin(self) -> None:
+        """Unite neighbours: half the slots, twice the stride."""
+        pairs = zip_longest(self._slots[::2], self._slots[1::2])
+        self._slots = [_united(one, two) if two else one for one, two in pairs]
+        self._stride *= 2
 
     def scatter(self) -> Scatter:
         """Return the points in their order."""

@@ -13,6 +13,7 @@ from presman.trace.sampling import Trail
 from presman.trace.tally import Ledger, Summary
 
 _MOST_EVENTS = 5_000
+_MOST_SLOTS = 50_000
 
 
 @dataclass(slots=True)
@@ -96,3 +97,9 @@ class Survey:
         for event in dict.fromkeys(waits.events):
             times = [time for name, time in zip(waits.events, waits.elapsed, strict=True) if name == event]
             self.trails.setdefault(event, Trail()).add(times)
+        slots = sum(map(len, self.trails.values()))
+        while slots > max(_MOST_SLOTS, 2 * len(self.trails)):
+            largest = max(self.trails.values(), key=len)
+            slots -= len(largest)
+            largest.thin()
+            slots += len(largest)

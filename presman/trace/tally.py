@@ -184,7 +184,10 @@ class Ledger:
         self._shrink()
 
     def merge(self, other: Ledger) -> None:
-        """Add what another ledger counted."""
+        """Add what another ledger counted, and take its tallies over: it is not to be used any more."""
+        if not self.tallies:
+            self.tallies = other.tallies
+            return
         for event, tally in other.tallies.items():
             self._tally(event).merge(tally)
         self._shrink()
@@ -193,10 +196,13 @@ class Ledger:
         return self.tallies.setdefault(event, Tally())
 
     def _shrink(self) -> None:
-        """Round the largest tallies further until the values fit, or until nothing more can be rounded."""
-        while sum(len(tally.counts) for tally in self.tallies.values()) > self._distinct:
-            finer = [tally for tally in self.tallies.values() if tally.bits != BITS[-1]]
-            if not finer:
-                return
-            largest = max(finer, key=lambda tally: len(tally.counts))
-            largest.round_to(next(bits for bits in BITS if largest.bits is None or bits < largest.bits))
+        """Round tallies further, the largest first, until the values fit or nothing more can be rounded."""
+        tallies = self.tallies.values()
+        excess = sum(len(tally.counts) for tally in tallies) - self._distinct
+        while excess > 0 and (finer := [tally for tally in tallies if tally.bits != BITS[-1]]):
+            for tally in sorted(finer, key=lambda tally: -len(tally.counts)):
+                if excess <= 0:
+                    return
+                before = len(tally.counts)
+                tally.round_to(next(bits for bits in BITS if tally.bits is None or bits < tally.bits))
+                excess -= before - len(tally.counts)

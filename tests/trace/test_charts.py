@@ -53,6 +53,22 @@ def test_a_histogram_holds_every_wait_in_its_place(times: list[int]) -> None:
     assert [bar.high for bar in bars[:-1]] == [bar.low for bar in bars[1:]]
 
 
+@given(TIMES, st.lists(st.integers(0, 300), max_size=4))
+def test_thinning_at_any_time_loses_no_outlier(times: list[int], moments: list[int]) -> None:
+    trail, start = Trail(), 0
+    for moment in sorted(min(moment, len(times)) for moment in moments):
+        trail.add(times[start:moment])
+        trail.thin()
+        start = moment
+    trail.add(times[start:])
+    scatter = trail.scatter()
+    assert len(trail) == -(-len(times) // scatter.stride)
+    assert scatter.stride == 2 ** len(moments)
+    for first in range(0, len(times), scatter.stride):
+        part = times[first : first + scatter.stride]
+        assert {(first + 1, part[0]), (first + 1 + part.index(max(part)), max(part))} <= set(scatter.points)
+
+
 def test_no_waits_no_bars() -> None:
     assert histogram(Tally()) == []
 
