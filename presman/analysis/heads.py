@@ -8,19 +8,24 @@ from typing import NamedTuple
 from presman.analysis.facts import ROOT, Facts
 from presman.analysis.plan import Key
 from presman.analysis.queue import degree
-from presman.analysis.reading import Cause, GroupReading, QueuedStatement, QueueHead, Servers
+from presman.analysis.reading import Cause, GroupReading, QueuedStatement, QueueHead, Servers, Shortage
 from presman.analysis.servers import Room
 
 _COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
 
 
 class Ceiling(NamedTuple):
-    """Servers `held` of those `allowed` to a group or a container, and what that limit is a part of."""
+    """Servers `held` of those `allowed` to a group or a container, and what that limit is a part of.
+
+    `con_id` is the container's; `group` is "" for a container as a whole.
+    """
 
     owner: str
     held: int
     allowed: int
     part: str = ""
+    con_id: int = 0
+    group: str = ""
 
     @property
     def free(self) -> int:
@@ -77,6 +82,7 @@ def heads(
                 short=short,
                 sentence=sentence,
                 con_id=head.con_id,
+                shortages=shortages(head.wants, cause, situation),
             )
         )
     return tuple(found)
@@ -108,12 +114,12 @@ def _ceilings(
     container = rooms.get(head.con_id) if head.con_id > 2 else None
     if container is not None and container.in_use is not None and container.target is not None:
         name = facts.pdbs.get(head.con_id) or f"container {head.con_id}"
-        yield Ceiling(name, container.in_use, container.target)
+        yield Ceiling(name, container.in_use, container.target, con_id=head.con_id)
         whole = container.target
     group = groups.get((head.con_id, head.group))
     if group is not None and group.servers_limit is not None:
         part = "" if whole is None else f" ({group.servers_limit_percent} % of {whole})"
-        yield Ceiling(group.name, group.px_servers, group.servers_limit, part)
+        yield Ceiling(group.name, group.px_servers, group.servers_limit, part, head.con_id, group.name)
 
 
 def explain(wants: Servers | None, dop: int | None, situation: Situation) -> tuple[Cause, int | None, str]:
@@ -142,6 +148,27 @@ def explain(wants: Servers | None, dop: int | None, situation: Situation) -> tup
     sentence = "; ".join([_want(wants, dop), *figures, _short(wants, free)])
     short = wants.high - free if wants.low == wants.high else None
     return (Cause.GROUP if by_ceiling else Cause.SYSTEM), short, sentence
+
+
+def shortages(wants: Servers | None, cause: Cause, situation: Situation) -> tuple[Shortage, ...]:
+    """Return what must be freed under each ceiling that binds; nothing where that is not known or would not help.
+
+    One that wants more than the whole target was seen to start once nothing was in use, so all of that is in its way.
+    """
+    system = situation.system
+    if wants is None or cause not in {Cause.SYSTEM, Cause.GROUP, Cause.NEVER_FITS}:
+        return ()
+    if any(wants.low > ceiling.allowed for ceiling in situation.ceilings):
+        return ()
+    found = []
+    if system.target is not None and system.in_use is not None:
+        whole = wants.low > system.target
+        short = system.in_use if whole else wants.high - system.target + system.in_use
+        found.append(Shortage(min(short, system.in_use), everybody=True))
+    for ceiling in situation.ceilings:
+        short = min(wants.high - ceiling.free, ceiling.held)
+        found.append(Shortage(short, con_id=ceiling.con_id, group=ceiling.group))
+    return tuple(shortage for shortage in found if shortage.short > 0)
 
 
 def _fitting(start: str, situation: Situation) -> tuple[Cause, int | None, str]:

@@ -13,6 +13,12 @@ from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
 
+from presman.analysis.waiting import Bucket as Bucket
+from presman.analysis.waiting import Histogram as Histogram
+from presman.analysis.waiting import OutlierReading as OutlierReading
+from presman.analysis.waiting import RedoHealth as RedoHealth
+from presman.analysis.waiting import Waited as Waited
+
 CLUSTER = 0
 """The `inst_id` of figures over all instances."""
 
@@ -260,7 +266,8 @@ class RunningStatement:
     """One parallel statement that holds servers, by its coordinator.
 
     `degree` of `requested` (V$PX_SESSION, largest over its server sets), `downgraded` the percent lost; `idle` is
-    seconds the coordinator has been INACTIVE while it holds servers, None while it works.
+    seconds the coordinator has been INACTIVE while it holds servers, None while it works. `progress` (0..1) and
+    `remaining` (seconds) are those of `operation`, what it works on at present (V$SESSION_LONGOPS), not of all of it.
     """
 
     inst_id: int
@@ -287,6 +294,22 @@ class RunningStatement:
     dop: DopStory
     sql_text: str
     con_id: int = 0
+    progress: float | None = None
+    remaining: float | None = None
+    operation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """Servers that a head is `short` of under one ceiling that binds: what must be freed there before it can start.
+
+    The system's target concerns `everybody`; a container's limit those of `con_id`, a group's those of `group` in it.
+    """
+
+    short: int
+    everybody: bool = False
+    con_id: int = 0
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +317,8 @@ class QueueHead:
     """Why the first statement of a group's queue waits, with the figures of the sentence.
 
     All in servers: `wants`, the group's `held` of `allowed` (None: no group limit), the system's `in_use` of
-    `target`; `short` is what must be freed, None where it cannot be known.
+    `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every ceiling that binds;
+    where the servers wanted are a range, they are for the most it may want.
     """
 
     group: str
@@ -308,6 +332,7 @@ class QueueHead:
     short: int | None
     sentence: str
     con_id: int = 0
+    shortages: tuple[Shortage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,24 +382,6 @@ class WaitReading:
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
-    """Waits shorter than `upper_us` and not shorter than the bucket before; `delta` since the last poll."""
-
-    upper_us: int
-    count: int
-    delta: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """Latency of one event on one instance, buckets in order of their bounds, totals since startup."""
-
-    inst_id: int
-    event: str
-    buckets: tuple[Bucket, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Downgrades:
     """Parallel operations per class since the last poll and since startup (V$SYSSTAT)."""
 
@@ -420,6 +427,8 @@ class Reading:
     unmanaged_servers: int | None
     troubles: tuple[Trouble, ...]
     notes: tuple[str, ...] = ()
+    redo: tuple[RedoHealth, ...] = ()
+    outliers: tuple[OutlierReading, ...] = ()
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

@@ -1,0 +1,60 @@
+"""What is said to let a head start, against the simulator's scheduler: ended there, it does."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from presman.analysis.reading import Cause, RunningStatement
+from presman.analysis.unblock import Unblock, unblock
+from presman.simulator.sessions import Execution
+from presman.sources.simulator import SimulatorSource
+from tests.analysis.test_simulated import SCENARIOS, play, started
+
+
+def execution_of(source: SimulatorSource, who: RunningStatement) -> Execution:
+    workload = source.simulation.workload
+    key = (who.inst_id, who.sid, who.serial)
+    return next(
+        one for session, one in workload.executions.items() if (session.inst_id, session.sid, session.serial) == key
+    )
+
+
+def ends(source: SimulatorSource, found: Unblock, number: int) -> bool:
+    """Whether the head would fit if the first `number` candidates ended: asked of the scheduler, then undone."""
+    queue = source.simulation.workload.queue
+    tickets = [execution_of(source, each.statement).ticket for each in found.candidates[:number]]
+    head = execution_of(source, found.head.statement).ticket  # type: ignore[arg-type]
+    saved = queue.in_use, dict(queue._held), dict(queue._running)
+    for ticket in tickets:
+        queue.release(ticket)
+    hold = queue.why(head)
+    queue.in_use, queue._held, queue._running = saved
+    for ticket in tickets:
+        ticket.running = True
+    return not (hold.system_binds or hold.group_binds)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_what_is_said_to_unblock_a_head_does(scenario: str, seed: int) -> None:
+    source, clock = started(scenario, seed)
+    seen: Counter[Cause | str] = Counter()
+    for reading in play(source, clock, 12, 45.0):
+        for found in unblock(reading):
+            seen[found.head.cause] += 1
+            if found.needed:
+                assert ends(source, found, found.needed), found
+                assert found.needed == 1 or not ends(source, found, found.needed - 1)
+            for place, each in enumerate(found.candidates):
+                assert 0 <= each.frees <= each.perhaps <= each.statement.servers
+                assert each.enough <= (found.needed == 1 or place >= found.needed)
+                seen["one is enough"] += each.enough
+            if found.head.cause in {Cause.GROUP, Cause.SYSTEM}:
+                assert found.candidates, found.head.sentence
+                seen["answered" if found.needed else "open"] += 1
+    if scenario in {"storm", "rac"}:
+        assert seen[Cause.GROUP] + seen[Cause.SYSTEM] > 1
+        assert seen["one is enough"]
+        assert seen["answered"] > 3 * seen["open"]
