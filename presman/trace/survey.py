@@ -94,9 +94,11 @@ class Survey:
             self._moved(trace.name, trace.position, trace.size, read)
 
     def _follow(self, waits: Waits) -> None:
-        for event in dict.fromkeys(waits.events):
-            times = [time for name, time in zip(waits.events, waits.elapsed, strict=True) if name == event]
-            self.trails.setdefault(event, Trail()).add(times)
+        times: dict[str, list[int]] = {}
+        for event, time in zip(waits.events, waits.elapsed, strict=True):
+            times.setdefault(event, []).append(time)
+        for event, series in times.items():
+            self.trails.setdefault(event, Trail()).add(series)
         slots = sum(map(len, self.trails.values()))
         while slots > max(_MOST_SLOTS, 2 * len(self.trails)):
             largest = max(self.trails.values(), key=len)
