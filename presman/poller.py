@@ -15,7 +15,7 @@ from typing import Any
 
 from presman.queries import Cadence, Query, load
 from presman.release import Release
-from presman.rows import PxSession, RsrcPlan, RsrcPlanHistory, Session
+from presman.rows import Database, Pdb, PxSession, RsrcPlan, RsrcPlanHistory, Session
 from presman.snapshot import Section, Snapshot
 from presman.sources import Answer, Request, Source
 from presman.statements import Lookup, Lookups, Statement, statements_on_show
@@ -31,6 +31,14 @@ class Asked:
     at: datetime
     poll: int
     section: Section
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What somebody wants to know that is not asked at each poll: the binds, and whether at every poll from now on."""
+
+    binds: Mapping[str, Any]
+    lasting: bool
 
 
 def is_due(query: Query, asked: Asked | None, now: datetime | None) -> bool:
@@ -71,6 +79,14 @@ class Poller:
         self._asked: dict[type[Any], Asked] = {}
         self._lookups = Lookups()
         self._last: tuple[datetime, float] | None = None
+        self._wishes: dict[type[Any], Wish] = {}
+
+    def wish(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
+        """Ask a query of cadence `demand` at the next poll, or at each from now on (`lasting`).
+
+        A later wish of the same record takes the place of an earlier one. May be called from another thread.
+        """
+        self._wishes[record] = Wish(dict(binds or {}), lasting)
 
     def open(self) -> Release:
         """Open the source and begin a new epoch. Raises SourceError."""
@@ -94,7 +110,7 @@ class Poller:
             self._begin_epoch()
         self._number += 1
         plans = self._plans()
-        first = self._ask(self._due(self._expected_now()))
+        first = self._ask(self._due(self._expected_now()) + self._wished())
         measured = self._clock()
         if self._last and first.at < self._last[0]:
             self._begin_epoch(keep=self._number)
@@ -139,7 +155,12 @@ class Poller:
         return at + timedelta(seconds=max(0.0, self._clock() - measured))
 
     def _due(self, now: datetime | None) -> list[Query]:
-        return [query for record, query in self._queries.items() if is_due(query, self._asked.get(record), now)]
+        due = [query for record, query in self._queries.items() if is_due(query, self._asked.get(record), now)]
+        return due if self._has_containers() else [query for query in due if query.only != "cdb"]
+
+    def _has_containers(self) -> bool:
+        """Whether this is a container database, as far as is known: the first read of an epoch tells."""
+        return any(row.cdb == "YES" for row in self._rows(Database)) or any(row.con_id > 2 for row in self._rows(Pdb))
 
     def _follow(self, shown: Sequence[Statement], now: datetime) -> Answer:
         """Ask what the first answer made necessary; without questions the source is left alone."""
@@ -151,12 +172,22 @@ class Poller:
         self._lookups.learn(lookups, answer.sections[len(late) :], now)
         return answer
 
+    def _wished(self) -> list[Query]:
+        """Return the queries on demand that somebody wants answered in this poll."""
+        return [self._queries[record] for record in tuple(self._wishes) if record in self._queries]
+
     def _is_asked(self, query: Query) -> bool:
         asked = self._asked.get(query.record)
         return asked is not None and asked.poll == self._number
 
     def _ask(self, queries: Sequence[Query], lookups: Sequence[Lookup] = ()) -> Answer:
-        answer = self.source.read([Request(query) for query in queries] + [lookup.request for lookup in lookups])
+        wishes = {query.record: self._wishes.get(query.record) for query in queries}
+        requests = [Request(query, wish.binds if (wish := wishes[query.record]) else {}) for query in queries]
+        answer = self.source.read(requests + [lookup.request for lookup in lookups])
+        for record, wish in wishes.items():
+            # Not one that was made while this was being read.
+            if wish and not wish.lasting and self._wishes.get(record) is wish:
+                del self._wishes[record]
         for query, section in zip(queries, answer.sections, strict=False):
             dated = section if section.at else replace(section, at=answer.at)
             self._asked[query.record] = Asked(answer.at, self._number, dated)

@@ -1,9 +1,9 @@
 """Finds the files of queries/, reads their headers and binds each to its row record.
 
 One question, one file, one SELECT on one view. A file's header lines say what it answers (the first line),
-`every:` (refresh, minute, once, demand), `needs:` (the view to grant), `pack:` (none, diagnostics, tuning) and,
-where the view is younger than 11.2, `since:`. Folders named after a release hold what that release and later
-ones read instead.
+`every:` (refresh, minute, once, demand), `needs:` (the view to grant), `pack:` (none, diagnostics, tuning);
+where the view is younger than 11.2, `since:`; `only: cdb` where only a container database has an answer. Folders named
+after a release hold what that release and later ones read instead.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Query:
     """One question in the form one release takes it.
 
     `record` is the NamedTuple whose fields are the select list; `grant` the object to grant SELECT on, in the
-    form Oracle wants it (``GV_$SESSION``); `view` the name as users know it (``GV$SESSION``).
+    form Oracle wants it (``GV_$SESSION``); `view` the name as users know it (``GV$SESSION``). `only` is "cdb" for
+    what only a container database can answer, else "".
     """
 
     name: str
@@ -62,6 +63,7 @@ class Query:
     since: Release
     cluster_sql: str
     path: Path
+    only: str = ""
 
     def sql(self, scope: Scope = Scope.CLUSTER) -> str:
         """Return the text for `scope`; in instance scope V$ stands for GV$ and :inst_id for the column."""
@@ -152,4 +154,7 @@ def read(path: Path, record: RecordType) -> Query:
         raise QueryError(f"{path}: {error}") from error
     if header["pack"] not in {"none", "diagnostics", "tuning"}:
         raise QueryError(f"{path}: pack must be none, diagnostics or tuning, not {header['pack']!r}")
-    return Query(path.stem, record, comments[0], cadence, header["needs"], header["pack"], since, body, path)
+    only = header.get("only", "")
+    if only not in {"", "cdb"}:
+        raise QueryError(f"{path}: only must be cdb, not {only!r}")
+    return Query(path.stem, record, comments[0], cadence, header["needs"], header["pack"], since, body, path, only)

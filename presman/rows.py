@@ -49,12 +49,16 @@ class Pdb(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """GV$SYSTEM_PARAMETER: the parameters that steer CPU management and the parallel queue."""
+    """GV$SYSTEM_PARAMETER: the parameters that steer CPU management, the parallel queue and a container's I/O.
+
+    `con_id` is 0 or 1 for the instance's own value; in the root a container that sets its own has a row of its own.
+    """
 
     inst_id: int
     name: str
     value: str
     isdefault: str
+    con_id: int
 
 
 class RsrcPlan(NamedTuple):
@@ -77,7 +81,10 @@ class RsrcPlan(NamedTuple):
 
 
 class RsrcPlanHistory(NamedTuple):
-    """GV$RSRC_PLAN_HISTORY: the newest plan windows; the open one has no end. Its sequence keys deltas."""
+    """GV$RSRC_PLAN_HISTORY: the newest plan windows; the open one has no end. Its sequence keys deltas.
+
+    `allowed_automated_switches` is FALSE where the plan was set so that scheduler windows do not change it.
+    """
 
     inst_id: int
     con_id: int
@@ -87,6 +94,7 @@ class RsrcPlanHistory(NamedTuple):
     end_time: datetime | None
     enabled_by_scheduler: str
     window_name: str
+    allowed_automated_switches: str
 
 
 class Plan(NamedTuple):
@@ -104,7 +112,8 @@ class PlanDirective(NamedTuple):
 
     `mgmt_p1`..`mgmt_p8` are percent per level (shares in a share-based plan), `utilization_limit` and
     `parallel_server_limit` percent, times seconds. The names are those of 12.1 and later; 11.2's
-    MAX_UTILIZATION_LIMIT and PARALLEL_TARGET_PERCENTAGE are read under them.
+    MAX_UTILIZATION_LIMIT and PARALLEL_TARGET_PERCENTAGE are read under them. `switch_io_logical` and
+    `switch_elapsed_time` are None before 12.1, `session_pga_limit` (MB) before 12.2.
     """
 
     plan: str
@@ -132,6 +141,15 @@ class PlanDirective(NamedTuple):
     max_idle_time: int | None
     status: str
     comments: str
+    switch_io_megabytes: int | None
+    switch_io_reqs: int | None
+    switch_io_logical: int | None
+    switch_elapsed_time: int | None
+    switch_estimate: str
+    max_est_exec_time: int | None
+    undo_pool: int | None
+    max_idle_blocker_time: int | None
+    session_pga_limit: int | None
 
 
 class CdbPlanDirective(NamedTuple):
@@ -142,6 +160,15 @@ class CdbPlanDirective(NamedTuple):
     shares: int | None
     utilization_limit: int | None
     parallel_server_limit: int | None
+    status: str
+
+
+class GroupMapping(NamedTuple):
+    """DBA_RSRC_GROUP_MAPPINGS: which sessions are put into which consumer group (`attribute` has `value`)."""
+
+    attribute: str
+    value: str
+    consumer_group: str
     status: str
 
 
@@ -256,6 +283,113 @@ class GroupMetricHistory(NamedTuple):
     parallel_servers_limit: int | None
 
 
+class RsrcPdb(NamedTuple):
+    """GV$RSRC_PDB (12.2 and later): each container's totals since the CDB plan was activated, the same for all.
+
+    Unlike V$RSRC_CONSUMER_GROUP, whose totals restart when a container changes its own plan, it is made for comparing
+    containers. Times in milliseconds; the `current_` columns and bytes are gauges.
+    """
+
+    inst_id: int
+    con_id: int
+    pdb_name: str
+    cpu_wait_time: int
+    cpu_waits: int
+    consumed_cpu_time: int
+    yields: int
+    io_service_time: int
+    io_service_waits: int
+    small_read_megabytes: int
+    small_write_megabytes: int
+    large_read_megabytes: int
+    large_write_megabytes: int
+    small_read_requests: int
+    small_write_requests: int
+    large_read_requests: int
+    large_write_requests: int
+    pqs_queued: int
+    pqs_completed: int
+    pq_servers_used: int
+    pq_active_time: int
+    pq_queued_time: int
+    pq_queue_time_outs: int
+    current_pqs_active: int
+    current_pq_servers_active: int
+    current_pqs_queued: int
+    sga_bytes: int | None
+    buffer_cache_bytes: int | None
+    shared_pool_bytes: int | None
+    pga_bytes: int | None
+
+
+class PdbMetric(NamedTuple):
+    """GV$RSRCPDBMETRIC (12.2 and later): the last closed minute of each container. It has no name, only CON_ID.
+
+    `iops` and `iombps` are per second, the `_exempt` parts of them are not throttled; `avg_io_throttle` is
+    milliseconds of throttling per I/O. CPU times in milliseconds of the interval.
+    """
+
+    inst_id: int
+    con_id: int
+    begin_time: datetime | None
+    end_time: datetime | None
+    intsize_csec: int
+    cpu_consumed_time: int
+    cpu_wait_time: int
+    num_cpus: int
+    running_sessions_limit: float
+    avg_running_sessions: float
+    avg_waiting_sessions: float
+    cpu_utilization_limit: float
+    avg_cpu_utilization: float
+    iops: float
+    iombps: float
+    iops_throttle_exempt: float
+    iombps_throttle_exempt: float | None
+    avg_io_throttle: float | None
+    avg_active_parallel_stmts: float
+    avg_queued_parallel_stmts: float
+    avg_active_parallel_servers: float
+    avg_queued_parallel_servers: float
+    parallel_servers_limit: int | None
+    sga_bytes: int | None
+    buffer_cache_bytes: int | None
+    shared_pool_bytes: int | None
+    pga_bytes: int | None
+
+
+class PdbMetricHistory(NamedTuple):
+    """GV$RSRCPDBMETRIC_HISTORY (12.2 and later): the last hour of :class:`PdbMetric` rows."""
+
+    inst_id: int
+    con_id: int
+    begin_time: datetime | None
+    end_time: datetime | None
+    intsize_csec: int
+    cpu_consumed_time: int
+    cpu_wait_time: int
+    num_cpus: int
+    running_sessions_limit: float
+    avg_running_sessions: float
+    avg_waiting_sessions: float
+    cpu_utilization_limit: float
+    avg_cpu_utilization: float
+    iops: float
+    iombps: float
+    iops_throttle_exempt: float
+    iombps_throttle_exempt: float | None
+    avg_io_throttle: float | None
+    avg_active_parallel_stmts: float
+    avg_queued_parallel_stmts: float
+    avg_active_parallel_servers: float
+    avg_queued_parallel_servers: float
+    parallel_servers_limit: int | None
+    sga_bytes: int | None
+    buffer_cache_bytes: int | None
+    shared_pool_bytes: int | None
+    pga_bytes: int | None
+
+
 class Session(NamedTuple):
     """GV$SESSION, user sessions (parallel servers among them), presman's own left out.
 
@@ -297,7 +431,8 @@ class SessionInfo(NamedTuple):
 
     `state` is one of a closed list (semantics: RUNNING, WAITING FOR CPU, QUEUED for the active session pool, ...);
     `pq_status` is free text. Plain counters are the session's, `current_` ones this call's. 11.2 has only group
-    ids, so there `current_consumer_group` is "" and `current_consumer_group_id` names the group.
+    ids, so there `current_consumer_group` is "" and `current_consumer_group_id` names the group. The `last_action`
+    fields (12.1 and later, free text) tell what Resource Manager last did to the session, by which limit, and when.
     """
 
     inst_id: int
@@ -332,6 +467,9 @@ class SessionInfo(NamedTuple):
     current_pq_active_time: int
     current_pq_queued_time: int
     pq_queued_time: int
+    last_action: str
+    last_action_reason: str
+    last_action_time: datetime | None
 
 
 class PxSession(NamedTuple):
@@ -362,7 +500,7 @@ class PxProcessSysstat(NamedTuple):
 
 
 class Sysstat(NamedTuple):
-    """GV$SYSSTAT: statistics of parallel execution, totals since instance start."""
+    """GV$SYSSTAT: statistics of parallel execution and the redo written, totals since instance start."""
 
     inst_id: int
     name: str
@@ -400,6 +538,52 @@ class EventHistogram(NamedTuple):
     wait_count: int
 
 
+class WatchedHistogram(NamedTuple):
+    """The same views as :class:`EventHistogram` for one event that the user chose, whatever its name."""
+
+    inst_id: int
+    event: str
+    wait_time_micro: int
+    wait_count: int
+
+
+class IoOutlier(NamedTuple):
+    """GV$IO_OUTLIER (12.1 and later), read only on request: I/Os of longer than about half a second.
+
+    `io_latency` and the disks' are milliseconds, `io_size` probably KB. On some platforms the column is no latency.
+    """
+
+    inst_id: int
+    function_name: str
+    io_size: int
+    wait_event: str
+    file_name: str
+    io_latency: int
+    disk1_name: str
+    disk1_latency: int
+    disk2_name: str
+    disk2_latency: int
+    disk3_name: str
+    disk3_latency: int
+
+
+class LgwrioOutlier(NamedTuple):
+    """GV$LGWRIO_OUTLIER (12.1 and later), read only on request: long I/Os of the redo writer, as :class:`IoOutlier`."""
+
+    inst_id: int
+    function_name: str
+    io_size: int
+    wait_event: str
+    file_name: str
+    io_latency: int
+    disk1_name: str
+    disk1_latency: int
+    disk2_name: str
+    disk2_latency: int
+    disk3_name: str
+    disk3_latency: int
+
+
 class PlanXml(NamedTuple):
     """GV$SQL_PLAN.OTHER_XML of one cursor, read once per (instance, sql_id, child)."""
 
@@ -421,3 +605,108 @@ class SqlText(NamedTuple):
     executions: int
     px_servers_executions: int
     elapsed_time: int
+
+
+class SessionLongops(NamedTuple):
+    """GV$SESSION_LONGOPS: operations that are not done yet. `qcsid` is the coordinator's SID for a parallel server.
+
+    A statement has several operations one after the other; only the one at work is listed. Times in seconds.
+    """
+
+    inst_id: int
+    sid: int
+    serial: int
+    qcsid: int
+    sql_id: str
+    opname: str
+    target: str
+    sofar: int
+    totalwork: int
+    units: str
+    time_remaining: int | None
+    elapsed_seconds: int
+
+
+class PlanLine(NamedTuple):
+    """GV$SQL_PLAN: one line of the execution plan of a cursor.
+
+    `object_node` is the table queue (:Qnnnnn) the line works for, `other_tag` how it passes rows on, `distribution` how
+    they are spread. `time` in seconds, as the optimizer estimates.
+    """
+
+    inst_id: int
+    sql_id: str
+    child_number: int
+    plan_hash_value: int
+    id: int
+    parent_id: int | None
+    depth: int
+    operation: str
+    options: str
+    object_node: str
+    object_owner: str
+    object_name: str
+    other_tag: str
+    distribution: str
+    cost: int | None
+    cardinality: int | None
+    bytes: int | None
+    time: int | None
+    partition_start: str
+    partition_stop: str
+    access_predicates: str
+    filter_predicates: str
+
+
+class CursorTotals(NamedTuple):
+    """GV$SQL: what all executions of a cursor have cost so far. Times in microseconds."""
+
+    inst_id: int
+    sql_id: str
+    child_number: int
+    plan_hash_value: int
+    executions: int
+    px_servers_executions: int
+    elapsed_time: int
+    cpu_time: int
+    user_io_wait_time: int
+    concurrency_wait_time: int
+    buffer_gets: int
+    disk_reads: int
+    rows_processed: int
+    physical_read_bytes: int
+    physical_write_bytes: int
+    io_cell_offload_eligible_bytes: int
+    io_interconnect_bytes: int
+    users_executing: int
+
+
+class StatisticName(NamedTuple):
+    """V$STATNAME: the numbers that the statistics of a session have in this release."""
+
+    statistic: int
+    name: str
+
+
+class SessionStatistic(NamedTuple):
+    """GV$SESSTAT: a session's statistics that are not 0, totals since it logged on."""
+
+    inst_id: int
+    sid: int
+    statistic: int
+    value: int
+
+
+class PxStatistic(NamedTuple):
+    """GV$PX_SESSTAT: a few statistics of the parallel servers of one coordinator, and of itself (no `degree`)."""
+
+    inst_id: int
+    sid: int
+    qcsid: int
+    qcinst_id: int | None
+    server_group: int | None
+    server_set: int | None
+    server: int | None
+    degree: int | None
+    statistic: int
+    value: int

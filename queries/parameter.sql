@@ -6,11 +6,14 @@ SELECT
     inst_id,
     name,
     value,
-    isdefault
+    isdefault,
+    0 AS con_id
 FROM gv$system_parameter
 WHERE name IN (
     'cpu_count',
     'cpu_min_count',
+    'max_iops',
+    'max_mbps',
     'parallel_adaptive_multi_user',
     'parallel_degree_limit',
     'parallel_degree_policy',

@@ -27,5 +27,14 @@ SELECT
     switch_for_call,
     max_idle_time,
     status,
-    comments
+    comments,
+    switch_io_megabytes,
+    switch_io_reqs,
+    NULL AS switch_io_logical,
+    NULL AS switch_elapsed_time,
+    switch_estimate,
+    max_est_exec_time,
+    undo_pool,
+    max_idle_blocker_time,
+    NULL AS session_pga_limit
 FROM dba_rsrc_plan_directives

@@ -10,5 +10,6 @@ SELECT
     start_time,
     end_time,
     enabled_by_scheduler,
-    window_name
+    window_name,
+    allowed_automated_switches
 FROM gv$rsrc_plan_history

@@ -34,5 +34,8 @@ SELECT
     pq_status,
     current_pq_active_time,
     current_pq_queued_time,
-    pq_queued_time
+    pq_queued_time,
+    '' AS last_action,
+    '' AS last_action_reason,
+    NULL AS last_action_time
 FROM gv$rsrc_session_info

@@ -95,8 +95,11 @@ EMPHASIS = ("GROUP_OR_SUBPLAN", *(f"MGMT_P{level}" for level in range(1, _LEVELS
 def parameters(snapshot: Snapshot) -> dict[str, str]:
     """Return the parameters of the head: one value, or several with a slash where instances differ."""
     found: dict[str, list[str]] = {name: [] for name in PARAMETERS}
-    for row in snapshot.rows(Parameter):
-        if row.name in found and row.value not in found[row.name]:
+    seen: set[tuple[int, str]] = set()
+    for row in sorted(snapshot.rows(Parameter), key=lambda row: row.con_id):
+        own = (row.inst_id, row.name) not in seen  # else a container's own value
+        seen.add((row.inst_id, row.name))
+        if own and row.name in found and row.value not in found[row.name]:
             found[row.name].append(row.value)
     return {name: "/".join(values) for name, values in found.items()}
 

@@ -75,8 +75,9 @@ class Facts:
 
     @cached_property
     def parameters(self) -> Mapping[tuple[int, str], str]:
-        """Parameter values by (instance, name)."""
-        return {(row.inst_id, row.name): row.value for row in self.snapshot.rows(Parameter)}
+        """Parameter values by (instance, name): the instance's own, not those that containers set for themselves."""
+        rows = sorted(self.snapshot.rows(Parameter), key=lambda row: -row.con_id)
+        return {(row.inst_id, row.name): row.value for row in rows}
 
     def number(self, inst_id: int, name: str) -> int | None:
         """Return a parameter's value as a number, None if it is not there or not one."""

@@ -34,5 +34,8 @@ SELECT
     pq_status,
     current_pq_active_time,
     current_pq_queued_time,
-    pq_queued_time
+    pq_queued_time,
+    last_action,
+    last_action_reason,
+    last_action_time
 FROM gv$rsrc_session_info

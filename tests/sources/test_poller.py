@@ -8,12 +8,16 @@ from presman.poller import Poller
 from presman.queries import Cadence, Scope, load
 from presman.release import Release
 from presman.rows import (
+    Database,
     GroupMetricHistory,
     Instance,
     Parameter,
+    PdbMetric,
+    PdbMetricHistory,
     PlanDirective,
     PlanXml,
     PxSession,
+    RsrcPdb,
     RsrcPlan,
     RsrcPlanHistory,
     Session,
@@ -32,17 +36,31 @@ def poller(source: FakeSource) -> Poller:
 
 
 def cadence(name: Cadence) -> set[Any]:
-    return {record for record, query in load(Release(19)).items() if query.cadence is name}
+    return {record for record, query in load(Release(19)).items() if query.cadence is name and not query.only}
+
+
+def everywhere() -> set[Any]:
+    return {record for record, query in load(Release(19)).items() if not query.only}
 
 
 def test_first_poll_asks_everything_but_what_is_on_demand() -> None:
     source = FakeSource()
     snapshot = poller(source).poll()
-    assert set(source.asked(0)) == set(load(Release(19))) - cadence(Cadence.DEMAND)
+    assert set(source.asked(0)) == everywhere() - cadence(Cadence.DEMAND)
     assert len(source.reads) == 1
     assert (snapshot.number, snapshot.epoch, snapshot.round_trips) == (1, 1, 1)
     assert snapshot.at == source.now
     assert snapshot.section(Instance).at == source.now
+
+
+def test_what_only_a_container_database_answers_is_asked_once_it_is_known_to_be_one() -> None:
+    source = FakeSource(rows={Database: (row(Database, cdb="YES"),)})
+    polling = poller(source)
+    polling.poll()
+    assert not {RsrcPdb, PdbMetric} & set(source.asked(0))
+    assert set(source.asked(1)) == {RsrcPdb, PdbMetric, PdbMetricHistory}
+    polling.poll()
+    assert set(source.asked(2)) == cadence(Cadence.REFRESH) | {RsrcPdb}
 
 
 def test_refresh_queries_run_at_each_poll_others_keep_their_last_section() -> None:
@@ -136,7 +154,7 @@ def test_a_clock_that_jumps_back_begins_an_epoch() -> None:
     source.step = -3600.0
     snapshot = polling.poll()
     assert snapshot.epoch == 2
-    assert set(snapshot.sections) >= set(load(Release(19))) - cadence(Cadence.DEMAND)
+    assert set(snapshot.sections) >= everywhere() - cadence(Cadence.DEMAND)
     # What was just read is not read again, what was read before the jump is.
     assert set(source.asked(2)) == cadence(Cadence.MINUTE) | cadence(Cadence.ONCE)
 

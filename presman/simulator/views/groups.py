@@ -19,6 +19,10 @@ _IO = (
     *(Count.IO_WAITS, Count.SMALL_READ_MB, Count.SMALL_WRITE_MB, Count.LARGE_READ_MB, Count.LARGE_WRITE_MB),
     *(Count.SMALL_READS, Count.SMALL_WRITES, Count.LARGE_READS, Count.LARGE_WRITES),
 )
+_BUFFER_CACHE = 20 << 30
+_SHARED_POOL = 4 << 30
+_PGA_EACH = 9 << 20
+"""Bytes of all PDBs together, and of one session."""
 
 
 def _ms(seconds: float) -> int:
@@ -191,8 +195,18 @@ def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
             *(round(deltas[Count.PQ_QUEUED_TIME] / seconds, 6),),
             *(round(deltas[Count.ACTIVE_SERVER_SECONDS] / seconds, 6),),
             *(round(deltas[Count.QUEUED_SERVER_SECONDS] / seconds, 6), servers),
-            *(simulation.governance.top, con_id),
+            *(0.0, 0.0, 0.0, *_memory(simulation, con_id), simulation.governance.top, con_id),
         )
+
+
+def _memory(simulation: Simulation, con_id: int) -> tuple[int, int, int, int]:
+    """Return a PDB's SGA, buffer cache, shared pool and PGA in bytes: SGA by its shares, PGA by its sessions."""
+    pdbs = simulation.scenario.pdbs
+    shares = sum(pdb.directive.shares for pdb in pdbs)
+    own = next(pdb.directive.shares for pdb in pdbs if pdb.con_id == con_id)
+    sessions = sum(session.con_id == con_id for session in simulation.workload.sessions)
+    buffers, pool = _BUFFER_CACHE * own // shares, _SHARED_POOL * own // shares
+    return buffers + pool, buffers, pool, sessions * _PGA_EACH
 
 
 def _pdb_metric(simulation: Simulation) -> Iterator[Row]:
@@ -223,7 +237,7 @@ def _rsrc_pdb(simulation: Simulation) -> Iterator[Row]:
                 *(int(total[what]) for what in _IO),
                 *(int(total[Count.PQS_COMPLETED]), int(total[Count.PQ_SERVERS_USED]), int(total[Count.PQS_QUEUED])),
                 *(_ms(total[Count.PQ_ACTIVE_TIME]), _ms(total[Count.PQ_QUEUED_TIME]), int(total[Count.PQ_TIME_OUTS])),
-                *(*now, pdb.con_id),
+                *(*now, *_memory(simulation, pdb.con_id), pdb.con_id),
             )
 
 
@@ -231,6 +245,7 @@ _IO_COLUMNS = (
     "IO_SERVICE_WAITS SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES LARGE_READ_MEGABYTES LARGE_WRITE_MEGABYTES"
     " SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS"
 )
+_MEMORY_COLUMNS = "SGA_BYTES BUFFER_CACHE_BYTES SHARED_POOL_BYTES PGA_BYTES"
 _METRIC = columns(
     "INST_ID BEGIN_TIME END_TIME INTSIZE_CSEC SEQUENCE# CONSUMER_GROUP_ID CONSUMER_GROUP_NAME CPU_CONSUMED_TIME"
     " CPU_WAIT_TIME NUM_CPUS RUNNING_SESSIONS_LIMIT AVG_RUNNING_SESSIONS AVG_WAITING_SESSIONS CPU_UTILIZATION_LIMIT"
@@ -241,7 +256,8 @@ _PDB_METRIC = columns(
     "INST_ID BEGIN_TIME END_TIME INTSIZE_CSEC SEQUENCE# CPU_CONSUMED_TIME CPU_WAIT_TIME NUM_CPUS"
     " RUNNING_SESSIONS_LIMIT AVG_RUNNING_SESSIONS AVG_WAITING_SESSIONS CPU_UTILIZATION_LIMIT AVG_CPU_UTILIZATION"
     " IOPS IOMBPS AVG_ACTIVE_PARALLEL_STMTS AVG_QUEUED_PARALLEL_STMTS AVG_ACTIVE_PARALLEL_SERVERS"
-    " AVG_QUEUED_PARALLEL_SERVERS PARALLEL_SERVERS_LIMIT PLAN_NAME CON_ID"
+    " AVG_QUEUED_PARALLEL_SERVERS PARALLEL_SERVERS_LIMIT IOPS_THROTTLE_EXEMPT IOMBPS_THROTTLE_EXEMPT AVG_IO_THROTTLE"
+    f" {_MEMORY_COLUMNS} PLAN_NAME CON_ID"
 )
 
 VIEWS = (
@@ -290,7 +306,7 @@ VIEWS = (
         columns(
             f"INST_ID PDB_NAME CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS IO_SERVICE_TIME {_IO_COLUMNS}"
             " PQS_COMPLETED PQ_SERVERS_USED PQS_QUEUED PQ_ACTIVE_TIME PQ_QUEUED_TIME PQ_QUEUE_TIME_OUTS"
-            " CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED CON_ID"
+            f" CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED {_MEMORY_COLUMNS} CON_ID"
         ),
         _rsrc_pdb,
     ),

@@ -84,6 +84,8 @@ def _parameters(simulation: Simulation) -> Iterator[Row]:
     ]
     if simulation.release >= Release(12, 1):
         values.append(("pga_aggregate_limit", 6, 12 << 30, True))
+    if simulation.release >= Release(12, 2):
+        values += [("max_iops", 3, 0, True), ("max_mbps", 3, 0, True)]
     if simulation.release >= Release(23):
         values.append(("resource_manager_cpu_scope", 2, "INSTANCE_ONLY", True))
     for machine in simulation.machines:
