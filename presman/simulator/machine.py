@@ -23,6 +23,7 @@ _CLASSES = (
 STATISTICS = (
     "user calls",
     "user commits",
+    "redo size",
     "queries parallelized",
     "DML statements parallelized",
     "DDL statements parallelized",
@@ -38,6 +39,9 @@ _STARVED_MEAN = mean_of(STARVED) / 1e6
 _BACKGROUND_CPU = 0.06
 _SMALL_MB = 8 / 1024
 """One database block."""
+_COMMIT_REDO = 5_200
+_IDLE_REDO = 900
+"""Bytes of redo of a commit, and of each second without any. Direct path writes are taken to be NOLOGGING."""
 
 _BACKGROUND = ("PMON", "LGWR", "DBW0", "CKPT", "SMON", "MMON", "DBRM")
 
@@ -197,6 +201,7 @@ class Machine:
             events["gc cr block 2-way"].record(total[Count.SMALL_READS] * 0.3, load)
         self.statistics["user calls"] += calls
         self.statistics["user commits"] += commits
+        self.statistics["redo size"] += commits * _COMMIT_REDO + seconds * _IDLE_REDO
 
     def count_start(self, degree: int, asked: int, verb: str) -> None:
         """Count the start of a statement that asked for parallel execution in V$SYSSTAT."""

@@ -7,7 +7,7 @@ from its script. Instants (`at`) count from the end of the warm-up, which is the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from presman.simulator.fields import (
     duration,
@@ -271,7 +271,7 @@ class PlanChange:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The scenario's own keys: what it is about, and the database it shows."""
+    """The scenario's own keys: what it is about, and the database it shows. `size` makes machine and work bigger."""
 
     title: str = key(text, "")
     database: str = key(text, "DEMO")
@@ -280,6 +280,7 @@ class Header:
     seed: int = key(whole(0, 2**63), 1)
     warmup: float = key(duration, 3600.0)
     uptime: float = key(span, 41 * 86400.0)
+    size: float = key(number(0.1, 1000), 1.0)
     plan: str = key(identifier, "")
     cdb_plan: str = key(identifier, "")
 
@@ -297,6 +298,35 @@ class Scenario:
     streams: tuple[StatementStream, ...]
     script: tuple[ScriptedStatement, ...]
     changes: tuple[PlanChange, ...]
+
+    def sized(self, size: float) -> Scenario:
+        """Return the scenario with machine and work `size` times as big: CPUs, servers, sessions and arrivals."""
+        if size == 1.0:
+            return self
+
+        def grown(number: int) -> int:
+            return max(1, round(number * size))
+
+        given = self.capacity
+        capacity = replace(
+            given,
+            cpu_count=grown(given.cpu_count),
+            host_cpus=given.host_cpus and grown(given.host_cpus),
+            parallel_servers_target=given.parallel_servers_target and grown(given.parallel_servers_target),
+            parallel_max_servers=given.parallel_max_servers and grown(given.parallel_max_servers),
+            io_mb_per_second=given.io_mb_per_second * size,
+        )
+        streams = tuple(
+            replace(
+                stream,
+                every=stream.every and stream.every / size,
+                burst=grown(stream.burst),
+                sessions=grown(stream.sessions) if stream.sessions else 0,
+            )
+            for stream in self.streams
+        )
+        pools = tuple(replace(pool, count=grown(pool.count)) for pool in self.pools)
+        return replace(self, capacity=capacity, streams=streams, pools=pools)
 
     def con_id(self, pdb: str) -> int:
         """Return the container of a PDB's name, 0 outside a CDB."""

@@ -18,9 +18,12 @@ from presman.simulator.statements import Cursor
 if TYPE_CHECKING:
     from presman.simulator.arrivals import Stream
 
-_SIDS = 4001
-"""A prime: SIDs are dealt in strides, so that they look as scattered as in a busy database."""
+_RING = 4001
+"""A prime: SIDs are dealt in strides round a ring, so that they look as scattered as in a busy database."""
 _STRIDE = 587
+_LOWEST = 20
+_REST = 16
+"""SIDs of ended sessions that rest before the first of them is used again."""
 _NOISE_TIME = 45.0
 """Seconds over which the activity of a pool forgets its past."""
 
@@ -30,15 +33,25 @@ class Sids:
 
     def __init__(self, random: Random, reserved: set[int]) -> None:
         self._random = random
-        self._free = deque(sid for k in range(1, _SIDS) if (sid := 20 + k * _STRIDE % _SIDS) not in reserved)
+        self._reserved = reserved
+        self._dealt = 0
+        self._free: deque[int] = deque()
         self._serials: dict[int, int] = {}
 
     def take(self, sid: int | None = None) -> tuple[int, int]:
         """Return (sid, serial#) for a new session; `sid` asks for a reserved one."""
         if sid is None:
-            sid = self._free.popleft()
+            sid = self._free.popleft() if len(self._free) > _REST else self._new()
         self._serials[sid] = self._serials.get(sid, self._random.randrange(1, 50_000)) + self._random.randrange(1, 300)
         return sid, self._serials[sid] % 65_535
+
+    def _new(self) -> int:
+        while True:
+            self._dealt += 1
+            ring, place = divmod(self._dealt, _RING)
+            sid = _LOWEST + ring * _RING + place * _STRIDE % _RING
+            if sid not in self._reserved:
+                return sid
 
     def give(self, sid: int) -> None:
         """Take back the SID of a session that has ended."""
@@ -90,7 +103,7 @@ def server_name(number: int) -> str:
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """A connected session. `cpu`, `wait`, `pq_queued` are what ended calls have added up to, in seconds.
+    """A connected session. `cpu`, `wait` and the like are what ended calls have added up to, in seconds.
 
     `group` is what it is mapped to, `switched` where a SWITCH_TIME without SWITCH_FOR_CALL has left it. `changed` is
     when it last became ACTIVE or INACTIVE; `transient` sessions log off when their statement ends.
@@ -107,6 +120,7 @@ class Session:
     changed: float = 0.0
     cpu: float = 0.0
     wait: float = 0.0
+    pool_queued: float = 0.0
     pq_queued: float = 0.0
     pq_active: float = 0.0
     times_queued: int = 0

@@ -92,6 +92,7 @@ class Workload:
         while waiting and self._active(place) < self._pool_limit(place[1]):
             execution = waiting.popleft()
             waited = self._simulation.now - execution.queued_at
+            execution.session.pool_queued += waited
             self._simulation.machines[place[0] - 1].events["resmgr:become active"].record_one(waited)
             self._submit(execution)
 

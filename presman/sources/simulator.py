@@ -25,8 +25,9 @@ _FAST = 10.0
 class SimulatorSource:
     """A simulated database, read through the same SQL as a real one.
 
-    `scenario` is a name (``mixed``) or a TOML file; `speed` is simulated seconds per second of `clock`; `start` the
-    simulated instant at which it opens (by default now, so that the times on screen are today's).
+    `scenario` is a name (``mixed``) or a TOML file; `speed` is simulated seconds per second of `clock`; `size` makes
+    machine and work that many times as big; `start` is the simulated instant at which it opens (by default now, so
+    that the times on screen are today's).
     """
 
     kind = "simulator"
@@ -38,6 +39,7 @@ class SimulatorSource:
         seed: int | None = None,
         speed: float = 1.0,
         release: Release | None = None,
+        size: float | None = None,
         clock: Callable[[], float] = time.monotonic,
         start: datetime | None = None,
     ) -> None:
@@ -48,6 +50,7 @@ class SimulatorSource:
         self._seed = seed
         self._speed = speed
         self._release = release
+        self._size = size
         self._clock = clock
         self._start = start
         self._opened = 0.0
@@ -87,10 +90,14 @@ class SimulatorSource:
         from presman.simulator.simulation import STEP, Simulation
         from presman.simulator.views import Publisher
 
-        if not self._speed > 0:
-            raise SourceError(f"{self.name}: speed must be more than 0, not {self._speed}", retry=False)
+        for word, value, most in (("speed", self._speed, 10_000.0), ("size", self._size, 100.0)):
+            if value is not None and not 0 < value <= most:
+                raise SourceError(
+                    f"{self.name}: {word} must be more than 0 and at most {most:g}, not {value}", retry=False
+                )
         try:
             scenario = load_scenario(self._scenario)
+            scenario = scenario.sized(scenario.header.size if self._size is None else self._size)
             release = self._release or Release.parse(scenario.header.release)
             if scenario.pdbs and release < Release(12, 1):
                 raise ScenarioError(f"{self.name}: release {release} has no pluggable databases; use 12.1 or later")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,13 +11,19 @@ from typing import Any
 import pytest
 
 from presman import queries
-from presman.queries import Scope
+from presman.queries import Query, Scope
 from presman.release import Release
 from presman.sources import Request
 from presman.sources.simulator import SimulatorSource
 
 START = datetime(2026, 3, 12, 9, 0, tzinfo=UTC)
-DEMAND = {"at_inst_id": 1, "sql_id": "", "child_number": 0}
+_DEMAND = {"at_inst_id": 1, "sql_id": "", "child_number": 0, "event": "log file sync"}
+
+
+def binds_of(query: Query) -> dict[str, Any]:
+    """Values for the binds that a query asks its caller for."""
+    asked = set(re.findall(r":(\w+)", query.cluster_sql)) - {"inst_id", "own_inst_id", "own_sid"}
+    return {bind: _DEMAND.get(bind, "") for bind in asked}
 
 
 class Played:
@@ -34,13 +41,15 @@ class Played:
         return self
 
     def rows(self, record: type[Any], **binds: Any) -> tuple[Any, ...]:
-        (section,) = self.source.read([Request(self.queries[record], {**DEMAND, **binds})]).sections
+        (section,) = self.source.read(
+            [Request(self.queries[record], {**binds_of(self.queries[record]), **binds})]
+        ).sections
         assert section.problem is None, section.problem
         return section.rows
 
     def everything(self, scope: Scope = Scope.CLUSTER) -> dict[str, tuple[Any, ...]]:
         self.source.scope = scope
-        answer = self.source.read([Request(query, DEMAND) for query in self.queries.values()])
+        answer = self.source.read([Request(query, binds_of(query)) for query in self.queries.values()])
         for query, section in zip(self.queries.values(), answer.sections, strict=True):
             assert section.problem is None, f"{query.name}: {section.problem}"
             assert section.at == answer.at

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from presman.simulator.fields import ScenarioError
-from presman.simulator.loading import load_scenario, scenario_names
+from presman.simulator.loading import FOLDER, load_scenario, scenario_names
+from presman.simulator.scenario import (
+    Capacity,
+    Directive,
+    Header,
+    PdbDirective,
+    PlanChange,
+    ScriptedStatement,
+    SessionPool,
+    StatementStream,
+)
 
 GOOD = """
 plan = "P"
@@ -118,3 +129,13 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_unknown_name_lists_what_there_is() -> None:
     with pytest.raises(ScenarioError, match=r"unknown scenario 'strom'; did you mean 'storm'\?.*quiet"):
         load_scenario("strom")
+
+
+def test_readme_names_every_key() -> None:
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    kinds = (Header, Capacity, Directive, PdbDirective, SessionPool, StatementStream, ScriptedStatement, PlanChange)
+    for kind in kinds:
+        for field in fields(kind):
+            assert f"`{field.name}`" in readme, f"{kind.__name__}.{field.name}"
+    for name in scenario_names():
+        assert f"| `{name}` |" in readme

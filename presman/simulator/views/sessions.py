@@ -251,7 +251,9 @@ class Faces:
             elif execution.servers:
                 servers, active = ticket.servers, "TRUE"
                 running = self.at - execution.started
-        pool = self.at - execution.queued_at if execution and execution.phase is Phase.POOL else 0.0
+        pool = session.pool_queued
+        if execution is not None and execution.phase is Phase.POOL:
+            pool += self.at - execution.queued_at
         return (
             *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(mapped)),
             *(mapped, "ORACLE_USER", state or doing.rsrc_state, doing.active, _ms(wait), int(wait / 0.2), _ms(cpu)),
@@ -330,7 +332,7 @@ VIEWS = (
         columns(
             "INST_ID CON_ID SID CURRENT_CONSUMER_GROUP_ID CURRENT_CONSUMER_GROUP ORIG_CONSUMER_GROUP_ID"
             " MAPPED_CONSUMER_GROUP MAPPING_ATTRIBUTE STATE ACTIVE CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS"
-            " CURRENT_QUEUED_TIME IO_SERVICE_TIME SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES LARGE_READ_MEGABYTES"
+            " QUEUED_TIME IO_SERVICE_TIME SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES LARGE_READ_MEGABYTES"
             " LARGE_WRITE_MEGABYTES SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS"
             " SQL_CANCELED DOP PQ_SERVERS PQ_ACTIVE PQ_STATUS CURRENT_PQ_ACTIVE_TIME CURRENT_PQ_QUEUED_TIME"
             " PQ_QUEUED_TIME PQ_QUEUED PQ_QUEUE_TIME_OUTS"
