@@ -116,6 +116,11 @@ def spooled(release: Release) -> list[Spooled]:
     for query in load(release).values():
         if query.pack == "none":
             views.setdefault(selection(query).view, []).append(query)
+    # What is asked on demand of a view that is read at each poll would add nothing.
+    views = {
+        view: [query for query in queries if query.cadence is not Cadence.DEMAND] or queries
+        for view, queries in views.items()
+    }
     return [_spooled(view, queries, release) for view, queries in sorted(views.items())]
 
 
@@ -129,7 +134,7 @@ def _spooled(view: str, queries: Sequence[Query], release: Release) -> Spooled:
 
 def _condition(query: Query) -> str:
     where = selection(query).where
-    if query.cadence is Cadence.DEMAND:
+    if query.cadence is Cadence.DEMAND and ":" in where:
         own = [part for part in re.split(r"\s+AND\s+", where) if ":" not in part]
         return "\n    AND ".join([*own, _on_show()])
     for bind, name in ((":own_inst_id", "INSTANCE"), (":own_sid", "SID")):

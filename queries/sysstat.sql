@@ -1,4 +1,4 @@
--- How often was parallel execution downgraded, queued or run as asked?
+-- How often was parallel execution downgraded, queued or run as asked, and how much redo was written?
 -- every: refresh
 -- needs: GV_$SYSSTAT
 -- pack: none
@@ -8,4 +8,4 @@ SELECT
     value
 FROM gv$sysstat
 WHERE name LIKE 'Parallel operations%'
-    OR name IN ('queries parallelized', 'DML statements parallelized', 'DDL statements parallelized', 'DFO trees parallelized')
+    OR name IN ('queries parallelized', 'DML statements parallelized', 'DDL statements parallelized', 'DFO trees parallelized', 'redo size')

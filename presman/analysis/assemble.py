@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from presman.analysis import groups as consumer_groups
-from presman.analysis import header, heads, queue, running, servers, sessions, waits
+from presman.analysis import header, heads, outliers, queue, redo, running, servers, sessions, waits
 from presman.analysis.facts import Facts
 from presman.analysis.reading import CLUSTER, Header, Reading, Trouble
 from presman.queries import Scope
@@ -27,6 +27,8 @@ def analyse(previous: Snapshot | None, current: Snapshot) -> Reading:
     queued = queue.queued(facts, statements)
     rows = consumer_groups.groups(facts, instances, consumer_groups.Statements(queued, statements), rooms)
     top = header.header(facts, instances, cluster)
+    waited = waits.events(facts)
+    histograms = waits.histograms(facts)
     return Reading(
         target=current.target,
         kind=current.kind,
@@ -41,12 +43,14 @@ def analyse(previous: Snapshot | None, current: Snapshot) -> Reading:
         heads=heads.heads(facts, queued, [row for row in rows if row.inst_id == CLUSTER], rooms),
         running=statements,
         sessions=sessions.sessions(facts, holdings),
-        waits=waits.events(facts),
-        histograms=waits.histograms(facts),
+        waits=waited,
+        histograms=histograms,
         downgrades=waits.downgrades(facts),
         unmanaged_servers=servers.unmanaged(facts, cluster),
         troubles=troubles(current),
         notes=notes(facts, top),
+        redo=redo.redo(facts, waited),
+        outliers=outliers.outliers(facts, histograms),
     )
 
 

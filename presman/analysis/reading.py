@@ -13,11 +13,7 @@ from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
 
-from presman.analysis.waiting import Bucket as Bucket
-from presman.analysis.waiting import Histogram as Histogram
-from presman.analysis.waiting import OutlierReading as OutlierReading
-from presman.analysis.waiting import RedoHealth as RedoHealth
-from presman.analysis.waiting import Waited as Waited
+from presman.analysis.waiting import Histogram, OutlierReading, RedoHealth
 
 CLUSTER = 0
 """The `inst_id` of figures over all instances."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from presman.analysis.deltas import difference
 from presman.analysis.facts import Facts
-from presman.analysis.reading import Bucket, Downgrades, Histogram, WaitReading
-from presman.rows import EventHistogram, Sysstat, SystemEvent
+from presman.analysis.reading import Downgrades, WaitReading
+from presman.analysis.redo import REDO_SIZE
+from presman.analysis.waiting import Bucket, Histogram, Waited
+from presman.rows import EventHistogram, Sysstat, SystemEvent, WatchedHistogram
 
 _BINARY = 1.05
 """Histogram bounds are powers of two: 1,024 us stand for one millisecond, 2**20 for one second."""
@@ -38,24 +41,66 @@ def events(facts: Facts) -> tuple[WaitReading, ...]:
 
 def histograms(facts: Facts) -> tuple[Histogram, ...]:
     """Return the latencies of each event on each instance, totals and what was added since the last poll."""
-    before = _counts(facts.deltas.before(EventHistogram))
+    waited = _waited(facts)
+    usual = _histograms(facts, EventHistogram, waited)
+    known = {each.event for each in usual}
+    return (*usual, *(each for each in _histograms(facts, WatchedHistogram, waited) if each.event not in known))
+
+
+Counts = dict[tuple[int, str], dict[int, int]]
+"""Waits by bound, of each event on each instance."""
+
+Measured = dict[tuple[int, str], tuple[str, Waited, Waited | None]]
+"""Wait class, waits since startup and since the last poll, of each event on each instance."""
+
+
+def _histograms(facts: Facts, record: type[Any], waited: Measured) -> list[Histogram]:
+    seconds = facts.deltas.interval(record)
+    before = _counts(facts.deltas.before(record))
+    read = {inst_id for inst_id, _ in before} if record is EventHistogram else set()
     readings = []
-    for place, counts in sorted(_counts(facts.snapshot.rows(EventHistogram)).items()):
-        old = before.get(place) if facts.deltas.same_start(place[0]) else None
-        # A bucket that was not there before held nothing.
-        if old is not None and any(count < old.get(upper, 0) for upper, count in counts.items()):
+    for place, counts in sorted(_counts(facts.snapshot.rows(record)).items()):
+        # Views have no rows without waits: of an instance that was read before, what is new began at nothing.
+        old = before.get(place, {} if place[0] in read else None)
+        if old is not None and (not facts.deltas.same_start(place[0]) or _was_reset(old, counts)):
             old = None
         buckets = [
             Bucket(upper, count, None if old is None else count - old.get(upper, 0))
             for upper, count in sorted(counts.items())
         ]
-        readings.append(Histogram(*place, tuple(buckets)))
-    return tuple(readings)
+        name, startup, now = waited.get(place, ("", None, None))
+        readings.append(Histogram(*place, tuple(buckets), seconds, name, startup, None if old is None else now))
+    return readings
 
 
-def _counts(rows: Iterable[EventHistogram]) -> dict[tuple[int, str], dict[int, int]]:
-    """Return the waits per bucket of each event on each instance; containers of one event are summed."""
-    found: dict[tuple[int, str], dict[int, int]] = {}
+def _was_reset(old: Mapping[int, int], counts: Mapping[int, int]) -> bool:
+    """Whether a bucket holds less than before, or is gone."""
+    return any(counts.get(upper, 0) < count for upper, count in old.items())
+
+
+def _waited(facts: Facts) -> Measured:
+    """Return what V$SYSTEM_EVENT measured of each event."""
+    before = {(row.inst_id, row.event): row for row in facts.deltas.before(SystemEvent)}
+    read = {inst_id for inst_id, _ in before}
+    found: Measured = {}
+    for row in facts.snapshot.rows(SystemEvent):
+        place = (row.inst_id, row.event)
+        now = None
+        if row.inst_id in read and facts.deltas.same_start(row.inst_id):
+            old = before.get(place)
+            counters = (old.total_waits, old.time_waited_micro) if old else (0, 0)
+            grown = difference((row.total_waits, row.time_waited_micro), counters)
+            now = None if grown is None else Waited(*grown)
+        found[place] = (row.wait_class, Waited(row.total_waits, row.time_waited_micro), now)
+    return found
+
+
+def _counts(rows: Iterable[EventHistogram | WatchedHistogram]) -> Counts:
+    """Return the waits per bucket of each event on each instance.
+
+    Containers of one event are summed, and so are instances that were read without their number.
+    """
+    found: Counts = {}
     for inst_id, event, upper, count in rows:
         buckets = found.get((inst_id, event))
         if buckets is None:
@@ -83,6 +128,8 @@ def downgrades(facts: Facts) -> tuple[Downgrades, ...]:
     before = {(row.inst_id, row.name): row.value for row in deltas.before(Sysstat)}
     found = []
     for row in facts.snapshot.rows(Sysstat):
+        if row.name == REDO_SIZE:
+            continue
         old = before.get((row.inst_id, row.name))
         delta = row.value - old if old is not None and old <= row.value and deltas.same_start(row.inst_id) else None
         found.append(Downgrades(row.inst_id, row.name, row.value, delta))

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from presman.analysis.reading import Bucket, GroupReading, Histogram, IoRates, QueuedStatement, Reading, WaitReading
+from presman.analysis.reading import GroupReading, IoRates, QueuedStatement, Reading, WaitReading
+from presman.analysis.waiting import Bucket, Histogram
 from presman.output.cells import Cell
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from presman.analysis.reading import Histogram
+from presman.analysis.waiting import Histogram
 from presman.analysis.waits import percent_under
 from presman.columns import Column, Table
 from presman.formats import ABSENT, count

@@ -21,7 +21,11 @@ CASES = [
     for release, scope in product(SUPPORTED, Scope)
     for query in load(release).values()
 ]
-BINDS = {"inst_id": 1, "own_inst_id": 1, "own_sid": 0, "at_inst_id": 1, "sql_id": "9md3ukhghgj58", "child_number": 0}
+BINDS = {
+    **{"inst_id": 1, "own_inst_id": 1, "own_sid": 0, "at_inst_id": 1, "sql_id": "9md3ukhghgj58", "child_number": 0},
+    **{"sid": 144, "cpu_number": 19, "logical_number": 20, "read_number": 21},
+}
+BINDS |= {"event": "latch free"}
 FORBIDDEN = {"rownum", "sysdate", "nvl", "decode", "xmltable", "fetch first", "(+)"}
 PACK_VIEWS = (
     "V$ACTIVE_SESSION_HISTORY",
@@ -161,6 +165,7 @@ def _admitted_by_filters(query: str) -> dict[str, Any]:
         "sysstat": {"NAME": "Parallel operations not downgraded"},
         "osstat": {"STAT_NAME": "NUM_CPUS"},
         "event_histogram": {"EVENT": "resmgr:cpu quantum"},
+        "watched_histogram": {"EVENT": "latch free"},
         "plan_xml": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
         "sql_text": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
     }.get(query, {})
