@@ -63,6 +63,7 @@ class Cursor:
     px_executions: int = 0
     elapsed: float = 0.0
     cpu: float = 0.0
+    mb: float = 0.0
     _xml: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:

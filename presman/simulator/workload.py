@@ -34,6 +34,7 @@ class Workload:
         self.running: list[Execution] = []
         self.ended_cpu: dict[Group, float] = {}
         self._tickets: dict[int, Execution] = {}
+        self._entered: list[Execution] = []
         self._waiting: dict[tuple[int, Group], deque[Execution]] = {}
         self._skew = Random(f"{simulation.seed}/skew")
         self.arrivals = Arrivals(simulation, self)
@@ -55,7 +56,8 @@ class Workload:
         simulation.dirty = True
         place = (session.inst_id, execution.group)
         simulation.count(*place, Count.REQUESTS)
-        if self._active(place) < self._pool_limit(execution.group):
+        limit = self._pool_limit(execution.group)
+        if limit == _UNLIMITED or self._active(place) < limit:
             self._submit(execution)
             return
         execution.phase = Phase.POOL
@@ -105,18 +107,18 @@ class Workload:
         self._tickets[ticket.number] = execution
         if self.queue.submit(ticket):
             self._start(execution)
+        else:
+            self._entered.append(execution)
 
     def pump(self) -> None:
         """Start what the queue lets start, and count what has to wait."""
         for ticket in self.queue.pump():
             self._start(self._tickets[ticket.number])
-        now = self._simulation.now
-        for ticket in self.queue.queued():
-            if ticket.submitted == now and not ticket.counted:
-                ticket.counted = True
-                execution = self._tickets[ticket.number]
+        for execution in self._entered:
+            if execution.phase is Phase.QUEUED:
                 execution.session.times_queued += 1
                 self._count(execution, Count.PQS_QUEUED)
+        self._entered.clear()
 
     def expire(self) -> None:
         """Deal with what has waited too long in the parallel queue."""
@@ -207,6 +209,7 @@ class Workload:
         cursor.px_executions += ticket.servers
         cursor.elapsed += lasted
         cursor.cpu += execution.cpu
+        cursor.mb += execution.mb
         self._end(execution)
 
     def _end(self, execution: Execution) -> None:

@@ -168,4 +168,10 @@ def _admitted_by_filters(query: str) -> dict[str, Any]:
         "watched_histogram": {"EVENT": "latch free"},
         "plan_xml": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
         "sql_text": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
+        "plan_line": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
+        "cursor_totals": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
+        "session_longops": {"SOFAR": 1, "TOTALWORK": 7},
+        "statistic_name": {"NAME": "user calls"},
+        "session_statistic": {"SID": 144, "VALUE": 7},
+        "px_statistic": {"QCSID": 144, "STATISTIC#": 19},
     }.get(query, {})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from presman.simulator.views import cursors, dictionary, groups, outliers, sessions, system
+from presman.simulator.views import cursors, dictionary, groups, outliers, sessions, statistics, system
 from presman.simulator.views.shape import Row, View
 
 if TYPE_CHECKING:
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from presman.simulator.simulation import Simulation
 
 VIEWS: Mapping[str, View] = {
-    view.name: view for module in (system, groups, sessions, cursors, dictionary, outliers) for view in module.VIEWS
+    view.name: view
+    for module in (system, groups, sessions, cursors, dictionary, outliers, statistics)
+    for view in module.VIEWS
 }
 """Every view that the simulator fills, by its V$ or DBA_ name."""
 
