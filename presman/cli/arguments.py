@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from presman import __version__
 from presman.cli import codes, talk
 
-COMMANDS = ("demo", "once", "export", "doctor", "grants", "collect", "config")
+COMMANDS = ("demo", "once", "export", "doctor", "grants", "collect", "trace", "config")
 MEASURES = ("cpu", "session_io", "parallel", "queue", "latency", "emphasis")
 TARGET_HELP = """\
 TARGET is one thing everywhere:
@@ -156,6 +156,7 @@ commands (each has --help):
   doctor     what presman can see in a database, and which grants are missing
   grants     grants.sql for a user who may read what presman reads, and no more
   collect    a script that spools what presman reads, for sites that let no tool in
+  trace      waits of 10046 trace files: counts, percentiles, charts, CSV
   config     where each setting comes from; --sample prints a config.ini
 
 {TARGET_HELP}
@@ -300,6 +301,25 @@ def collect() -> Parser:
     return parser
 
 
+def trace() -> Parser:
+    """Return the parser of `presman trace`."""
+    from presman.trace.command import add_arguments
+
+    parser = Parser(
+        prog="presman trace",
+        description="Summarise the waits in 10046 trace files: the redo writer's writes, or any event's.",
+        epilog="""\
+examples:
+  presman trace orcl_lgwr_2001.trc
+  presman trace --list *.trc
+  presman trace --event 'db file*' --chart histogram orcl_ora_4711.trc.gz
+  presman trace --csv waits.csv --image waits.svg orcl_lgwr_2001.trc
+exit codes: 0 done, 2 a file was refused or cut short (the others count all the same)""",
+    )
+    add_arguments(parser)
+    return parser
+
+
 def config() -> Parser:
     """Return the parser of `presman config`."""
     parser = _parser(
@@ -345,6 +365,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "doctor": doctor,
     "grants": grants,
     "collect": collect,
+    "trace": trace,
     "config": config,
     "classic": classic,
 }

@@ -119,6 +119,13 @@ def config(options: Namespace) -> int:
     return codes.OK
 
 
+def trace(options: Namespace) -> int:
+    """Run `presman trace FILE...`."""
+    from presman.trace.command import run
+
+    return run(options)
+
+
 COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
     {
         "monitor": monitor,
@@ -129,6 +136,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "doctor": doctor,
         "grants": grants,
         "collect": collect,
+        "trace": trace,
         "config": config,
     }
 )
