@@ -117,7 +117,10 @@ class FrameApp(App[None]):
     async def _begin(self) -> None:
         from presman.tui.widgets.page import Page
 
-        await self.query_one("#body").mount(self.make_panel(self.view.tab), Page())
+        body = self.query_one_optional("#body")
+        if body is None:  # quit before the first frame
+            return
+        await body.mount(self.make_panel(self.view.tab), Page())
         self.begun = True
         self.focus_first()
         self.feed.start()
@@ -137,10 +140,11 @@ class FrameApp(App[None]):
     def _mount_ahead(self) -> None:
         """Mount one panel that is not there yet, hidden, so that its key is answered at once."""
         missing = next((tab for tab in PANELS if tab not in self.panels), None)
-        if missing is not None:
+        body = self.query_one_optional("#body")
+        if missing is not None and body is not None:
             panel = self.make_panel(missing)
             panel.display = False
-            self.query_one("#body").mount(panel)
+            body.mount(panel)
             self.set_timer(_PACE, self._mount_ahead)
 
     def on_unmount(self) -> None:
@@ -151,7 +155,6 @@ class FrameApp(App[None]):
 
     def on_resize(self) -> None:
         """Say plainly when the terminal is too small."""
-        self.paint_lines()
         self.call_after_refresh(self.repaint)
 
     # ---- events of the feed
@@ -203,6 +206,7 @@ class FrameApp(App[None]):
         except ExportError as error:
             self.export.close()
             self.export = None
+            self.paint_lines()
             self.notify(f"CSV export ended: {error}"[:500], severity="error", markup=False, timeout=15)
             self.bell()
 

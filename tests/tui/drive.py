@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,3 +114,13 @@ def check(name: str, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     assert path.exists(), f"no golden file {path.name}: run with PRESMAN_UPDATE_GOLDEN=1 and read it"
     assert text == path.read_text(encoding="utf-8")
+
+
+def acted(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run an async test to its end."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **named: Any) -> None:
+        asyncio.run(test(*args, **named))
+
+    return run

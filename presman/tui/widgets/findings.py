@@ -12,7 +12,7 @@ from presman.tui.widgets.lines import Line, wrap
 class Findings(LineView):
     """The alerts, wrapped; as high as they need, up to what the style sheet allows."""
 
-    _found: tuple[Alert, ...] = ()
+    _found: tuple[Alert, ...] | None = None
 
     def show(self, found: Sequence[Alert]) -> None:
         """Show these alerts."""
@@ -24,6 +24,8 @@ class Findings(LineView):
         self._lay_out()
 
     def _lay_out(self) -> None:
+        if self._found is None:
+            return
         width = self.size.width or self.app.size.width
         lines: list[Line] = []
         for alert in self._found:

@@ -62,6 +62,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self._fitted: Fitted = ()
         self._fitted_for: tuple[int, frozenset[str]] = (-1, frozenset())
         self._note = ""
+        self._filled = False
         self._frame: list[Line] = []
         self._frame_key: tuple[object, ...] = ()
         self._version = 0
@@ -73,6 +74,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self._all = rows
         self._hidden = frozenset(hidden)
         self._note = note
+        self._filled = True
         self._arrange()
 
     def set_filter(self, needle: str) -> None:
@@ -189,7 +191,9 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         return HEADER_LINES + cursor - scrolled if focused else None  # type: ignore[operator]
 
     def _title(self, width: int) -> Line:
-        runs = [(self.table.title, "title"), (f"  {len(self._rows)}", "head")]
+        runs = [(self.table.title, "title")]
+        if self._filled:
+            runs.append((f"  {len(self._rows)}", "head"))
         if self.filter and self.filterable:
             runs.append((f" of {len(self._all)}  filter: {self.filter}", "warn"))
         if self._note:
@@ -209,8 +213,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _row_line(self, index: int, width: int) -> Line:
         if not self._rows and index == 0:
-            text = f"Nothing matches the filter {self.filter}" if self.filter and self._all else self.table.empty
-            return pad(((text, "dim"),), width)
+            return pad(((self._emptiness(), "dim"),), width)
         if index >= len(self._rows):
             return pad((), width)
         row = self._rows[index]
@@ -220,6 +223,12 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             runs += cell_runs(column, size, row, self._full.get(column.key), self._trend)
             runs.append(blank)
         return pad(merge(runs[:-1]), width)
+
+    def _emptiness(self) -> str:
+        """Say why there is no row."""
+        if not self._filled:
+            return "waiting for the first poll …"
+        return f"Nothing matches the filter {self.filter}" if self.filter and self._all else self.table.empty
 
     def render_line(self, y: int) -> Strip:
         """Return one line of the widget."""

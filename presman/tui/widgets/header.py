@@ -44,10 +44,19 @@ class TopLines(LineView):
 
     ground = "panel"
 
+    _last: tuple[TopLine, Sequence[Alert]] | None = None
+
     def show(self, top: TopLine, found: Sequence[Alert]) -> None:
         """Show both lines."""
+        self._last = top, found
         width = self.size.width or self.app.size.width
-        self.show_lines((top_line(top, width), alert_line(found, width)))
+        waits = top.reading is None and not found
+        self.show_lines((top_line(top, width), () if waits else alert_line(found, width)))
+
+    def on_resize(self) -> None:
+        """Choose anew what fits."""
+        if self._last is not None:
+            self.show(*self._last)
 
 
 def top_line(top: TopLine, width: int) -> Line:

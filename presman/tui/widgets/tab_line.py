@@ -37,8 +37,16 @@ class _ClickLine(LineView):
 class TabLine(_ClickLine):
     """The tabs with their digits; the one on show is marked by brackets, not only by colour."""
 
+    _last: tuple[str, str] | None = None
+
+    def on_resize(self) -> None:
+        """Put the note where the right edge is now."""
+        if self._last is not None:
+            self.show(*self._last)
+
     def show(self, tab: str, note: str = "") -> None:
         """Mark one tab; `note` stands at the right."""
+        self._last = tab, note
         runs: list[Run] = [(" ", "")]
         self._targets = []
         used = 1
@@ -58,8 +66,15 @@ class KeysLine(_ClickLine):
 
     ground = "panel"
 
+    _last: Sequence[Action] = ()
+
+    def on_resize(self) -> None:
+        """Offer what fits now."""
+        self.show(self._last)
+
     def show(self, actions: Sequence[Action]) -> None:
         """Offer these actions, as many as fit."""
+        self._last = actions
         width = self.size.width or self.app.size.width
         runs: list[Run] = [(" ", "")]
         self._targets = []

@@ -1,0 +1,284 @@
+"""What the keys do."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from presman.tui.actions import ACTIONS
+from presman.tui.widgets.grid import Grid
+from tests.tui.drive import acted, check, stage
+from tests.tui.readings import busy, queued, sessions
+
+TABS = "12345"
+
+
+@acted
+async def test_pause_freezes_the_view_and_counts() -> None:
+    async with stage(busy()) as acting:
+        await acting.press("4")
+        frozen = (await acting.press("space")).splitlines()
+        assert "‖ PAUSED 0:00" in frozen[0]
+        await acting.show(replace(busy(2), queue=(), heads=()))
+        assert acting.screen.splitlines()[2:] == frozen[2:]
+        acting.clock.now += 42
+        acting.app._tick()
+        await acting.settle()
+        assert "‖ PAUSED 0:42" in acting.screen
+        assert "Nothing is queued." in await acting.press("space")
+        assert "● LIVE" in acting.screen
+
+
+@acted
+async def test_filter_narrows_while_typed_and_says_so() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        await acting.press("4", "slash")
+        screen = await acting.press(*"etl")
+        assert "1c8z0001etl2m" in screen
+        assert "7xq3h001jskd0" not in screen.split("Queued", 1)[1]
+        assert "Queued  2 of 14  filter: etl" in screen
+        kept = await acting.press("enter")
+        assert "filter: etl" in kept
+        await acting.show(busy(2))
+        assert "Queued  2 of 14" in acting.screen
+        assert "filter" not in (await acting.press("1")).splitlines()[2], "a filter belongs to its tab"
+        assert "Queued  2 of 14" in await acting.press("4")
+        assert "Queued  14" in await acting.press("escape")
+
+
+@acted
+async def test_filter_inverse_and_no_match() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        await acting.press("4", "slash")
+        assert "Queued  12 of 14  filter: !etl" in await acting.press(*"!etl", "enter")
+        await acting.press("slash")
+        assert "Nothing matches the filter !etl zz" not in await acting.press(*" zz", "enter")
+        await acting.press("escape", "slash")
+        assert "Nothing matches the filter nowhere" in await acting.press(*"nowhere", "enter")
+
+
+@pytest.mark.parametrize("tab", TABS)
+@acted
+async def test_sort_by_every_column(tab: str) -> None:
+    async with stage(replace(busy(), sessions=sessions(30)), size=(200, 50)) as acting:
+        await acting.press(tab)
+        grid = acting.app.grid
+        assert grid is not None
+        seen = set()
+        for _ in grid.sortable():
+            screen = await acting.press("s")
+            seen.add(grid.sort_key)
+            rows = list(grid.rows)
+            if grid.sort_key:
+                assert "▲" in screen or "▼" in screen
+                column = grid.table.column(grid.sort_key)
+                keys = [column.sort(row) for row in rows if column.sort(row) is not None]
+                assert keys == sorted(keys, reverse=grid.descending)
+            await acting.press("S")
+            if grid.sort_key:
+                keys = [column.sort(row) for row in grid.rows if column.sort(row) is not None]
+                assert keys == sorted(keys, reverse=grid.descending)
+            await acting.press("S")
+        assert seen == set(grid.sortable())
+
+
+@acted
+async def test_cursor_stays_on_its_row() -> None:
+    async with stage(busy()) as acting:
+        await acting.press("4", "down", "down", "down")
+        grid = acting.app.grid
+        assert grid is not None
+        assert grid.row.sql_id == "7xq3h004jskd0"
+        fewer = replace(busy(2), queue=busy().queue[2:])
+        await acting.show(fewer)
+        assert grid.row.sql_id == "7xq3h004jskd0"
+        await acting.press("s", "S")
+        assert grid.row.sql_id == "7xq3h004jskd0"
+        await acting.show(replace(fewer, queue=()))
+        assert grid.row is None
+        await acting.show(busy(3))
+        assert grid.row is not None
+
+
+@pytest.mark.parametrize("tab", TABS)
+@acted
+async def test_details_and_back_to_the_same_row(tab: str) -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        await acting.press(tab)
+        before = await acting.press("down")
+        grid = acting.app.grid
+        assert grid is not None
+        row = grid.table.identity(grid.row)
+        page = await acting.press("enter")
+        assert "read at 03:12:40" in page
+        assert await acting.press("q") == before
+        await acting.press("enter")
+        assert await acting.press("escape") == before
+        assert grid.has_focus
+        assert grid.table.identity(grid.row) == row
+
+
+@acted
+async def test_details_of_queued_and_running() -> None:
+    async with stage(busy(), size=(120, 60)) as acting:
+        await acting.press("4")
+        check("details-queued", await acting.press("enter"))
+        await acting.press("q", "tab")
+        check("details-idle-holder", await acting.press("enter"))
+        await acting.press("q", "2", "down")
+        check("details-group", await acting.press("enter"))
+
+
+@acted
+async def test_details_follow_a_statement_that_ends() -> None:
+    async with stage(busy(), size=(120, 40)) as acting:
+        await acting.press("4", "enter")
+        await acting.show(replace(busy(2), queue=busy().queue[1:]))
+        assert "no longer there" in acting.screen
+        again = replace(queued(1), waited=300.0)
+        await acting.show(replace(busy(3), queue=(again,)))
+        assert "no longer there" not in acting.screen
+        assert "5:00" in acting.screen
+
+
+@pytest.mark.parametrize("tab", TABS)
+@acted
+async def test_help_lists_every_key_and_every_column(tab: str) -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        await acting.press(tab, "question_mark")
+        text = acting.app.reader.text
+        for action in ACTIONS:
+            if action.needs not in {"rac", "chart"}:
+                assert action.help in text
+        for table in acting.app.panel.tables:
+            for column in table.columns:
+                assert column.help in text, column.key
+        assert await acting.press("q") != ""
+        assert not acting.app.reader.is_open
+
+
+@acted
+async def test_help_golden() -> None:
+    async with stage(busy(), size=(120, 60)) as acting:
+        check("help-overview", await acting.press("question_mark"))
+
+
+@acted
+async def test_refresh_interval() -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        assert "every 3s" in await acting.press("plus")
+        assert "every 1s" in await acting.press("minus", "minus")
+        assert acting.feed.told == [3.0, 2.0, 1.0]
+
+
+@acted
+async def test_keys_line_offers_what_does_something() -> None:
+    async with stage(size=(200, 50)) as acting:
+        assert "pause" not in acting.screen.splitlines()[-1]
+        await acting.show(busy())
+        line = acting.screen.splitlines()[-1]
+        assert "Space pause" in line
+        assert "instances" not in line, "there is one"
+        assert "back in time" not in line, "there is no past yet"
+        page = await acting.press("enter")
+        assert "q back" in page.splitlines()[-1]
+        assert "sort" not in page.splitlines()[-1]
+
+
+@acted
+async def test_copy_goes_to_clipboard_and_file(tmp_path: Path) -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        await acting.press("4", "enter", "c")
+        assert "Why it waits" in acting.app.clipboard
+        kept = tmp_path / "state" / "presman" / "copied.txt"
+        assert kept.read_text() == acting.app.clipboard + "\n"
+        assert kept.stat().st_mode & 0o077 == 0
+        assert "copied.txt" in acting.screen
+        await acting.press("q", "c")
+        assert "SQL_ID: 7xq3h001jskd0" in acting.app.clipboard
+
+
+@acted
+async def test_export_appends_each_poll_until_ended(tmp_path: Path) -> None:
+    async with stage(busy(), size=(200, 50), folder=tmp_path) as acting:
+        screen = await acting.press("e")
+        assert "▸ CSV cpu" in screen
+        (path,) = tmp_path.glob("*.csv")
+        assert path.name in " ".join(screen.split())
+        await acting.press("space")
+        await acting.show(busy(2), busy(3))
+        await acting.press("e")
+        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+        assert len({row["time"] for row in rows}) == 3, "polls go on while the view is frozen"
+        assert "▸ CSV" not in acting.screen
+        await acting.press("4", "e")
+        assert any("queue" in each.name for each in tmp_path.glob("*.csv"))
+
+
+@acted
+async def test_export_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    async with stage(busy(), size=(200, 50), folder=tmp_path / "missing") as acting:
+        screen = await acting.press("e")
+        assert "missing" in screen
+        assert "▸ CSV" not in screen
+        assert "● LIVE" in screen
+
+
+@acted
+async def test_full_disk_is_told_and_the_screen_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stage(busy(), size=(200, 50), folder=tmp_path) as acting:
+        await acting.press("e")
+        export = acting.app.export
+        assert export is not None
+
+        def full(_reading: object) -> int:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(export._csv, "write", full)
+        await acting.show(busy(2))
+        assert "No space left on device" in acting.screen
+        assert "▸ CSV" not in acting.screen
+        await acting.show(busy(3))
+        assert "● LIVE" in acting.screen
+
+
+@acted
+async def test_palette_offers_the_actions() -> None:
+    async with stage(busy()) as acting:
+        offered = {command.title for command in acting.app.get_system_commands(acting.app.screen)}
+        assert "pause (Space)" in offered
+        assert "filter (/)" in offered
+        assert not any("instances" in title for title in offered)
+        assert "Search" in await acting.press("ctrl+p")
+
+
+@acted
+async def test_theme_key() -> None:
+    async with stage(busy()) as acting:
+        await acting.press("t")
+        assert acting.app.theme == "textual-light"
+
+
+@acted
+async def test_mouse_tabs_and_heads() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        await acting.pilot.click("#tabs", offset=(acting.screen.splitlines()[2].index("4 Parallel"), 0))
+        await acting.settle()
+        assert "[4 Parallel]" in acting.screen
+        grid = acting.app.query_one("#grid-queue", Grid)
+        await acting.pilot.click("#grid-queue", offset=(5, 1))
+        assert grid.sort_key == "group"
+        await acting.pilot.click("#grid-queue", offset=(5, 3))
+        assert grid.has_focus
+
+
+@acted
+async def test_q_at_the_top_quits_and_stops_the_feed() -> None:
+    async with stage(busy()) as acting:
+        await acting.pilot.press("q")
+        await acting.pilot.pause()
+    assert acting.feed.told[-1] == "stop"
+    assert acting.app.return_code == 0

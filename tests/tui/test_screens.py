@@ -1,0 +1,148 @@
+"""Whole screens as text: read the golden files as a DBA would."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from textual.filter import Monochrome
+
+from presman.tui.feed import Ended, Lost
+from tests.tui.drive import acted, check, stage
+from tests.tui.readings import busy, cluster, quiet
+
+TABS = {"1": "overview", "2": "cpu", "3": "io", "4": "parallel", "5": "sessions"}
+SIZES = [(80, 24), (120, 30), (200, 50)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("key", TABS, ids=TABS.get)
+@acted
+async def test_tab(key: str, size: tuple[int, int]) -> None:
+    async with stage(busy(), size=size) as acting:
+        check(f"{TABS[key]}-{size[0]}x{size[1]}", await acting.press(key))
+
+
+@pytest.mark.parametrize("key", ["1", "4"])
+@acted
+async def test_cluster_and_its_instances(key: str) -> None:
+    async with stage(cluster(), size=(160, 45)) as acting:
+        together = await acting.press(key)
+        apart = await acting.press("i")
+        check(f"rac-{TABS[key]}-instances", apart)
+        assert "Inst" not in together.split("Group", 1)[0]
+        assert apart.count("INTERACTIVE") > together.count("INTERACTIVE")
+        assert await acting.press("i") == together
+
+
+@acted
+async def test_nothing_happens() -> None:
+    async with stage(quiet(), size=(120, 30)) as acting:
+        check("quiet-overview", acting.screen)
+        check("quiet-parallel", await acting.press("4"))
+
+
+@acted
+async def test_before_the_first_poll_the_frame_stands() -> None:
+    async with stage(size=(120, 30)) as acting:
+        assert acting.feed.started
+        assert "… CONNECTING" in acting.screen
+        assert "[1 Overview]" in acting.screen
+        assert "Nothing is wrong" not in acting.screen
+
+
+@acted
+async def test_no_data_says_why_and_what_to_do() -> None:
+    async with stage(size=(120, 30)) as acting:
+        acting.app.post_message(Lost("ORA-01017: invalid username/password; logon denied", None))
+        await acting.settle()
+        check("no-data", acting.screen)
+        await acting.press("f5")
+        assert acting.feed.told == ["poll"]
+
+
+@acted
+async def test_lost_and_back() -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        acting.clock.now += 2
+        acting.app.post_message(Lost("ORA-03113: end-of-file on communication channel", 4.0))
+        await acting.settle()
+        acting.clock.now += 12
+        acting.app._tick()
+        await acting.settle()
+        screen = acting.screen
+        assert "✕ LOST 0:12, retry in 0s" in screen
+        assert "age 0:14" in screen
+        assert "ORA-03113" in screen
+        assert "INTERACTIVE" in screen, "the last data stays"
+        await acting.show(busy(2))
+        assert "● LIVE" in acting.screen
+        assert "ORA-03113" not in acting.screen
+
+
+@acted
+async def test_end_of_a_finite_source() -> None:
+    async with stage(busy()) as acting:
+        acting.app.post_message(Ended())
+        await acting.settle()
+        assert "■ END of data" in acting.screen
+
+
+@acted
+async def test_too_small_says_so_and_recovers() -> None:
+    async with stage(busy(), size=(80, 24)) as acting:
+        before = acting.screen
+        await acting.pilot.resize_terminal(50, 12)
+        await acting.settle()
+        assert "terminal too small" in acting.screen
+        assert "60 x 15" in acting.screen
+        assert "50 x 12" in acting.screen
+        await acting.pilot.resize_terminal(80, 24)
+        await acting.settle()
+        assert acting.screen == before
+
+
+@acted
+async def test_resize_equals_a_fresh_start() -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        wide = await acting.press("4")
+        await acting.pilot.resize_terminal(80, 24)
+        await acting.settle()
+        narrow = acting.screen
+        await acting.pilot.resize_terminal(200, 50)
+        await acting.settle()
+        assert acting.screen == wide
+    async with stage(busy(), size=(80, 24)) as acting:
+        assert await acting.press("4") == narrow
+
+
+@pytest.mark.parametrize("theme", ["textual-light", "ansi-dark", "ansi-light", "solarized-light"])
+@acted
+async def test_themes_change_colours_and_no_words(theme: str) -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        plain = acting.screen
+    async with stage(busy(), size=(120, 30), theme=theme) as acting:
+        assert acting.screen == plain
+
+
+@acted
+async def test_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with stage(busy(), size=(200, 50)) as acting:
+        assert any(isinstance(each, Monochrome) for each in acting.app._filters)
+        for key in TABS:
+            screen = await acting.press(key)
+            assert "● LIVE" in screen
+        assert "✕ starved" in await acting.press("1")
+
+
+@acted
+async def test_every_state_of_a_group_has_a_word() -> None:
+    from presman.analysis.reading import Verdict
+
+    async with stage(busy(), size=(200, 50)) as acting:
+        base = busy().groups[0]
+        rows = tuple(replace(base, name=f"G{n}", verdict=verdict) for n, verdict in enumerate(Verdict))
+        await acting.show(replace(busy(2), groups=rows))
+        for verdict in Verdict:
+            assert verdict.value in acting.screen
