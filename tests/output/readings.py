@@ -8,13 +8,11 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
 from presman.analysis.reading import (
-    Bucket,
     Cause,
     DopStory,
     Downgrades,
     GroupReading,
     Header,
-    Histogram,
     InstanceReading,
     IoRates,
     QueuedStatement,
@@ -29,6 +27,7 @@ from presman.analysis.reading import (
     Verdict,
     WaitReading,
 )
+from presman.analysis.waiting import Bucket, Histogram
 
 AT = datetime(2026, 3, 1, 22, 15, 30, 250_000, tzinfo=UTC)
 
