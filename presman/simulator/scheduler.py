@@ -89,7 +89,7 @@ class Ticket:
     """One parallel statement as the queue sees it. `wants` is DOP x sets; `queues` its session's policy.
 
     `degree` and `servers` are what it got when it started; `managed` whether the group's
-    counters count it; `counted` is the caller's mark that it has seen it wait.
+    counters count it.
     """
 
     number: int
@@ -102,7 +102,6 @@ class Ticket:
     servers: int = 0
     managed: bool = True
     running: bool = False
-    counted: bool = False
 
     @property
     def needs(self) -> int:

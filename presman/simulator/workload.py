@@ -300,6 +300,6 @@ class Workload:
                 rates[Count.POOL_QUEUED_TIME] += 1.0
             elif execution.servers and ticket.managed:
                 rates[Count.ACTIVE_STATEMENT_SECONDS] += 1.0
-                for server in execution.servers:
-                    account = simulation.account(server.inst_id, execution.group)
-                    account.rates[Count.ACTIVE_SERVER_SECONDS] += 1.0
+                for inst_id, threads in execution.threads.items():
+                    account = simulation.account(inst_id, execution.group)
+                    account.rates[Count.ACTIVE_SERVER_SECONDS] += threads * ticket.sets
