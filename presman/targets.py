@@ -1,6 +1,6 @@
 """What a TARGET on the command line means, and how a source is made of it.
 
-A target is a section of config.ini, a connect string, `demo:SCENARIO[?seed=…&speed=…&release=…]` or
+A target is a section of config.ini, a connect string, `demo:SCENARIO[?seed=…&speed=…&size=…&release=…]` or
 `spool:FOLDER[?zone=…&release=…]`. Nothing heavy is imported until :meth:`Target.make_source` is called.
 """
 
@@ -149,7 +149,7 @@ def scenarios() -> tuple[str, ...]:
 
 
 def _demo(text: str, settings: Settings) -> Target:
-    name, options = _options(text, ("seed", "speed", "release"), "demo")
+    name, options = _options(text, ("seed", "speed", "size", "release"), "demo")
     name = name or DEMO
     is_file = name.endswith(".toml") or "/" in name
     if not is_file and name not in scenarios():
@@ -160,13 +160,17 @@ def _demo(text: str, settings: Settings) -> Target:
     speed = _number(options, "speed", float)
     if speed is not None and not 0 < speed <= 3600:
         raise TargetError(f"demo: speed={options['speed']} is not above 0 and at most 3600")
+    size = _number(options, "size", float)
+    if size is not None and not 0 < size <= 100:
+        raise TargetError(f"demo: size={options['size']} is not above 0 and at most 100")
     release = _release(options)
 
     def make() -> Source:
         from presman.sources.simulator import SimulatorSource
 
         scenario = Path(name) if is_file else name
-        return SimulatorSource(scenario, seed=seed, speed=1.0 if speed is None else speed, release=release)
+        pace = 1.0 if speed is None else speed
+        return SimulatorSource(scenario, seed=seed, speed=pace, size=size, release=release)
 
     return Target(f"demo:{text if name in text else name + text}", "simulator", settings, make)
 

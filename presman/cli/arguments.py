@@ -16,7 +16,7 @@ TARGET_HELP = """\
 TARGET is one thing everywhere:
   NAME                        a section of config.ini
   user@host[:port]/service    a database (asks for the password; user/password@... works too)
-  demo:SCENARIO[?seed=N&speed=X&release=R]   the simulated database, or your own demo:FILE.toml
+  demo:SCENARIO[?seed=N&speed=X&size=F&release=R]   the simulated database, or your own demo:FILE.toml
   spool:FOLDER[?zone=Z&release=R]            CSV files, one per view, as `presman collect` makes them"""
 
 
@@ -194,6 +194,7 @@ def demo() -> Parser:
     parser.add_argument("--list", action="store_true", help="name the scenarios")
     parser.add_argument("--seed", type=int, metavar="N", help="another course of events")
     parser.add_argument("--speed", type=float, metavar="X", help="X simulated seconds per second")
+    parser.add_argument("--size", type=float, metavar="F", help="a machine and a load F times as big")
     parser.add_argument("--release", metavar="R", help="shape the views as release R has them (19, 12.1, ...)")
     parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
     parser.add_argument(

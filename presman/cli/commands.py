@@ -33,7 +33,8 @@ def demo(options: Namespace) -> int:
         return codes.OK
     if options.speed is not None and not 0 < options.speed <= 3600:
         raise Failure(f"--speed {options.speed:g} is not above 0 and at most 3600")
-    given = {name: value for name in ("seed", "speed", "release") if (value := getattr(options, name)) is not None}
+    words = ("seed", "speed", "size", "release")
+    given = {name: value for name in words if (value := getattr(options, name)) is not None}
     tail = "&".join(f"{name}={value}" for name, value in given.items())
     scenario = (options.scenario or "").removeprefix("demo:")
     joint = "" if not tail else "&" if "?" in scenario else "?"
