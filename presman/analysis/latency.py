@@ -304,3 +304,17 @@ def _event(place: tuple[int, str], waits: list[WaitReading], histograms: list[Hi
     estimated_mean = lately.estimated_mean_us
     mean = None if estimated_mean is None else estimated_mean / 1000
     return EventLatency(*place, wait_class, estimate, True, lately.waits_per_s, mean, p99, longest, True)
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySummary:
+    """An event's waits on one instance since the last poll (None without a delta) and since startup."""
+
+    now: Latency | None
+    startup: Latency
+
+
+def summaries(reading: Reading) -> tuple[LatencySummary, ...]:
+    """Return what every histogram of the reading says."""
+    uptime = reading.header.uptime
+    return tuple(LatencySummary(now(each), since_startup(each, uptime)) for each in reading.histograms)

@@ -7,6 +7,7 @@ values only grew from row to row. presman looks before it prints.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from presman.analysis.facts import Facts
@@ -34,7 +35,10 @@ def outliers(facts: Facts, histograms: Sequence[Histogram]) -> tuple[OutlierRead
         if section is None or section.problem:
             continue
         rows = tuple(_outlier(view, row) for row in section.rows)
-        found.append(OutlierReading(view, section.at, rows, doubts(rows, histograms)))
+        reasons = doubts([(row.inst_id, row.wait_event, row.io_latency) for row in section.rows], histograms)
+        if reasons:
+            rows = tuple(replace(row, latency_ms=None, disks=()) for row in rows)
+        found.append(OutlierReading(view, section.at, rows, reasons))
     return tuple(found)
 
 
@@ -50,34 +54,38 @@ def _outlier(view: str, row: IoOutlier | LgwrioOutlier) -> Outlier:
     )
 
 
-def doubts(rows: Sequence[Outlier], histograms: Sequence[Histogram] = ()) -> tuple[str, ...]:
+Latency = tuple[int, str, int]
+"""Instance, wait event and milliseconds of one row."""
+
+
+def doubts(rows: Sequence[Latency], histograms: Sequence[Histogram] = ()) -> tuple[str, ...]:
     """Return why the latencies of `rows`, in the order they were read, are not believed; empty if they may be true."""
     found = []
-    for inst_id in sorted({row.inst_id for row in rows}):
-        own = [row.latency_ms for row in rows if row.inst_id == inst_id]
+    for place in sorted({inst_id for inst_id, _, _ in rows}):
+        own = [value for inst_id, _, value in rows if inst_id == place]
         if len(own) >= GROWING and all(earlier < later for earlier, later in pairwise(own)):
             found.append(
-                f"instance {inst_id}: each of the {len(own)} values is larger than the one before: "
+                f"instance {place}: each of the {len(own)} values is larger than the one before: "
                 "a clock or a counter, not a latency"
             )
-    if any(row.latency_ms < 0 for row in rows):
+    if any(value < 0 for _, _, value in rows):
         found.append("some values are negative")
-    absurd = [row.latency_ms for row in rows if row.latency_ms > LONGEST_MS]
+    absurd = sum(value > LONGEST_MS for _, _, value in rows)
     if absurd:
-        found.append(f"{len(absurd)} of {len(rows)} values are above an hour")
+        found.append(f"{absurd} of {len(rows)} values are above an hour")
     return (*found, *_contradictions(rows, histograms))
 
 
-def _contradictions(rows: Sequence[Outlier], histograms: Sequence[Histogram]) -> list[str]:
+def _contradictions(rows: Sequence[Latency], histograms: Sequence[Histogram]) -> list[str]:
     """Compare with the longest wait for the same event that the histogram has counted."""
     longest = {(each.inst_id, each.event): _longest_us(each) for each in histograms}
     found = []
-    for place in dict.fromkeys((row.inst_id, row.event) for row in rows):
-        bound = longest.get(place, 0) / 1000
-        beyond = sum(1 for row in rows if (row.inst_id, row.event) == place and row.latency_ms > BEYOND * bound)
+    for inst_id, event in dict.fromkeys(row[:2] for row in rows):
+        bound = longest.get((inst_id, event), 0) / 1000
+        beyond = sum(1 for row in rows if row[:2] == (inst_id, event) and row[2] > BEYOND * bound)
         if bound and beyond:
             found.append(
-                f"{beyond} values are far above the longest wait for {place[1]} on instance {place[0]} since startup "
+                f"{beyond} values are far above the longest wait for {event} on instance {inst_id} since startup "
                 f"(under {bound:,.0f} ms)"
             )
     return found

@@ -77,7 +77,10 @@ class RedoHealth:
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
-    """One row of V$IO_OUTLIER or V$LGWRIO_OUTLIER (`view`); latencies in milliseconds, if they are latencies."""
+    """One row of V$IO_OUTLIER or V$LGWRIO_OUTLIER (`view`). Latencies in milliseconds, of the disks too.
+
+    They are None, and the disks left out, where presman does not believe them.
+    """
 
     view: str
     inst_id: int
@@ -85,14 +88,16 @@ class Outlier:
     size_kb: int
     event: str
     file: str
-    latency_ms: int
+    latency_ms: int | None
     disks: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OutlierReading:
-    """What a view of I/O outliers says on request. `doubts` tell why its latencies are not believed; then no figure
-    of it is shown. `at` is when it was asked."""
+    """What a view of I/O outliers says on request, `at` when it was asked.
+
+    `doubts` tell why its latencies are not believed; then they are not in the rows.
+    """
 
     view: str
     at: datetime | None

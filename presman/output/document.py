@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any
 
 from presman import __version__
+from presman.analysis.latency import summaries
 from presman.analysis.reading import Reading
 from presman.output.cells import instant, word
 
@@ -23,7 +24,7 @@ _DIGITS = 6
 
 def document(reading: Reading) -> dict[str, Any]:
     """Return the reading as JSON-ready values: objects by field name, instants as ISO 8601, verdicts as words."""
-    return {"format": FORMAT, "presman": __version__, **plain(reading)}
+    return {"format": FORMAT, "presman": __version__, **plain(reading), "latency": plain(summaries(reading))}
 
 
 def dump(reading: Reading, *, ascii_only: bool = False) -> str:

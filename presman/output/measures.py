@@ -212,6 +212,12 @@ _LATENCY: tuple[Field[BucketRow], ...] = (
     ),
     Field("waits_total", lambda row: row.bucket.count, "waits in the bucket since the instance started"),
     Field("waits", lambda row: row.bucket.delta, "waits in the bucket since the poll before"),
+    Field(
+        "estimated_us_total",
+        lambda row: row.bucket.estimated_us,
+        "microseconds they took since the instance started, estimated: 0.75 of the bound each",
+    ),
+    Field("estimated_us", lambda row: row.bucket.estimated_delta_us, "the same of those since the poll before"),
 )
 
 
