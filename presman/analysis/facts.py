@@ -9,7 +9,9 @@ from typing import Any
 
 from presman.analysis.deltas import Deltas
 from presman.analysis.dop import story
+from presman.analysis.drill import Operation
 from presman.analysis.plan import NOTHING, OTHER_GROUPS, UNNAMED, Branch, PlanBook, PlanShares, plan_name
+from presman.analysis.progress import Work, operations
 from presman.analysis.reading import DopStory
 from presman.rows import (
     CdbPlanDirective,
@@ -29,6 +31,7 @@ from presman.rows import (
     RsrcPlan,
     Session,
     SessionInfo,
+    SessionLongops,
     SqlText,
 )
 from presman.snapshot import Snapshot
@@ -208,6 +211,16 @@ class Facts:
             row.consumer_group_id: row.consumer_group for row in self.snapshot.rows(ConsumerGroupDefinition)
         }
 
+    @cached_property
+    def _names_by_container(self) -> Mapping[tuple[int, int], str]:
+        return {(row.con_id, row.id): row.name for row in self.snapshot.rows(ConsumerGroup)}
+
+    def original_group(self, info: SessionInfo) -> str:
+        """Return the group the active plan put a session in at first, "" if not known. Ids are each container's own."""
+        name = self._names_by_container.get((info.con_id, info.orig_consumer_group_id), "")
+        own = info.con_id <= ROOT or len(self.pdbs) < 2
+        return name or (self.group_names.get(info.orig_consumer_group_id, "") if own else "")
+
     def group_of(self, session: Session) -> str:
         """Return the consumer group a session is in now."""
         info = self.infos.get((session.inst_id, session.sid))
@@ -238,6 +251,11 @@ class Facts:
     @cached_property
     def _texts(self) -> Mapping[Any, str]:
         return by_cursor((row, row.sql_text) for row in self.snapshot.rows(SqlText))
+
+    @cached_property
+    def operations(self) -> Mapping[Work, tuple[Operation, ...]]:
+        """Operations that are not done, by SID of the session or coordinator and SQL_ID."""
+        return operations(self.snapshot.rows(SessionLongops))
 
     def story(self, inst_id: int, sql_id: str, child: int | None) -> DopStory:
         """Return what the cursor's plan says of its DOP, silent where it was not read."""

@@ -210,6 +210,7 @@ def _row(
         servers_limit_percent=None if percent is None else round(100 * percent),
         head_waited=counts.waited,
         totals=_totals(row) if row else NO_TOTALS,
+        cpu_waits_per_s=rated.cpu_waits / seconds if rated and seconds else None,
     )
 
 
@@ -278,6 +279,7 @@ def _cluster(facts: Facts, rows: list[GroupReading], rooms: Mapping[int, Room]) 
         servers_limit_percent=percent,
         head_waited=max(waits, default=None),
         totals=_sum_totals([row.totals for row in rows]),
+        cpu_waits_per_s=_sum(row.cpu_waits_per_s for row in rows),
     )
 
 

@@ -15,9 +15,11 @@ class Growth(NamedTuple):
 
     requests: int
     cpu_wait_time: int
+    cpu_waits: int
     consumed_cpu_time: int
     yields: int
     io_service_time: int
+    io_service_waits: int
     small_read_megabytes: int
     small_write_megabytes: int
     large_read_megabytes: int

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from presman.analysis.facts import ROOT, Facts
 from presman.analysis.reading import Header, InstanceReading, ServerPool
-from presman.rows import Osstat, Pdb
+from presman.rows import Osstat, Pdb, SystemEvent
 
 
 def num_cpus(facts: Facts, inst_id: int, con_id: int = 0) -> float:
@@ -96,7 +96,13 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
         servers=cluster,
         uptime=max(0.0, (facts.snapshot.at - started).total_seconds()) if started else None,
         mixed_plans=len({each.plan for each in found}) > 1,
+        exadata=_on_exadata(facts),
     )
+
+
+def _on_exadata(facts: Facts) -> bool:
+    """Whether storage cells answered: their waits begin with "cell" and are counted nowhere else."""
+    return any(row.event.startswith("cell ") and row.total_waits > 0 for row in facts.snapshot.rows(SystemEvent))
 
 
 def _container(facts: Facts) -> str:

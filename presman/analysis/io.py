@@ -23,6 +23,7 @@ def rates(grown: Growth, seconds: float) -> IoRates:
         large_read_requests=grown.large_read_requests / seconds,
         large_write_requests=grown.large_write_requests / seconds,
         service_ms=grown.io_service_time / requests if requests else None,
+        waits=grown.io_service_waits / seconds,
     )
 
 
@@ -41,4 +42,5 @@ def together(parts: Iterable[IoRates]) -> IoRates:
         large_read_requests=sum(row.large_read_requests for row in rows),
         large_write_requests=sum(row.large_write_requests for row in rows),
         service_ms=sum(mean * count for mean, count in timed) / requests if requests else None,
+        waits=sum(row.waits for row in rows),
     )

@@ -61,6 +61,19 @@ class Branch:
     branches: tuple[Branch, ...] = ()
 
 
+class Placed(NamedTuple):
+    """A branch where it stands: `depth` below the root (its children are 0), its `share` of the whole, by level.
+
+    `by_weight` tells whether its parent divides by weight.
+    """
+
+    depth: int
+    branch: Branch
+    share: float
+    by_level: tuple[float, ...]
+    by_weight: bool
+
+
 class Cap(NamedTuple):
     """A limit on what some groups use together: one group's own, a subplan's or a container's."""
 
@@ -210,13 +223,17 @@ def _caps(branch: Branch, above: float | None = None) -> Iterable[Cap]:
 
 def _levels(parent: Branch) -> Iterable[list[tuple[int, float]]]:
     """Yield for each level the branches with a part in it and their fractions; more than 100 % is scaled down."""
+    return (level for _, level in _numbered_levels(parent))
+
+
+def _numbered_levels(parent: Branch) -> Iterable[tuple[int, list[tuple[int, float]]]]:
     levels = 1 if parent.by_weight else LEVELS
     for level in range(levels):
         parts = [(i, child.parts[level]) for i, child in enumerate(parent.branches) if _has(child, level)]
         total = sum(part for _, part in parts)
         whole = total if parent.by_weight else max(100.0, total)
         if parts:
-            yield [(i, part / whole) for i, part in parts]
+            yield level, [(i, part / whole) for i, part in parts]
 
 
 def _has(child: Branch, level: int) -> bool:
@@ -236,6 +253,22 @@ def _guarantee(parent: Branch, whole: float, shares: dict[Key, float]) -> float:
             given += rest * part
         rest = max(0.0, rest - given)
     return rest + sum(_guarantee(child, amount, shares) for child, amount in zip(parent.branches, amounts, strict=True))
+
+
+def places(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[Placed]:
+    """Yield every branch below `parent`, each before its own branches, with what it gets when everyone is busy."""
+    amounts = [[0.0] * LEVELS for _ in parent.branches]
+    rest = whole
+    for number, level in _numbered_levels(parent):
+        given = 0.0
+        for i, part in level:
+            amounts[i][number] = rest * part
+            given += rest * part
+        rest = max(0.0, rest - given)
+    for child, by_level in zip(parent.branches, amounts, strict=True):
+        share = sum(by_level)
+        yield Placed(depth, child, share, tuple(by_level), parent.by_weight)
+        yield from places(child, share, depth + 1)
 
 
 def _entitle(parent: Branch, whole: float, demanding: Set[Key], claims: dict[Key, float]) -> None:

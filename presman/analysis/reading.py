@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
 
+from presman.analysis.drill import Detail
 from presman.analysis.waiting import Histogram, OutlierReading, RedoHealth
 
 CLUSTER = 0
@@ -87,7 +88,10 @@ class InstanceReading:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the top line shows. `px_managed` etc. are those of the first instance; `mixed_plans` tells they differ."""
+    """What the top line shows. `px_managed` etc. are those of the first instance; `mixed_plans` tells they differ.
+
+    `exadata` tells that storage cells answered, so that the database's I/O figures are not all there is to say.
+    """
 
     database: str
     version: str
@@ -104,11 +108,15 @@ class Header:
     servers: ServerPool
     uptime: float | None
     mixed_plans: bool = False
+    exadata: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class IoRates:
-    """I/O of one group per second since the last poll. `service_ms` is the mean service time of a request."""
+    """I/O of one group per second since the last poll. `service_ms` is the mean service time of a request.
+
+    `waits` are waits for I/O per second (IO_SERVICE_WAITS).
+    """
 
     small_read_mb: float
     small_write_mb: float
@@ -119,6 +127,7 @@ class IoRates:
     large_read_requests: float
     large_write_requests: float
     service_ms: float | None
+    waits: float = 0.0
 
     @property
     def mb(self) -> float:
@@ -153,6 +162,7 @@ class GroupReading:
     at its UTILIZATION_LIMIT (limits above it multiplied in), None without one; `guaranteed`: CPUs it gets when
     everyone is busy; `entitled`: CPUs it may claim among the groups with demand now; `share` is the guaranteed
     minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about.
+    `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice.
     """
 
     inst_id: int
@@ -180,6 +190,7 @@ class GroupReading:
     servers_limit_percent: int | None
     head_waited: float | None
     totals: QueueTotals
+    cpu_waits_per_s: float | None = None
 
     @property
     def wanted(self) -> float | None:
@@ -198,6 +209,13 @@ class GroupReading:
             return None
         demand = self.used + self.waiting
         return 100 * self.waiting / demand if demand > 0 else 0.0
+
+    @property
+    def cpu_wait_ms(self) -> float | None:
+        """Milliseconds that a session was held off CPU each time, on average."""
+        if self.waiting is None or not self.cpu_waits_per_s:
+            return None
+        return 1000 * self.waiting / self.cpu_waits_per_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +351,12 @@ class QueueHead:
 
 @dataclass(frozen=True, slots=True)
 class SessionReading:
-    """One user session. Rates are since the last poll, None without a delta of the same session."""
+    """One user session. Rates are since the last poll, None without a delta of the same session.
+
+    Three groups: `mapped_group` is the mapping rule's (by `mapping_attribute`), `original_group` where the active plan
+    put the session at first (OTHER_GROUPS if it has no directive for the mapped one), `group` where it is now.
+    `last_action` is what Resource Manager last did to it, as the view words it ("" before 12.1).
+    """
 
     inst_id: int
     con_id: int
@@ -363,6 +386,11 @@ class SessionReading:
     service: str
     machine: str
     logon: datetime | None
+    original_group: str = ""
+    mapping_attribute: str = ""
+    last_action: str = ""
+    last_action_reason: str = ""
+    last_action_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +416,32 @@ class Downgrades:
 
 
 @dataclass(frozen=True, slots=True)
+class Usual:
+    """A group's parallel queue over some `seconds` (None: not known how many): means and shares, None where unknown.
+
+    `mean_wait` is seconds per statement that had to queue, `queued_share` the part of all statements' life that they
+    queued (0..1), `mean_servers` servers per completed statement, `mean_queue` statements queued on average.
+    """
+
+    seconds: float | None
+    percent_queued: float | None
+    mean_wait: float | None
+    queued_share: float | None
+    mean_servers: float | None
+    mean_queue: float | None
+    timeouts: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class HourReading:
+    """What V$RSRCMGRMETRIC_HISTORY says of one group's queue over the last hour, all instances."""
+
+    con_id: int
+    name: str
+    usual: Usual
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
     """A question that got no answer: the query's name, what is wrong and what cures it."""
 
@@ -401,6 +455,7 @@ class Trouble:
 class Reading:
     """All of it. `interval` is seconds between the two snapshots on the database's clock, None without a delta.
 
+    `detail` is what a close look at one session adds, None without; `hour` comes from the metric history.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -425,6 +480,8 @@ class Reading:
     notes: tuple[str, ...] = ()
     redo: tuple[RedoHealth, ...] = ()
     outliers: tuple[OutlierReading, ...] = ()
+    detail: Detail | None = None
+    hour: tuple[HourReading, ...] = ()
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

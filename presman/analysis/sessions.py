@@ -28,7 +28,9 @@ def sessions(facts: Facts, holdings: Mapping[Coordinator, Holding]) -> tuple[Ses
         place = row.inst_id, row.sid
         number = held.get((*place, row.serial), 0)
         role = _role(row, number, servers)
-        found.append(_session(row, facts.group_of(row), infos.get(place), role, number, grown.get(place, NO_RATES)))
+        info = infos.get(place)
+        original = facts.original_group(info) if info else ""
+        found.append(_session(row, facts.group_of(row), original, info, role, number, grown.get(place, NO_RATES)))
     return tuple(found)
 
 
@@ -42,7 +44,7 @@ def _role(row: Session, held: int, servers: Mapping[tuple[int, int], int]) -> st
 
 
 def _session(
-    row: Session, group: str, info: SessionInfo | None, role: str, held: int, rates: SessionRates
+    row: Session, group: str, original: str, info: SessionInfo | None, role: str, held: int, rates: SessionRates
 ) -> SessionReading:
     return SessionReading(
         row.inst_id,
@@ -70,4 +72,9 @@ def _session(
         row.service_name,
         row.machine,
         row.logon_time,
+        original,
+        info.mapping_attribute if info else "",
+        info.last_action if info else "",
+        info.last_action_reason if info else "",
+        info.last_action_time if info else None,
     )
