@@ -13,9 +13,11 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
+from presman.focus import RECORDS as FOCUSED
+from presman.focus import Focus
 from presman.queries import Cadence, Query, load
 from presman.release import Release
-from presman.rows import Database, Pdb, PxSession, RsrcPlan, RsrcPlanHistory, Session
+from presman.rows import Database, Pdb, PxSession, RsrcPlan, RsrcPlanHistory, Session, StatisticName
 from presman.snapshot import Section, Snapshot
 from presman.sources import Answer, Request, Source
 from presman.statements import Lookup, Lookups, Statement, statements_on_show
@@ -80,6 +82,8 @@ class Poller:
         self._lookups = Lookups()
         self._last: tuple[datetime, float] | None = None
         self._wishes: dict[type[Any], Wish] = {}
+        self._focus: Focus | None = None
+        self._focused: Focus | None = None
 
     def wish(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
         """Ask a query of cadence `demand` at the next poll, or at each from now on (`lasting`).
@@ -87,6 +91,26 @@ class Poller:
         A later wish of the same record takes the place of an earlier one. May be called from another thread.
         """
         self._wishes[record] = Wish(dict(binds or {}), lasting)
+
+    def focus(self, focus: Focus | None) -> None:
+        """Ask about one session and its cursor at each poll, until another focus or None takes its place.
+
+        May be called from another thread.
+        """
+        self._focus = focus
+
+    def _look_closer(self) -> None:
+        """Turn the focus into wishes; answers about what is no longer looked at are forgotten."""
+        focus = self._focus
+        if focus is not self._focused:
+            self._focused = focus
+            for record in FOCUSED:
+                self._wishes.pop(record, None)
+                if record in self._queries and self._queries[record].cadence is Cadence.DEMAND:
+                    self._asked.pop(record, None)
+        if focus is not None:
+            for record, binds in focus.questions(self._rows(StatisticName)).items():
+                self.wish(record, binds, lasting=True)
 
     def open(self) -> Release:
         """Open the source and begin a new epoch. Raises SourceError."""
@@ -110,7 +134,10 @@ class Poller:
             self._begin_epoch()
         self._number += 1
         plans = self._plans()
-        first = self._ask(self._due(self._expected_now()) + self._wished())
+        self._look_closer()
+        expected = self._expected_now()
+        due = self._due(expected)
+        first = self._ask(due + [query for query in self._wished(expected) if query not in due])
         measured = self._clock()
         if self._last and first.at < self._last[0]:
             self._begin_epoch(keep=self._number)
@@ -172,9 +199,14 @@ class Poller:
         self._lookups.learn(lookups, answer.sections[len(late) :], now)
         return answer
 
-    def _wished(self) -> list[Query]:
-        """Return the queries on demand that somebody wants answered in this poll."""
-        return [self._queries[record] for record in tuple(self._wishes) if record in self._queries]
+    def _wished(self, now: datetime | None) -> list[Query]:
+        """Return the queries that somebody wants answered in this poll, but for those that rest after a failure."""
+        wished = [self._queries[record] for record in tuple(self._wishes) if record in self._queries]
+        return [query for query in wished if not self._rests(self._asked.get(query.record), now)]
+
+    def _rests(self, asked: Asked | None, now: datetime | None) -> bool:
+        failed = asked is not None and asked.section.problem is not None
+        return failed and (asked is None or now is None or now - asked.at < MINUTE)
 
     def _is_asked(self, query: Query) -> bool:
         asked = self._asked.get(query.record)

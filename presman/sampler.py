@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from presman.config import ConfigError
+from presman.focus import Focus
 from presman.poller import Poller
 from presman.queries import QueryError, Scope
 from presman.snapshot import Snapshot
@@ -97,6 +98,7 @@ class Sampler:
         self._poll_now = False
         self._stopping = False
         self._poller: Poller | None = None
+        self._focus: Focus | None = None
         self._is_open = False
         self._attempts = 0
         self._since: datetime | None = None
@@ -119,6 +121,14 @@ class Sampler:
         with self._woken:
             self._scope = scope
         self.poll_now()
+
+    def focus(self, focus: Focus | None) -> None:
+        """Ask about one session and its cursor from the next poll on, which comes at once; None ends that."""
+        self._focus = focus
+        if self._poller is not None:
+            self._poller.focus(focus)
+        if focus is not None:
+            self.poll_now()
 
     def poll_now(self) -> None:
         """Poll, or try to reconnect, without waiting for the next tick."""
@@ -189,6 +199,7 @@ class Sampler:
     def _poll(self) -> Snapshot:
         if self._poller is None:
             self._poller = Poller(self._make_source(), packs=self._packs)
+            self._poller.focus(self._focus)
         self._poller.source.scope = self._scope
         if not self._is_open:
             self._is_open = True

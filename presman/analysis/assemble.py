@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from presman.analysis import details, header, heads, outliers, queue, redo, running, servers, sessions, waits
 from presman.analysis import groups as consumer_groups
-from presman.analysis import header, heads, outliers, queue, redo, running, servers, sessions, waits
 from presman.analysis.facts import Facts
-from presman.analysis.reading import CLUSTER, Header, Reading, Trouble
+from presman.analysis.reading import CLUSTER, Header, HourReading, Reading, Trouble
+from presman.analysis.usual import hours
 from presman.queries import Scope
-from presman.rows import PxSession
+from presman.rows import GroupMetricHistory, PxSession
 from presman.snapshot import Snapshot
 
 
@@ -49,9 +50,25 @@ def analyse(previous: Snapshot | None, current: Snapshot) -> Reading:
         unmanaged_servers=servers.unmanaged(facts, cluster),
         troubles=troubles(current),
         notes=notes(facts, top),
+        detail=details.detail(facts),
+        hour=hour(current.rows(GroupMetricHistory)),
         redo=redo.redo(facts, waited),
         outliers=outliers.outliers(facts, histograms),
     )
+
+
+_last_hour: tuple[tuple[GroupMetricHistory, ...], tuple[HourReading, ...]] = ((), ())
+"""The rows that were summed up last, and their sum: they are read once, and are the same at each poll."""
+
+
+def hour(rows: tuple[GroupMetricHistory, ...]) -> tuple[HourReading, ...]:
+    """Return the last hour of each group's queue."""
+    global _last_hour  # noqa: PLW0603 - a memo: the same rows give the same sums
+    known, found = _last_hour
+    if known is not rows:
+        found = tuple(HourReading(*key, usual) for key, usual in sorted(hours(rows).items()))
+        _last_hour = rows, found
+    return found
 
 
 def troubles(snapshot: Snapshot) -> tuple[Trouble, ...]:

@@ -81,6 +81,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
     witness = session or _server_session(facts, holding)
     sql_id, child = _cursor(session, witness)
     idle = float(session.last_call_et) if session and session.status == "INACTIVE" else None
+    work = next(iter(facts.operations.get((sid, sql_id), ())), None) if idle is None else None
     return RunningStatement(
         inst_id=inst_id,
         sid=sid,
@@ -106,6 +107,9 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         dop=facts.story(inst_id, sql_id, child),
         sql_text=facts.text(inst_id, sql_id, child),
         con_id=witness.con_id if witness else 0,
+        progress=work.progress if work else None,
+        remaining=work.remaining if work else None,
+        operation=" of ".join(part for part in (work.name, work.target) if part) if work else "",
     )
 
 

@@ -1,0 +1,174 @@
+"""A close look at one statement: worked out by hand, and through poller and simulator."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from presman.analysis import analyse
+from presman.analysis.details import cost, plan_step, skew
+from presman.analysis.drill import Detail, ServerWork
+from presman.analysis.progress import operations
+from presman.analysis.reading import Reading
+from presman.focus import CPU, Focus
+from presman.poller import Poller
+from presman.rows import CursorTotals, PlanLine, PxStatistic, SessionLongops, SessionStatistic, StatisticName
+from presman.sources.simulator import SimulatorSource
+from tests.analysis.make import instance, row, snapshot
+from tests.analysis.test_simulated import Clock
+
+MB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("node", "queue"),
+    [(":Q1000", "Q1,00"), (":Q1012", "Q1,12"), (":Q2001", "Q2,01"), (":TQ10000", "Q1,00"), ("", ""), ("LINK", "LINK")],
+)
+def test_table_queues_as_dbms_xplan_writes_them(node: str, queue: str) -> None:
+    assert plan_step(row(PlanLine, object_node=node)).queue == queue
+
+
+@pytest.mark.parametrize(
+    ("tag", "in_out"),
+    [
+        ("PARALLEL_TO_SERIAL", "P->S"),
+        ("PARALLEL_TO_PARALLEL", "P->P"),
+        ("PARALLEL_COMBINED_WITH_PARENT", "PCWP"),
+        ("PARALLEL_COMBINED_WITH_CHILD", "PCWC"),
+        ("PARALLEL_FROM_SERIAL", "S->P"),
+        ("", ""),
+        ("SOMETHING_NEW", "SOMETHING_NEW"),
+    ],
+)
+def test_how_rows_are_passed_on(tag: str, in_out: str) -> None:
+    assert plan_step(row(PlanLine, other_tag=tag)).in_out == in_out
+
+
+def test_cost_is_per_execution() -> None:
+    found = cost(
+        row(
+            CursorTotals, executions=4, px_servers_executions=64, elapsed_time=200_000_000, cpu_time=100_000_000,
+            user_io_wait_time=40_000_000, rows_processed=96, physical_read_bytes=400 * MB,
+            io_cell_offload_eligible_bytes=200 * MB, io_interconnect_bytes=50 * MB,
+        )
+    )  # fmt: skip
+    assert (found.elapsed, found.cpu, found.io_wait, found.servers) == (50.0, 25.0, 10.0, 16.0)
+    assert (found.rows, found.megabytes, found.offloaded, found.saved) == (24.0, 100.0, 0.5, 0.75)
+
+
+def test_without_a_storage_layer_nothing_is_said_of_it() -> None:
+    found = cost(row(CursorTotals, executions=1, physical_read_bytes=MB, io_interconnect_bytes=MB))
+    assert found.offloaded is found.saved is None
+
+
+def test_one_that_never_ran_has_no_means() -> None:
+    found = cost(row(CursorTotals))
+    assert found.elapsed is found.cpu is found.servers is None
+
+
+def server(number: int, cpu: float, mb: float, server_set: int = 1) -> ServerWork:
+    return ServerWork(1, 100 + number, f"P{number:03}", server_set, number, "on CPU", cpu, None, 0, mb)
+
+
+def test_skew_is_the_busiest_over_the_mean() -> None:
+    one, two = skew([server(1, 30, 10), server(2, 10, 10), server(3, 20, 10), server(1, 0, 0, 2), server(2, 0, 8, 2)])
+    assert (one.servers, one.cpu, one.megabytes) == (3, pytest.approx(1.5), pytest.approx(1.0))
+    assert (two.servers, two.cpu, two.megabytes) == (2, None, pytest.approx(2.0))
+
+
+def longop(sid: int, sofar: int, total: int, **more: Any) -> SessionLongops:
+    given = {"qcsid": 9, "sql_id": "a", "opname": "Table Scan", "target": "SALES", "sofar": sofar, "totalwork": total}
+    return row(SessionLongops, sid=sid, **(given | more))
+
+
+def test_the_servers_parts_of_an_operation_are_one() -> None:
+    found = operations([
+        longop(1, 10, 100, time_remaining=90), longop(2, 50, 100, time_remaining=20), longop(3, 100, 100),
+        longop(4, 5, 10, opname="Sort Output", target="", time_remaining=200),
+        longop(5, 5, 10, qcsid=0, sql_id="b"),
+    ])  # fmt: skip
+    sort, scan = found[9, "a"]
+    assert (scan.done, scan.total, scan.progress, scan.remaining) == (60, 200, 0.3, 90.0)
+    assert sort.name == "Sort Output"
+    assert found[5, "b"][0].remaining is None
+
+
+def detail_of(reading: Reading) -> Detail:
+    assert reading.detail is not None
+    return reading.detail
+
+
+def test_statistics_and_servers_have_deltas() -> None:
+    names = [row(StatisticName, statistic=7, name=CPU), row(StatisticName, statistic=8, name="user calls")]
+
+    def at(after: float, cpu: int, calls: int) -> Any:
+        rows = [
+            row(SessionStatistic, sid=9, statistic=8, value=calls), row(SessionStatistic, sid=9, statistic=99, value=1),
+            row(PxStatistic, sid=50, qcsid=9, qcinst_id=1, server_set=1, server=1, degree=2, statistic=7, value=cpu),
+            row(PxStatistic, sid=51, qcsid=9, qcinst_id=2, server_set=1, server=1, degree=2, statistic=7, value=cpu),
+        ]  # fmt: skip
+        return snapshot(instance(), *names, *rows, after=after)
+
+    first, second = at(0, 1000, 40), at(2, 1150, 44)
+    alone = detail_of(analyse(None, first))
+    assert [each.delta for each in alone.statistics] == [None]
+    assert alone.servers[0].cpu_rate is None
+    found = detail_of(analyse(first, second))
+    assert [(each.name, each.total, each.delta) for each in found.statistics] == [("user calls", 44, 4)]
+    (only,) = found.servers  # the other works for a coordinator of that SID on another instance
+    assert (only.cpu, only.cpu_rate) == (11.5, pytest.approx(0.75))
+
+
+def test_no_focus_no_detail() -> None:
+    assert analyse(None, snapshot(instance())).detail is None
+
+
+@pytest.mark.parametrize("scenario", ["storm", "rac", "pdb"])
+def test_a_focus_asks_at_each_poll_until_it_ends(scenario: str) -> None:
+    clock = Clock()
+    poller = Poller(SimulatorSource(scenario, seed=3, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
+    poller.open()
+    first = poller.poll()
+    while not (statements := analyse(None, first).running):
+        clock.now += 20
+        first = poller.poll()
+    who = statements[0]
+    poller.focus(Focus(who.inst_id, who.sid, who.sql_id, who.child))
+    clock.now += 1
+    second = poller.poll()
+    clock.now += 1
+    third = poller.poll()
+    reading = analyse(second, third)
+    found = detail_of(reading)
+    assert (found.sql_id, found.sid) == (who.sql_id, who.sid)
+    assert found.plan[0].id == 0
+    assert any(step.in_out == "P->S" for step in found.plan)
+    assert len(found.servers) == who.servers
+    assert len(found.skew) == who.sets
+    assert found.cost is not None
+    assert any(each.delta is not None for each in found.statistics)
+    assert reading.troubles == ()
+    poller.focus(None)
+    clock.now += 1
+    assert analyse(third, poller.poll()).detail is None
+    poller.close()
+
+
+def test_progress_of_the_simulated_scan_is_that_of_its_work() -> None:
+    clock = Clock()
+    source = SimulatorSource("storm", seed=3, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
+    poller = Poller(source)
+    poller.open()
+    poller.focus(Focus())
+    clock.now += 30
+    reading = analyse(None, poller.poll())
+    known = [each for each in reading.running if each.progress is not None]
+    assert known
+    executions = {(one.session.sid, one.session.serial): one for one in source.simulation.workload.running}
+    for each in known:
+        one = executions[each.sid, each.serial]
+        assert each.progress == pytest.approx(1 - one.left / one.work, abs=0.02)
+        assert each.operation == "Table Scan of SALES"
+    assert reading.detail is None

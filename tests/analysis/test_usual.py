@@ -1,0 +1,126 @@
+"""Is the queue worse than usual: worked out by hand."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from presman.analysis import analyse
+from presman.analysis.reading import QueueTotals, Reading
+from presman.analysis.usual import Mark, between, compare, hours, marks
+from presman.rows import GroupMetricHistory, RsrcPlanHistory
+from tests.analysis.make import NOON, active_plan, group, instance, row, snapshot
+
+
+def mark(minutes: float, *totals: int, running: int = 0, queued: int = 0) -> Mark:
+    return Mark(NOON + timedelta(minutes=minutes), QueueTotals(*totals), running, queued)
+
+
+def test_since_the_plan_was_activated() -> None:
+    # 40 completed, 4 timed out, 3 run, 3 wait: 50 came, 20 of them queued, 600 s together, and ran for 1,800 s
+    usual = between(None, mark(0, 20, 40, 640, 1_800_000, 600_000, 4, running=3, queued=3), 3600.0)
+    assert usual is not None
+    assert usual.percent_queued == pytest.approx(40.0)
+    assert usual.mean_wait == pytest.approx(30.0)
+    assert usual.queued_share == pytest.approx(0.25)
+    assert usual.mean_servers == pytest.approx(16.0)
+    assert usual.mean_queue == pytest.approx(1 / 6)  # Little: 600 s of waiting in an hour
+    assert usual.timeouts == 4
+
+
+def test_between_two_marks_only_the_difference_counts() -> None:
+    before = mark(0, 20, 40, 640, 1_800_000, 600_000, 4, running=3, queued=3)
+    after = mark(1, 28, 46, 736, 1_920_000, 900_000, 4, running=4, queued=6)
+    usual = between(before, after, 60.0)
+    assert usual is not None
+    assert usual.percent_queued == pytest.approx(80.0)  # 6 completed, 1 more runs, 3 more wait: 10 came, 8 queued
+    assert usual.mean_wait == pytest.approx(37.5)
+    assert usual.mean_servers == pytest.approx(16.0)
+    assert usual.mean_queue == pytest.approx(5.0)
+    assert usual.timeouts == 0
+
+
+def test_counters_that_went_back_say_nothing() -> None:
+    assert between(mark(0, 20, 40, 640, 1, 1, 4), mark(1, 1, 2, 32, 1, 1, 0), 60.0) is None
+
+
+def test_nothing_came_nothing_is_divided_by() -> None:
+    same = mark(0, 20, 40, 640, 1, 1, 4)
+    usual = between(same, same, 60.0)
+    assert usual is not None
+    assert usual.percent_queued is usual.mean_wait is usual.queued_share is usual.mean_servers is None
+    assert usual.mean_queue == 0
+    assert between(None, mark(0, 0, 0, 0, 0, 0, 0), None) is not None
+
+
+def minute(number: int, name: str, queued: float, active: float, servers: float, **more: Any) -> GroupMetricHistory:
+    return row(
+        GroupMetricHistory, consumer_group_name=name, intsize_csec=6000, end_time=NOON - timedelta(minutes=number),
+        avg_queued_parallel_stmts=queued, avg_active_parallel_stmts=active, avg_active_parallel_servers=servers,
+        **more,
+    )  # fmt: skip
+
+
+def test_the_metric_history_is_averaged_over_time() -> None:
+    found = hours([minute(1, "BATCH", 4, 2, 32), minute(2, "BATCH", 0, 1, 8), minute(1, "ETL", 0, 0, 0)])
+    usual = found[0, "BATCH"]
+    assert (usual.seconds, usual.mean_queue) == (120.0, 2.0)
+    assert usual.queued_share == pytest.approx(4 / 7)
+    assert usual.mean_servers == pytest.approx(40 / 3)
+    assert found[0, "ETL"].mean_queue == 0
+    assert found[0, "ETL"].queued_share is None
+
+
+def test_instances_add_up() -> None:
+    found = hours([minute(1, "BATCH", 4, 2, 32), minute(1, "BATCH", 2, 2, 32, inst_id=2)])
+    assert found[0, "BATCH"].mean_queue == 6.0
+    assert found[0, "BATCH"].seconds == 60.0
+
+
+def test_before_12_1_the_history_has_no_parallel_columns() -> None:
+    assert hours([row(GroupMetricHistory, consumer_group_name="BATCH", intsize_csec=6000, end_time=NOON)]) == {}
+
+
+def reading(queued: int, *more: Any, after: float = 0.0, **counters: int) -> Reading:
+    window = row(RsrcPlanHistory, sequence=1, name="DAY", start_time=NOON - timedelta(hours=2))
+    batch = group("BATCH", current_pqs_queued=queued, **counters)
+    return analyse(None, snapshot(instance(), active_plan(), window, batch, *more, after=after))
+
+
+def test_compared_with_the_hour() -> None:
+    (one,) = compare(reading(9, minute(1, "BATCH", 3, 2, 32), pqs_queued=10, pq_queued_time=72_000))
+    assert one.plan is not None
+    assert one.plan.mean_queue == pytest.approx(0.01)  # 72 s in two hours
+    assert one.hour is not None
+    assert one.hour.mean_queue == 3.0
+    assert one.now.mean_queue == 9.0
+    assert one.worse
+
+
+def test_a_short_queue_is_not_called_worse() -> None:
+    (one,) = compare(reading(1, minute(1, "BATCH", 0.1, 2, 32), pqs_queued=10))
+    assert not one.worse
+    (one,) = compare(reading(5, minute(1, "BATCH", 3, 2, 32), pqs_queued=10))
+    assert not one.worse
+
+
+def test_now_is_the_last_minute_where_it_was_watched() -> None:
+    first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
+    then = reading(4, after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
+    (one,) = compare(then, marks(first), marks(first))
+    assert one.now.mean_queue == pytest.approx(3.0)
+    assert one.now.mean_wait == pytest.approx(30.0)
+    assert one.hour == one.now
+
+
+def test_groups_without_parallel_statements_are_left_out() -> None:
+    assert compare(reading(0)) == ()
+
+
+def test_of_an_instant_in_the_past_nothing_is_divided() -> None:
+    later = reading(2, after=60, pqs_queued=10)
+    (one,) = compare(reading(2, pqs_queued=10), marks(later), marks(later))
+    assert one.now.mean_queue is None
+    assert isinstance(later.at, datetime)
