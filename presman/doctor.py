@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from presman.grants import view_in
-from presman.queries import Cadence, Query, Scope, load
+from presman.queries import Cadence, Query, Scope, bind_names, load
 from presman.release import Release
 from presman.rows import Database, Instance, Pdb
 from presman.snapshot import Section
@@ -18,9 +18,6 @@ from presman.targets import Target
 
 CALLS = 5
 """Round trips that are timed."""
-
-NO_STATEMENT: Mapping[str, Any] = {"at_inst_id": 0, "sql_id": "-", "child_number": 0}
-"""Binds for the queries about one statement: none has this id, but the view is read."""
 
 TOLERANCE = timedelta(seconds=2)
 
@@ -130,13 +127,18 @@ def _sight(source: Source, release: Release, packs: tuple[str, ...]) -> Iterator
     yield ""
     yield f"{'query':<26} {'view':<32} sees"
     for query in allowed:
-        section = source.read([Request(query, NO_STATEMENT if query.cadence is Cadence.DEMAND else {})]).sections[0]
+        section = source.read([Request(query, _binds(query))]).sections[0]
         yield f"{query.name:<26} {view_in(query, source.scope):<32} {_seen(query, section)}"
         if section.problem and section.problem.cure:
             cures[section.problem.cure] = None
     yield ""
     yield from _advice(cures)
     yield from _packs([query for query in queries if query.pack != "none"], packs)
+
+
+def _binds(query: Query) -> dict[str, Any]:
+    """Return binds for a query on demand: it finds nothing, but the view is read."""
+    return dict.fromkeys(bind_names(query.sql())) if query.cadence is Cadence.DEMAND else {}
 
 
 def _seen(query: Query, section: Section) -> str:

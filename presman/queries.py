@@ -88,6 +88,15 @@ def _instance_text(text: str) -> str:
     return _INSTANCE_COLUMN.sub(":inst_id", text).replace("instance_number", "inst_id", 1)
 
 
+_TEXT_OR_BIND = re.compile(r"'(?:[^']|'')*'|:(\w+)")
+
+
+@cache
+def bind_names(sql: str) -> tuple[str, ...]:
+    """Return the names of the binds of an SQL text, each once, in order of occurrence."""
+    return tuple(dict.fromkeys(name for name in _TEXT_OR_BIND.findall(sql) if name))
+
+
 def queries_folder() -> Path:
     """Return the folder of the query files: inside an installed package, or beside it in a checkout."""
     package = Path(__file__).parent

@@ -99,6 +99,12 @@ class Answer(Writer):
             self.dlc(key.encode()).dlc(value.encode()).ub(flags)
         return self
 
+    def version(self) -> Answer:
+        """Say which release this is."""
+        banner = f"presman simulator of Oracle {self._profile.version_text}".encode()
+        self.u8(PARAMETER).ub(len(banner)).clr(banner).ub(self._profile.version_number)
+        return self
+
     def warning(self, code: int, text: str) -> Answer:
         """Add a warning to a login."""
         data = f"ORA-{code:05}: {text}".encode()

@@ -11,6 +11,7 @@ from presman.oracle_server.wire import Reader, decode_date, decode_number
 PROTOCOL, DATA_TYPES, FUNCTION, PIGGYBACK, ONE_WAY, FAST_AUTH, ROW_DATA = 1, 2, 3, 17, 26, 34, 7
 REEXECUTE, FETCH, LOGOFF, COMMIT, ROLLBACK, REEXECUTE_FETCH = 4, 5, 9, 14, 15, 78
 EXECUTE, LOB, AUTH_TWO, AUTH_ONE, PING, RELEASE, PIPELINE_END = 94, 96, 115, 118, 147, 163, 200
+VERSION = 59
 CLOSE_CURSORS, END_TO_END, SET_SCHEMA, KEY_VALUE, SESSION_STATE, PIPELINE_BEGIN, ALTER = (
     105,
     135,
@@ -31,12 +32,16 @@ NAMES = {
     REEXECUTE_FETCH: "execute",
     FETCH: "fetch",
     LOB: "lob",
+    VERSION: "version",
     PING: "ping",
     COMMIT: "commit",
     ROLLBACK: "rollback",
     LOGOFF: "logoff",
     PIPELINE_END: "pipeline",
 }
+
+CHARACTER_SETS = 2000
+"""No data type has a code as high as this."""
 
 TYPE_VARCHAR, TYPE_NUMBER, TYPE_LONG, TYPE_DATE, TYPE_RAW, TYPE_LONG_RAW, TYPE_CHAR = 1, 2, 8, 12, 23, 24, 96
 TYPE_BINARY_FLOAT, TYPE_BINARY_DOUBLE, TYPE_CLOB, TYPE_BLOB = 100, 101, 112, 113
@@ -68,6 +73,7 @@ class Call:
     options: int = 0
     sql: str = ""
     user: str = ""
+    field_version: int = 0
     operation: int = 0
     offset: int = 0
     locator: bytes = b""
@@ -92,8 +98,7 @@ def parse(data: bytes, field_version: int, known: Mapping[int, tuple[Bind, ...]]
             _protocol(reader)
             return Call(PROTOCOL), reader.at
         if kind == DATA_TYPES:
-            _data_types(reader)
-            return Call(DATA_TYPES), reader.at
+            return Call(DATA_TYPES, field_version=_data_types(reader)), reader.at
         if kind == FAST_AUTH:
             return _fast_auth(reader), reader.at
         if kind not in {FUNCTION, PIGGYBACK, ONE_WAY}:
@@ -115,13 +120,17 @@ def _protocol(reader: Reader) -> None:
     reader.until_nul()
 
 
-def _data_types(reader: Reader) -> None:
+def _data_types(reader: Reader) -> int:
+    """Pass over the client's types and return the field version it speaks."""
     reader.raw(5)
-    reader.clr()
-    reader.clr()
-    while reader.u16():
-        if reader.u16():
+    compiled = reader.clr() or b""
+    runtime = reader.clr() or b""
+    if len(runtime) > 1 and runtime[1] & 1:  # the client's time zone follows
+        reader.raw(15 if len(compiled) > 37 and compiled[37] & 2 else 11)
+    while kind := reader.u16():
+        if kind < CHARACTER_SETS and reader.u16():  # some clients begin with their national character set
             reader.raw(4)
+    return compiled[7] if len(compiled) > 7 else 0
 
 
 def _fast_auth(reader: Reader) -> Call:
@@ -129,10 +138,10 @@ def _fast_auth(reader: Reader) -> Call:
     _protocol(reader)
     reader.raw(6)
     reader.u8()
-    _data_types(reader)
+    version = _data_types(reader)
     reader.raw(3)
     call = _auth(reader, AUTH_ONE)
-    call.code = FAST_AUTH
+    call.code, call.field_version = FAST_AUTH, version
     return call
 
 
@@ -199,6 +208,8 @@ def _function(reader: Reader, code: int, known: Mapping[int, tuple[Bind, ...]]) 
         return _lob(reader)
     if code == PIPELINE_END:
         reader.ub()
+    elif code == VERSION:
+        reader.shape("1u11u" if reader.field_version >= 11 else "1u11")
     elif code == RELEASE:
         reader.shape("11u")
     elif code not in {LOGOFF, COMMIT, ROLLBACK, PING}:

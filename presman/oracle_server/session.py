@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Protocol
 
 from presman.oracle_server import requests as ask
@@ -27,13 +27,13 @@ from presman.oracle_server.faults import (
     Stage,
     Warn,
 )
-from presman.oracle_server.packets import SDU, Broken, Gone, Packet, Packets
+from presman.oracle_server.packets import HEADER, SDU, Broken, Gone, Packet, Packets
 from presman.oracle_server.profiles import Profile
 from presman.oracle_server.wire import NeedMore, Writer
 
-FOREVER = 3600.0
 LOB_LENGTH, LOB_READ, LOB_CHUNK_SIZE = 1, 2, 0x4000
-FAST_AUTH_VERSION = 13
+NO_ENCRYPTION = 4
+FLAGS_SINCE = 319
 
 
 class House(Protocol):
@@ -111,8 +111,8 @@ class Session:
         kind, body = await self._packets.read()
         if kind != Packet.CONNECT:
             raise Gone
-        size = int.from_bytes(body[16:18], "big")
-        text = body[66 : 66 + size] if len(body) >= 66 + size else (await self._packets.read())[1][2:]
+        size, start = int.from_bytes(body[16:18], "big"), int.from_bytes(body[18:20], "big") - HEADER
+        text = body[start : start + size] if len(body) >= start + size else (await self._packets.read())[1][2:]
         self._house.counters.round_trips += 1
         service = re.search(rb"\b(?:SERVICE_NAME|SID)\s*=\s*([^)]*)", text, re.IGNORECASE)
         services = self._house.services
@@ -120,8 +120,12 @@ class Session:
         if isinstance(action, Refuse) or not known:
             await self._refuse(action.code if isinstance(action, Refuse) else 12514)
         self._apply(action)
-        profile = self._profile
-        accept = Writer().u16(profile.tns_version, 0, SDU, 0xFFFF, 1, 0, 45).u8(1, 1).raw(bytes(8))
+        version = min(int.from_bytes(body[:2], "big"), self._profile.tns_version)
+        flags = self._profile.flags if version >= FLAGS_SINCE else 0
+        profile = self._profile = replace(self._profile, tns_version=version, flags=flags)
+        accept = (
+            Writer().u16(profile.tns_version, 0, SDU, 0xFFFF, 1, 0, 45).u8(NO_ENCRYPTION, NO_ENCRYPTION).raw(bytes(8))
+        )
         accept.raw(SDU.to_bytes(4, "big") + (0xFFFF).to_bytes(4, "big")).u8(0).raw(profile.flags.to_bytes(4, "big"))
         await asyncio.sleep(2 * self._house.latency)
         await self._packets.write(Packet.ACCEPT, bytes(accept.data))
@@ -203,6 +207,8 @@ class Session:
             self._fetch(answer, call)
         elif call.code == ask.LOB:
             self._read_lob(answer, call)
+        elif call.code == ask.VERSION:
+            answer.version().status()
         elif call.code != ask.RELEASE:
             await self._say(answer.status())
             return call.code != ask.LOGOFF
@@ -220,14 +226,15 @@ class Session:
             await self._packets.pause(action.seconds)
         if call.code == ask.PROTOCOL:
             await self._say(self._new_answer().protocol(), marked=False)
-            self._version = self._profile.field_version
         elif call.code == ask.DATA_TYPES:
+            self._version = min(self._profile.field_version, call.field_version)
             await self._say(self._new_answer().data_types(), marked=False)
             self._marked = self._profile.end_of_response
         elif call.code == ask.AUTH_TWO:
             return await self._prove(call, action)
         else:
-            self._version = self._profile.field_version
+            if call.code == ask.FAST_AUTH:
+                self._version = min(self._profile.field_version, call.field_version)
             self._marked = self._profile.end_of_response
             answer = self._new_answer()
             if call.code == ask.FAST_AUTH:

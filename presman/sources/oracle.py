@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 import oracledb
 
 from presman.grants import view_in
-from presman.queries import Query, Scope
+from presman.queries import Query, Scope, bind_names
 from presman.records import field_types, to_records
 from presman.release import Release
 from presman.snapshot import Problem, Section
@@ -299,7 +298,7 @@ class OracleSource:
         known: dict[str, Any] = dict(request.binds)
         if place is not None:
             known |= {"inst_id": place.instance, "own_inst_id": place.instance, "own_sid": place.sid}
-        binds = {name: known[name] for name in _bind_names(sql) if name in known}
+        binds = {name: known[name] for name in bind_names(sql) if name in known}
         return Statement(sql, binds, self._sizes.get(query.name, FIRST_ROWS))
 
     def _section(self, query: Query, rows: Rows, seconds: float, at: datetime | None) -> Section:
@@ -317,14 +316,6 @@ class OracleSource:
         else:
             why = Problem("", clean(str(error)) or type(error).__name__, view_in(query, self.scope))
         return Section(at=self._now(), seconds=seconds, problem=why)
-
-
-_TEXT_OR_BIND = re.compile(r"'(?:[^']|'')*'|:(\w+)")
-
-
-@cache
-def _bind_names(sql: str) -> tuple[str, ...]:
-    return tuple({name: None for name in _TEXT_OR_BIND.findall(sql) if name})
 
 
 @cache

@@ -314,6 +314,7 @@ class ThickLine:
         """Log off. Never raises."""
         if self._connection is not None:
             with suppress(oracledb.Error):
-                self._connection.call_timeout = round(PARTING * 1000)
-                self._connection.close()
+                if self._connection.is_healthy():  # the driver crashes when a dead one is given a timeout
+                    self._connection.call_timeout = round(PARTING * 1000)
+                    self._connection.close()
             self._connection = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import random
 import threading
 from collections import Counter
@@ -13,7 +14,6 @@ import pytest
 
 from presman.oracle_server.faults import Action, Cut, Delay, Garbage, Hold, Mute, Ora, Refuse, Stage
 from presman.poller import Poller
-from presman.queries import Cadence, load
 from presman.release import Release
 from presman.rows import Instance, Session, Sysstat
 from presman.sources import SourceError
@@ -27,10 +27,10 @@ def test_a_poll_is_one_round_trip_or_one_per_query(bench: Bench) -> None:
     counters = bench.server.counters
     counters.reset()
     snapshot = poller.poll()
-    often = sum(query.cadence is Cadence.REFRESH for query in load(bench.release).values())
-    assert snapshot.round_trips == counters.round_trips == (1 if bench.release == Release(23) else often + 1)
-    assert counters.calls["execute"] == often + 1  # the clock is asked too
     assert not snapshot.problems()
+    asked = counters.statements()
+    assert len(asked) == len(set(asked)) >= 10  # the clock among them
+    assert snapshot.round_trips == counters.round_trips == (1 if bench.release == Release(23) else len(asked))
     assert counters.most_sessions == 1
     poller.close()
 
@@ -154,12 +154,13 @@ def leftovers(process: psutil.Process) -> tuple[int, int, int]:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_storm_of_faults(bench: Bench, seed: int) -> None:
+    """PRESMAN_STORM=1000 makes it a long one."""
     process = psutil.Process()
     weather(bench, seed=0, faults=10)
     bench.server.faults.clear()
     bench.server.drop_sessions()
     before = leftovers(process)
-    committed = weather(bench, seed, faults=60)
+    committed = weather(bench, seed, faults=int(os.environ.get("PRESMAN_STORM", "60")))
     assert all(committed[stage.value] for stage in Stage)
     bench.server.faults.clear()
     bench.server.drop_sessions()
