@@ -114,7 +114,7 @@ def spooled(release: Release) -> list[Spooled]:
     """Return what the queries of `release` read, one entry for each view, none of a licensed pack."""
     views: dict[str, list[Query]] = {}
     for query in load(release).values():
-        if query.pack == "none":
+        if query.pack == "none" and not _of_one_session(query):
             views.setdefault(selection(query).view, []).append(query)
     # What is asked on demand of a view that is read at each poll would add nothing.
     views = {
@@ -122,6 +122,11 @@ def spooled(release: Release) -> list[Spooled]:
         for view, queries in views.items()
     }
     return [_spooled(view, queries, release) for view, queries in sorted(views.items())]
+
+
+def _of_one_session(query: Query) -> bool:
+    """Whether a query follows one session that somebody looks at: a script has no such session."""
+    return query.cadence is Cadence.DEMAND and ":sid" in query.cluster_sql
 
 
 def _spooled(view: str, queries: Sequence[Query], release: Release) -> Spooled:
