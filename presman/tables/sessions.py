@@ -38,12 +38,12 @@ def _switched(row: SessionReading) -> str:
 SESSIONS: Table[SessionReading] = Table(
     "sessions", "Sessions",
     (
-        Session("sid", "inst:sid,serial", 15, lambda row: f"{row.inst_id}:{row.sid},{row.serial}",
-                "INST_ID, SID and SERIAL# (V$SESSION).", sort=lambda row: (row.inst_id, row.sid)),
-        Session("user", "User", 12, lambda row: row.user, "V$SESSION.USERNAME.", sort=lambda row: row.user),
-        Session("group", "Group (◂ mapped)", 16, _switched,
+        Session("sid", "inst:sid,serial", 13, lambda row: f"{row.inst_id}:{row.sid},{row.serial}",
+                "INST_ID, SID and SERIAL# (V$SESSION).", sort=lambda row: (row.inst_id, row.sid), most=18),
+        Session("user", "User", 10, lambda row: row.user, "V$SESSION.USERNAME.", sort=lambda row: row.user, most=20),
+        Session("group", "Group ◂mapped", 12, _switched,
                 f"Consumer group now ({_INFO}). ◂ tells the group the mapping rules put it in, where that is "
-                "another one: it was switched.", sort=lambda row: row.group),
+                "another one: it was switched.", sort=lambda row: row.group, most=34),
         Session("status", "Status", 8, lambda row: row.status, "V$SESSION.STATUS. An instant.",
                 sort=lambda row: row.status, state=lambda row: "dim" if row.status == "INACTIVE" else ""),
         Session("used", "use CPU", 7, lambda row: number(row.used, 2),
@@ -52,7 +52,7 @@ SESSIONS: Table[SessionReading] = Table(
                 f"CPUs waited for (resmgr:cpu quantum): {_INFO}.CPU_WAIT_TIME, {_DELTA}",
                 sort=lambda row: row.waiting, align="right",
                 state=lambda row: "warn" if row.waiting and row.waiting >= 0.25 else ""),
-        Session("event", "Waits for", 14, _event,
+        Session("event", "Waits for", 12, _event,
                 "V$SESSION.EVENT while it waits, else `on CPU`. An instant. Scheduler waits are Resource Manager's.",
                 sort=_event, state=_state, flexible=True),
         Session("waited", "for", 8, lambda row: duration(row.waited),

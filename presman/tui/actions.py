@@ -54,7 +54,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("window", "w", "w", "window", "How much time the charts show: 15, 60 or 5 minutes.", "chart"),
     Action("refresh(1)", "plus,equals_sign", "+", "slower", "Poll less often.", ""),
     Action("refresh(-1)", "minus", "-", "faster", "Poll more often.", ""),
-    Action("poll_now", "f5", "F5", "poll now", "Poll at once, or try at once to connect again.", ""),
+    Action("poll_now", "f5", "F5", "poll now", "Poll at once, or try at once to connect again.", "lost"),
     Action("copy", "c", "c", "copy", "Copy the page or the row: to the clipboard (OSC 52) and to a file.", "data"),
     Action("export", "e", "e", "CSV", "Append this view's measure to a CSV file at each poll; again to end.", "data"),
     Action("theme", "t", "t", "theme", "Next theme; all of them are in the command palette.", ""),
@@ -63,8 +63,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("quit", "", "^Q", "quit", "Quit.", ""),
 )  # fmt: skip
 
-KEYS_LINE = ("help", "leave", "details", "pause", "live", "step(-1)", "step(1)", "filter", "sort", "reverse",
-             "instances", "copy", "export", "window", "refresh(1)", "refresh(-1)", "theme",
+KEYS_LINE = ("help", "leave", "poll_now", "details", "pause", "live", "step(-1)", "step(1)", "filter", "sort",
+             "reverse", "instances", "copy", "export", "window", "refresh(1)", "refresh(-1)", "theme",
              "command_palette")  # fmt: skip
 """What the bottom line offers, the most needed first."""
 

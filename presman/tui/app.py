@@ -83,7 +83,8 @@ class MonitorApp(FrameApp):
         """Show the keys and the columns of this tab."""
         from presman.tui.widgets.grid import Grid
 
-        keys = [(binding.key, binding.description) for binding in Grid.BINDINGS if not isinstance(binding, tuple)]
+        bindings = [binding for binding in Grid.BINDINGS if not isinstance(binding, tuple) and binding.action != "open"]
+        keys = [(binding.key_display or binding.key, binding.description) for binding in bindings]
         offered = [action for action in ACTIONS if action.needs not in {"rac", "chart"} or self.offers(action.name)]
         self._open(help_of(self.panel, TITLES[self.view.tab], offered, keys))
 

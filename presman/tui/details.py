@@ -230,7 +230,7 @@ def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
 
 def group(row: GroupReading, reading: Reading) -> list[Line]:
     """Return the page of a consumer group."""
-    where = "the cluster" if row.inst_id == 0 and len(reading.header.instances) > 1 else f"instance {row.inst_id or 1}"
+    where = "the cluster" if row.inst_id == 0 and len(reading.header.instances) > 1 else _only(row, reading)
     lines = [title(f"Consumer group {row.name} on {where}"), BLANK]
     lines += [
         fact(
@@ -253,6 +253,11 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
     if row.io is not None:
         lines += [BLANK, title("I/O"), *_io(row)]
     return lines + _same_group(row.name, reading) + _instances_of(row, reading)
+
+
+def _only(row: GroupReading, reading: Reading) -> str:
+    first = reading.header.instances[0].inst_id if reading.header.instances else 1
+    return f"instance {row.inst_id or first}"
 
 
 def _heads(row: GroupReading, reading: Reading) -> list[str]:

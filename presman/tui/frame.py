@@ -303,7 +303,8 @@ class FrameApp(App[None]):
             "behind": lambda: view.behind > 0,
             "frozen": lambda: view.behind > 0 or view.paused is not None,
             "rac": lambda: reading is not None and len(reading.header.instances) > 1,
-            "chart": lambda: not reads and self.begun and self.panel.charts,
+            "lost": lambda: self.link.state is LinkState.LOST,
+            "chart": lambda: not reads and reading is not None and self.panel.charts,
         }
         return answers[needs]()
 

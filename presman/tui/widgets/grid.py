@@ -28,12 +28,12 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows the rows of a :class:`presman.columns.Table`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "row up", show=False),
-        Binding("down,j", "move(1)", "row down", show=False),
-        Binding("pageup", "page(-1)", "page up", show=False),
-        Binding("pagedown", "page(1)", "page down", show=False),
-        Binding("home", "first", "first row", show=False),
-        Binding("enter", "open", "details", show=False),
+        Binding("up,k", "move(-1)", "row up", show=False, key_display="↑ k"),
+        Binding("down,j", "move(1)", "row down", show=False, key_display="↓ j"),
+        Binding("pageup", "page(-1)", "page up", show=False, key_display="PgUp"),
+        Binding("pagedown", "page(1)", "page down", show=False, key_display="PgDn"),
+        Binding("home", "first", "first row", show=False, key_display="Home"),
+        Binding("enter", "open", "details", show=False, key_display="Enter"),
     ]
 
     class Opened(Message):

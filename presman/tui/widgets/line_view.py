@@ -26,6 +26,8 @@ class LineView(Widget):
 
     def show_lines(self, lines: Sequence[Line]) -> None:
         """Show these lines; more than the height are cut."""
+        if tuple(lines) == self._lines:
+            return
         self._lines = tuple(lines)
         width = self.size.width
         if not self._shown or self._shown_width != width or len(self._shown) != self.size.height:
@@ -48,7 +50,7 @@ class LineView(Widget):
     def render_line(self, y: int) -> Strip:
         """Return one line of the widget."""
         width = self.size.width
-        if not self._shown or self._shown_width != width:
+        if self._shown_width != width or len(self._shown) != self.size.height:
             self._shown_width = width
             self._shown = [self._padded(line, width) for line in range(self.size.height)]
         line = self._shown[y] if y < len(self._shown) else pad((), width)

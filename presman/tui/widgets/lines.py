@@ -72,12 +72,12 @@ def wrap(line: Sequence[Run], width: int, indent: int = 0) -> list[Line]:
     for text, style in line:
         for word in _words(text):
             for piece in _pieces(word, max(1, width - indent)):
-                size = cells(piece)
                 if used + cells(piece.rstrip()) > width:
                     lines.append([(" " * indent, "")])
                     used = indent
-                lines[-1].append((piece, style))
-                used += size
+                shown = piece if used + cells(piece) <= width else piece.rstrip()
+                lines[-1].append((shown, style))
+                used += cells(shown)
     return [merge(runs) for runs in lines]
 
 

@@ -18,11 +18,11 @@ class Page(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows lines; long ones are wrapped, the second line under the text of the first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "scroll_lines(-1)", "scroll up", show=False),
-        Binding("down,j", "scroll_lines(1)", "scroll down", show=False),
-        Binding("pageup", "scroll_pages(-1)", "page up", show=False),
-        Binding("pagedown", "scroll_pages(1)", "page down", show=False),
-        Binding("home", "scroll_lines(-100000)", "top", show=False),
+        Binding("up,k", "scroll_lines(-1)", "scroll up", show=False, key_display="↑ k"),
+        Binding("down,j", "scroll_lines(1)", "scroll down", show=False, key_display="↓ j"),
+        Binding("pageup", "scroll_pages(-1)", "page up", show=False, key_display="PgUp"),
+        Binding("pagedown", "scroll_pages(1)", "page down", show=False, key_display="PgDn"),
+        Binding("home", "scroll_lines(-100000)", "top", show=False, key_display="Home"),
     ]
 
     def __init__(self) -> None:

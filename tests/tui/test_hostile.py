@@ -1,0 +1,126 @@
+"""What strangers write must not act: no markup, no escape, no crash, on any screen, page or toast."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import pytest
+
+from presman.analysis.reading import Reading
+from presman.text import clean
+from presman.tui.feed import Failed, Lost
+from tests.tui.drive import Stage, acted, stage
+from tests.tui.readings import busy
+
+HOSTILE = [
+    "[/b] [red]x[/red] [@click=app.quit]click[/] \\[",
+    clean("\x1b]0;owned\x07 \x1b[2J \x9b31m \x00 \u202eevil\u202c \u200b"),
+    clean("漢字テスト 🦀🦀 e\u0301\u0301 ﷽"),
+    "$variable {0} %s %(x)s &lt; <b>",
+    "x" * 5000,
+    "",
+    " ",
+]
+FORBIDDEN = {chr(code) for code in (*range(0x20), 0x7F, *range(0x80, 0xA0), *range(0x202A, 0x202F), 0x200B)}
+
+
+def poisoned(value: Any, text: str) -> Any:
+    """Return the same with every text replaced."""
+    if isinstance(value, str):
+        return text
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{each.name: poisoned(getattr(value, each.name), text) for each in fields(value)})
+    if isinstance(value, tuple):
+        return tuple(poisoned(each, text) for each in value)
+    return value
+
+
+def safe(acting: Stage) -> str:
+    strips = acting.app.screen._compositor.render_strips()
+    for strip in strips:
+        assert strip.cell_length == acting.app.size.width, "a line is as wide as the screen"
+        for segment in strip:
+            assert not FORBIDDEN & set(segment.text)
+            assert segment.style is None or not segment.style.meta.get("@click")
+    return acting.screen
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)], ids=str)
+@acted
+async def test_every_screen_and_page(text: str, size: tuple[int, int]) -> None:
+    reading: Reading = poisoned(busy(), text)
+    async with stage(reading, size=size) as acting:
+        for tab in "12345":
+            await acting.press(tab)
+            safe(acting)
+            await acting.press("enter")
+            safe(acting)
+            await acting.press("c")
+            safe(acting)
+            await acting.press("q", "tab", "enter")
+            safe(acting)
+            await acting.press("q", "s")
+            safe(acting)
+        assert acting.app.is_running
+
+
+@pytest.mark.parametrize("text", HOSTILE[:4], ids=range(4))
+@acted
+async def test_toasts_messages_and_filter(text: str) -> None:
+    async with stage(size=(100, 30)) as acting:
+        acting.app.post_message(Lost(text, 3.0))
+        await acting.settle()
+        safe(acting)
+        await acting.show(busy())
+        acting.app.post_message(Failed(ValueError(text)))
+        acting.app.notify(text, markup=False)
+        await acting.settle()
+        safe(acting)
+        await acting.press("slash")
+        acting.app.query_one("#filter").value = text  # type: ignore[attr-defined]
+        await acting.settle()
+        safe(acting)
+        await acting.press("enter", "e")
+        safe(acting)
+        assert acting.app.is_running
+
+
+@acted
+async def test_markup_is_shown_as_it_stands() -> None:
+    statement = replace(busy().queue[0], sql_text=HOSTILE[0])
+    async with stage(replace(busy(), queue=(statement,)), size=(200, 50)) as acting:
+        assert "[@click=app.quit]click[/]" in await acting.press("4", "enter")
+
+
+@acted
+async def test_a_reading_that_cannot_be_shown_takes_nothing_else_with_it() -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        broken = replace(busy(2), sessions=(None,))  # type: ignore[arg-type]
+        await acting.press("5")
+        await acting.show(broken)
+        assert "a fault in presman" in acting.screen
+        assert acting.app.is_running
+        await acting.show(busy(3))
+        assert "INTERACTIVE" in await acting.press("1")
+
+
+@acted
+async def test_a_fault_ends_with_one_line_and_no_values(capsys: pytest.CaptureFixture[str]) -> None:
+    secret = "tiger-the-password"
+
+    def faulty() -> None:
+        password = secret
+        raise ZeroDivisionError(len(password))
+
+    async def scene() -> None:
+        async with stage(busy()) as acting:
+            acting.app.call_later(faulty)
+            await acting.pilot.pause()
+
+    with pytest.raises(ZeroDivisionError):
+        await scene()
+    told = capsys.readouterr()
+    assert secret not in told.err + told.out
+    assert "ZeroDivisionError" in told.err

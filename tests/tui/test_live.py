@@ -1,0 +1,112 @@
+"""The app on the simulator: history at the start, steps back in time, the way back to live."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import pytest
+
+from presman.poller import Poller
+from presman.queries import Scope
+from presman.snapshot import Snapshot
+from presman.sources.simulator import SimulatorSource
+from presman.tui.feed import SamplerFeed
+from tests.tui.drive import Stage, acted, stage
+
+START = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
+
+
+class Play:
+    """Polls of a scenario, two simulated seconds apart, through the feed that the real app has."""
+
+    def __init__(self, scenario: str) -> None:
+        self.now = 0.0
+        source = SimulatorSource(scenario, seed=7, clock=lambda: self.now, start=START)
+        source.scope = Scope.CLUSTER
+        self.poller = Poller(source)
+        self.poller.open()
+
+    def poll(self) -> Snapshot:
+        self.now += 2.0
+        return self.poller.poll()
+
+
+@asynccontextmanager
+async def playing(
+    scenario: str, size: tuple[int, int] = (200, 50)
+) -> AsyncIterator[tuple[Stage, Callable[[int], object]]]:
+    play = Play(scenario)
+    async with stage(size=size) as acting:
+        feed = SamplerFeed(lambda: play.poller.source, Scope.CLUSTER, acting.app.post_message, 2.0)
+
+        async def polls(count: int) -> None:
+            for _ in range(count):
+                acting.app.post_message(feed._read(play.poll()))
+            await acting.settle()
+
+        yield acting, polls
+    play.poller.close()
+
+
+@pytest.mark.parametrize("scenario", ["mixed", "queueing", "storm", "throttled", "rac", "pdb", "quiet", "noplan"])
+@acted
+async def test_every_scenario_on_every_tab(scenario: str) -> None:
+    async with playing(scenario) as (acting, polls):
+        await polls(5)  # type: ignore[misc]
+        for key in "12345":
+            screen = await acting.press(key)
+            assert "● LIVE" in screen
+            assert "a fault in presman" not in screen
+            page = await acting.press("enter")
+            assert "a fault in presman" not in page
+            await acting.press("q")
+
+
+@acted
+async def test_the_charts_begin_with_the_last_hour() -> None:
+    async with playing("mixed") as (acting, polls):
+        await polls(2)  # type: ignore[misc]
+        assert "collecting" not in acting.screen
+        assert "02:5" in acting.screen, "the time axis reaches back before the start"
+
+
+@acted
+async def test_back_in_time_and_live_again() -> None:
+    async with playing("mixed") as (acting, polls):
+        seen = []
+        for _ in range(6):
+            await polls(1)  # type: ignore[misc]
+            seen.append([line for line in acting.screen.splitlines()[3:12]])
+        assert "◀ 03:00:10" in await acting.press("left")
+        assert acting.screen.splitlines()[3:12] == seen[4]
+        await acting.press("left", "left")
+        assert acting.screen.splitlines()[3:12] == seen[2]
+        await polls(3)  # type: ignore[misc]
+        assert acting.screen.splitlines()[3:12] == seen[2], "polls go on behind the view"
+        await acting.press("right")
+        assert acting.screen.splitlines()[3:12] == seen[3]
+        assert "◀ 03:00:02" in await acting.press("shift+left"), "no further than the first"
+        screen = await acting.press("end")
+        assert "● LIVE" in screen
+        assert acting.app.reading is acting.app.latest
+
+
+@acted
+async def test_pause_then_step_starts_where_it_froze() -> None:
+    async with playing("mixed") as (acting, polls):
+        await polls(4)  # type: ignore[misc]
+        await acting.press("space")
+        await polls(3)  # type: ignore[misc]
+        assert "◀ 03:00:06" in await acting.press("left")
+        assert "● LIVE" in await acting.press("space")
+
+
+@acted
+async def test_a_window_of_time_can_be_chosen() -> None:
+    async with playing("mixed") as (acting, polls):
+        await polls(3)  # type: ignore[misc]
+        assert "CPUs used, 15 min" in acting.screen
+        assert "CPUs used, 60 min" in await acting.press("w")
+        assert "CPUs used, 5 min" in await acting.press("w")

@@ -1,0 +1,139 @@
+"""What a refresh costs: nothing for nothing, and only what is visible."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from textual.widget import Widget
+
+from presman.columns import Column
+from presman.tui.widgets.columns import fit_columns
+from presman.tui.widgets.grid import Grid
+from tests.tui.drive import acted, stage
+from tests.tui.readings import busy, sessions
+
+
+@pytest.mark.parametrize("tab", "12345")
+@acted
+async def test_the_same_again_paints_nothing(tab: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        await acting.press(*"12345", tab)  # mounts every panel
+        await acting.show(busy(2), busy(3))
+        painted: list[Widget] = []
+        original = Widget.refresh
+
+        def refresh(self: Widget, *regions: Any, **how: Any) -> Any:
+            painted.append(self)
+            return original(self, *regions, **how)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Widget, "refresh", refresh)
+            acting.clock.now += 1
+            await acting.show(replace(busy(3), number=4, at=busy(3).at + timedelta(milliseconds=400)))
+            acting.app._tick()
+            await acting.settle()
+        assert painted == []
+
+
+@acted
+async def test_one_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stage(replace(busy(), sessions=sessions(40)), size=(200, 50)) as acting:
+        await acting.press(*"12345")  # mounts every panel
+        cells: list[int] = []
+        original = Widget.refresh
+
+        def refresh(self: Widget, *regions: Any, **how: Any) -> Any:
+            cells.extend(region.area for region in regions)
+            assert regions, f"{self} would be painted whole"
+            return original(self, *regions, **how)
+
+        rows = sessions(40)
+        with monkeypatch.context() as patched:
+            patched.setattr(Widget, "refresh", refresh)
+            await acting.show(replace(busy(2), sessions=(*rows[:3], replace(rows[3], last_call=13.0), *rows[4:])))
+        assert 0 < sum(cells) < 20
+
+
+@acted
+async def test_only_visible_rows_are_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stage(replace(busy(), sessions=sessions(500)), size=(200, 50)) as acting:
+        await acting.press("5")
+        grid = acting.app.query_one("#grid-sessions", Grid)
+        lines: list[int] = []
+        original = Grid._row_line
+        monkeypatch.setattr(Grid, "_row_line", lambda self, *where: lines.append(where[0]) or original(self, *where))
+        await acting.show(replace(busy(2), sessions=sessions(500)))
+        assert len(grid.rows) == 500
+        assert 0 < len(lines) <= 50
+
+
+@acted
+async def test_scrolling_reaches_every_row() -> None:
+    async with stage(replace(busy(), sessions=sessions(200)), size=(120, 30)) as acting:
+        await acting.press("5")
+        grid = acting.app.query_one("#grid-sessions", Grid)
+        for _ in range(12):
+            await acting.press("pagedown")
+        last = grid.rows[-1]
+        assert grid.row is last
+        assert f"1:{last.sid}," in acting.screen
+        await acting.press("home")
+        assert grid.row is grid.rows[0]
+
+
+@acted
+async def test_panels_not_on_show_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        await acting.press("5", "1")
+        shown: list[object] = []
+        monkeypatch.setattr(acting.app.panels["sessions"], "show", shown.append)
+        await acting.show(busy(2))
+        assert shown == []
+
+
+def test_importing_the_app_is_light() -> None:
+    code = (
+        "import sys, presman.tui.app, presman.tables; "
+        "heavy = {'sqlalchemy', 'oracledb', 'plotext', 'presman.analysis.assemble'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_tables_need_no_textual() -> None:
+    code = "import sys, presman.tables; print([name for name in sys.modules if name.startswith(('textual', 'rich'))])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_columns_fit_every_width() -> None:
+    from presman import tables
+
+    for table in (tables.OVERVIEW, tables.CPU, tables.IO, tables.PARALLEL_GROUPS, tables.QUEUE, tables.RUNNING,
+                  tables.SERVERS, tables.SESSIONS, tables.WAITS):  # fmt: skip
+        names = [column.key for column in table.columns]
+        assert len(names) == len(set(names))
+        assert all(column.help for column in table.columns)
+        for width in range(58, 260):
+            fitted = fit_columns(table.columns, width, {"inst", "con"})
+            gap = 2 if width >= 120 else 1
+            assert sum(size for _, size in fitted) + gap * (len(fitted) - 1) <= width
+        kept = {column.key for column, _ in fit_columns(table.columns, 77, {"inst", "con"})}
+        assert {column.key for column in table.columns if column.narrow} - {"inst", "con"} <= kept, table.key
+
+
+def test_a_column_is_never_narrower_than_it_says() -> None:
+    columns: list[Column[int]] = [
+        Column("a", "A", 5, str, "a"),
+        Column("b", "B", 10, str, "b", flexible=True),
+        Column("c", "C", 7, str, "c", narrow=False, most=20),
+    ]
+    assert [(column.key, size) for column, size in fit_columns(columns, 16)] == [("a", 5), ("b", 10)]
+    assert [(column.key, size) for column, size in fit_columns(columns, 44)] == [("a", 5), ("b", 30), ("c", 7)]
+    assert [(column.key, size) for column, size in fit_columns(columns, 100)] == [("a", 5), ("b", 73), ("c", 20)]
