@@ -1,69 +1,19 @@
-"""One client's session: connect, login, calls, breaks, logoff."""
+"""One client's session: login, calls, breaks, logoff."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn
 
 from presman.oracle_server import requests as ask
-from presman.oracle_server.answers import NO_MORE_ROWS, Answer, form_of
-from presman.oracle_server.backend import Backend, OraError, Result
-from presman.oracle_server.counters import Counters
+from presman.oracle_server.answers import Answer
+from presman.oracle_server.backend import OraError
 from presman.oracle_server.crypto import Challenge
-from presman.oracle_server.faults import (
-    FATAL,
-    Action,
-    Cut,
-    Delay,
-    Faults,
-    Garbage,
-    Hold,
-    Mute,
-    Ora,
-    Refuse,
-    Stage,
-    Warn,
-)
-from presman.oracle_server.packets import HEADER, SDU, Broken, Gone, Packet, Packets
-from presman.oracle_server.profiles import Profile
-from presman.oracle_server.wire import NeedMore, Writer
-
-LOB_LENGTH, LOB_READ, LOB_CHUNK_SIZE = 1, 2, 0x4000
-NO_ENCRYPTION = 4
-FLAGS_SINCE = 319
-
-
-class House(Protocol):
-    """What a session needs of the server it belongs to."""
-
-    profile: Profile
-    backend: Backend
-    faults: Faults
-    counters: Counters
-    accounts: Mapping[str, str]
-    services: frozenset[str] | None
-    latency: float
-
-
-@dataclass(slots=True)
-class Cursor:
-    """A parsed statement and what is left of its result."""
-
-    number: int
-    sql: str
-    binds: tuple[ask.Bind, ...] = ()
-    defines: tuple[ask.Bind, ...] | None = None
-    result: Result | None = None
-    at: int = 0
-
-    @property
-    def waits_for_defines(self) -> bool:
-        """Whether the client must first say how it wants LOB columns."""
-        columns = self.result.columns if self.result else ()
-        return self.defines is None and any(form_of(column.kind).type == ask.TYPE_CLOB for column in columns)
+from presman.oracle_server.cursors import Cursors
+from presman.oracle_server.faults import FATAL, Action, Delay, Hold, Mute, Ora, Stage, Warn
+from presman.oracle_server.handshake import House, apply_cut, shake_hands
+from presman.oracle_server.packets import SDU, Broken, Gone, Packets
+from presman.oracle_server.wire import NeedMore
 
 
 class Session:
@@ -80,8 +30,7 @@ class Session:
         self._user = ""
         self._challenge: Challenge | None = None
         self._logged_in = False
-        self._cursors: dict[int, Cursor] = {}
-        self._lobs: dict[int, str | bytes] = {}
+        self._cursors = Cursors(house.backend)
         self._hold = 0.0
 
     async def serve(self) -> None:
@@ -89,7 +38,7 @@ class Session:
         counters = self._house.counters
         counters.connections += 1
         try:
-            await self._connect()
+            self._profile = await shake_hands(self._house, self._packets)
             self._packets.start()
             while await self._turn():
                 pass
@@ -100,50 +49,6 @@ class Session:
             if self._logged_in:
                 counters.sessions -= 1
             await self._packets.close()
-
-    async def _connect(self) -> None:
-        """Take the CONNECT packet, and accept or refuse it."""
-        action = self._house.faults.next(Stage.CONNECT)
-        if isinstance(action, Garbage):
-            await self._packets.write_bytes(action.data)
-        if isinstance(action, Mute | Garbage):
-            await self._stay_silent()
-        kind, body = await self._packets.read()
-        if kind != Packet.CONNECT:
-            raise Gone
-        size, start = int.from_bytes(body[16:18], "big"), int.from_bytes(body[18:20], "big") - HEADER
-        text = body[start : start + size] if len(body) >= start + size else (await self._packets.read())[1][2:]
-        self._house.counters.round_trips += 1
-        service = re.search(rb"\b(?:SERVICE_NAME|SID)\s*=\s*([^)]*)", text, re.IGNORECASE)
-        services = self._house.services
-        known = services is None or (service is not None and service[1].decode(errors="replace").lower() in services)
-        if isinstance(action, Refuse) or not known:
-            await self._refuse(action.code if isinstance(action, Refuse) else 12514)
-        self._apply(action)
-        version = min(int.from_bytes(body[:2], "big"), self._profile.tns_version)
-        flags = self._profile.flags if version >= FLAGS_SINCE else 0
-        profile = self._profile = replace(self._profile, tns_version=version, flags=flags)
-        accept = (
-            Writer().u16(profile.tns_version, 0, SDU, 0xFFFF, 1, 0, 45).u8(NO_ENCRYPTION, NO_ENCRYPTION).raw(bytes(8))
-        )
-        accept.raw(SDU.to_bytes(4, "big") + (0xFFFF).to_bytes(4, "big")).u8(0).raw(profile.flags.to_bytes(4, "big"))
-        await asyncio.sleep(2 * self._house.latency)
-        await self._packets.write(Packet.ACCEPT, bytes(accept.data))
-        self._packets.wide = True
-
-    async def _refuse(self, code: int) -> NoReturn:
-        text = f"(DESCRIPTION=(TMP=)(VSNNUM=0)(ERR={code})(ERROR_STACK=(ERROR=(CODE={code})(EMFI=4))))".encode()
-        await self._packets.write(Packet.REFUSE, b"\x22\0" + len(text).to_bytes(2, "big") + text)
-        raise Gone
-
-    async def _stay_silent(self) -> NoReturn:
-        """Say nothing until the client leaves."""
-        while True:
-            await self._packets.read()
-
-    def _apply(self, action: Action | None) -> None:
-        if isinstance(action, Cut):
-            self._packets.closing_after = action.after
 
     async def _turn(self) -> bool:
         """Serve one request; False ends the session."""
@@ -159,7 +64,7 @@ class Session:
             return True
 
     async def _next_call(self) -> ask.Call:
-        known = {number: cursor.binds for number, cursor in self._cursors.items()}
+        known = self._cursors.binds()
         while True:
             try:
                 call, size = ask.parse(self._buffer, self._version, known)
@@ -192,8 +97,7 @@ class Session:
             counters.round_trips += 1
         for note in call.before:
             counters.attributes.update(note.pairs)
-            for number in note.closed:
-                self._cursors.pop(number, None)
+            self._cursors.drop(note.closed)
         if call.code not in {ask.EXECUTE, ask.REEXECUTE, ask.REEXECUTE_FETCH}:
             counters.note(self.number, ask.NAMES.get(call.code, str(call.code)))
         if call.code in {ask.PROTOCOL, ask.DATA_TYPES, ask.FAST_AUTH, ask.AUTH_ONE, ask.AUTH_TWO}:
@@ -204,9 +108,9 @@ class Session:
             return await self._statement(call)
         answer = self._new_answer(call.token)
         if call.code == ask.FETCH:
-            self._fetch(answer, call)
+            self._cursors.fetch(answer, call)
         elif call.code == ask.LOB:
-            self._read_lob(answer, call)
+            self._cursors.read_lob(answer, call)
         elif call.code == ask.VERSION:
             answer.version().status()
         elif call.code != ask.RELEASE:
@@ -219,7 +123,7 @@ class Session:
 
     async def _login(self, call: ask.Call) -> bool:
         action = self._house.faults.next(Stage.LOGIN)
-        self._apply(action)
+        apply_cut(self._packets, action)
         if isinstance(action, Mute):
             await self._silence()
         if isinstance(action, Delay):
@@ -291,7 +195,7 @@ class Session:
 
     async def _statement(self, call: ask.Call) -> bool:
         try:
-            cursor = self._cursor_for(call)
+            cursor = self._cursors.of(call)
         except KeyError:
             await self._say(self._new_answer(call.token).error(1001, "invalid cursor"))
             return True
@@ -300,7 +204,7 @@ class Session:
             self.number, "define" if only_defines else "execute", "" if only_defines else cursor.sql
         )
         action = self._house.faults.next(Stage.STATEMENT, ("define: " if only_defines else "") + cursor.sql)
-        self._apply(action)
+        apply_cut(self._packets, action)
         if isinstance(action, Mute):
             await self._silence()
         if isinstance(action, Delay):
@@ -312,38 +216,18 @@ class Session:
         try:
             if isinstance(action, Ora) and not action.after:
                 raise OraError(action.code, action.text)
-            parsed = self._run(cursor, call) if not only_defines else False
+            parsed = not only_defines and self._cursors.run(cursor, call, self._context())
             if parsed:
                 answer.describe(cursor.result.columns if cursor.result else ())
-            self._put_rows(answer, cursor, self._wanted(call, cursor), action)
+            wanted = self._cursors.wanted(call, cursor)
+            self._cursors.put_rows(answer, cursor, wanted, action if isinstance(action, Ora) else None)
         except OraError as error:
             if not call.cursor:
-                del self._cursors[cursor.number]
+                self._cursors.drop([cursor.number])
             answer.error(error.code, error.text)
             alive = error.code not in FATAL
         await self._say(answer)
         return alive
-
-    def _cursor_for(self, call: ask.Call) -> Cursor:
-        """Return the cursor of a call, a new one for a new statement. Raises KeyError if there is none."""
-        if call.code == ask.EXECUTE and not call.cursor:
-            number = max(self._cursors, default=0) + 1
-            self._cursors[number] = Cursor(number, call.sql)
-        cursor = self._cursors[call.cursor or number]
-        if call.code == ask.EXECUTE and call.sql:
-            cursor.sql = call.sql
-        if call.defines is not None:
-            cursor.defines = call.defines
-        elif call.code == ask.EXECUTE and call.options & ask.OPTION_EXECUTE:
-            cursor.binds = call.binds
-        return cursor
-
-    def _run(self, cursor: Cursor, call: ask.Call) -> bool:
-        """Execute the cursor's statement; True if its columns are to be described."""
-        known = cursor.result.columns if cursor.result else None
-        cursor.result = self._house.backend.execute(cursor.sql, call.values, self._context())
-        cursor.at = 0
-        return bool(cursor.result.columns) and (bool(call.options & ask.OPTION_PARSE) or known != cursor.result.columns)
 
     def _context(self) -> dict[str, str]:
         return {
@@ -357,58 +241,3 @@ class Session:
             "CON_NAME": "CDB$ROOT",
             "CON_ID": "1",
         }
-
-    @staticmethod
-    def _wanted(call: ask.Call, cursor: Cursor) -> int:
-        """Return how many rows the client wants with this answer."""
-        if call.options & ask.OPTION_DESCRIBE or cursor.waits_for_defines:
-            return 0
-        if call.code != ask.EXECUTE or call.cursor:
-            return call.count
-        return call.prefetch if call.options & ask.OPTION_FETCH else 0
-
-    def _put_rows(self, answer: Answer, cursor: Cursor, wanted: int, action: Action | None = None) -> None:
-        result = cursor.result or Result()
-        rows = result.rows[cursor.at : cursor.at + wanted]
-        if isinstance(action, Ora):
-            answer.rows(result.columns, rows[: action.after], cursor.defines, self._keep_lobs(cursor, rows))
-            raise OraError(action.code, action.text)
-        answer.rows(result.columns, rows, cursor.defines, self._keep_lobs(cursor, rows))
-        cursor.at += len(rows)
-        if result.columns and len(rows) < wanted:
-            answer.error(NO_MORE_ROWS, "no data found", cursor=cursor.number, rows=cursor.at)
-        else:
-            answer.error(cursor=cursor.number, rows=cursor.at)
-
-    def _keep_lobs(self, cursor: Cursor, rows: list[tuple[Any, ...]]) -> int:
-        """Keep the LOBs that are handed out as locators; returns the number of the first."""
-        first = max(self._lobs, default=0) + 1
-        if cursor.result is None or (cursor.defines and all(d.type != ask.TYPE_CLOB for d in cursor.defines)):
-            return first
-        columns = [i for i, c in enumerate(cursor.result.columns) if form_of(c.kind).type == ask.TYPE_CLOB]
-        values = [row[i] for row in rows for i in columns if row[i] is not None]
-        self._lobs.update(enumerate(values, first))
-        for number in sorted(self._lobs)[: -max(1000, len(values))]:
-            del self._lobs[number]
-        return first
-
-    def _fetch(self, answer: Answer, call: ask.Call) -> None:
-        cursor = self._cursors.get(call.cursor)
-        if cursor is None:
-            answer.error(1001, "invalid cursor")
-        else:
-            self._put_rows(answer, cursor, call.count)
-
-    def _read_lob(self, answer: Answer, call: ask.Call) -> None:
-        value = self._lobs.get(int.from_bytes(call.locator[-8:], "big"), "")
-        if call.operation == LOB_LENGTH:
-            answer.lob(call.locator, None, len(value))
-        elif call.operation == LOB_CHUNK_SIZE:
-            answer.lob(call.locator, None, 8060)
-        elif call.operation == LOB_READ:
-            part = value[call.offset - 1 : call.offset - 1 + call.count]
-            answer.lob(call.locator, part if isinstance(part, bytes) else part.encode(), len(part))
-        else:
-            answer.error(22275, "invalid LOB locator specified")
-            return
-        answer.error()
