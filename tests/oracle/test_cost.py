@@ -8,6 +8,7 @@ import os
 import random
 import threading
 from collections import Counter
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -17,6 +18,7 @@ from presman.poller import Poller
 from presman.release import Release
 from presman.rows import Instance, Session, Sysstat
 from presman.sources import SourceError
+from presman.sources.oracle import OracleSource
 from tests.oracle.bench import Bench
 
 
@@ -138,11 +140,20 @@ def weather(bench: Bench, seed: int, faults: int) -> Counter[str]:
             if not error.retry:
                 raise
         storm.on = False
-        source.open()
-        sections = bench.read(source, Instance, Session, Sysstat)
-        assert [len(section.rows) for section in sections] == [1, 40, 1]
+        assert recovered(bench, source) == [1, 40, 1]
     source.close()
     return storm.committed
+
+
+def recovered(bench: Bench, source: OracleSource, attempts: int = 20) -> list[int]:
+    """Return how many rows each query of the next good poll has; limits this short may be missed on a busy machine."""
+    for _ in range(attempts):
+        with suppress(SourceError):
+            source.open()
+            sections = bench.read(source, Instance, Session, Sysstat)
+            if not any(section.problem for section in sections):
+                return [len(section.rows) for section in sections]
+    return []
 
 
 def leftovers(process: psutil.Process) -> tuple[int, int, int]:
