@@ -1,0 +1,26 @@
+"""What only shows over many readings: who was downgraded, how the queue usually is, who ran when.
+
+State of whoever consumes readings one after the other (a screen); fed by `add`, bounded in size.
+"""
+
+from __future__ import annotations
+
+from presman.analysis.reading import Reading
+from presman.watch.ledger import Ledger
+from presman.watch.marks import Marks
+from presman.watch.spans import Spans
+
+
+class Watch:
+    """The ledger of downgrades, the marks of an hour and the spans of statements, fed together."""
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+        self.marks = Marks()
+        self.spans = Spans()
+
+    def add(self, reading: Reading) -> None:
+        """Take the next reading. One that is not newer than the last begins anew."""
+        self.ledger.add(reading)
+        self.marks.add(reading)
+        self.spans.add(reading)

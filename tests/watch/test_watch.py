@@ -1,0 +1,157 @@
+"""What is remembered over many readings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from presman.analysis import analyse
+from presman.analysis.reading import Downgrades, Reading, RunningStatement
+from presman.watch import Watch
+from presman.watch.ledger import Ledger
+from presman.watch.marks import Marks
+from presman.watch.spans import Spans
+from tests.analysis.make import NOON, active_plan, group, instance, queued_session, snapshot
+from tests.analysis.test_simulated import play, started
+
+BASE = analyse(None, snapshot(instance(), active_plan()))
+CLASSES = ("Parallel operations not downgraded", "Parallel operations downgraded to serial", "queries parallelized")
+
+
+def running(sid: int = 1, **changes: Any) -> RunningStatement:
+    values: dict[str, Any] = {
+        "inst_id": 1, "sid": sid, "serial": 7, "group": "ETL", "user": "U", "program": "p", "module": "", "service": "",
+        "machine": "", "sql_id": "9md3ukhghgj58", "child": 0, "servers": 8, "sets": 1, "degree": 8, "requested": 16,
+        "downgraded": 50.0, "elapsed": 30.0, "idle": None, "status": "ACTIVE", "event": "", "servers_by_instance": {},
+        "dop": None, "sql_text": "",
+    }  # fmt: skip
+    return RunningStatement(**(values | changes))
+
+
+def at(seconds: float, *statements: RunningStatement, **changes: Any) -> Reading:
+    return replace(BASE, at=NOON + timedelta(seconds=seconds), running=statements, **changes)
+
+
+def test_each_execution_is_entered_once() -> None:
+    ledger = Ledger()
+    ledger.add(at(0, running()))
+    ledger.add(at(2, running(elapsed=32.0)))
+    assert len(ledger) == 1
+    ledger.add(at(60, running(elapsed=3.0)))  # the same session, the same SQL, another execution
+    ledger.add(at(62))
+    ledger.add(at(64, running(elapsed=1.0)))
+    assert [entry.at for entry in ledger] == [NOON + timedelta(seconds=s) for s in (64, 60, 0)]
+    first = ledger.since(NOON + timedelta(seconds=63))[0]
+    assert (first.degree, first.requested, first.percent) == (8, 16, 50.0)
+
+
+def test_without_a_start_an_execution_counts_while_it_is_there() -> None:
+    ledger = Ledger()
+    for seconds in (0, 2, 4):
+        ledger.add(at(seconds, running(elapsed=None), running(2, downgraded=0.0)))
+    assert len(ledger) == 1
+
+
+def test_the_ledger_is_bounded() -> None:
+    ledger = Ledger(kept=3)
+    for number in range(10):
+        ledger.add(at(number, running(number)))
+    assert [entry.sid for entry in ledger] == [9, 8, 7]
+
+
+def test_operations_by_class_over_the_hour() -> None:
+    marks = Marks()
+
+    def counted(seconds: float, *totals: int) -> Reading:
+        rows = tuple(
+            Downgrades(inst, name, total, None) for inst in (1, 2) for name, total in zip(CLASSES, totals, strict=True)
+        )
+        return at(seconds, downgrades=rows)
+
+    for minute in range(4):
+        marks.add(counted(minute * 60, 100 + 10 * minute, 2 * minute, 7))
+        marks.add(counted(minute * 60 + 30, 5000, 5000, 5000))  # between two marks nothing is taken
+    last = counted(200, 135, 6, 9)
+    assert marks.downgrades(last) == {CLASSES[0]: 70, CLASSES[1]: 12}
+    assert marks.downgraded_by_minute(last) == (4, 4, 4)
+    assert marks.downgrades(counted(60, 110, 2, 7)) == {CLASSES[0]: 20, CLASSES[1]: 4}  # as seen from then
+
+
+def counters(seconds: float, queued: int, waited_ms: int) -> Reading:
+    row = group("ETL", pqs_queued=queued, pqs_completed=queued, pq_queued_time=waited_ms, current_pqs_queued=1)
+    return analyse(None, snapshot(instance(), active_plan(), row, after=seconds))
+
+
+def test_the_last_minute_and_the_hour() -> None:
+    marks = Marks()
+    for minute in range(70):
+        marks.add(counters(minute * 60, minute, minute * 30_000))
+    (one,) = marks.compare(counters(70 * 60, 72, 70 * 30_000 + 60_000))
+    assert one.now.seconds == 60
+    assert one.now.mean_queue == pytest.approx(1.5)
+    assert one.hour is not None
+    assert one.hour.seconds == 3600
+    assert one.hour.mean_queue == pytest.approx((60 * 30 + 60) / 3600)
+
+
+def test_counters_that_begin_anew_are_not_compared() -> None:
+    marks = Marks()
+    marks.add(counters(0, 100, 1_000_000))
+    marks.add(counters(60, 2, 1000))
+    (one,) = marks.compare(counters(121, 4, 62_000))
+    assert one.now.mean_queue == pytest.approx(1.0)
+    assert one.hour == one.now
+
+
+def test_a_statement_queues_runs_idles_and_ends() -> None:
+    spans = Spans()
+    waiting = analyse(None, snapshot(instance(), active_plan(), queued_session(1, "ETL", 40.0), after=0)).queue
+    queued = replace(waiting[0], serial=7, sql_id="9md3ukhghgj58")
+    spans.add(at(0, queue=(queued,)))
+    spans.add(at(10, queue=(replace(queued, waited=50.0),)))
+    spans.add(at(20, running(elapsed=5.0)))
+    spans.add(at(30, running(elapsed=None, idle=4.0)))
+    spans.add(at(40))
+    (span,) = spans.within(NOON, NOON + timedelta(minutes=1))
+    moments = [span.queued, span.started, span.idle, span.ended]
+    assert moments == [NOON + timedelta(seconds=s) for s in (-40, 15, 26, 40)]
+    assert span.servers == 8
+    assert spans.within(NOON + timedelta(seconds=41), NOON + timedelta(seconds=50)) == []
+
+
+def test_the_same_session_again_is_another_span() -> None:
+    spans = Spans()
+    spans.add(at(0, running(elapsed=5.0)))
+    spans.add(at(20, running(elapsed=5.0)))
+    first, second = spans.within(NOON, NOON + timedelta(minutes=1))
+    assert first.ended == second.started == NOON + timedelta(seconds=15)
+
+
+def test_one_that_never_ran_before_it_queued() -> None:
+    """The start of an execution may be told as when it was submitted."""
+    spans = Spans()
+    waiting = analyse(None, snapshot(instance(), active_plan(), queued_session(1, "ETL", 10.0))).queue
+    spans.add(at(0, queue=(replace(waiting[0], serial=7, sql_id="9md3ukhghgj58"),)))
+    spans.add(at(20, running(elapsed=60.0)))
+    (span,) = spans.within(NOON, NOON + timedelta(minutes=1))
+    assert span.started == span.queued
+
+
+def test_spans_agree_with_the_simulator() -> None:
+    source, clock = started("storm", 3)
+    watch = Watch()
+    truth: dict[tuple[int, int], Any] = {}
+    for reading in play(source, clock, 60, 2.0):
+        watch.add(reading)
+        for session, one in source.simulation.workload.executions.items():
+            truth[session.sid, session.serial] = (one.queued_at, one.started)
+    origin = datetime(2026, 3, 14, 9, tzinfo=UTC)
+    known = [span for span in watch.spans.within(origin, reading.at) if span.started and span.queued]
+    assert known
+    for span in known:
+        queued_at, ran = truth[span.sid, span.serial]
+        assert abs((span.started - origin).total_seconds() - ran) <= 2.1
+        assert abs((span.queued - origin).total_seconds() - queued_at) <= 1.1
