@@ -25,7 +25,8 @@ class PlanLine:
 
     `share` is the guaranteed minimum as a fraction of all CPU and `by_level` how it comes about, level by level;
     `guaranteed`, `entitled` and `limit` are CPUs of the cluster, `servers_limit` parallel servers. `entitled`, `used`,
-    `waiting` and `verdict` are None where the plan is not the active one. Percentages and seconds are the directive's.
+    `waiting` and `verdict` are None where the plan is not the active one. Percentages and seconds are the directive's;
+    `capacity` is all the CPUs there are.
     """
 
     depth: int
@@ -54,6 +55,7 @@ class PlanLine:
     waiting: float | None
     verdict: Verdict | None
     comments: str
+    capacity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
         target=target,
         lines=lines,
         windows=windows,
-        mappings=_mappings(snapshot, {line.name for line in lines}),
+        mappings=_mappings(snapshot, lines),
         plans=_plans(facts),
     )
 
@@ -185,6 +187,7 @@ def _line(
         waiting=_sum(each.waiting for each in found),
         verdict=own.verdict if own else None,
         comments=row.comments if row else "",
+        capacity=capacity,
     )
 
 
@@ -270,9 +273,15 @@ def _set_by(facts: Facts, windows: tuple[Window, ...]) -> str:
     return f"set by {by}, {since}; {free}"
 
 
-def _mappings(snapshot: Snapshot, groups: set[str]) -> tuple[GroupRule, ...]:
+def _mappings(snapshot: Snapshot, lines: tuple[PlanLine, ...]) -> tuple[GroupRule, ...]:
+    """Return the mapping rules. Where containers run plans of their own, those in view are not about their groups."""
+    groups = {line.name for line in lines}
+    elsewhere = any(line.kind == CONTAINER for line in lines)
     rows = [row for row in snapshot.rows(GroupMapping) if row.status not in DORMANT]
-    return tuple(GroupRule(row.attribute, row.value, row.consumer_group, row.consumer_group in groups) for row in rows)
+    return tuple(
+        GroupRule(row.attribute, row.value, row.consumer_group, elsewhere or row.consumer_group in groups)
+        for row in rows
+    )
 
 
 def differences(before: PlanView, after: PlanView) -> tuple[Difference, ...]:

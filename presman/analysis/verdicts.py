@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from presman.analysis.cpu import FULL, QUIET
 from presman.analysis.reading import CLUSTER, GroupReading, InstanceReading, Reading, Verdict
@@ -14,7 +15,28 @@ _JUDGED = frozenset(
 """Verdicts of groups that want CPU and whose due is known."""
 
 
-def explain(group: GroupReading, host_busy: float | None = None) -> str:
+class Judged(Protocol):
+    """What a verdict is about: a consumer group or a container. CPUs, as in a group's reading."""
+
+    @property
+    def used(self) -> float | None: ...  # noqa: D102
+    @property
+    def waiting(self) -> float | None: ...  # noqa: D102
+    @property
+    def capacity(self) -> float: ...  # noqa: D102
+    @property
+    def limit(self) -> float | None: ...  # noqa: D102
+    @property
+    def guaranteed(self) -> float: ...  # noqa: D102
+    @property
+    def entitled(self) -> float | None: ...  # noqa: D102
+    @property
+    def verdict(self) -> Verdict: ...  # noqa: D102
+    @property
+    def execution_waiters(self) -> int: ...  # noqa: D102
+
+
+def explain(group: Judged, host_busy: float | None = None) -> str:
     """Return the verdict on a group's CPU as one sentence with its figures, in CPUs.
 
     `host_busy` is the busy part of the host's CPU time (0..1), which tells a limit from a lack of CPU.
@@ -35,7 +57,7 @@ def explain(group: GroupReading, host_busy: float | None = None) -> str:
     return f"{got}; {_reason(group, host_busy)}."
 
 
-def _reason(group: GroupReading, host_busy: float | None) -> str:  # noqa: PLR0911 - one per verdict
+def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - one per verdict
     used, wanted = group.used or 0.0, (group.used or 0.0) + (group.waiting or 0.0)
     host = "" if host_busy is None else f"the host is {100 * host_busy:.0f} % busy"
     match group.verdict:
@@ -57,18 +79,18 @@ def _reason(group: GroupReading, host_busy: float | None) -> str:  # noqa: PLR09
             return "next to nothing waits"
 
 
-def _due(group: GroupReading) -> str:
+def _due(group: Judged) -> str:
     return f"entitled to {group.entitled or 0.0:.1f} now"
 
 
-def _left(group: GroupReading) -> str:
+def _left(group: Judged) -> str:
     over = (group.used or 0.0) - (group.entitled or 0.0)
     if over >= 0.05:
         return f"{over:.1f} of it is what others leave, the rest they use themselves"
     return "others use their share"
 
 
-def _capped(group: GroupReading) -> str:
+def _capped(group: Judged) -> str:
     if group.limit is None:
         return "the limit of its subplan or container is reached, whatever CPU is free"
     percent = 100 * group.limit / group.capacity if group.capacity else 0.0

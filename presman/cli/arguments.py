@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from presman import __version__
 from presman.cli import codes, talk
 
-COMMANDS = ("demo", "once", "export", "doctor", "grants", "collect", "trace", "config")
+COMMANDS = ("demo", "once", "export", "lint", "doctor", "grants", "collect", "trace", "config")
 MEASURES = ("cpu", "session_io", "parallel", "queue", "latency", "emphasis")
 TARGET_HELP = """\
 TARGET is one thing everywhere:
@@ -153,6 +153,7 @@ commands (each has --help):
   demo       the monitor on a simulated database
   once       one reading as text, JSON or CSV
   export     readings as CSV, one poll after the other
+  lint       what is doubtful about the plans in force, and why
   doctor     what presman can see in a database, and which grants are missing
   grants     grants.sql for a user who may read what presman reads, and no more
   collect    a script that spools what presman reads, for sites that let no tool in
@@ -287,6 +288,27 @@ def export() -> Parser:
     return parser
 
 
+def lint() -> Parser:
+    """Return the parser of `presman lint`."""
+    parser = _parser(
+        "lint",
+        "Print what is doubtful about the plans in force: severity, reason, and the manual that describes it.",
+        """\
+  presman lint prod
+  presman lint prod --format json | jq '.findings[].rule'
+  presman lint spool:/tmp/spool --fail-on warning""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument(
+        "--format", type=one_of("text", "json"), default="text", metavar="F", help="text (default), json"
+    )
+    parser.add_argument(
+        "--fail-on", type=one_of("error", "warning", "note", "never"), default="error", metavar="SEVERITY",
+        help="end with code 5 if there is a finding this severe: error (default), warning, note, never",
+    )  # fmt: skip
+    return parser
+
+
 def collect() -> Parser:
     """Return the parser of `presman collect`."""
     parser = _parser(
@@ -365,6 +387,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "export": export,
     "doctor": doctor,
     "grants": grants,
+    "lint": lint,
     "collect": collect,
     "trace": trace,
     "config": config,

@@ -7,6 +7,7 @@ INTERNAL = 1
 USAGE = 2
 SOURCE = 3
 OUTPUT = 4
+FINDINGS = 5
 INTERRUPTED = 130
 TERMINATED = 143
 
@@ -17,6 +18,7 @@ exit codes:
   2    wrong use or configuration
   3    the database (or spool) cannot be reached or read
   4    the output cannot be written
+  5    presman lint found something at least as severe as --fail-on
   130  stopped by Ctrl-C    143  stopped by SIGTERM; what was gathered is kept"""
 
 

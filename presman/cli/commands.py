@@ -48,6 +48,7 @@ def demo(options: Namespace) -> int:
 
 def once(options: Namespace) -> int:
     """Run `presman once TARGET`."""
+    from presman.analysis.assessment import assess
     from presman.cli.polling import Polling
     from presman.cli.settings import load, resolve
     from presman.output import document, plain
@@ -56,13 +57,13 @@ def once(options: Namespace) -> int:
     if options.measure and options.format != "csv":
         raise Failure("--measure goes with --format csv")
     resolved = resolve(options.target, load(options), options)
-    reading = Polling(resolved).once(options.interval)
+    previous, snapshot, reading = Polling(resolved).once(options.interval)
     if options.format == "json":
-        talk.put(document.dump(reading, ascii_only=talk.wants_ascii()))
+        talk.put(document.dump(reading, assess(reading, previous, snapshot), ascii_only=talk.wants_ascii()))
     elif options.format == "csv":
         CsvExport(talk.data(), options.measure or resolved.measure or "cpu").write(reading)
     else:
-        talk.show(plain.full(reading, talk.width()))
+        talk.show(plain.full(reading, talk.width(), assess(reading, previous, snapshot)))
     return codes.OK
 
 
@@ -83,6 +84,13 @@ def doctor(options: Namespace) -> int:
 def grants(options: Namespace) -> int:
     """Run `presman grants`."""
     from presman.cli.database import grants as run
+
+    return run(options)
+
+
+def lint(options: Namespace) -> int:
+    """Run `presman lint TARGET`."""
+    from presman.cli.linting import run
 
     return run(options)
 
@@ -133,6 +141,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "demo": demo,
         "once": once,
         "export": export,
+        "lint": lint,
         "classic": classic,
         "doctor": doctor,
         "grants": grants,

@@ -39,14 +39,18 @@ class Polling:
         self._sleep = sleep
         self._clock = clock
 
-    def once(self, interval: float) -> Reading:
-        """Return the second of two readings `interval` seconds apart; of a spool its last moment."""
-        last: Reading | None = None
-        for _, reading in self.moments(interval=interval, polls=2 if self.endless else None):
-            last = reading
+    def once(self, interval: float) -> tuple[Snapshot | None, Snapshot, Reading]:
+        """Return the second of two readings `interval` seconds apart; of a spool its last moment.
+
+        Before it the two snapshots it was made of.
+        """
+        previous: Snapshot | None = None
+        last: Moment | None = None
+        for moment in self.moments(interval=interval, polls=2 if self.endless else None):
+            previous, last = last[0] if last else None, moment
         if last is None:
             raise Failure(f"{self._resolved.target.name} holds nothing to read", codes.SOURCE)
-        return last
+        return previous, *last
 
     @property
     def endless(self) -> bool:

@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any
 
 from presman import __version__
+from presman.analysis.assessment import Assessment
 from presman.analysis.latency import summaries
 from presman.analysis.reading import Reading
 from presman.output.cells import instant, word
@@ -22,14 +23,19 @@ FORMAT = 1
 _DIGITS = 6
 
 
-def document(reading: Reading) -> dict[str, Any]:
-    """Return the reading as JSON-ready values: objects by field name, instants as ISO 8601, verdicts as words."""
-    return {"format": FORMAT, "presman": __version__, **plain(reading), "latency": plain(summaries(reading))}
+def document(reading: Reading, assessment: Assessment | None = None) -> dict[str, Any]:
+    """Return the reading as JSON-ready values: objects by field name, instants as ISO 8601, verdicts as words.
+
+    `assessment` adds what is worked out only when asked for, under the names of its fields.
+    """
+    found = {"format": FORMAT, "presman": __version__, **plain(reading), "latency": plain(summaries(reading))}
+    return found if assessment is None else {**found, "assessment": plain(assessment)}
 
 
-def dump(reading: Reading, *, ascii_only: bool = False) -> str:
+def dump(reading: Reading, assessment: Assessment | None = None, *, ascii_only: bool = False) -> str:
     """Return the document as indented text that ends in a newline."""
-    return json.dumps(document(reading), indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
+    found = document(reading, assessment)
+    return json.dumps(found, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:

@@ -6,18 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from presman import tables
-from presman.analysis.reading import Header, Reading, ServerPool
+from presman.analysis.assessment import Assessment
+from presman.analysis.lint_case import Finding, Severity
+from presman.analysis.reading import CLUSTER, Header, Reading, ServerPool
 from presman.columns import Table
 from presman.formats import ABSENT, count, duration, number
 from presman.output.cells import instant
 from presman.output.grid import table
 from presman.output.measures import groups
 from presman.tables.latency import HISTOGRAMS
+from presman.tables.pdbs import PDBS
+from presman.tables.plan import FINDINGS, MAPPINGS, PLAN, WINDOWS
+from presman.tables.waiters import CPU_WAITERS
 
 _BUSIEST = 10
 """How many waits and sessions are shown."""
 
-_ALWAYS = (tables.OVERVIEW, tables.QUEUE, tables.RUNNING)
+_ALWAYS = (tables.OVERVIEW, tables.QUEUE, tables.RUNNING, FINDINGS)
 """Tables whose emptiness is news."""
 
 _SIGNS = {"█": "used", "▒": "waiting", "│": "entitled", "┊": "limit", "▶": "over the edge"}
@@ -65,11 +70,13 @@ def brief(reading: Reading, width: int | None = None) -> str:
     return _join([*_head(reading, width), "", *_table(tables.OVERVIEW, reading.cluster_groups(), width)])
 
 
-def full(reading: Reading, width: int | None = None) -> str:
-    """Return one reading with all its tables. Ends in a newline."""
+def full(reading: Reading, width: int | None = None, assessment: Assessment | None = None) -> str:
+    """Return one reading with all its tables, and those of its assessment. Ends in a newline."""
     lines = _head(reading, width)
+    if assessment is not None:
+        lines += ["", *_verdicts(assessment, width)]
     apart = groups(reading)
-    for shown, rows in (
+    parts: list[tuple[Table[Any], Sequence[Any]]] = [
         (tables.OVERVIEW, reading.cluster_groups()),
         (tables.CPU, apart),
         (tables.IO, apart),
@@ -81,11 +88,51 @@ def full(reading: Reading, width: int | None = None) -> str:
         (HISTOGRAMS, reading.histograms),
         (tables.DOWNGRADES, reading.downgrades),
         (tables.SESSIONS, reading.sessions),
-    ):
+        *(_assessed(assessment) if assessment is not None else ()),
+    ]
+    for shown, rows in parts:
         if not rows and shown not in _ALWAYS:
             continue
         lines += ["", *_wrapped(f"-- {shown.title} ({len(rows)})", width), *_table(shown, rows, width)]
     return _join(lines)
+
+
+def findings(reading: Reading, found: Sequence[Finding], width: int | None = None) -> str:
+    """Return the findings about the plans, one paragraph each. Ends in a newline."""
+    lines = _wrapped(f"{reading.header.database or reading.target}  plan {reading.header.plan or 'none'}", width)
+    for each in found:
+        where = " ".join(part for part in (each.plan, each.subject) if part)
+        lines += ["", *_wrapped(f"{each.severity.value}: {where}: {each.text}", width)]
+        lines += _wrapped(f"  {each.rule}  ({each.source})", width)
+    counts = ", ".join(
+        f"{many} {severity.value}{'s' if many != 1 else ''}"
+        for severity in Severity
+        if (many := sum(each.severity is severity for each in found))
+    )
+    return _join([*lines, "", counts or "no finding"])
+
+
+def _verdicts(assessment: Assessment, width: int | None) -> list[str]:
+    """Return how well the plan is kept, and the verdict on each group in words."""
+    lines = [f"instance {each.inst_id}: {each.sentence}" for each in assessment.conformance if each.sentence]
+    single = len({each.con_id for each in assessment.verdicts}) < 2
+    lines += [
+        f"{each.group}{'' if single else f' (container {each.con_id})'}: {each.text}"
+        for each in assessment.verdicts
+        if each.inst_id == CLUSTER
+    ]
+    return [piece for line in lines for piece in _wrapped(line, width)]
+
+
+def _assessed(assessment: Assessment) -> Sequence[tuple[Table[Any], Sequence[Any]]]:
+    return (
+        (PDBS, assessment.pdbs),
+        (CPU_WAITERS, assessment.cpu_waiters),
+        (PLAN, assessment.plan.lines),
+        (FINDINGS, assessment.findings),
+        (WINDOWS, assessment.plan.windows),
+        (MAPPINGS, assessment.plan.mappings),
+    )
 
 
 def _busiest(shown: Table[Any], rows: Sequence[Any]) -> Sequence[Any]:

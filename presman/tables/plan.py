@@ -32,9 +32,9 @@ def _name(row: PlanLine) -> str:
 
 
 def _bar(row: PlanLine) -> Bar | None:
-    full = row.guaranteed / row.share if row.share > 0 and row.limit is None else 0.0
-    full = max(full, row.used or 0.0, row.limit or 0.0, row.entitled or 0.0)
-    return None if row.used is None or not full else Bar(full, row.used, row.waiting or 0.0, row.entitled, row.limit)
+    if row.used is None or not row.capacity:
+        return None
+    return Bar(row.capacity, row.used, row.waiting or 0.0, row.entitled, row.limit)
 
 
 def _limit(row: PlanLine) -> str:
@@ -94,7 +94,7 @@ PLAN: Table[PlanLine] = Table(
              f"{_VIEW}.MGMT_P1 to MGMT_P8: percent of what the levels above leave, or shares where the plan divides by "
              "weight (RATIO, and plans of pluggable databases).", sort=parts_text, most=22),
         Line("share", "min %", 6, lambda row: f"{100 * row.share:.2f}",
-             "Guaranteed minimum: percent of all CPU it gets when everyone is busy, nested plans multiplied in. This is "
+             "Guaranteed minimum: percent of all CPU it gets when everyone is busy, nested plans multiplied in: "
              "presman 1.x's `emphasis`, summed over the levels.", sort=lambda row: row.share, align="right"),
         Line("guaranteed", "min CPU", 7, lambda row: number(row.guaranteed),
              "The guaranteed minimum in CPUs of all instances, never above the limit.", sort=lambda row: row.guaranteed,

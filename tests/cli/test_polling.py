@@ -101,7 +101,7 @@ def test_duration_counts_from_the_first_that_is_kept() -> None:
 def test_a_spool_is_read_without_waiting_to_its_last_moment() -> None:
     clock = Clock()
     source = Scripted(clock, [None, None, None, Exhausted()])
-    assert polling(source, clock, kind="spool").once(1.0).number == 3
+    assert polling(source, clock, kind="spool").once(1.0)[2].number == 3
     assert clock.slept == []
 
 

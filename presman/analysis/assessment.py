@@ -1,0 +1,54 @@
+"""All that is worked out only when somebody asks: verdicts in words, conformance, the plan, findings, containers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from presman.analysis.lint import lint
+from presman.analysis.lint_case import Finding
+from presman.analysis.marks import Mark, marks
+from presman.analysis.pdbs import PdbReading, pdbs
+from presman.analysis.plan_view import PlanView, plan_view
+from presman.analysis.reading import Reading
+from presman.analysis.verdicts import Conformance, conformance, explain, host_busy_of
+from presman.analysis.waiters import CpuWaiter, cpu_waiters
+from presman.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """The verdict on one group in words; `inst_id` 0 is the cluster."""
+
+    inst_id: int
+    con_id: int
+    group: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What the pages about CPU, the plan and the containers show besides the reading."""
+
+    verdicts: tuple[Sentence, ...]
+    conformance: tuple[Conformance, ...]
+    plan: PlanView
+    findings: tuple[Finding, ...]
+    pdbs: tuple[PdbReading, ...]
+    cpu_waiters: tuple[CpuWaiter, ...]
+    plan_changes: tuple[Mark, ...]
+
+
+def assess(reading: Reading, previous: Snapshot | None, current: Snapshot) -> Assessment:
+    """Return the assessment of a reading and the two snapshots it was made of."""
+    return Assessment(
+        verdicts=tuple(
+            Sentence(row.inst_id, row.con_id, row.name, explain(row, host_busy_of(reading, row)))
+            for row in reading.groups
+        ),
+        conformance=conformance(reading),
+        plan=plan_view(reading, current),
+        findings=lint(reading, current),
+        pdbs=pdbs(reading, previous, current),
+        cpu_waiters=cpu_waiters(reading),
+        plan_changes=marks(current),
+    )

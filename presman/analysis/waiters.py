@@ -1,0 +1,72 @@
+"""The statements behind `resmgr:cpu quantum`: sessions that Resource Manager holds off CPU, grouped by SQL_ID."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from presman.analysis.reading import Reading, SessionReading
+
+QUANTUM = "resmgr:cpuquantum"
+"""The event without blanks: manuals and views write it differently."""
+
+WAITING = "WAITING FOR CPU"
+"""V$RSRC_SESSION_INFO.STATE of a session that is ready to run and may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuWaiter:
+    """One statement whose sessions are held off CPU, in one consumer group.
+
+    `held` sessions wait at this moment of the `sessions` that run it; `used` and `waiting` are CPUs since the last
+    poll over all of them (None without a delta), `longest` the age of the oldest of these waits in seconds.
+    """
+
+    con_id: int
+    group: str
+    sql_id: str
+    held: int
+    sessions: int
+    used: float | None
+    waiting: float | None
+    longest: float | None
+    users: tuple[str, ...]
+    sql_text: str
+
+
+def is_held(session: SessionReading) -> bool:
+    """Tell whether Resource Manager holds the session off CPU now."""
+    return session.event.replace(" ", "") == QUANTUM or session.state == WAITING
+
+
+def cpu_waiters(reading: Reading) -> tuple[CpuWaiter, ...]:
+    """Return the statements held off CPU, those that wait for most CPU first."""
+    statements: dict[tuple[int, str, str], list[SessionReading]] = {}
+    for session in reading.sessions:
+        if session.sql_id or is_held(session):
+            statements.setdefault((session.con_id, session.group, session.sql_id), []).append(session)
+    texts = {each.sql_id: each.sql_text for each in reading.running if each.sql_text}
+    texts |= {each.sql_id: each.sql_text for each in reading.queue if each.sql_text}
+    found = [_waiter(*key, rows, texts.get(key[2], "")) for key, rows in statements.items() if any(map(is_held, rows))]
+    return tuple(sorted(found, key=lambda row: (-(row.waiting or 0.0), -row.held, row.group, row.sql_id)))
+
+
+def _waiter(con_id: int, group: str, sql_id: str, rows: list[SessionReading], text: str) -> CpuWaiter:
+    held = [row for row in rows if is_held(row)]
+    return CpuWaiter(
+        con_id=con_id,
+        group=group,
+        sql_id=sql_id,
+        held=len(held),
+        sessions=len(rows),
+        used=_sum(row.used for row in rows),
+        waiting=_sum(row.waiting for row in rows),
+        longest=max((row.waited for row in held if row.waited is not None), default=None),
+        users=tuple(sorted({row.user for row in rows if row.user})),
+        sql_text=text,
+    )
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
