@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from presman.analysis.plan import UNNAMED, Cap, Key, PlanShares
+from presman.analysis.plan import UNNAMED, Key, PlanShares
 from presman.analysis.reading import Verdict
 
 QUIET = 0.02
@@ -50,7 +50,7 @@ class Frame(NamedTuple):
     """What the groups of one instance share out: CPUs, how they are managed, the plan, and who wants them.
 
     `claims` are fractions of the capacity among the groups with demand. `whole_plan` tells that no plan above
-    this one is hidden; without it nobody's due is known.
+    this one is hidden; without it nobody's due is known. `capped` are the groups of which a limit is reached.
     """
 
     capacity: float
@@ -60,6 +60,7 @@ class Frame(NamedTuple):
     loads: Mapping[Key, Load]
     claims: Mapping[Key, float]
     whole_plan: bool = True
+    capped: frozenset[Key] = frozenset()
 
     @property
     def full(self) -> bool:
@@ -79,7 +80,19 @@ def frame(
     """Return the frame with everyone's claim worked out."""
     loads = {**loads, **_unnamed(shares, loads)}
     demanding = {key for key, load in loads.items() if load.wanted >= QUIET}
-    return Frame(capacity, cpu_managed, spare_host, shares, loads, shares.entitled(demanding), whole_plan)
+    claims, capped = shares.entitled(demanding), _capped(shares, loads, capacity)
+    return Frame(capacity, cpu_managed, spare_host, shares, loads, claims, whole_plan, capped)
+
+
+def _capped(shares: PlanShares, loads: Mapping[Key, Load], capacity: float) -> frozenset[Key]:
+    """Return the groups under a limit that is used up."""
+    used = {key: load.used for key, load in loads.items()}
+    reached = [
+        cap.keys
+        for cap in shares.caps
+        if capacity > 0 and sum([used.get(key, 0.0) for key in cap.keys]) >= FULL * cap.limit * capacity
+    ]
+    return frozenset().union(*reached)
 
 
 def _unnamed(shares: PlanShares, loads: Mapping[Key, Load]) -> dict[Key, Load]:
@@ -116,7 +129,7 @@ def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
     """Return why a group waits: its limits first, then its share."""
     shares = found.shares
     place = key if key in shares.shares else (key[0], UNNAMED)
-    if any(_reached(cap, found) for cap in shares.caps if place in cap.keys):
+    if place in found.capped:
         return Verdict.CAPPED
     if key not in shares.shares or not found.whole_plan:
         return Verdict.THROTTLED
@@ -126,11 +139,6 @@ def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
     if load.used < due - max(SLACK_CPUS, SLACK * due):
         return Verdict.STARVED
     return Verdict.CAGED if full and found.spare_host else Verdict.CONTENDED
-
-
-def _reached(cap: Cap, found: Frame) -> bool:
-    used = sum(found.loads[key].used for key in cap.keys if key in found.loads)
-    return found.capacity > 0 and used >= FULL * cap.limit * found.capacity
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

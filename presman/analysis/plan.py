@@ -43,6 +43,13 @@ def plan_name(text: str) -> str:
     return _PREFIX.sub("", text.strip())
 
 
+class Level(NamedTuple):
+    """One level of a plan, from 0: the branches (by index) that have a part in it, and their fractions."""
+
+    number: int
+    parts: tuple[tuple[int, float], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Branch:
     """A consumer group (`key` is set), a subplan, or a container, within its parent.
@@ -59,6 +66,12 @@ class Branch:
     directive: PlanDirective | None = None
     by_weight: bool = False
     branches: tuple[Branch, ...] = ()
+    levels: tuple[Level, ...] = field(init=False, repr=False, compare=False)
+    """Its branches by level, worked out once: every division of its part goes through them."""
+
+    def __post_init__(self) -> None:
+        """Sort the branches by level."""
+        object.__setattr__(self, "levels", tuple(_levels(self)))
 
 
 class Placed(NamedTuple):
@@ -221,23 +234,17 @@ def _caps(branch: Branch, above: float | None = None) -> Iterable[Cap]:
         yield from _caps(child, branch.limit)
 
 
-def _levels(parent: Branch) -> Iterable[list[tuple[int, float]]]:
-    """Yield for each level the branches with a part in it and their fractions; more than 100 % is scaled down."""
-    return (level for _, level in _numbered_levels(parent))
-
-
-def _numbered_levels(parent: Branch) -> Iterable[tuple[int, list[tuple[int, float]]]]:
-    levels = 1 if parent.by_weight else LEVELS
-    for level in range(levels):
-        parts = [(i, child.parts[level]) for i, child in enumerate(parent.branches) if _has(child, level)]
+def _levels(parent: Branch) -> Iterable[Level]:
+    """Yield the levels in which somebody has a part; more than 100 % is scaled down."""
+    taking: dict[int, list[tuple[int, float]]] = {}
+    for i, child in enumerate(parent.branches):
+        for number, part in enumerate(child.parts[:1] if parent.by_weight else child.parts):
+            if part > 0:
+                taking.setdefault(number, []).append((i, part))
+    for number, parts in sorted(taking.items()):
         total = sum(part for _, part in parts)
         whole = total if parent.by_weight else max(100.0, total)
-        if parts:
-            yield level, [(i, part / whole) for i, part in parts]
-
-
-def _has(child: Branch, level: int) -> bool:
-    return level < len(child.parts) and child.parts[level] > 0
+        yield Level(number, tuple((i, part / whole) for i, part in parts))
 
 
 def _guarantee(parent: Branch, whole: float, shares: dict[Key, float]) -> float:
@@ -246,7 +253,7 @@ def _guarantee(parent: Branch, whole: float, shares: dict[Key, float]) -> float:
         shares[parent.key] += whole
         return 0.0
     rest, amounts = whole, [0.0] * len(parent.branches)
-    for level in _levels(parent):
+    for _, level in parent.levels:
         given = 0.0
         for i, part in level:
             amounts[i] += rest * part
@@ -259,7 +266,7 @@ def places(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[Place
     """Yield every branch below `parent`, each before its own branches, with what it gets when everyone is busy."""
     amounts = [[0.0] * LEVELS for _ in parent.branches]
     rest = whole
-    for number, level in _numbered_levels(parent):
+    for number, level in parent.levels:
         given = 0.0
         for i, part in level:
             amounts[i][number] = rest * part
@@ -295,7 +302,7 @@ def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:
     """Divide `whole` level by level among the branches with room, then the rest among those not yet full."""
     amounts = [0.0] * len(rooms)
     rest = whole
-    for level in _levels(parent):
+    for _, level in parent.levels:
         entitled = [(i, part) for i, part in level if rooms[i] > amounts[i]]
         if parent.by_weight:
             total = sum(part for _, part in entitled)
