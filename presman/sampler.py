@@ -6,10 +6,11 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from presman.config import ConfigError
 from presman.focus import Focus
@@ -99,6 +100,7 @@ class Sampler:
         self._stopping = False
         self._poller: Poller | None = None
         self._focus: Focus | None = None
+        self._wishes: list[tuple[type[Any], Mapping[str, Any], bool]] = []
         self._is_open = False
         self._attempts = 0
         self._since: datetime | None = None
@@ -129,6 +131,12 @@ class Sampler:
             self._poller.focus(focus)
         if focus is not None:
             self.poll_now()
+
+    def wish(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
+        """Ask a query on demand at the next poll, which comes at once, or at each from now on (`lasting`)."""
+        with self._woken:
+            self._wishes.append((record, binds or {}, lasting))
+        self.poll_now()
 
     def poll_now(self) -> None:
         """Poll, or try to reconnect, without waiting for the next tick."""
@@ -200,6 +208,10 @@ class Sampler:
         if self._poller is None:
             self._poller = Poller(self._make_source(), packs=self._packs)
             self._poller.focus(self._focus)
+        with self._woken:
+            wishes, self._wishes = self._wishes, []
+        for record, binds, lasting in wishes:
+            self._poller.wish(record, binds, lasting=lasting)
         self._poller.source.scope = self._scope
         if not self._is_open:
             self._is_open = True

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from textual.binding import Binding
 
 TABS = (("1", "overview", "Overview"), ("2", "cpu", "CPU"), ("3", "io", "I/O"), ("4", "parallel", "Parallel"),
-        ("5", "sessions", "Sessions"))  # fmt: skip
+        ("5", "sessions", "Sessions"), ("7", "latency", "Latency"))  # fmt: skip
 """Key, name and title of each tab."""
 
 
@@ -52,6 +52,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("reverse", "S", "S", "reverse", "Sort the other way round.", "table"),
     Action("instances", "i", "i", "instances", "One row per instance, or the sums over the cluster.", "rac"),
     Action("window", "w", "w", "window", "How much time the charts show: 15, 60 or 5 minutes.", "chart"),
+    Action("maps", "m", "m", "maps", "Give the heat maps the whole tab, or take it back.", "latency"),
+    Action("span", "b", "b", "buckets of", "The buckets of the window, since startup, or now.", "latency"),
+    Action("outliers", "o", "o", "outliers", "Ask for the I/O outliers (V$IO_OUTLIER, V$LGWRIO_OUTLIER), once.",
+           "latency"),
     Action("refresh(1)", "plus,equals_sign", "+", "slower", "Poll less often.", ""),
     Action("refresh(-1)", "minus", "-", "faster", "Poll more often.", ""),
     Action("poll_now", "f5", "F5", "poll now", "Poll at once, or try at once to connect again.", "lost"),
@@ -64,7 +68,8 @@ ACTIONS: tuple[Action, ...] = (
 )  # fmt: skip
 
 KEYS_LINE = ("help", "leave", "poll_now", "details", "pause", "live", "step(-1)", "step(1)", "filter", "sort",
-             "reverse", "instances", "copy", "export", "window", "refresh(1)", "refresh(-1)", "theme",
+             "reverse", "instances", "maps", "span", "outliers", "copy", "export", "window", "refresh(1)",
+             "refresh(-1)", "theme",
              "command_palette")  # fmt: skip
 """What the bottom line offers, the most needed first."""
 

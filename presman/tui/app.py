@@ -18,6 +18,7 @@ from presman.tui import keeping
 from presman.tui.actions import ACTIONS, TITLES
 from presman.tui.feed import Feed, Post, SamplerFeed
 from presman.tui.frame import FrameApp
+from presman.tui.messages import Wanted
 from presman.tui.reader import Content, details_of, help_of
 from presman.tui.state import WINDOWS, next_step
 from presman.tui.widgets.tab_line import Clicked
@@ -164,6 +165,29 @@ class MonitorApp(FrameApp):
         following = WINDOWS[(WINDOWS.index(self.view.window) + 1) % len(WINDOWS)]
         self.view = replace(self.view, window=following)
         self.repaint()
+
+    def on_wanted(self, event: Wanted) -> None:
+        """Have the histogram of an event read that is not among the usual ones."""
+        self.feed.wish("watched_histogram", {"event": event.event}, lasting=True)
+
+    def action_maps(self) -> None:
+        """Give the heat maps the whole tab, or take it back."""
+        if self.offers("maps"):
+            self.panel.toggle_maps()
+
+    def action_span(self) -> None:
+        """Show the buckets of another span."""
+        if self.offers("span"):
+            self.panel.next_span()
+
+    def action_outliers(self) -> None:
+        """Ask for the outliers of I/O, and show them as soon as they are there."""
+        if self.offers("outliers"):
+            from presman.tui.outliers import outliers_page
+
+            for name in ("io_outlier", "lgwrio_outlier"):
+                self.feed.wish(name, {}, lasting=False)
+            self._open(outliers_page(self.size.width))
 
     def action_sort(self) -> None:
         """Sort the table by its next column."""

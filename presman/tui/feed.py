@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from textual.message import Message
@@ -64,6 +64,9 @@ class Feed(Protocol):
     def poll_now(self) -> None:
         """Poll at once."""
 
+    def wish(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
+        """Ask the query of that name, which runs on demand only, at once, or (`lasting`) at each poll from now on."""
+
 
 MakeFeed = Callable[[Post, float], Feed]
 """Makes a feed from where it posts to and the refresh interval."""
@@ -102,6 +105,13 @@ class SamplerFeed:
         """Poll, or try to reconnect, at once."""
         if self._sampler is not None:
             self._sampler.poll_now()
+
+    def wish(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
+        """Ask a query that runs on demand only."""
+        if self._sampler is not None:
+            from presman.queries import records
+
+            self._sampler.wish(records()[name], binds, lasting=lasting)
 
     def _receive(self, event: Event) -> None:
         """Called in the sampler's thread, so that the screen does not wait for the analysis."""

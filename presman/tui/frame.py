@@ -36,6 +36,7 @@ PANELS = {
     "io": ("presman.tui.panels.io", "Io"),
     "parallel": ("presman.tui.panels.parallel", "Parallel"),
     "sessions": ("presman.tui.panels.sessions", "Sessions"),
+    "latency": ("presman.tui.panels.latency", "Latencies"),
 }
 """Module and class of each tab's panel; a module is imported when its tab is first needed."""
 
@@ -249,7 +250,8 @@ class FrameApp(App[None]):
         if self.reader.is_open:
             self.reader.refresh(self.reading)
         elif panel.is_mounted:
-            panel.show(Shown(self.reading, self.view, self.timeline.series, self._alerts, self.latest.at))
+            line = self.timeline
+            panel.show(Shown(self.reading, self.view, line.series, self._alerts, self.latest.at, line.latencies))
 
     def _message(self) -> list[tuple[tuple[str, str], ...]]:
         """Return what stands in place of the body: the terminal is too small, or there is no data."""
@@ -304,6 +306,7 @@ class FrameApp(App[None]):
             "frozen": lambda: view.behind > 0 or view.paused is not None,
             "rac": lambda: reading is not None and len(reading.header.instances) > 1,
             "lost": lambda: self.link.state is LinkState.LOST,
+            "latency": lambda: not reads and reading is not None and view.tab == "latency",
             "chart": lambda: not reads and reading is not None and self.panel.charts,
         }
         return answers[needs]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from presman.analysis.latency_history import LatencyHistory
 from presman.analysis.reading import Reading
 from presman.snapshot import Snapshot
 from presman.tui.series import Series
@@ -20,6 +21,7 @@ class Timeline:
 
     def __init__(self) -> None:
         self.series = Series()
+        self.latencies = LatencyHistory()
         self._history: History | None = None
         self._readings: OrderedDict[tuple[int, int], Reading] = OrderedDict()
 
@@ -37,6 +39,7 @@ class Timeline:
             self._history.append(snapshot)
             self._keep((snapshot.epoch, snapshot.number), reading)
         self.series.add(reading)
+        self.latencies.add(reading)
 
     def reading(self, behind: int) -> Reading | None:
         """Return the reading `behind` polls before the newest; None where there is none."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from textual.widget import Widget
 
+from presman.analysis.latency_history import LatencyHistory
 from presman.analysis.reading import CLUSTER, GroupReading, Reading
 from presman.columns import Table
 from presman.tui.alerts import Alert
@@ -33,6 +34,7 @@ class Shown(NamedTuple):
     series: Series
     alerts: Sequence[Alert]
     newest: datetime
+    latencies: LatencyHistory
 
 
 class Panel(Widget):
@@ -52,6 +54,12 @@ class Panel(Widget):
     def grids(self) -> list[Grid]:
         """Return the tables on show, in the order Tab goes through them."""
         return [grid for grid in self.query(Grid) if grid.display]
+
+    def toggle_maps(self) -> None:
+        """Give the heat maps, where there are some, the whole tab, or take it back."""
+
+    def next_span(self) -> None:
+        """Show another span of time, where there are several."""
 
     def measure(self, _grid: Grid | None) -> str:
         """Return the measure that `e` exports from here."""

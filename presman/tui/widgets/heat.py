@@ -23,7 +23,7 @@ DECADES = 4
 RAMP = "·░▒▓█"
 """The shades without colour."""
 
-LEAST_ROWS = 6
+LEAST_ROWS = 10
 """Rows shown even if all waits are in fewer buckets, so that the map does not jump with each new bucket."""
 
 

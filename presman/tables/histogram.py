@@ -1,0 +1,232 @@
+"""The tables of one histogram: events to choose from, what its waits say, its buckets; and of I/O outliers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from presman.analysis.latency import THRESHOLDS_US, EventLatency, Latency, LatencyBucket, Percentile
+from presman.analysis.waiting import Outlier
+from presman.columns import Bar, Column, Table
+from presman.formats import ABSENT, compact, count, duration, microseconds, number
+
+Event = Column[EventLatency]
+BucketColumn = Column[LatencyBucket]
+Row = Column[Outlier]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of a histogram as text, over each of the three spans."""
+
+    name: str
+    now: str
+    window: str
+    startup: str
+
+
+FigureColumn = Column[Figure]
+
+
+def bound_text(bucket: LatencyBucket | None) -> str:
+    """Return the bucket of the longest wait: ``<8.2ms``, or ``>=35.8min`` for the one without an upper end."""
+    if bucket is None:
+        return ABSENT
+    return f"≥{long_time(bucket.lower_us)}" if bucket.open_ended else f"<{long_time(bucket.upper_us)}"
+
+
+def long_time(microsecond: float) -> str:
+    """Return a latency with its unit, minutes and hours as such.
+
+    >>> long_time(512), long_time(2**31)
+    ('512µs', '35:47')
+    """
+    return microseconds(microsecond) if microsecond < 100e6 else duration(microsecond / 1e6)
+
+
+def range_text(lower: float, upper: float | None) -> str:
+    """Return a bucket from bound to bound: ``256-512µs``, ``512µs-1.0ms``, ``≥35:47``."""
+    if upper is None:
+        return f"≥{long_time(lower)}"
+    low, high = long_time(lower), long_time(upper)
+    for unit in ("µs", "ms", "s"):
+        if high.endswith(unit):
+            if low.endswith(unit) and not low[: -len(unit)].endswith(("µ", "m")):
+                low = low.removesuffix(unit)
+            break
+    return f"{'0' if lower == 0 else low}–{high}"
+
+
+def percentile_text(percentile: Percentile | None) -> str:
+    """Return the bucket of a percentile and the estimate inside it: ``512µs–1.0ms ~0.91ms``."""
+    if percentile is None:
+        return ABSENT
+    text = range_text(percentile.lower_us, percentile.upper_us)
+    return text if percentile.estimate_us is None else f"{text} ~{long_time(percentile.estimate_us)}"
+
+
+def _sessions(row: EventLatency) -> str:
+    if row.sessions is None:
+        return ABSENT
+    return f"{'~' if row.estimated else ''}{row.sessions:.2f}" if row.sessions < 10 else number(row.sessions)
+
+
+def _p99(row: EventLatency) -> str:
+    if row.p99 is None:
+        return ABSENT
+    return f"≥{long_time(row.p99.lower_us)}" if row.p99.upper_us is None else f"<{long_time(row.p99.upper_us)}"
+
+
+def figures(now: Latency | None, window: Latency | None, startup: Latency | None) -> tuple[Figure, ...]:
+    """Return what three spans of one histogram say, one line per figure."""
+    spans = (now, window, startup)
+
+    def line(name: str, text: Callable[[Latency], str]) -> Figure:
+        return Figure(name, *(ABSENT if span is None else text(span) for span in spans))
+
+    lines = [
+        line("waits", lambda span: f"{count(span.waits)}{_rate(span)}"),
+        line("average, measured", lambda span: _time(span.mean_us)),
+        line("average, estimated", lambda span: f"{_time(span.estimated_mean_us)}{_error(span)}"),
+    ]
+    for place, permille in enumerate(("p50", "p90", "p95", "p99", "p99.9")):
+        lines.append(line(f"{permille} in bucket", lambda span, at=place: _percentile(span, at)))  # type: ignore[misc]
+    lines.append(line("longest in bucket", lambda span: bound_text(span.longest)))
+    for place, limit in enumerate(THRESHOLDS_US):
+        name = f"% under / over {limit // 1000} ms"
+        lines.append(line(name, lambda span, at=place: _threshold(span, at)))  # type: ignore[misc]
+    return tuple(lines)
+
+
+def _rate(span: Latency) -> str:
+    rate = span.waits_per_s
+    return "" if rate is None else f" ({compact(rate) if rate >= 1 else f'{rate:.2g}'}/s)"
+
+
+def _time(microsecond: float | None) -> str:
+    return ABSENT if microsecond is None else f"{microsecond / 1000:,.3f} ms"
+
+
+def _error(span: Latency) -> str:
+    return "" if span.error_percent is None else f" ({span.error_percent:+.0f} %)"
+
+
+def _percentile(span: Latency, place: int) -> str:
+    return percentile_text(span.percentiles[place]) if span.percentiles else ABSENT
+
+
+def _threshold(span: Latency, place: int) -> str:
+    if not span.thresholds:
+        return ABSENT
+    threshold = span.thresholds[place]
+    return f"{threshold.under:.4f} / {threshold.over:.4f}"
+
+
+def _latency_ms(row: Outlier) -> str:
+    return "not believed" if row.latency_ms is None else count(row.latency_ms)
+
+
+def _disks(row: Outlier) -> str:
+    return ", ".join(f"{name} {latency:,}" for name, latency in row.disks) or ABSENT
+
+
+def _event(row: EventLatency) -> Hashable:
+    return row.inst_id, row.event
+
+
+def _figure(row: Figure) -> Hashable:
+    return row.name
+
+
+def _bucket(row: LatencyBucket) -> Hashable:
+    return row.upper_us
+
+
+def _outlier(row: Outlier) -> Hashable:
+    return row.view, row.inst_id, row.function, row.file, row.event, row.latency_ms, row.size_kb
+
+
+# fmt: off
+EVENTS: Table[EventLatency] = Table(
+    "events", "Events",
+    (
+        Event("by_instance", "Inst", 4, lambda row: str(row.inst_id or "all"), "INST_ID.",
+              sort=lambda row: row.inst_id, align="right"),
+        Event("event", "Wait event", 18, lambda row: row.event,
+              "Every event that was waited for since the last poll (V$SYSTEM_EVENT), and those whose histogram is read "
+              "at each poll: resmgr, log file, db file, direct path, cell and PX. The histogram of any other one is "
+              "read from the next poll on while the cursor is on it.",
+              sort=lambda row: row.event, flexible=True,
+              state=lambda row: "warn" if row.wait_class == "Scheduler" else "" if row.counted else "dim"),
+        Event("sessions", "avg sess", 8, _sessions,
+              "Average sessions that waited: change of TIME_WAITED_MICRO in V$SYSTEM_EVENT since the last poll / time. "
+              "With ~ it is estimated from the buckets, because the event is an idle one.",
+              sort=lambda row: row.sessions, align="right"),
+        Event("per_second", "waits/s", 7, lambda row: compact(row.per_second), "Waits since the last poll, per second.",
+              sort=lambda row: row.per_second, align="right"),
+        Event("mean", "mean ms", 8, lambda row: number(row.mean_ms, 2),
+              "Mean wait since the last poll, measured (V$SYSTEM_EVENT); of idle events estimated.",
+              sort=lambda row: row.mean_ms, align="right"),
+        Event("p99", "p99", 8, _p99,
+              "Bound of the bucket in which the 99th percentile of the waits since the last poll lies.",
+              sort=lambda row: row.p99.lower_us if row.p99 else None, align="right", narrow=False),
+        Event("longest", "longest", 8, lambda row: bound_text(row.longest),
+              "Bound of the bucket of the longest wait since the last poll.",
+              sort=lambda row: row.longest.lower_us if row.longest else None, align="right"),
+        Event("class", "class", 12, lambda row: row.wait_class, "V$SYSTEM_EVENT.WAIT_CLASS.",
+              sort=lambda row: row.wait_class, narrow=False),
+    ),
+    _event, "No event was waited for, and no histogram could be read.", order="sessions", descending=True,
+)
+FIGURES: Table[Figure] = Table(
+    "figures", "Latency",
+    (
+        FigureColumn("name", "figure", 20, lambda row: row.name,
+                     "Averages are measured (V$SYSTEM_EVENT, TIME_WAITED_MICRO / TOTAL_WAITS), or estimated from the "
+                     "buckets at 0.75 of the bound of each; beside the estimate stands how far off it is. A percentile "
+                     "(nearest rank) is told as the bucket it lies in; what follows ~ is interpolated there, an "
+                     "estimate. Percents under and over a limit count whole buckets only, so neither is too high; "
+                     "1,024 µs stand for 1 ms."),
+        FigureColumn("now", "now", 20, lambda row: row.now, "Since the last poll."),
+        FigureColumn("window", "window", 20, lambda row: row.window,
+                     "Over the minutes that w chooses, as far as presman has polled them; the title says how much."),
+        FigureColumn("startup", "since startup", 20, lambda row: row.startup, "Since the instance was started."),
+    ),
+    _figure, "Choose an event.",
+)
+BUCKETS: Table[LatencyBucket] = Table(
+    "buckets", "Buckets",
+    (
+        BucketColumn("range", "waits of", 13,
+                     lambda row: range_text(row.lower_us, None if row.open_ended else row.upper_us),
+                     "From the lower bound up to, not including, the upper one; the last bucket has none.",
+                     align="right"),
+        BucketColumn("waits", "waits", 9, lambda row: compact(row.waits), "Waits in the bucket.", align="right"),
+        BucketColumn("share", "% of waits", 16, lambda row: f"{row.waits_percent:.2f}", "Share of all waits.",
+                     align="right", bar=lambda row: Bar(100.0, row.waits_percent), flexible=False, most=40),
+        BucketColumn("time", "% of time*", 16, lambda row: f"{row.time_percent:.2f}",
+                     "Share of all time waited, estimated: each wait taken for 0.75 of the bucket's upper bound; the "
+                     "last bucket has none, so it may be more.",
+                     align="right", bar=lambda row: Bar(100.0, row.time_percent), flexible=False, most=40),
+    ),
+    _bucket, "No waits in this span.",
+)
+OUTLIERS: Table[Outlier] = Table(
+    "outliers", "I/O outliers",
+    (
+        Row("view", "View", 16, lambda row: row.view, "V$IO_OUTLIER or V$LGWRIO_OUTLIER, asked on request only.",
+            sort=lambda row: row.view),
+        Row("inst", "Inst", 4, lambda row: str(row.inst_id), "INST_ID.", sort=lambda row: row.inst_id, align="right"),
+        Row("latency", "latency ms", 12, _latency_ms,
+            "IO_LATENCY. Not printed where presman does not believe that it is one.",
+            sort=lambda row: row.latency_ms, align="right"),
+        Row("size", "size", 6, lambda row: str(row.size_kb), "IO_SIZE, probably KB.", sort=lambda row: row.size_kb,
+            align="right"),
+        Row("function", "function", 18, lambda row: row.function, "FUNCTION_NAME.", sort=lambda row: row.function),
+        Row("event", "wait event", 24, lambda row: row.event, "WAIT_EVENT.", sort=lambda row: row.event),
+        Row("file", "file", 30, lambda row: row.file, "FILE_NAME.", sort=lambda row: row.file, flexible=True),
+        Row("disks", "disks, ms", 24, _disks, "DISK1_NAME and DISK1_LATENCY, and so on.", narrow=False),
+    ),
+    _outlier, "No outliers: no I/O took longer than about half a second, or none was kept.",
+)
+# fmt: on
