@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -144,12 +144,20 @@ def compare(
         plan = between(None, mark, _since(reading, reading.header.plan_since))
         now = between(minute[key], mark, _since(reading, minute[key].at)) if key in minute else None
         past = known.get(key)
-        watched = older.get(key)
-        if watched is not None and (past is None or (reading.at - watched.at).total_seconds() > (past.seconds or 0)):
-            past = between(watched, mark, _since(reading, watched.at)) or past
+        past = _together(past, between(older[key], mark, _since(reading, older[key].at)) if key in older else None)
         present = now or Usual(0.0, None, None, None, None, float(group.px_queued), None)
         found.append(Comparison(*key, plan, past, present, _is_worse(group, past, plan)))
     return tuple(found)
+
+
+def _together(history: Usual | None, watched: Usual | None) -> Usual | None:
+    """Return what was watched of the hour; the means over longer ones of the history where it reaches further back."""
+    if history is None or watched is None:
+        return history or watched
+    if (watched.seconds or 0.0) >= (history.seconds or 0.0):
+        return watched
+    counted = (watched.percent_queued, watched.mean_wait, watched.timeouts)
+    return replace(history, percent_queued=counted[0], mean_wait=counted[1], timeouts=counted[2])
 
 
 def _is_worse(group: GroupReading, hour: Usual | None, plan: Usual | None) -> bool:

@@ -163,6 +163,12 @@ _R_STATE = Running(
     "servers; ▼ downgraded: percent of the degree it lost; ● the coordinator's wait event (V$SESSION.EVENT).",
     sort=lambda row: (row.idle is None, -(row.idle or 0), row.event), state=_running_color, most=44,
 )
+_PROGRESS = Running(
+    "progress", "Progress", 8, lambda row: ABSENT if row.progress is None else f"{100 * row.progress:.0f} %",
+    "How far what it works on at present has come (V$SESSION_LONGOPS: SOFAR / TOTALWORK over all its processes), as of "
+    "the last minute. A statement does several things one after the other, so this is not the whole of it.",
+    sort=lambda row: row.progress, align="right", narrow=False,
+)
 _BY_INSTANCE = Running(
     "by_instance", "by instance", 12,
     lambda row: " ".join(f"{inst}:{n}" for inst, n in sorted(row.servers_by_instance.items())),
@@ -180,7 +186,7 @@ _R_TEXT = Running(
 
 RUNNING: Table[RunningStatement] = Table(
     "running", "Running",
-    (_R_SQL_ID, _R_GROUP, _R_USER, _R_SESSION, _R_SERVERS, _BY_INSTANCE, _DEGREE, _R_REASON, _ELAPSED, _R_STATE,
-     _R_TEXT),
+    (_R_SQL_ID, _R_GROUP, _R_USER, _R_SESSION, _R_SERVERS, _BY_INSTANCE, _DEGREE, _R_REASON, _ELAPSED, _PROGRESS,
+     _R_STATE, _R_TEXT),
     statement_identity, "No parallel statement runs.",
 )

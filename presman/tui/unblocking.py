@@ -1,0 +1,119 @@
+"""What would let the heads start, as lines: on the Parallel tab, and in full on the pages behind its rows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from presman.analysis.reading import QueuedStatement, Reading, RunningStatement
+from presman.analysis.unblock import Candidate, Unblock, release_of, unblock
+from presman.commands import Command, Victim, for_queued, to_end
+from presman.formats import ABSENT, duration
+from presman.tui.widgets.lines import Line, Run
+
+NUMBERS = "①②③④⑤⑥⑦⑧⑨"
+SHOWN = 3
+"""Candidates named on the tab itself."""
+
+
+def ends_it(found: Unblock) -> Line:
+    """Return the line of a head's candidates; what must end together is joined by a plus."""
+    label: Run = (" ENDS IT  ", "title")
+    if not found.candidates:
+        return (label, (found.sentence, "dim"))
+    runs: list[Run] = [label]
+    if found.needed > 1:
+        shown, joint = found.candidates[: min(found.needed, len(NUMBERS))], " + "
+    else:
+        alone = [each for each in found.candidates if each.enough or not found.needed]
+        shown, joint = tuple(alone[:SHOWN]), "  or "
+    for place, candidate in enumerate(shown):
+        runs.append((joint if place else "", "dim"))
+        runs.append((f"{NUMBERS[place]} ", "key"))
+        runs.append((brief(candidate), "bad" if candidate.statement.idle is not None else ""))
+    if not found.needed:
+        runs.append((f"   {found.sentence}", "dim"))
+    return tuple(run for run in runs if run[0])
+
+
+def brief(candidate: Candidate) -> str:
+    """Return who a candidate is, what it does and what it holds, in a few words."""
+    each = candidate.statement
+    who = " ".join(part for part in (each.user or "?", _program(each)) if part)
+    doubt = ", perhaps not counted" if candidate.frees < candidate.perhaps else ""
+    return f"{who} {each.inst_id}:{each.sid},{each.serial}, {state(each)}, holds {each.servers}{doubt}"
+
+
+def _program(each: RunningStatement) -> str:
+    return (each.module or each.program).partition("@")[0][:20]
+
+
+def state(each: RunningStatement) -> str:
+    """Return what a statement does: idle for how long, or how far it has come."""
+    if each.idle is not None:
+        return f"idle {duration(each.idle)}"
+    if each.progress is None:
+        return f"runs {duration(each.elapsed)}"
+    left = f", {duration(each.remaining)} left" if each.remaining is not None else ""
+    return f"runs {duration(each.elapsed)}, {each.operation} {100 * each.progress:.0f} %{left}"
+
+
+def top_command(row: Any, reading: Reading) -> tuple[Command, str] | None:
+    """Return the command that helps most where a row of the queue is, with whom it hits; a running row's own."""
+    if isinstance(row, RunningStatement):
+        commands = commands_of(row, reading)
+        return (commands[0], f"{row.user}, {state(row)}, holds {row.servers}") if commands else None
+    if not isinstance(row, QueuedStatement):
+        return None
+    found = unblock_of(row, reading)
+    if found is None:
+        return None
+    if found.candidates and found.candidates[0].commands:
+        best = found.candidates[0]
+        return best.commands[0], brief(best)
+    return (found.commands[0], f"{row.user}, the head of {row.group}") if found.commands else None
+
+
+def commands_of(row: QueuedStatement | RunningStatement, reading: Reading) -> tuple[Command, ...]:
+    """Return what can be done with a statement itself."""
+    victim = Victim(row.inst_id, row.sid, row.serial, row.sql_id)
+    if isinstance(row, QueuedStatement):
+        return for_queued(victim, release_of(reading))
+    return to_end(victim, release_of(reading), idle=row.idle is not None)
+
+
+def command_lines(commands: Iterable[Command]) -> list[Line]:
+    """Return commands to copy, each with what it does."""
+    lines: list[Line] = []
+    for command in commands:
+        lines.append(((f"  {command.kind.value}: ", "dim"), (command.note, "dim")))
+        lines.append((("    ", ""), (command.text, "key")))
+    return lines
+
+
+def candidates_lines(found: Unblock) -> list[Line]:
+    """Return all candidates of a head in full, with their commands."""
+    lines: list[Line] = [(("  ", ""), (f"{found.sentence}.".capitalize(), ""))]
+    for place, candidate in enumerate(found.candidates):
+        each = candidate.statement
+        number = NUMBERS[place] if place < len(NUMBERS) else f"{place + 1}."
+        needed = "bad" if place < found.needed else ""
+        alone = "" if candidate.enough or place < found.needed else "; not enough alone"
+        lines += [(), (("  ", ""), (f"{number} {brief(candidate)}{alone}", needed))]
+        lost = "no work is lost" if candidate.lost == 0 else f"{_lost(candidate.lost)} of work would be lost"
+        about = f"{each.group}, SQL_ID {each.sql_id or ABSENT}, program {each.program}; {lost}"
+        lines.append((("     ", ""), (about, "dim")))
+        if each.sql_text:
+            lines.append((("     ", ""), (" ".join(each.sql_text.split())[:200], "dim")))
+        lines += [(("     ", ""), (command.text, "key")) for command in candidate.commands]
+    return lines
+
+
+def _lost(server_seconds: float | None) -> str:
+    return "an unknown amount" if server_seconds is None else f"{server_seconds / 60:,.0f} server minutes"
+
+
+def unblock_of(row: QueuedStatement, reading: Reading) -> Unblock | None:
+    """Return how to let the head of a statement's queue start."""
+    place = (row.con_id, row.group)
+    return next((each for each in unblock(reading) if (each.head.con_id, each.head.group) == place), None)

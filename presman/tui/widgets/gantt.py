@@ -1,0 +1,156 @@
+"""The queue's Gantt chart: ░ queued, █ running, ▒ idle holder; below it the servers in use against the target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.lines import Line, fit, merge
+from presman.watch.spans import Span
+
+STRIP = 3
+"""Lines of the strip of servers."""
+
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_NUMBER = 4
+
+
+class GanttData(NamedTuple):
+    """What is drawn: the spans of a window of time that ends at `end`, and the servers in use in it.
+
+    `in_use` has the mean of as many equal stretches as it has values, None where nothing is known; `cursor` is the
+    instant that the rest of the screen shows, if it is not the newest; `now` is the newest (`end` if None).
+    """
+
+    spans: Sequence[Span]
+    end: datetime
+    seconds: float
+    in_use: Sequence[float | None]
+    target: int | None
+    cursor: datetime | None = None
+    now: datetime | None = None
+
+
+def label_width(width: int) -> int:
+    """Return the cells left of the chart: group, SQL_ID, servers."""
+    return 30 if width >= 110 else 22
+
+
+def columns(width: int) -> int:
+    """Return the cells of the chart itself."""
+    return max(10, width - label_width(width) - 1)
+
+
+def gantt(data: GanttData, width: int, height: int) -> list[Line]:
+    """Draw the chart. Statements that are there come before those that have ended, if there is no room for all."""
+    rows = height - STRIP - 2
+    title: Line = ((f"Statements, {data.seconds / 60:.0f} min", "title"), ("  ░ queued █ running ▒ idle holder", "dim"))
+    lines = [title]
+    if rows > 0:
+        shown = _fitting(data.spans, rows)
+        lines += [_row(span, data, width) for span in shown]
+        lines += [()] * (rows - len(shown))
+    return [*lines, *_strip(data, width), _axis(data, width)][:height]
+
+
+def _fitting(spans: Sequence[Span], rows: int) -> list[Span]:
+    """Return the spans there is room for, by when they came: what holds servers, then the queue, then what has ended."""
+
+    def need(span: Span) -> tuple[float, ...]:
+        if span.ended is not None:
+            return (2, -span.ended.timestamp())
+        return (1, span.began.timestamp()) if span.started is None else (0, -span.servers)
+
+    chosen = {id(span) for span in sorted(spans, key=need)[:rows]}
+    return [span for span in spans if id(span) in chosen]
+
+
+def _row(span: Span, data: GanttData, width: int) -> Line:
+    count = columns(width)
+    start = data.end - timedelta(seconds=data.seconds)
+
+    def place(at: datetime) -> int:
+        return max(0, min(count, int((at - start).total_seconds() * count / data.seconds)))
+
+    begin = min(place(span.began), count - 1)
+    end = max(place(span.ended or data.now or data.end), begin + 1)
+    # What was there shows, and what has run shows that it did, however short it was.
+    ran = min(max(begin, place(span.started)), end - 1) if span.started else end
+    idle = min(max(ran, place(span.idle)), end) if span.idle else end
+    cells = [
+        (" " * begin, ""),
+        ("░" * (ran - begin), "waiting"),
+        ("█" * (idle - ran), "used"),
+        ("▒" * (end - idle), "bad"),
+    ]
+    label = label_width(width)
+    name = f"{fit(span.group, label - 7 - _NUMBER)} {fit(span.sql_id[:5] or '-', 6)}"
+    number = fit(str(span.servers) if span.servers else "-", _NUMBER, "right")
+    return merge([(f"{name}{number} ", "dim" if span.ended else ""), *cells])
+
+
+def _strip(data: GanttData, width: int) -> list[Line]:
+    """Draw the servers in use as columns of eighths over a few lines, with the target as a line."""
+    count = columns(width)
+    label = label_width(width)
+    values = [data.in_use[x * len(data.in_use) // count] if data.in_use else None for x in range(count)]
+    target = data.target or 0
+    top = max([target * 1.1, *(value for value in values if value is not None)]) or 1.0
+    target_line = min(STRIP - 1, int(target / top * STRIP)) if target else -1
+    lines: list[Line] = []
+    for line in reversed(range(STRIP)):
+        cells: list[tuple[str, str]] = []
+        for value in values:
+            eighths = 0 if value is None else max(0, min(8, round((value / top * STRIP - line) * 8)))
+            if eighths < 8 and line == target_line and eighths < (target / top * STRIP - line) * 8:
+                cells.append(("─", "mark"))
+            else:
+                cells.append((_EIGHTHS[eighths], "used"))
+        text = f"servers, ─ target {target}" if line == target_line else ""
+        lines.append(merge([(fit(text, label + 1), "dim"), *cells]))
+    return lines
+
+
+def _axis(data: GanttData, width: int) -> Line:
+    """Draw the times, one each sixth, and the instant that the rest of the screen shows."""
+    count = columns(width)
+    start = data.end - timedelta(seconds=data.seconds)
+    text = [" "] * count
+    for sixth in range(6):
+        at = start + timedelta(seconds=data.seconds * sixth / 6)
+        mark = at.astimezone().strftime("%H:%M")
+        place = sixth * count // 6
+        text[place : place + len(mark)] = mark[: count - place]
+    line = "".join(text)[:count]
+    runs = [(" " * (label_width(width) + 1), "dim")]
+    if data.cursor is not None and start <= data.cursor <= data.end:
+        place = min(count - 1, int((data.cursor - start).total_seconds() / data.seconds * count))
+        return merge([*runs, (line[:place], "dim"), ("▲", "key"), (line[place + 1 :], "dim")])
+    return merge([*runs, (line, "dim")])
+
+
+class Gantt(LineView):
+    """Shows the chart; moves on by whole columns, so that most polls redraw little."""
+
+    _data: GanttData | None = None
+
+    def show(self, data: GanttData) -> None:
+        """Draw this."""
+        self._data = data
+        self._draw()
+
+    def on_resize(self) -> None:
+        """Draw to the new size."""
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._data is not None and self.size.width and self.size.height > STRIP:
+            self.show_lines(gantt(self._data, self.size.width, self.size.height))
+
+
+def window_end(at: datetime, seconds: float, count: int) -> datetime:
+    """Return where the chart ends: the first whole column at or after an instant."""
+    step = seconds / max(1, count)
+    return datetime.fromtimestamp(-(-at.timestamp() // step) * step, UTC)
