@@ -1,0 +1,162 @@
+"""Containers side by side, and the statements behind CPU waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from presman.analysis import analyse
+from presman.analysis.pdbs import PdbReading, pdbs
+from presman.analysis.reading import Verdict
+from presman.analysis.waiters import cpu_waiters
+from presman.rows import (
+    CdbPlanDirective,
+    ConsumerGroup,
+    Database,
+    GroupMetric,
+    Parameter,
+    Pdb,
+    PdbMetric,
+    RsrcPdb,
+    RsrcPlanHistory,
+    Session,
+    SessionInfo,
+)
+from tests.analysis.make import NOON, active_plan, instance, row, snapshot
+
+
+def containers(*instances: int) -> list[Any]:
+    rows: list[Any] = [row(Database, cdb="YES")]
+    for con_id, name in ((3, "SALES"), (4, "HR"), (5, "CLOSED")):
+        rows.append(row(Pdb, con_id=con_id, name=name, open_mode="MOUNTED" if name == "CLOSED" else "READ WRITE"))
+    rows.append(row(CdbPlanDirective, plan="CDB", pluggable_database="SALES", shares=3, parallel_server_limit=50))
+    rows.append(row(CdbPlanDirective, plan="CDB", pluggable_database="HR", shares=1, utilization_limit=50))
+    for inst_id in instances:
+        rows += [instance(inst_id), active_plan("CDB", inst_id=inst_id, con_id=1)]
+        rows.append(row(GroupMetric, inst_id=inst_id, con_id=1, consumer_group_name="X", num_cpus=16))
+        rows.append(row(Parameter, inst_id=inst_id, name="parallel_servers_target", value="128"))
+        rows.append(row(Parameter, inst_id=inst_id, name="cpu_count", value="16", con_id=1))
+    return rows
+
+
+def used(inst_id: int = 1, scale: int = 1, **cpus: tuple[float, float]) -> list[RsrcPdb]:
+    ids = {"SALES": 3, "HR": 4}
+    return [
+        row(RsrcPdb, inst_id=inst_id, con_id=ids[name], pdb_name=name, sga_bytes=4 << 30,
+            consumed_cpu_time=round(2000 * cpu * scale), cpu_wait_time=round(2000 * wait * scale))
+        for name, (cpu, wait) in cpus.items()
+    ]  # fmt: skip
+
+
+def compare(before: list[Any], after: list[Any]) -> dict[tuple[int, str], PdbReading]:
+    old, new = snapshot(*before), snapshot(*after, after=2.0, number=2)
+    return {(each.inst_id, each.name): each for each in pdbs(analyse(old, new), old, new)}
+
+
+def test_cpu_shares_limits_and_verdicts_by_hand() -> None:
+    fixed = containers(1)
+    busy = {"SALES": (12.0, 5.0), "HR": (3.9, 2.0)}
+    found = compare([*fixed, *used(scale=0, **busy)], [*fixed, *used(**busy)])
+    sales, hr = found[0, "SALES"], found[0, "HR"]
+    assert set(found) == {(0, "SALES"), (0, "HR")}, "closed containers take no part"
+    assert (sales.used, sales.waiting, sales.shares) == (12.0, 5.0, 3)
+    assert (sales.share, sales.guaranteed, sales.entitled) == pytest.approx((0.75, 12.0, 12.0))
+    assert (hr.share, hr.limit, hr.entitled) == pytest.approx((0.25, 8.0, 4.0))
+    assert (sales.verdict, hr.verdict) == (Verdict.CONTENDED, Verdict.CONTENDED)
+    assert (sales.servers_limit, hr.servers_limit) == (64, None)
+    assert sales.sga_bytes == 4 << 30
+
+
+def test_a_container_at_its_limit_while_cpus_are_idle() -> None:
+    fixed = containers(1)
+    busy = {"SALES": (1.0, 0.0), "HR": (8.0, 6.0)}
+    found = compare([*fixed, *used(scale=0, **busy)], [*fixed, *used(**busy)])
+    assert found[0, "HR"].verdict is Verdict.CAPPED
+    assert found[0, "SALES"].verdict is Verdict.NOT_THROTTLED
+
+
+def test_cpu_count_of_a_container_limits_it_and_io_limits_are_its_own_or_the_roots() -> None:
+    fixed = [
+        *containers(1),
+        row(Parameter, name="cpu_count", value="4", con_id=3),
+        row(Parameter, name="max_iops", value="5000", con_id=3),
+        row(Parameter, name="max_iops", value="0", con_id=1),
+        row(Parameter, name="max_mbps", value="200", con_id=1),
+        row(PdbMetric, con_id=3, avg_io_throttle=2.5, parallel_servers_limit=40),
+    ]
+    found = compare([*fixed, *used(scale=0, SALES=(1.0, 0.0))], [*fixed, *used(SALES=(1.0, 0.0))])
+    sales, hr = found[0, "SALES"], found[0, "HR"]
+    assert sales.limit == 4.0
+    assert (sales.iops_limit, sales.mb_limit, sales.io_throttle_ms, sales.servers_limit) == (5000, 200, 2.5, 40)
+    assert (hr.iops_limit, hr.mb_limit, hr.io_throttle_ms) == (None, 200, None)
+    assert hr.used is None
+    assert hr.verdict is Verdict.UNKNOWN
+
+
+def test_instances_are_summed_and_kept_apart() -> None:
+    fixed = containers(1, 2)
+    one, two = {"SALES": (4.0, 0.0), "HR": (1.0, 0.0)}, {"SALES": (6.0, 1.0), "HR": (2.0, 0.0)}
+    before = [*fixed, *used(1, 0, **one), *used(2, 0, **two)]
+    found = compare(before, [*fixed, *used(1, **one), *used(2, **two)])
+    assert (found[0, "SALES"].used, found[1, "SALES"].used, found[2, "SALES"].used) == (10.0, 4.0, 6.0)
+    assert (found[0, "SALES"].capacity, found[0, "SALES"].sga_bytes) == (32.0, 8 << 30)
+    assert found[0, "HR"].limit == 16.0
+
+
+@pytest.mark.parametrize(
+    ("con_id", "survives"), [(1, False), (3, True)], ids=["the CDB plan changes", "a container's own plan changes"]
+)
+def test_only_a_change_of_the_cdb_plan_ends_the_deltas(con_id: int, survives: bool) -> None:
+    fixed = containers(1)
+    opened: dict[str, Any] = {"con_id": con_id, "name": "P", "start_time": NOON}
+    before = [*fixed, row(RsrcPlanHistory, sequence=1, **opened), *used(SALES=(1.0, 0.0))]
+    after = [*fixed, row(RsrcPlanHistory, sequence=2, **opened), *used(SALES=(3.0, 0.0))]
+    assert compare(before, after)[0, "SALES"].used == (2.0 if survives else None)
+
+
+def test_counters_that_went_back_or_an_instance_that_restarted_give_no_rate() -> None:
+    fixed = containers(1)
+    back = compare([*fixed, *used(SALES=(5.0, 0.0))], [*fixed, *used(SALES=(1.0, 0.0))])
+    assert back[0, "SALES"].used is None
+    restarted = [instance(startup_time=NOON) if isinstance(each, type(instance())) else each for each in fixed]
+    found = compare([*fixed, *used(SALES=(1.0, 0.0))], [*restarted, *used(SALES=(5.0, 0.0))])
+    assert found[0, "SALES"].used is None
+
+
+def test_the_groups_view_is_never_summed_over_containers() -> None:
+    fixed = containers(1)
+    groups = [row(ConsumerGroup, con_id=3, name="WEB", consumed_cpu_time=0)]
+    later = [row(ConsumerGroup, con_id=3, name="WEB", consumed_cpu_time=9000)]
+    found = compare([*fixed, *groups], [*fixed, *later])
+    assert found[0, "SALES"].used is None
+
+
+def test_without_containers_there_is_no_row() -> None:
+    rows = [instance(), active_plan(), row(Database, cdb="NO")]
+    assert compare(rows, rows) == {}
+
+
+def test_statements_behind_cpu_quantum_are_grouped_by_sql_id() -> None:
+    def session(sid: int, sql_id: str, event: str, group: str = "WEB", waited: int = 1_000_000) -> Session:
+        return row(Session, sid=sid, sql_id=sql_id, event=event, state="WAITING", wait_time_micro=waited,
+                   resource_consumer_group=group, username=f"U{sid}", status="ACTIVE")  # fmt: skip
+
+    now = snapshot(
+        instance(),
+        session(1, "aaa", "resmgr:cpu quantum", waited=9_000_000),
+        session(2, "aaa", "resmgr: cpu quantum"),
+        session(3, "aaa", "db file sequential read"),
+        session(4, "bbb", "db file sequential read"),
+        session(5, "ccc", "SQL*Net message to client", group="BATCH"),
+        row(SessionInfo, sid=5, current_consumer_group="BATCH", state="WAITING FOR CPU"),
+    )
+    first, second = cpu_waiters(analyse(None, now))
+    assert (first.sql_id, first.held, first.sessions, first.longest, first.users) == (
+        "aaa",
+        2,
+        3,
+        9.0,
+        ("U1", "U2", "U3"),
+    )
+    assert (second.sql_id, second.group, second.held) == ("ccc", "BATCH", 1)

@@ -1,0 +1,173 @@
+"""The plan as a tree with figures, who set it, and two plans compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from presman.analysis import analyse
+from presman.analysis.classic import emphasis
+from presman.analysis.marks import marks
+from presman.analysis.plan import PlanBook, places
+from presman.analysis.plan_view import PlanView, differences, parts_text, plan_view
+from presman.rows import (
+    CdbPlanDirective,
+    Database,
+    GroupMapping,
+    GroupMetric,
+    Parameter,
+    Pdb,
+    Plan,
+    PlanDirective,
+    RsrcPlanHistory,
+)
+from tests.analysis.make import NOON, active_plan, directive, group, instance, row, snapshot
+from tests.analysis.test_plan import MYDB_PLAN, plans
+
+NESTED = [
+    directive("DAY", "SYS_GROUP", 50),
+    directive("DAY", "MAIL", 30, type="PLAN", utilization_limit=80),
+    directive("DAY", "OTHER_GROUPS", 0, 100, parallel_server_limit=25),
+    directive("MAIL", "POSTMAN", 40, utilization_limit=50, parallel_queue_timeout=60, pq_timeout_action="RUN"),
+    directive("MAIL", "USERS", 0, 80, switch_group="POSTMAN", switch_time=300, switch_for_call="TRUE"),
+    directive("MAIL", "MAINT", 0, 20, max_idle_time=600, session_pga_limit=512),
+]
+
+
+def view(*rows: Any, plan: str = "", cpus: int = 16) -> PlanView:
+    now = snapshot(instance(), active_plan(), row(GroupMetric, consumer_group_name="X", num_cpus=cpus), *rows)
+    return plan_view(analyse(None, now), now, plan)
+
+
+def test_the_tree_has_shares_limits_in_cpus_and_servers_and_rules_in_words() -> None:
+    found = {line.name: line for line in view(*NESTED).lines}
+    assert [(line.depth, line.kind, line.name) for line in view(*NESTED).lines] == [
+        (0, "group", "SYS_GROUP"),
+        (0, "subplan", "MAIL"),
+        (1, "group", "POSTMAN"),
+        (1, "group", "USERS"),
+        (1, "group", "MAINT"),
+        (0, "group", "OTHER_GROUPS"),
+    ]
+    # 40 % of the 30 % subplan, as Oracle's own manual reckons: 12 %.
+    assert found["POSTMAN"].share == pytest.approx(0.12)
+    assert found["USERS"].share == pytest.approx(0.3 * 0.6 * 0.8)
+    assert found["POSTMAN"].guaranteed == pytest.approx(0.12 * 16)
+    assert (found["MAIL"].limit, found["POSTMAN"].limit, found["USERS"].limit) == pytest.approx((12.8, 6.4, 12.8))
+    assert (found["OTHER_GROUPS"].servers_limit, found["OTHER_GROUPS"].servers_percent) == (32, 25)
+    assert (found["POSTMAN"].queue_timeout, found["POSTMAN"].timeout_action) == (60, "RUN")
+    assert found["USERS"].switch == "after 300 s of CPU in a call: POSTMAN"
+    assert found["MAINT"].ends == "ends after 600 s idle; PGA of a session at most 512 MB"
+    assert [parts_text(found[name]) for name in ("SYS_GROUP", "USERS")] == ["L1 50 %", "L2 80 %"]
+
+
+def test_a_weight_is_shares_and_a_subplan_adds_up_its_groups() -> None:
+    plan = [row(Plan, plan="DAY", mgmt_method="RATIO"), directive("DAY", "A", 3), directive("DAY", "B", 1, type="PLAN")]
+    plan += [directive("B", "X", 60), directive("B", "Y", 40)]
+    before = [instance(), active_plan(), *plan, group("X"), group("Y")]
+    after = [*before[:-2], group("X", consumed_cpu_time=4000, cpu_wait_time=2000), group("Y", consumed_cpu_time=2000)]
+    metric = row(GroupMetric, consumer_group_name="X", num_cpus=16)
+    now = snapshot(*after, metric, after=2.0, number=2)
+    found = {line.name: line for line in plan_view(analyse(snapshot(*before, metric), now), now).lines}
+    assert [parts_text(found[name]) for name in ("A", "B", "X")] == ["3 shares", "1 shares", "L1 60 %"]
+    assert (found["B"].used, found["B"].waiting) == (3.0, 1.0)
+    assert found["B"].share == pytest.approx(0.25)
+    assert found["X"].verdict is not None
+    assert found["B"].verdict is None
+
+
+def test_containers_stand_above_their_plans() -> None:
+    cdb = [
+        row(Database, cdb="YES"),
+        row(Pdb, con_id=3, name="SALES", open_mode="READ WRITE"),
+        row(Pdb, con_id=4, name="HR", open_mode="READ WRITE"),
+        row(CdbPlanDirective, plan="CDB", pluggable_database="SALES", shares=3),
+        row(CdbPlanDirective, plan="CDB", pluggable_database="HR", shares=1, utilization_limit=50),
+        directive("SALES_PLAN", "WEB", 3),
+        directive("SALES_PLAN", "OTHER_GROUPS", 1),
+    ]
+    now = snapshot(instance(), active_plan("CDB", con_id=1), active_plan("SALES_PLAN", con_id=3),
+                   row(GroupMetric, con_id=1, consumer_group_name="X", num_cpus=8), *cdb)  # fmt: skip
+    found = plan_view(analyse(None, now), now)
+    assert [(line.depth, line.kind, line.name, line.con_id) for line in found.lines] == [
+        (0, "container", "SALES", 3),
+        (1, "group", "WEB", 3),
+        (1, "group", "OTHER_GROUPS", 3),
+        (0, "container", "HR", 4),
+        (1, "group", "OTHER_GROUPS", 4),
+    ]
+    assert [line.share for line in found.lines] == pytest.approx([0.75, 0.5625, 0.1875, 0.25, 0.25])
+    assert found.lines[3].limit == pytest.approx(4.0)
+
+
+def test_who_set_the_plan_and_whether_windows_may_change_it() -> None:
+    opened: dict[str, Any] = {"name": "DAY", "start_time": NOON, "sequence": 2}
+    by_window = {"enabled_by_scheduler": "TRUE", "window_name": "MONDAY_WINDOW", "allowed_automated_switches": "TRUE"}
+    assert "scheduler window MONDAY_WINDOW" in view(*NESTED, row(RsrcPlanHistory, **opened, **by_window)).set_by
+    by_hand = row(RsrcPlanHistory, **opened, allowed_automated_switches="TRUE")
+    forced = row(Parameter, name="resource_manager_plan", value="FORCE:DAY")
+    assert "by a user or parameter" in view(*NESTED, by_hand).set_by
+    assert view(*NESTED, by_hand).set_by.endswith("windows may change it")
+    assert view(*NESTED, by_hand, forced).set_by.endswith("windows may not change it")
+    assert "does not tell" in view(*NESTED).set_by
+
+
+def test_mappings_tell_which_groups_the_plan_has_not() -> None:
+    rules = [row(GroupMapping, attribute="SERVICE_NAME", value=name, consumer_group=name) for name in ("USERS", "GONE")]
+    assert [rule.in_plan for rule in view(*NESTED, *rules).mappings] == [True, False]
+
+
+def test_another_plan_has_shares_but_no_entitlement_and_its_differences_are_told() -> None:
+    night = [
+        directive("NIGHT", "SYS_GROUP", 50),
+        directive("NIGHT", "OTHER_GROUPS", 0, 100, parallel_server_limit=50),
+        directive("NIGHT", "BATCH", 50),
+    ]
+    rows = [*NESTED, *night, row(Plan, plan="DAY"), row(Plan, plan="NIGHT"), row(Plan, plan="MAIL", sub_plan="YES")]
+    day, other = view(*rows), view(*rows, plan="NIGHT")
+    assert day.plans == ("DAY", "NIGHT", "MAIL")
+    assert (day.active, other.active) == (True, False)
+    assert all(line.entitled is None and line.used is None for line in other.lines)
+    told = {(each.name, each.fact): (each.before, each.after) for each in differences(day, other)}
+    assert told["OTHER_GROUPS", "server limit"] == ("25 %", "50 %")
+    assert told["OTHER_GROUPS", "guaranteed"] == ("20.00 %", "0.00 %")
+    assert told["BATCH", "group"] == ("not there", "there")
+    assert told["MAIL", "subplan"][0] == "there"
+    assert not any(name == "SYS_GROUP" for name, _ in told)
+    assert differences(day, day) == ()
+    assert view(*rows, plan="UNKNOWN").lines == ()
+
+
+@given(plans())
+def test_the_tree_and_the_emphasis_measure_agree_for_nested_plans(rows: list[PlanDirective]) -> None:
+    tree = PlanBook.read([], rows).tree("P")
+    now = snapshot(instance(), active_plan("P"), *rows)
+    table = emphasis(now, analyse(None, now))
+    named = {each.group_or_subplan for each in rows}
+    for placed, line in zip(places(tree), table.rows, strict=True):
+        assert line[0] == placed.branch.name
+        assert line[0] in named
+        assert line[1:] == pytest.approx([100 * part for part in placed.by_level], abs=0.006)
+
+
+def test_emphasis_of_the_documented_nested_plan() -> None:
+    now = snapshot(instance(), active_plan("MYDB_PLAN"), *MYDB_PLAN)
+    table = emphasis(now, analyse(None, now))
+    found = {line[0]: line[1:4] for line in table.rows}
+    assert found["POSTMAN_GROUP"] == (12.0, 0.0, 0.0)
+    assert found["USERS_GROUP"] == (0.0, 14.4, 0.0)
+    assert found["MAIL_MAINT_GROUP"] == (0.0, 3.6, 0.0)
+
+
+def test_marks_are_the_top_plans_changes_and_instances_share_them() -> None:
+    changes = [
+        row(RsrcPlanHistory, inst_id=inst_id, name="SCHEDULER[0x1]:NIGHT", start_time=NOON, window_name="MONDAY",
+            enabled_by_scheduler="TRUE", sequence=1)
+        for inst_id in (1, 2)
+    ]  # fmt: skip
+    changes.append(row(RsrcPlanHistory, name="", start_time=NOON.replace(hour=13), sequence=2))
+    changes.append(row(RsrcPlanHistory, con_id=3, name="PDB_PLAN", start_time=NOON.replace(hour=11), sequence=1))
+    found = marks(snapshot(*changes))
+    assert [(mark.at.hour, mark.text) for mark in found] == [(12, "NIGHT (MONDAY)"), (13, "no plan")]

@@ -1,0 +1,165 @@
+"""Verdicts in words, and how well a plan is kept: figures worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from presman.analysis import analyse
+from presman.analysis.reading import GroupReading, Reading, Verdict
+from presman.analysis.verdicts import conformance, explain, host_busy_of
+from presman.rows import GroupMetric, Osstat, Parameter, PlanDirective
+from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
+
+SAMPLE = {
+    "ADHOC": (5, 1.76, 8.4),
+    "BATCH": (15, 2.88, 0.4),
+    "ETL": (15, 0.0, 0.0),
+    "INTERACTIVE": (35, 10.4, 6.8),
+    "OTHER_GROUPS": (5, 0.32, 0.08),
+    "SYS_GROUP": (25, 0.0, 0.0),
+}
+"""Oracle's own sample of 16 CPUs: allocation in percent, CPUs used and waited for."""
+
+
+def loads(
+    cpus: dict[str, tuple[float, float]], *rows: Any, inst_id: int = 1, num_cpus: int = 16, **plan: Any
+) -> tuple[list[Any], list[Any]]:
+    """The rows of an instance before and after two seconds in which groups used and waited for so many CPUs."""
+    fixed = [instance(inst_id), active_plan(inst_id=inst_id, **plan), *rows]
+    fixed.append(row(GroupMetric, inst_id=inst_id, consumer_group_name="ANY", num_cpus=num_cpus))
+    before = [group(name, inst_id) for name in cpus]
+    after = [
+        group(name, inst_id, consumed_cpu_time=round(2000 * used), cpu_wait_time=round(2000 * waiting))
+        for name, (used, waiting) in cpus.items()
+    ]
+    return [*fixed, *before], [*fixed, *after]
+
+
+def read(*parts: tuple[list[Any], list[Any]]) -> Reading:
+    before = [each for part in parts for each in part[0]]
+    after = [each for part in parts for each in part[1]]
+    return analyse(snapshot(*before), snapshot(*after, after=2.0, number=2))
+
+
+def sample() -> Reading:
+    plan = [directive("DAY", name, percent) for name, (percent, _, _) in SAMPLE.items()]
+    return read(loads({name: (used, waiting) for name, (_, used, waiting) in SAMPLE.items()}, *plan))
+
+
+def of(reading: Reading, name: str) -> GroupReading:
+    return next(each for each in reading.cluster_groups() if each.name == name)
+
+
+def test_oracles_sample_is_throttled_everywhere_and_yet_kept() -> None:
+    reading = sample()
+    for name in ("ADHOC", "BATCH", "INTERACTIVE", "OTHER_GROUPS"):
+        assert of(reading, name).verdict is Verdict.CONTENDED, name
+    (kept,) = conformance(reading)
+    # Due: ADHOC 5/60 of 16 = 1.33, BATCH wants only 3.28, INTERACTIVE 35/60 = 9.33, OTHER_GROUPS wants 0.4.
+    assert kept.due == pytest.approx(1.3333 + 3.28 + 9.3333 + 0.4, abs=0.001)
+    assert (kept.score, kept.missing) == (100.0, 0.0)
+    assert kept.used == pytest.approx(15.36)
+    assert kept.sentence.startswith("The plan is kept: every group that wants CPU gets its due.")
+    assert "all CPUs are in use" in kept.sentence
+    assert explain(of(reading, "INTERACTIVE")) == (
+        "Wants 17.2, gets 10.4 of 16 CPUs; entitled to 9.3 now; 1.1 of it is what others leave, the rest they use "
+        "themselves."
+    )
+    assert explain(of(reading, "BATCH")).endswith("entitled to 4.0 now; others use their share.")
+    assert explain(of(reading, "ETL")) == "Wants no CPU now; guaranteed 2.4 of 16 when all are busy."
+
+
+def test_a_starved_group_lowers_the_score_by_what_it_misses() -> None:
+    plan = [directive("DAY", "GOLD", 75), directive("DAY", "LEAD", 25)]
+    reading = read(loads({"GOLD": (8.0, 8.0), "LEAD": (8.0, 4.0)}, *plan))
+    assert of(reading, "GOLD").verdict is Verdict.STARVED
+    assert of(reading, "LEAD").verdict is Verdict.CONTENDED
+    (kept,) = conformance(reading)
+    # GOLD is due 12 and gets 8; LEAD is due 4: 4 of 16 CPUs are missing.
+    assert (kept.due, kept.missing, kept.score) == pytest.approx((16.0, 4.0, 75.0))
+    assert "kept to 75 %: groups get 4.0 CPUs less" in kept.sentence
+    assert explain(of(reading, "GOLD")) == (
+        "Wants 16.0, gets 8.0 of 16 CPUs; entitled to 12.0 now, 4.0 less than its due: the plan is not kept."
+    )
+
+
+def test_a_limit_holds_a_group_on_an_idle_host_and_the_sentence_says_so() -> None:
+    plan = [directive("DAY", "A", 50, utilization_limit=25), directive("DAY", "OTHER_GROUPS", 50)]
+    reading = read(loads({"A": (4.0, 6.0), "OTHER_GROUPS": (0.5, 0.0)}, *plan))
+    held = of(reading, "A")
+    assert held.verdict is Verdict.CAPPED
+    assert explain(held, 0.28) == (
+        "Wants 10.0, gets 4.0 of 16 CPUs; its limit of 4.0 CPUs (25 %) holds it there, whatever CPU is free; the host "
+        "is 28 % busy."
+    )
+    (kept,) = conformance(reading)
+    assert kept.score == 100.0
+    assert kept.sentence.endswith("who waits is held by a limit, not by lack of CPU.")
+
+
+def test_a_full_cage_beside_a_host_with_spare_cpu() -> None:
+    host = [row(Osstat, stat_name="NUM_CPUS", value=32.0), row(Parameter, name="cpu_count", value="16")]
+    plan = [directive("DAY", "A", 50), directive("DAY", "B", 50), *host]
+    before, after = loads({"A": (8.0, 2.0), "B": (8.0, 2.0)}, *plan, instance_caging="ON")
+    busy = [row(Osstat, stat_name=name, value=value) for name, value in (("BUSY_TIME", 0.0), ("IDLE_TIME", 0.0))]
+    later = [row(Osstat, stat_name=name, value=value) for name, value in (("BUSY_TIME", 3400.0), ("IDLE_TIME", 3000.0))]
+    reading = read((before + busy, after + later))
+    found = of(reading, "A")
+    assert found.verdict is Verdict.CAGED
+    assert "the cage (CPU_COUNT) is full, while the host is 53 % busy" in explain(found, host_busy_of(reading, found))
+    (kept,) = conformance(reading)
+    assert "the cage is full, the host has spare CPU" in kept.sentence
+
+
+@pytest.mark.parametrize(
+    ("verdict", "told"),
+    [
+        (Verdict.NOT_MANAGED, "does not manage CPU"),
+        (Verdict.ZERO_SHARE, "nothing while the levels above take all"),
+        (Verdict.THROTTLED, "cannot be read"),
+        (Verdict.NOT_THROTTLED, "next to nothing waits"),
+        (Verdict.CAPPED, "the limit of its subplan or container is reached"),
+    ],
+)
+def test_every_verdict_has_its_words(verdict: Verdict, told: str) -> None:
+    text = explain(replace(of(sample(), "BATCH"), verdict=verdict))
+    assert told in text
+    assert text.endswith(".")
+
+
+def test_without_a_delta_nothing_is_claimed() -> None:
+    rows = loads({"A": (0.0, 0.0)}, directive("DAY", "A", 100))[0]
+    reading = analyse(None, snapshot(*rows))
+    assert "two polls" in explain(of(reading, "A"))
+    (kept,) = conformance(reading)
+    assert (kept.score, kept.used, kept.sentence) == (None, None, "")
+
+
+def test_each_instance_is_judged_by_itself() -> None:
+    plan: list[PlanDirective] = [directive("DAY", "A", 50), directive("DAY", "B", 50)]
+    one = loads({"A": (8.0, 4.0), "B": (8.0, 4.0)}, *plan)
+    two = loads({"A": (2.0, 9.0), "B": (14.0, 1.0)}, inst_id=2)
+    kept = conformance(read(one, two))
+    assert [each.inst_id for each in kept] == [1, 2]
+    assert kept[0].score == 100.0
+    assert kept[1].score == pytest.approx(100 * (1 - 6 / 16))
+
+
+@given(st.lists(st.tuples(st.integers(1, 20), st.floats(0, 20), st.floats(0, 20)), min_size=1, max_size=5))
+def test_the_score_is_a_percentage_and_full_exactly_without_starved_groups(
+    groups: list[tuple[int, float, float]],
+) -> None:
+    plan = [directive("DAY", f"G{i}", percent) for i, (percent, _, _) in enumerate(groups)]
+    reading = read(loads({f"G{i}": (used, waiting) for i, (_, used, waiting) in enumerate(groups)}, *plan))
+    (kept,) = conformance(reading)
+    starved = any(each.verdict is Verdict.STARVED for each in reading.groups)
+    if kept.score is not None:
+        assert 0 <= kept.score <= 100
+        assert (kept.score == 100) is not starved
+    for each in reading.groups:
+        assert explain(each).endswith(".")
