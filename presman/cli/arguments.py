@@ -256,6 +256,7 @@ def once() -> Parser:
     )
     parser.add_argument("--measure", type=measure, metavar="M", help=f"what CSV is about: {', '.join(MEASURES)}")
     parser.add_argument("--interval", type=some_seconds, default=1.0, metavar="S", help="between the polls (default 1)")
+    parser.add_argument("--outliers", action="store_true", help="ask for I/O outliers too (12.1 and later)")
     return parser
 
 

@@ -49,15 +49,20 @@ def demo(options: Namespace) -> int:
 def once(options: Namespace) -> int:
     """Run `presman once TARGET`."""
     from presman.analysis.assessment import assess
-    from presman.cli.polling import Polling
+    from presman.cli.polling import OUTLIERS, Polling
     from presman.cli.settings import load, resolve
     from presman.output import document, plain
     from presman.output.export import CsvExport
 
     if options.measure and options.format != "csv":
         raise Failure("--measure goes with --format csv")
+    if options.outliers and options.format == "csv":
+        raise Failure("--outliers goes with --format text or json")
     resolved = resolve(options.target, load(options), options)
-    previous, snapshot, reading = Polling(resolved).once(options.interval)
+    wishes = OUTLIERS if options.outliers else ()
+    previous, snapshot, reading = Polling(resolved, wishes=wishes).once(options.interval)
+    if options.outliers and not reading.outliers:
+        talk.say("no view of I/O outliers could be read: they are there from 12.1 on")
     if options.format == "json":
         talk.put(document.dump(reading, assess(reading, previous, snapshot), ascii_only=talk.wants_ascii()))
     elif options.format == "csv":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from presman.analysis import analyse
 from presman.analysis.reading import Reading
@@ -12,12 +12,16 @@ from presman.cli import codes, talk
 from presman.cli.codes import Failure
 from presman.cli.settings import Resolved
 from presman.poller import Poller
+from presman.rows import IoOutlier, LgwrioOutlier, RecordType
 from presman.sampler import pause_before
 from presman.snapshot import Snapshot
 from presman.sources import Exhausted, SourceError
 
 FINITE = frozenset({"spool", "recording"})
 """Kinds of sources that end: they are read moment by moment without waiting."""
+
+OUTLIERS: Sequence[RecordType] = (IoOutlier, LgwrioOutlier)
+"""What `once --outliers` asks besides."""
 
 Moment = tuple[Snapshot, Reading]
 
@@ -26,16 +30,19 @@ class Polling:
     """Polls one target in the calling thread at a steady beat.
 
     After a good poll a lost connection is tried again until it is back; before, SourceError goes to the caller.
+    `wishes` are queries on demand that are asked once (of a spool, at each moment).
     """
 
     def __init__(
         self,
         resolved: Resolved,
         *,
+        wishes: Sequence[RecordType] = (),
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._resolved = resolved
+        self._wishes = wishes
         self._sleep = sleep
         self._clock = clock
 
@@ -74,6 +81,8 @@ class Polling:
         source = self._resolved.target.make_source()
         source.scope = self._resolved.scope
         poller = Poller(source, packs=self._resolved.packs)
+        for record in self._wishes:
+            poller.wish(record, lasting=not self.endless)
         previous: Snapshot | None = None
         number = 0
         try:

@@ -9,11 +9,13 @@ from presman import tables
 from presman.analysis.assessment import Assessment
 from presman.analysis.lint_case import Finding, Severity
 from presman.analysis.reading import CLUSTER, Header, Reading, ServerPool
+from presman.analysis.waiting import OutlierReading
 from presman.columns import Table
 from presman.formats import ABSENT, count, duration, number
 from presman.output.cells import instant
 from presman.output.grid import table
 from presman.output.measures import groups
+from presman.tables.histogram import OUTLIERS, redo_text
 from presman.tables.latency import HISTOGRAMS
 from presman.tables.pdbs import PDBS
 from presman.tables.plan import FINDINGS, MAPPINGS, PLAN, WINDOWS
@@ -94,7 +96,16 @@ def full(reading: Reading, width: int | None = None, assessment: Assessment | No
         if not rows and shown not in _ALWAYS:
             continue
         lines += ["", *_wrapped(f"-- {shown.title} ({len(rows)})", width), *_table(shown, rows, width)]
+    for found in reading.outliers:
+        lines += ["", *_outliers(found, width)]
     return _join(lines)
+
+
+def _outliers(found: OutlierReading, width: int | None) -> list[str]:
+    """Return what a view of I/O outliers says, and why its latencies are not believed."""
+    lines = _wrapped(f"-- {found.view} ({len(found.rows)})", width)
+    lines += [piece for why in found.doubts for piece in _wrapped(f"! latencies not believed: {why}", width)]
+    return [*lines, *_table(OUTLIERS, found.rows, width)]
 
 
 def findings(reading: Reading, found: Sequence[Finding], width: int | None = None) -> str:
@@ -161,6 +172,10 @@ def _head(reading: Reading, width: int | None) -> list[str]:
         f"{header.database or reading.target} {header.version}  {instant(reading.at)}  poll {reading.number}, "
         f"{since} since the one before, took {1000 * reading.poll_seconds:.0f} ms",
         _plan(header) + f"  {servers(header.servers)}",
+    ]
+    lines += [
+        f"redo writes{f' of instance {each.inst_id}' if each.inst_id else ''}: {redo_text(each)}"
+        for each in reading.redo
     ]
     lines += [f"! queue of {head.group}: {head.sentence}" for head in reading.heads]
     lines += [

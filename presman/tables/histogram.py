@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from presman.analysis.latency import THRESHOLDS_US, EventLatency, Latency, LatencyBucket, Percentile
-from presman.analysis.waiting import Outlier
+from presman.analysis.waiting import Outlier, RedoHealth
 from presman.columns import Bar, Column, Table
 from presman.formats import ABSENT, compact, count, duration, microseconds, number
 
@@ -120,6 +120,21 @@ def _threshold(span: Latency, place: int) -> str:
         return ABSENT
     threshold = span.thresholds[place]
     return f"{threshold.under:.4f} / {threshold.over:.4f}"
+
+
+def redo_text(redo: RedoHealth) -> str:
+    """Return the health of redo writes in one line, the most telling figures first."""
+    parts = []
+    if redo.sync_ms is not None:
+        parts.append(f"log file sync {redo.sync_ms:.2f} ms")
+    if redo.write_ms is not None:
+        parts.append(f"parallel write {redo.write_ms:.2f} ms")
+    if redo.outside_percent is not None:
+        parts.append(f"{redo.outside_percent:.0f} % of a commit outside the write")
+    if redo.redo_mb is not None:
+        parts.append(f"redo {redo.redo_mb:.2f} MB/s")
+    rates = f"{compact(redo.syncs_per_s)} syncs/s, {compact(redo.writes_per_s)} writes/s"
+    return ", ".join([*parts, rates])
 
 
 def _latency_ms(row: Outlier) -> str:

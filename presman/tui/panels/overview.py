@@ -7,7 +7,9 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
+from presman.analysis.reading import Reading
 from presman.tables import OVERVIEW, WAITS
+from presman.tables.histogram import redo_text
 from presman.tui.panels.panel import (
     CPU_LEGEND,
     ChartFeed,
@@ -21,6 +23,15 @@ from presman.tui.panels.panel import (
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.findings import Findings
 from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.lines import Line
+
+
+def redo_line(reading: Reading) -> Line:
+    """Return how healthy redo writes are, over all instances."""
+    if not reading.redo:
+        return ((" Redo ", "dim"), ("no delta yet", "dim"))
+    return ((" Redo ", "dim"), (redo_text(reading.redo[0]), ""))
 
 
 class Overview(Panel):
@@ -30,6 +41,9 @@ class Overview(Panel):
     charts = True
     notes: ClassVar[tuple[str, ...]] = (
         "The lines below the groups say what is wrong, worst first: ✕ bad, ▲ ▼ ○ look at it, ▬ · ! to know.",
+        "The line Redo: mean waits since the last poll for 'log file sync' (a commit) and 'log file parallel write' "
+        "(the write by the redo writer), both from V$SYSTEM_EVENT; what of a commit's wait the write does not explain; "
+        "and the change of 'redo size' in V$SYSSTAT per second.",
     )
 
     def compose(self) -> ComposeResult:
@@ -37,11 +51,13 @@ class Overview(Panel):
         self._trends = Trends({"io_trend": "io"})
         self._groups = Grid(OVERVIEW, trend=self._trends)
         self._findings = Findings(id="findings")
+        self._redo = LineView(id="redo")
         self._chart = Chart(id="overview-chart")
         self._waits = Grid(WAITS, filterable=False)
         self._feed = ChartFeed("used", "CPUs used")
         yield self._groups
         yield self._findings
+        yield self._redo
         with Horizontal(id="overview-bottom"):
             yield self._chart
             yield self._waits
@@ -51,6 +67,7 @@ class Overview(Panel):
         self._trends.at(shown)
         self._groups.show_rows(group_rows(shown), hidden_columns(shown), CPU_LEGEND)
         self._findings.show(shown.alerts)
+        self._redo.show_lines([redo_line(shown.reading)])
         if self._chart.display:
             self._chart.show(self._feed.data(shown, shown.reading.header.num_cpus or None))
         self._waits.show_rows(shown.reading.waits, one_instance(shown))
