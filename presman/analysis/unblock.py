@@ -246,7 +246,7 @@ def _without(head: QueueHead) -> str:
     """Say why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
         return "it wants more than it may ever have: nobody's end is known to help; a lower DOP or another group does"
-    if head.cause is Cause.UNKNOWN:
+    if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP}:
         return "how many servers it is short of is not known, so nobody is named"
     return "it is not short of servers: the order of the queue holds it, not a running statement"
 

@@ -192,6 +192,16 @@ REQUESTS = Group(
     f"Requests executed in the group: {_CONSUMER_GROUP}.REQUESTS, {_SINCE_POLL}",
     sort=lambda row: row.requests_per_s, align="right", narrow=False,
 )
+CPU_WAITS = Group(
+    "cpu_waits", "held/s", 6, lambda row: compact(row.cpu_waits_per_s),
+    f"How often sessions were held off CPU for a time slice: {_CONSUMER_GROUP}.CPU_WAITS, {_SINCE_POLL}",
+    sort=lambda row: row.cpu_waits_per_s, align="right", narrow=False,
+)
+CPU_WAIT_MS = Group(
+    "cpu_wait_ms", "ms held", 7, lambda row: number(row.cpu_wait_ms, 0),
+    f"Milliseconds a session was held off CPU each time, on average since the last poll: CPU_WAIT_TIME / CPU_WAITS of "
+    f"{_CONSUMER_GROUP}.", sort=lambda row: row.cpu_wait_ms, align="right", narrow=False,
+)
 POOL_QUEUE = Group(
     "pool", "pool q", 6, lambda row: count(row.pool_queue_length),
     f"Sessions that wait for the active session pool (ACTIVE_SESS_POOL_P1), not the parallel queue: "
@@ -234,7 +244,7 @@ OVERVIEW: Table[GroupReading] = Table(
 CPU: Table[GroupReading] = Table(
     "cpu", "CPU by consumer group",
     (INST, CON, NAME, CPU_BAR, USED, WAITING, ENTITLED, LIMIT, VERDICT, USED_TREND, USED_PERCENT, THROTTLED,
-     GUARANTEED, ACTIVE, CPU_WAITERS, YIELDS, REQUESTS, POOL_QUEUE),
+     GUARANTEED, ACTIVE, CPU_WAITERS, CPU_WAITS, CPU_WAIT_MS, YIELDS, REQUESTS, POOL_QUEUE),
     identity, "No consumer groups: V$RSRC_CONSUMER_GROUP gave no rows.",
 )
 PARALLEL_GROUPS: Table[GroupReading] = Table(

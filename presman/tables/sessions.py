@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from presman.analysis.reading import SessionReading
 from presman.columns import Column, State, Table
-from presman.formats import ABSENT, compact, count, duration, number
+from presman.formats import ABSENT, clock, compact, count, duration, number
 
 Session = Column[SessionReading]
 
@@ -30,18 +30,38 @@ def _state(row: SessionReading) -> State:
 
 
 def _switched(row: SessionReading) -> str:
-    moved = row.mapped_group and row.mapped_group != row.group
-    return f"{row.group} ◂ {row.mapped_group}" if moved else row.group
+    """Return the group with the one the session came from; unlike its mapping, that is one of the plan's."""
+    origin = row.original_group or row.mapped_group
+    return f"{row.group} ◂ {origin}" if origin and origin != row.group else row.group
+
+
+def why_there(row: SessionReading) -> str:
+    """Return how a session came to its group: the rule that mapped it, what the plan lacks, what switched it."""
+    told = []
+    if row.mapped_group:
+        by = f" by {row.mapping_attribute}" if row.mapping_attribute else ""
+        told.append(f"mapped to {row.mapped_group}{by}")
+    if row.original_group and row.mapped_group and row.original_group != row.mapped_group:
+        told.append(f"which the plan does not name, so {row.original_group}")
+    origin = row.original_group or row.mapped_group
+    if origin and origin != row.group:
+        told.append(f"switched to {row.group}")
+    if row.last_action:
+        reason = f" ({row.last_action_reason})" if row.last_action_reason else ""
+        at = f" at {clock(row.last_action_time)}" if row.last_action_time else ""
+        told.append(f"last action: {row.last_action}{reason}{at}")
+    return "; ".join(told)
 
 
 # fmt: off
 SESSIONS: Table[SessionReading] = Table(
     "sessions", "Sessions",
     (
-        Session("sid", "inst:sid,serial", 13, lambda row: f"{row.inst_id}:{row.sid},{row.serial}",
-                "INST_ID, SID and SERIAL# (V$SESSION).", sort=lambda row: (row.inst_id, row.sid), most=18),
+        Session("sid", "Session", 13, lambda row: f"{row.inst_id}:{row.sid},{row.serial}",
+                "inst:sid,serial: INST_ID, SID and SERIAL# (V$SESSION).",
+                sort=lambda row: (row.inst_id, row.sid), most=18),
         Session("user", "User", 10, lambda row: row.user, "V$SESSION.USERNAME.", sort=lambda row: row.user, most=20),
-        Session("group", "Group ◂mapped", 12, _switched,
+        Session("group", "Group", 12, _switched,
                 f"Consumer group now ({_INFO}). ◂ tells the group the mapping rules put it in, where that is "
                 "another one: it was switched.", sort=lambda row: row.group, most=34),
         Session("status", "Status", 8, lambda row: row.status, "V$SESSION.STATUS. An instant.",
@@ -77,6 +97,10 @@ SESSIONS: Table[SessionReading] = Table(
         Session("state", "RM state", 18, lambda row: row.state,
                 f"What Resource Manager says of the session ({_INFO}.STATE). An instant.",
                 sort=lambda row: row.state, narrow=False),
+        Session("why", "why in its group", 16, lambda row: why_there(row) or ABSENT,
+                f"{_INFO}: MAPPED_CONSUMER_GROUP and MAPPING_ATTRIBUTE, ORIG_CONSUMER_GROUP_ID, and since 12.1 "
+                "LAST_ACTION, LAST_ACTION_REASON and LAST_ACTION_TIME, as the view words them.",
+                sort=why_there, narrow=False, most=60),
         Session("program", "Program", 18, lambda row: row.module or row.program,
                 "V$SESSION.MODULE, or PROGRAM where it is empty.", sort=lambda row: row.module or row.program,
                 narrow=False),

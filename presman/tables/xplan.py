@@ -46,20 +46,29 @@ _PARTS: tuple[_Part, ...] = (
     ("PQ Distrib", lambda step: step.distribution, False),
 )
 _ALWAYS = frozenset({"Id", "Operation", "Name"})
+_FIRST_TO_GO = ("Bytes", "Pstart", "Pstop", "Time", "Rows", "Cost", "PQ Distrib", "IN-OUT", "TQ", "Name")
+"""What is left out where there is no room, in this order."""
+
 _LONGEST = 2000
 
 
-def xplan(plan: Sequence[PlanStep], plan_hash: int | None = None) -> list[str]:
-    """Return the lines of a plan: the table, then the predicates. Columns without any value are left out."""
+def xplan(plan: Sequence[PlanStep], plan_hash: int | None = None, width: int | None = None) -> list[str]:
+    """Return the lines of a plan: the table, then the predicates. Columns without any value are left out.
+
+    So are, where a `width` is given, those that there is no room for.
+    """
     if not plan:
         return []
-    columns = []
+    columns = {}
     for head, text, right in _PARTS:
         cells = [text(step) for step in plan]
         if head in _ALWAYS or any(cell.strip() for cell in cells):
-            width = max(len(head), *map(len, cells))
-            columns.append([cell.rjust(width) if right else cell.ljust(width) for cell in (head, *cells)])
-    rows = ["| " + " | ".join(cells) + " |" for cells in zip(*columns, strict=True)]
+            widest = max(len(head), *map(len, cells))
+            columns[head] = [cell.rjust(widest) if right else cell.ljust(widest) for cell in (head, *cells)]
+    for head in _FIRST_TO_GO:
+        if width is not None and sum(len(cells[0]) + 3 for cells in columns.values()) + 1 > width:
+            columns.pop(head, None)
+    rows = ["| " + " | ".join(cells) + " |" for cells in zip(*columns.values(), strict=True)]
     rule = "-" * len(rows[0])
     lines = [] if plan_hash is None else [f"Plan hash value: {plan_hash}", ""]
     return [*lines, rule, rows[0], rule, *rows[1:], rule, *_predicates(plan)]

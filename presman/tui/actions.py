@@ -7,7 +7,8 @@ from typing import NamedTuple
 from textual.binding import Binding
 
 TABS = (("1", "overview", "Overview"), ("2", "cpu", "CPU"), ("3", "io", "I/O"), ("4", "parallel", "Parallel"),
-        ("5", "sessions", "Sessions"), ("7", "latency", "Latency"))  # fmt: skip
+        ("5", "sessions", "Sessions"), ("6", "plan", "Plan"), ("7", "latency", "Latency"),
+        ("8", "pdbs", "PDBs"))  # fmt: skip
 """Key, name and title of each tab."""
 
 
@@ -36,7 +37,8 @@ class Action(NamedTuple):
 
 ACTIONS: tuple[Action, ...] = (
     Action("help", "question_mark,f1", "?", "help", "Keys, and every column of this tab: its view and its formula."),
-    *(Action(f"tab('{name}')", key, key, title, f"Show the tab {title}.", "elsewhere") for key, name, title in TABS),
+    *(Action(f"tab('{name}')", key, key, title, f"Show the tab {title}.", "cdb" if name == "pdbs" else "elsewhere")
+      for key, name, title in TABS),
     Action("details", "enter", "Enter", "details", "All about the row under the cursor, on one page.", "row"),
     Action("escape", "escape", "Esc", "back", "Back to the table, to the same row; clears a filter.", "page"),
     Action("leave", "q", "q", "back / quit", "Back to the table, to the same row; at the top, quit.", ""),
@@ -56,10 +58,14 @@ ACTIONS: tuple[Action, ...] = (
     Action("span", "b", "b", "buckets of", "The buckets of the window, since startup, or now.", "latency"),
     Action("outliers", "o", "o", "outliers", "Ask for the I/O outliers (V$IO_OUTLIER, V$LGWRIO_OUTLIER), once.",
            "latency"),
+    Action("gantt", "g", "g", "Gantt", "Statements over time in place of the tables of the tab Parallel, and back.",
+           "gantt"),
+    Action("plan", "v", "v", "next plan", "Show another plan in the tab Plan, and what it would change.", "plan"),
     Action("refresh(1)", "plus,equals_sign", "+", "slower", "Poll less often.", ""),
     Action("refresh(-1)", "minus", "-", "faster", "Poll more often.", ""),
     Action("poll_now", "f5", "F5", "poll now", "Poll at once, or try at once to connect again.", "lost"),
-    Action("copy", "c", "c", "copy", "Copy the page or the row: to the clipboard (OSC 52) and to a file.", "data"),
+    Action("copy", "c", "c", "copy", "Copy the page or the row: to the clipboard (OSC 52) and to a file. On the tab "
+           "Parallel: the command that would let the queue's head start, or end the running statement.", "data"),
     Action("export", "e", "e", "CSV", "Append this view's measure to a CSV file at each poll; again to end.", "data"),
     Action("theme", "t", "t", "theme", "Next theme; all of them are in the command palette.", ""),
     Action("command_palette", "", "^P", "palette", "Find a command by its name.", ""),
@@ -68,8 +74,8 @@ ACTIONS: tuple[Action, ...] = (
 )  # fmt: skip
 
 KEYS_LINE = ("help", "leave", "poll_now", "details", "pause", "live", "step(-1)", "step(1)", "filter", "sort",
-             "reverse", "instances", "maps", "span", "outliers", "copy", "export", "window", "refresh(1)",
-             "refresh(-1)", "theme",
+             "reverse", "instances", "maps", "span", "outliers", "copy", "gantt", "plan", "export", "window",
+             "refresh(1)", "refresh(-1)", "theme",
              "command_palette")  # fmt: skip
 """What the bottom line offers, the most needed first."""
 

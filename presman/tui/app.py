@@ -26,6 +26,7 @@ from presman.tui.widgets.tab_line import Clicked
 if TYPE_CHECKING:
     from textual.widgets import Input
 
+    from presman.focus import Focus
     from presman.queries import Scope
     from presman.sources import Source
     from presman.tui.widgets.grid import Grid
@@ -61,19 +62,32 @@ class MonitorApp(FrameApp):
 
     async def action_tab(self, tab: str) -> None:
         """Show a tab."""
+        if tab in self.hidden_tabs():
+            self.notify("This is no container database: there are no PDBs to show.", markup=False, timeout=4)
+            return
         self.reader.close()
         if tab not in self.panels:
             await self.query_one("#body").mount(self.make_panel(tab))
         for name, panel in self.panels.items():
             panel.display = name == tab
         self.view = replace(self.view, tab=tab)
+        self.look_at(None)
         self._filter_tables()
         self.focus_first()
         self.repaint()
 
     def on_grid_opened(self, event: Grid.Opened) -> None:
         """Show the details of a row."""
-        self._open(details_of(event.row, event.grid.table))
+        from presman.tui.closeup import focus_of
+
+        self._open(details_of(event.row, event.grid.table, self.timeline.watch, self.size.width - 6))
+        self.look_at(focus_of(event.row))
+
+    def look_at(self, focus: Focus | None) -> None:
+        """Have one session read closely; without one only progress, and that only where the tab shows it."""
+        from presman.focus import Focus
+
+        self.feed.focus(focus or (Focus() if self.view.tab == "parallel" else None))
 
     def action_details(self) -> None:
         """Show the details of the row under the cursor."""
@@ -99,6 +113,7 @@ class MonitorApp(FrameApp):
         """Close the page, else end the filter."""
         if self.reader.is_open:
             self.reader.close()
+            self.look_at(None)
             self.focus_first()
             self.repaint()
         else:
@@ -159,6 +174,18 @@ class MonitorApp(FrameApp):
         """Switch between one row per instance and the cluster."""
         self.view = replace(self.view, by_instance=not self.view.by_instance)
         self.repaint()
+
+    def action_plan(self) -> None:
+        """Show the next plan there is."""
+        if self.offers("plan"):
+            self.panel.next_plan()
+
+    def action_gantt(self) -> None:
+        """Show the statements over time, or the tables again."""
+        if self.offers("gantt"):
+            self.panel.toggle_gantt()
+            self.focus_first()
+            self.call_after_refresh(self.repaint)
 
     def action_window(self) -> None:
         """Let the charts show more or less time."""
@@ -251,7 +278,8 @@ class MonitorApp(FrameApp):
 
     def action_copy(self) -> None:
         """Copy the page, or the row under the cursor, to the clipboard and to a file."""
-        text = self._copyable()
+        command = None if self.reader.is_open else self.panel.command(self.grid)
+        text = command[0].text if command else self._copyable()
         if not text:
             return
         self.copy_to_clipboard(text)
@@ -259,6 +287,10 @@ class MonitorApp(FrameApp):
             where = f"; also in {keeping.keep('copied.txt', text + chr(10))}"
         except OSError as error:
             where = f"; not kept in a file: {error.strerror}"
+        if command is not None:
+            text = f"Copied, not run: {text}\nIt would hit {command[1]}. {command[0].note}"
+            self.notify(clean(text)[:500], markup=False, timeout=8)
+            return
         self.notify(f"Copied {len(text)} characters{where}", markup=False, timeout=4)
 
     def _copyable(self) -> str:

@@ -15,8 +15,12 @@ from presman.analysis.reading import (
     SessionReading,
     WaitReading,
 )
+from presman.analysis.verdicts import explain, host_busy_of
 from presman.columns import Table
 from presman.formats import ABSENT, clock, count, duration, number, percent
+from presman.tables.sessions import why_there
+from presman.tui.alerts import head_sentence
+from presman.tui.closeup import unblocking
 from presman.tui.widgets.lines import Line
 
 _LABEL = 16
@@ -79,13 +83,14 @@ def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
     lines.append(sentence(place))
     head = next((head for head in reading.heads if head.group == row.group), None)
     if head is not None:
-        about = "" if row.position == 1 else f"The head of its queue is {head.statement.sql_id}. "
-        lines.append(sentence(about + head.sentence, "warn"))
+        about = "It" if row.position == 1 else f"The head of its queue, {head.statement.sql_id},"
+        lines.append(sentence(f"{about} {head.sentence}.", "warn"))
     if row.timeout_left is None:
         lines.append(sentence("Its group has no queue timeout: it waits as long as it takes."))
     else:
         then = row.timeout_action or "CANCEL"
         lines.append(sentence(f"Its queue timeout comes in {duration(row.timeout_left)}; then: {then}.", "warn"))
+    lines += unblocking(row, reading)
     lines += [BLANK, title("What it wants")]
     wants = "not known: its plan could not be read" if row.wants is None else f"{row.wants} parallel servers"
     lines.append(fact("servers", wants))
@@ -139,8 +144,10 @@ def dop_lines(dop: DopStory, requested: int | None) -> list[Line]:
     """Tell in sentences how a statement came to its degree of parallelism."""
     lines = [BLANK, title("How it came to its degree")]
     lines += [sentence(text) for text in dop_story(dop, requested)]
+    told = ("dop", "derived_", "queuing_reason")
     for name, text in sorted(dop.facts.items()):
-        lines.append(fact(name, text, "dim"))
+        if not name.startswith(told):
+            lines.append(fact(name, text, "dim"))
     return lines
 
 
@@ -200,8 +207,7 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
         title("Resource Manager"),
         fact("group", row.group),
     ]
-    if row.mapped_group and row.mapped_group != row.group:
-        text = f"The mapping rules put it in {row.mapped_group}; it was switched to {row.group}."
+    if text := why_there(row):
         lines.append(sentence(text, "warn"))
     lines += [
         fact("state", row.state),
@@ -236,6 +242,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact(
             "CPU", f"{row.verdict.value}: uses {number(row.used)}, wants {number(row.wanted)} of {number(row.capacity)}"
         ),
+        sentence(explain(row, host_busy_of(reading, row))),
         fact("entitled now", f"{number(row.entitled)} CPUs among the groups with demand"),
         fact("guaranteed", f"{number(row.guaranteed)} CPUs when all are busy ({percent(100 * row.share)} %)"),
         fact("limit", "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"),
@@ -261,7 +268,7 @@ def _only(row: GroupReading, reading: Reading) -> str:
 
 
 def _heads(row: GroupReading, reading: Reading) -> list[str]:
-    return [head.sentence for head in reading.heads if head.group == row.name]
+    return [head_sentence(head) for head in reading.heads if head.group == row.name]
 
 
 def _servers_limit(row: GroupReading) -> str:

@@ -11,6 +11,7 @@ from presman.text import clean, one_line
 
 if TYPE_CHECKING:
     from presman.analysis.reading import Reading
+    from presman.focus import Focus
     from presman.queries import Scope
     from presman.sampler import Event, Sampler
     from presman.snapshot import Snapshot
@@ -64,6 +65,9 @@ class Feed(Protocol):
     def poll_now(self) -> None:
         """Poll at once."""
 
+    def focus(self, focus: Focus | None) -> None:
+        """Read one session closely from now on, at once; None ends that."""
+
     def wish(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask the query of that name, which runs on demand only, at once, or (`lasting`) at each poll from now on."""
 
@@ -105,6 +109,11 @@ class SamplerFeed:
         """Poll, or try to reconnect, at once."""
         if self._sampler is not None:
             self._sampler.poll_now()
+
+    def focus(self, focus: Focus | None) -> None:
+        """Read one session closely."""
+        if self._sampler is not None:
+            self._sampler.focus(focus)
 
     def wish(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand only."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -36,7 +36,9 @@ PANELS = {
     "io": ("presman.tui.panels.io", "Io"),
     "parallel": ("presman.tui.panels.parallel", "Parallel"),
     "sessions": ("presman.tui.panels.sessions", "Sessions"),
+    "plan": ("presman.tui.panels.plan", "Plans"),
     "latency": ("presman.tui.panels.latency", "Latencies"),
+    "pdbs": ("presman.tui.panels.pdbs", "Pdbs"),
 }
 """Module and class of each tab's panel; a module is imported when its tab is first needed."""
 
@@ -96,11 +98,13 @@ class FrameApp(App[None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the lines; the first panel comes after the first frame, the others when there is time."""
-        yield TopLines(id="top")
-        yield TabLine(id="tabs")
+        self._top, self._tabs, self._keys = TopLines(id="top"), TabLine(id="tabs"), KeysLine(id="keys")
+        self._told = LineView(id="message")
+        yield self._top
+        yield self._tabs
         yield Container(id="body")
-        yield LineView(id="message")
-        yield KeysLine(id="keys")
+        yield self._told
+        yield self._keys
 
     def on_mount(self) -> None:
         """Begin to poll as soon as the first frame is on the screen."""
@@ -138,9 +142,13 @@ class FrameApp(App[None]):
         self.panels[tab] = panel
         return panel
 
+    def hidden_tabs(self) -> tuple[str, ...]:
+        """Return the tabs that have nothing to show: containers, where the database has none."""
+        return () if self.reading is None or self.reading.header.cdb else ("pdbs",)
+
     def _mount_ahead(self) -> None:
         """Mount one panel that is not there yet, hidden, so that its key is answered at once."""
-        missing = next((tab for tab in PANELS if tab not in self.panels), None)
+        missing = next((tab for tab in PANELS if tab not in self.panels and tab not in self.hidden_tabs()), None)
         body = self.query_one_optional("#body")
         if missing is not None and body is not None:
             panel = self.make_panel(missing)
@@ -222,7 +230,7 @@ class FrameApp(App[None]):
 
     def _tick(self) -> None:
         """Let the figures that count by the second go on. Sends nothing while none does."""
-        if self.screen is self.screen_stack[0]:
+        if self.is_running:
             self._paint_top()
 
     def repaint(self) -> None:
@@ -243,7 +251,7 @@ class FrameApp(App[None]):
 
         panel = self.panels[self.view.tab]
         message = self._message()
-        self.query_one("#message", LineView).show_lines(message)
+        self._told.show_lines(message)
         self.screen.set_class(bool(message), "-message")
         if message or self.reading is None or self.latest is None:
             return
@@ -251,7 +259,10 @@ class FrameApp(App[None]):
             self.reader.refresh(self.reading)
         elif panel.is_mounted:
             line = self.timeline
-            panel.show(Shown(self.reading, self.view, line.series, self._alerts, self.latest.at, line.latencies))
+            number = self.reading.number
+            moment = partial(line.moment, self.latest.number - number, number)
+            shown = (self.reading, self.view, line.series, self._alerts, self.latest.at, line.latencies, line.watch)
+            panel.show(Shown(*shown, moment))
 
     def _message(self) -> list[tuple[tuple[str, str], ...]]:
         """Return what stands in place of the body: the terminal is too small, or there is no data."""
@@ -271,15 +282,15 @@ class FrameApp(App[None]):
     def paint_lines(self) -> None:
         """Draw the lines above and below the body."""
         self._paint_top()
-        self.query_one(TabLine).show(self.view.tab, f"filter: {self.view.filter}" if self.view.filter else "")
-        self.query_one(KeysLine).show([self._labelled(BY_NAME[name]) for name in KEYS_LINE if self.offers(name)])
+        self._tabs.show(self.view.tab, f"filter: {self.view.filter}" if self.view.filter else "", self.hidden_tabs())
+        self._keys.show([self._labelled(BY_NAME[name]) for name in KEYS_LINE if self.offers(name)])
 
     def _paint_top(self) -> None:
         costs = sorted(self._costs)
         cost = costs[len(costs) // 2] if costs else None
         exporting = self.export.measure if self.export else ""
         top = TopLine(self.database, self.reading, self.view, self.link, cost, exporting, self.clock())
-        self.query_one(TopLines).show(top, self._alerts)
+        self._top.show(top, self._alerts)
 
     def _labelled(self, action: Action) -> Action:
         if action.name == "leave":
@@ -307,6 +318,9 @@ class FrameApp(App[None]):
             "rac": lambda: reading is not None and len(reading.header.instances) > 1,
             "lost": lambda: self.link.state is LinkState.LOST,
             "latency": lambda: not reads and reading is not None and view.tab == "latency",
+            "plan": lambda: not reads and view.tab == "plan" and reading is not None,
+            "cdb": lambda: not self.hidden_tabs(),
+            "gantt": lambda: not reads and view.tab == "parallel" and reading is not None,
             "chart": lambda: not reads and reading is not None and self.panel.charts,
         }
         return answers[needs]()

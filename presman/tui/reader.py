@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from presman.tui.actions import Action
     from presman.tui.panels.panel import Panel
     from presman.tui.widgets.page import Page
+    from presman.watch import Watch
 
 Content = Callable[["Reading | None"], list[Line]]
 """Makes the page's lines of the reading on screen."""
@@ -57,9 +58,14 @@ class Reader:
         self._content = None
 
 
-def details_of(row: Any, table: Table[Any]) -> Content:
-    """Return the page of a row, which follows it from reading to reading; a queued statement when it runs, too."""
-    from presman.tui.details import again, page, stamp
+def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content:
+    """Return the page of a row, which follows it from reading to reading; a queued statement when it runs, too.
+
+    `width` is how many cells there are for what cannot be wrapped.
+    """
+    from presman.analysis.reading import GroupReading
+    from presman.tui.closeup import closeup, focus_of, usual_lines
+    from presman.tui.details import BLANK, again, page, stamp, title
 
     last = row
 
@@ -70,7 +76,15 @@ def details_of(row: Any, table: Table[Any]) -> Content:
         found = again(last, table, reading)
         last = last if found is None else found
         gone: list[Line] = [((" ○ no longer there; this is what was seen last", "warn"),), ()]
-        return [stamp(reading), *(gone if found is None else []), *page(last, table, reading)]
+        lines = [stamp(reading), *(gone if found is None else []), *page(last, table, reading)]
+        if focus_of(last) is not None:
+            lines += closeup(last, reading, width)
+        elif isinstance(last, GroupReading):
+            place = (last.con_id, last.name)
+            for each in watch.marks.compare(reading):
+                if (each.con_id, each.name) == place:
+                    lines += [BLANK, title("Is its queue worse than usual?"), *usual_lines(each)]
+        return lines
 
     return content
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from presman.analysis.reading import CLUSTER, Reading
-from presman.rows import GroupMetricHistory
+from presman.rows import GroupMetricHistory, Pdb, PdbMetricHistory
 from presman.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from presman.analysis.pdbs import PdbReading
 
 Key = tuple[str, int, int, str]
 """Measure (used, waiting, io, servers, queued), inst_id, con_id, group; group "" is all of them."""
@@ -41,6 +46,16 @@ class Series:
         self._append(("in_use", CLUSTER, 0, ""), at, float(reading.header.servers.in_use))
         self._append(("queued", CLUSTER, 0, ""), at, float(len(reading.queue)))
 
+    def add_pdbs(self, at: datetime, rows: Iterable[PdbReading]) -> None:
+        """Add what containers use and wait for, before the reading of the same poll is added."""
+        if at.timestamp() <= self._last:
+            return
+        for row in rows:
+            place = (row.inst_id, row.con_id, row.name)
+            for measure, value in (("pdb_used", row.used), ("pdb_waiting", row.waiting)):
+                if value is not None:
+                    self._append((measure, *place), at.timestamp(), value)
+
     def fill(self, snapshot: Snapshot) -> None:
         """Fill the hour before the first poll from V$RSRCMGRMETRIC_HISTORY, if nothing is there yet."""
         if self._points:
@@ -60,9 +75,24 @@ class Series:
                 for inst_id in (CLUSTER, row.inst_id):
                     points = sums.setdefault((measure, inst_id, row.con_id, row.consumer_group_name), {})
                     points[at] = points.get(at, 0.0) + (value or 0.0)
+        self._fill_pdbs(snapshot, sums)
         newest = snapshot.at.timestamp()
         for key, points in sums.items():
             self._points[key] = deque(((at, value) for at, value in sorted(points.items()) if at <= newest), KEPT)
+
+    @staticmethod
+    def _fill_pdbs(snapshot: Snapshot, sums: dict[Key, dict[float, float]]) -> None:
+        """Add the last hour of V$RSRCPDBMETRIC_HISTORY, minute by minute."""
+        names = {row.con_id: row.name for row in snapshot.rows(Pdb)}
+        for row in snapshot.rows(PdbMetricHistory):
+            name = names.get(row.con_id, "")
+            if row.end_time is None or row.con_id <= 2 or not name:
+                continue
+            at = round(row.end_time.timestamp() / 60) * 60.0
+            for measure, value in (("pdb_used", row.avg_running_sessions), ("pdb_waiting", row.avg_waiting_sessions)):
+                for inst_id in (CLUSTER, row.inst_id):
+                    points = sums.setdefault((measure, inst_id, row.con_id, name), {})
+                    points[at] = points.get(at, 0.0) + value
 
     def _append(self, key: Key, at: float, value: float) -> None:
         points = self._points.get(key)

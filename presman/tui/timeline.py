@@ -9,6 +9,7 @@ from presman.analysis.latency_history import LatencyHistory
 from presman.analysis.reading import Reading
 from presman.snapshot import Snapshot
 from presman.tui.series import Series
+from presman.watch import Watch
 
 if TYPE_CHECKING:
     from presman.history import History
@@ -21,6 +22,7 @@ class Timeline:
 
     def __init__(self) -> None:
         self.series = Series()
+        self.watch = Watch()
         self.latencies = LatencyHistory()
         self._history: History | None = None
         self._readings: OrderedDict[tuple[int, int], Reading] = OrderedDict()
@@ -37,9 +39,24 @@ class Timeline:
                 self._history = History()
                 self.series.fill(snapshot)
             self._history.append(snapshot)
+            if reading.header.cdb:
+                from presman.analysis.pdbs import pdbs
+
+                self.series.add_pdbs(reading.at, pdbs(reading, *self._history.pair(-1)))
             self._keep((snapshot.epoch, snapshot.number), reading)
         self.series.add(reading)
+        self.watch.add(reading)
         self.latencies.add(reading)
+
+    def moment(self, behind: int, number: int) -> tuple[Snapshot | None, Snapshot] | None:
+        """Return the snapshots of poll `number`, `behind` polls before the newest, and of the one before it.
+
+        None where it is not kept any more.
+        """
+        if self._history is None or not 0 <= behind < len(self._history):
+            return None
+        pair = self._history.pair(-1 - behind)
+        return pair if pair[1].number == number else None
 
     def reading(self, behind: int) -> Reading | None:
         """Return the reading `behind` polls before the newest; None where there is none."""

@@ -80,8 +80,10 @@ class Spans:
     def _running(self, row: RunningStatement, at: datetime) -> tuple[int, int, int, str]:
         key = (row.inst_id, row.sid, row.serial, row.sql_id)
         span = self._open.get(key)
-        since = at - timedelta(seconds=row.elapsed) if row.elapsed is not None else None
-        if span is not None and span.started is not None and since is not None and since - span.started > _SAME:
+        # Of an idle holder nobody tells when it began; it has been there for as long as it is idle.
+        known = row.elapsed if row.elapsed is not None else row.idle
+        since = at - timedelta(seconds=known) if known is not None else None
+        if span is not None and span.started and row.elapsed is not None and since and since - span.started > _SAME:
             self._end(key, since)
             span = None
         if span is None:

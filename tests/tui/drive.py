@@ -40,6 +40,7 @@ class HandFeed:
     refresh: float
     started: bool = False
     told: list[Any] = field(default_factory=list)
+    focused: Any = None
 
     def start(self) -> None:
         self.started = True
@@ -52,6 +53,9 @@ class HandFeed:
 
     def poll_now(self) -> None:
         self.told.append("poll")
+
+    def focus(self, focus: Any) -> None:
+        self.focused = focus
 
 
 @dataclass

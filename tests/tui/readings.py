@@ -21,6 +21,7 @@ from presman.analysis.reading import (
     ServerPool,
     Servers,
     SessionReading,
+    Shortage,
     Trouble,
     Verdict,
     WaitReading,
@@ -103,13 +104,13 @@ def instance(inst_id: int = 1) -> InstanceReading:
 
 def header() -> Header:
     one = instance()
-    return Header("DWPROD", "19.22.0.0.0", "PRIMARY", False, "", (one,), "DAYTIME_PLAN", AT, "ON", "ON", "FULL", 24.0,
-                  replace(one.servers, inst_id=0), 41 * 86_400.0)  # fmt: skip
+    return Header("DWPROD", "19.22.0.0.0", "PRIMARY", False, "", (one,), "DAYTIME_PLAN",
+                  AT - timedelta(hours=3), "ON", "ON", "FULL", 24.0, replace(one.servers, inst_id=0), 41 * 86_400.0)  # fmt: skip
 
 
 WHY = (
-    "BATCH: head 7xq3h001jskd0 wants 32 servers (DOP 16 x 2 sets). BATCH holds 64 of 64 allowed (25 % of 256). "
-    "Short by 32. The system has 42 free: the group's limit is the cause."
+    "wants 32 servers (DOP 16, two sets); BATCH holds 64 of 64 allowed (25 % of 256); 206 of the target's 256 are in "
+    "use; short by 32"
 )
 
 
@@ -123,9 +124,11 @@ def busy(number: int = 1) -> Reading:
         running(525, group="ETL", user="ETL", servers=64, degree=32, requested=64, downgraded=50.0, elapsed=122.0),
     )
     heads = (
-        QueueHead("BATCH", waiting[0], Cause.GROUP, Servers(32, 32), 64, 64, 206, 256, 32, WHY),
+        QueueHead("BATCH", waiting[0], Cause.GROUP, Servers(32, 32), 64, 64, 206, 256, 32, WHY,
+                  shortages=(Shortage(32, group="BATCH"),)),
         QueueHead("ETL", waiting[12], Cause.SYSTEM, Servers(64, 64), 64, 128, 206, 256, 14,
-                  "ETL: head 1c8z0001etl2m wants 64 servers; the system has 50 free of 256. Short by 14."),
+                  "wants 64 servers (DOP 32, two sets); 206 of the target's 256 are in use; short by 14",
+                  shortages=(Shortage(14, everybody=True),)),
     )  # fmt: skip
     return Reading(
         target="DWPROD", kind="simulator", at=AT + timedelta(seconds=2 * (number - 1)), number=number, interval=2.0,

@@ -197,8 +197,8 @@ async def test_copy_goes_to_clipboard_and_file(tmp_path: Path) -> None:
         assert kept.read_text() == acting.app.clipboard + "\n"
         assert kept.stat().st_mode & 0o077 == 0
         assert "copied.txt" in acting.screen
-        await acting.press("q", "c")
-        assert "SQL_ID: 7xq3h001jskd0" in acting.app.clipboard
+        await acting.press("q", "5", "c")
+        assert "Session: 1:" in acting.app.clipboard
 
 
 @acted

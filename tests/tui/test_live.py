@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
@@ -15,6 +15,7 @@ from presman.sources.simulator import SimulatorSource
 from presman.tui.feed import SamplerFeed
 from tests.tui.drive import Stage, acted, stage
 
+Polls = Callable[[int], Awaitable[None]]
 START = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
 
 
@@ -54,7 +55,7 @@ async def playing(
 @acted
 async def test_every_scenario_on_every_tab(scenario: str) -> None:
     async with playing(scenario) as (acting, polls):
-        await polls(5)  # type: ignore[misc]
+        await polls(5)
         for key in "12345":
             screen = await acting.press(key)
             assert "● LIVE" in screen
@@ -67,7 +68,7 @@ async def test_every_scenario_on_every_tab(scenario: str) -> None:
 @acted
 async def test_the_charts_begin_with_the_last_hour() -> None:
     async with playing("mixed") as (acting, polls):
-        await polls(2)  # type: ignore[misc]
+        await polls(2)
         assert "collecting" not in acting.screen
         assert "02:5" in acting.screen, "the time axis reaches back before the start"
 
@@ -77,13 +78,13 @@ async def test_back_in_time_and_live_again() -> None:
     async with playing("mixed") as (acting, polls):
         seen = []
         for _ in range(6):
-            await polls(1)  # type: ignore[misc]
-            seen.append([line for line in acting.screen.splitlines()[3:12]])
+            await polls(1)
+            seen.append(acting.screen.splitlines()[3:12])
         assert "◀ 03:00:10" in await acting.press("left")
         assert acting.screen.splitlines()[3:12] == seen[4]
         await acting.press("left", "left")
         assert acting.screen.splitlines()[3:12] == seen[2]
-        await polls(3)  # type: ignore[misc]
+        await polls(3)
         assert acting.screen.splitlines()[3:12] == seen[2], "polls go on behind the view"
         await acting.press("right")
         assert acting.screen.splitlines()[3:12] == seen[3]
@@ -96,9 +97,9 @@ async def test_back_in_time_and_live_again() -> None:
 @acted
 async def test_pause_then_step_starts_where_it_froze() -> None:
     async with playing("mixed") as (acting, polls):
-        await polls(4)  # type: ignore[misc]
+        await polls(4)
         await acting.press("space")
-        await polls(3)  # type: ignore[misc]
+        await polls(3)
         assert "◀ 03:00:06" in await acting.press("left")
         assert "● LIVE" in await acting.press("space")
 
@@ -106,7 +107,7 @@ async def test_pause_then_step_starts_where_it_froze() -> None:
 @acted
 async def test_a_window_of_time_can_be_chosen() -> None:
     async with playing("mixed") as (acting, polls):
-        await polls(3)  # type: ignore[misc]
+        await polls(3)
         assert "CPUs used, 15 min" in acting.screen
         assert "CPUs used, 60 min" in await acting.press("w")
         assert "CPUs used, 5 min" in await acting.press("w")

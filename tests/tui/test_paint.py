@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from presman.tui.widgets.columns import fit_columns
 from presman.tui.widgets.grid import Grid
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, sessions
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("tab", "12345")
@@ -102,13 +105,13 @@ def test_importing_the_app_is_light() -> None:
         "heavy = {'sqlalchemy', 'oracledb', 'plotext', 'presman.analysis.assemble'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
 
 
 def test_tables_need_no_textual() -> None:
     code = "import sys, presman.tables; print([name for name in sys.modules if name.startswith(('textual', 'rich'))])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
 
 

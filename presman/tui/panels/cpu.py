@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from presman.tables import CPU
 from presman.tui.panels.panel import CPU_LEGEND, ChartFeed, Panel, Shown, Trends, group_rows, hidden_columns
+from presman.tui.panels.verdicts import VerdictLines
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
 
@@ -16,6 +19,11 @@ class Cpu(Panel):
 
     tables = (CPU,)
     charts = True
+    notes: ClassVar[tuple[str, ...]] = (
+        "The lines below the groups say in words whether each instance keeps its plan, with its host beside it, and "
+        "why each group that waits does. A plan is kept (100 %) while no group gets less than its due: the lesser of "
+        "what it wants and what it is entitled to now. That everybody waits does not mean that it is not kept.",
+    )
 
     def compose(self) -> ComposeResult:
         """Lay the tab out."""
@@ -24,7 +32,9 @@ class Cpu(Panel):
         self._used, self._waiting = Chart(id="cpu-used"), Chart(id="cpu-waiting")
         self._used_feed = ChartFeed("used", "CPUs used")
         self._waiting_feed = ChartFeed("waiting", "CPUs waited for (throttled)")
+        self._verdicts = VerdictLines(id="verdicts")
         yield self._groups
+        yield self._verdicts
         with Horizontal(classes="charts"):
             yield self._used
             yield self._waiting
@@ -33,5 +43,6 @@ class Cpu(Panel):
         """Fill the widgets."""
         self._trends.at(shown)
         self._groups.show_rows(group_rows(shown), hidden_columns(shown), CPU_LEGEND)
+        self._verdicts.show(shown.reading, group_rows(shown))
         self._used.show(self._used_feed.data(shown, shown.reading.header.num_cpus or None))
         self._waiting.show(self._waiting_feed.data(shown))

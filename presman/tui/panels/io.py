@@ -3,32 +3,48 @@
 from __future__ import annotations
 
 from textual.app import ComposeResult
+from textual.containers import Horizontal
 
+from presman.analysis.reading import Reading
 from presman.tables import IO
+from presman.tables.io import IO_SESSIONS
 from presman.tui.panels.panel import ChartFeed, Panel, Shown, Trends, group_rows, hidden_columns
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
 
 
+def io_source(reading: Reading) -> str:
+    """Return whose figures these are: on Exadata the cells see more than the database."""
+    if reading.header.exadata:
+        return "the database's view: flash cache, cell offload and IORM are on the storage cells (CellCLI)"
+    return ""
+
+
 class Io(Panel):
     """Groups with their rates, and MB/s over time."""
 
-    tables = (IO,)
+    tables = (IO, IO_SESSIONS)
     charts = True
 
     def compose(self) -> ComposeResult:
         """Lay the tab out."""
         self._trends = Trends({"io_trend": "io"})
         self._groups = Grid(IO, trend=self._trends)
-        self._chart = Chart(classes="charts")
+        self._sessions = Grid(IO_SESSIONS, filterable=False)
+        self._chart = Chart(id="io-chart")
         self._feed = ChartFeed("io", "MB/s")
         yield self._groups
-        yield self._chart
+        with Horizontal(classes="charts"):
+            yield self._chart
+            yield self._sessions
 
     def show(self, shown: Shown) -> None:
         """Fill the widgets."""
         self._trends.at(shown)
-        self._groups.show_rows(group_rows(shown), hidden_columns(shown))
+        self._groups.show_rows(group_rows(shown), hidden_columns(shown), io_source(shown.reading))
+        if self._sessions.display:
+            busy = [row for row in shown.reading.sessions if row.io_mb or row.io_requests]
+            self._sessions.show_rows(busy)
         self._chart.show(self._feed.data(shown))
 
     def measure(self, _grid: Grid | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,12 +11,15 @@ from textual.widget import Widget
 from presman.analysis.latency_history import LatencyHistory
 from presman.analysis.reading import CLUSTER, GroupReading, Reading
 from presman.columns import Table
+from presman.commands import Command
+from presman.snapshot import Snapshot
 from presman.tui.alerts import Alert
 from presman.tui.series import Series, completed, window_start
 from presman.tui.state import View
 from presman.tui.widgets.chart import ChartData
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.palette import SERIES
+from presman.watch import Watch
 
 CPU_LEGEND = "CPU of all there are: █ used ▒ waiting │ entitled ┊ limit"
 """What the bars of CPU are made of."""
@@ -24,6 +27,9 @@ CPU_LEGEND = "CPU of all there are: █ used ▒ waiting │ entitled ┊ limit"
 
 BRIDGE = 120.0
 """Seconds without a point that a chart's line goes on across: the history has one point a minute."""
+
+
+Moment = tuple[Snapshot | None, Snapshot]
 
 
 class Shown(NamedTuple):
@@ -35,6 +41,9 @@ class Shown(NamedTuple):
     alerts: Sequence[Alert]
     newest: datetime
     latencies: LatencyHistory
+    watch: Watch
+    moment: Callable[[], Moment | None] = lambda: None
+    """Gives the two snapshots the reading was made of; None where they are not kept."""
 
 
 class Panel(Widget):
@@ -60,6 +69,16 @@ class Panel(Widget):
 
     def next_span(self) -> None:
         """Show another span of time, where there are several."""
+
+    def next_plan(self) -> None:
+        """Show another plan, where there are several."""
+
+    def toggle_gantt(self) -> None:
+        """Show the Gantt chart in place of the tables, or the tables again, where there is one."""
+
+    def command(self, _grid: Grid | None) -> tuple[Command, str] | None:
+        """Return the command that `c` copies from here, and whom it hits; None where a row is copied."""
+        return None
 
     def measure(self, _grid: Grid | None) -> str:
         """Return the measure that `e` exports from here."""
@@ -142,7 +161,19 @@ def chart_data(shown: Shown, measure: str, title: str, limit: float | None) -> C
     ticks = tuple((x, _label(start + x * width)) for x in range(0, count + 1, 12))
     series = tuple((name, found[con, name]) for con, name in chosen)
     bridge = max(1, round(BRIDGE / width))
-    return ChartData(f"{title}, {view.window} min", series, ticks, count, limit, cursor, bridge)
+    changes = _changes(shown, start, width, count)
+    return ChartData(f"{title}, {view.window} min", series, ticks, count, limit, cursor, bridge, changes)
+
+
+def _changes(shown: Shown, start: float, width: float, count: int) -> tuple[tuple[int, str], ...]:
+    """Return where on the time axis a plan was activated, and which."""
+    moment = shown.moment()
+    if moment is None:
+        return ()
+    from presman.analysis.marks import marks
+
+    found = [(int((mark.at.timestamp() - start) // width), mark) for mark in marks(moment[1])]
+    return tuple((x, f"{_label(mark.at.timestamp())} {mark.text}") for x, mark in found if 0 <= x < count)
 
 
 def _label(at: float) -> str:

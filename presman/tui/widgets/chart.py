@@ -25,7 +25,7 @@ class ChartData:
 
     `length` is that of the time axis in values, `ticks` are (index, label) on it, `limit` a horizontal line (the CPUs
     there are), None without one, `cursor` the index of the instant on screen while scrolled back, `bridge` how many
-    steps without a value a line goes on across.
+    steps without a value a line goes on across, `marks` (index, words) where something changed: a plan was activated.
     """
 
     title: str
@@ -35,6 +35,7 @@ class ChartData:
     limit: float | None = None
     cursor: int | None = None
     bridge: int = 1
+    marks: tuple[tuple[int, str], ...] = ()
 
 
 @lru_cache(maxsize=16)
@@ -48,6 +49,8 @@ def chart_lines(data: ChartData, width: int, height: int, letters: bool) -> tupl
         legend.append(("" if last is None else f" {last:.1f}", "dim"))
     if data.limit:
         legend += [("  ─ ", "mark"), (f"limit {data.limit:g}", "dim")]
+    for _, words in data.marks[-2:]:
+        legend += [("  ┆ ", "mark"), (words, "dim")]
     if not any(value is not None for _, values in data.series for value in values):
         return (pad(merge(legend), width), pad((("  collecting: the first points appear soon", "dim"),), width))
     return (pad(merge(legend), width), *_plot(data, width, max(4, height - 1), letters))
@@ -72,10 +75,12 @@ def _plot(data: ChartData, width: int, height: int, letters: bool) -> list[Line]
             plotext.plot(xs, ys, color=_FIRST_COLOR + index, marker=marker)
     if data.limit:
         plotext.hline(data.limit, color=_FIRST_COLOR + len(SERIES))
+    for x, _ in data.marks:
+        plotext.vline(x, color=_FIRST_COLOR + len(SERIES))
     if data.cursor is not None:
         plotext.vline(data.cursor, color=_FIRST_COLOR + len(SERIES))
     plotext.xlim(0, data.length)
-    top, ticks = nice_axis(highest, max(2, min(5, height // 3)))
+    top, ticks = nice_axis(highest, max(3, min(5, height // 3)))
     plotext.ylim(0, top)
     plotext.yticks(ticks, [f"{tick:g}" for tick in ticks])
     plotext.xticks([x for x, _ in data.ticks], [label for _, label in data.ticks])

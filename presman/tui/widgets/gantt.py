@@ -16,6 +16,9 @@ STRIP = 3
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _NUMBER = 4
 
+STRETCHES = 180
+"""Into how many stretches a window is divided; the chart moves on by one of them."""
+
 
 class GanttData(NamedTuple):
     """What is drawn: the spans of a window of time that ends at `end`, and the servers in use in it.
@@ -56,7 +59,7 @@ def gantt(data: GanttData, width: int, height: int) -> list[Line]:
 
 
 def _fitting(spans: Sequence[Span], rows: int) -> list[Span]:
-    """Return the spans there is room for, by when they came: what holds servers, then the queue, then what has ended."""
+    """Return the spans there is room for, by when they came: first those with servers, then the queue."""
 
     def need(span: Span) -> tuple[float, ...]:
         if span.ended is not None:
@@ -150,7 +153,7 @@ class Gantt(LineView):
             self.show_lines(gantt(self._data, self.size.width, self.size.height))
 
 
-def window_end(at: datetime, seconds: float, count: int) -> datetime:
-    """Return where the chart ends: the first whole column at or after an instant."""
-    step = seconds / max(1, count)
+def window_end(at: datetime, seconds: float) -> datetime:
+    """Return where the chart ends: the first stretch of its in-use values at or after an instant is complete."""
+    step = seconds / STRETCHES
     return datetime.fromtimestamp(-(-at.timestamp() // step) * step, UTC)

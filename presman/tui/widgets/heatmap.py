@@ -99,6 +99,7 @@ class HeatMap(Widget, can_focus=True):
         self._drawn = 0
         self._strips: dict[int, Strip] = {}
         self._styles: tuple[object, list[Style]] = (None, [])
+        self._signs: list[str] = []
 
     # ---- data
 
@@ -175,7 +176,7 @@ class HeatMap(Widget, can_focus=True):
         """Draw one poll at column `x`; return what changed."""
         data = self._data
         assert data is not None
-        regions = []
+        changed = False
         sums: dict[int, float] = {}
         for bucket, value in rates(column, self.quantity, data.bounds).items():
             row = self._rows.row_of(bucket)
@@ -187,12 +188,14 @@ class HeatMap(Widget, can_focus=True):
                 levels[x] = shade
                 if shade or blank:
                     self._strips.pop(_TITLE + row, None)
-                    regions.append(Region(GUTTER + x, _TITLE + row, 1, 1))
+                    changed = True
         spark = throttle_glyph(column.throttled, data.cpus)
         if spark != self._throttle[x]:
             self._throttle[x] = spark
             self._strips.pop(_TITLE + self._rows.count, None)
-            regions.append(Region(GUTTER + x, _TITLE + self._rows.count, 1, 1))
+            changed = True
+        # One region for the whole column: many small ones cost more than the cells they save.
+        regions = [Region(GUTTER + x, _TITLE, 1, self._rows.count + _STRIP)] if changed else []
         if number % _TICK == 0:
             axis = _TITLE + self._rows.count + _STRIP
             self._strips.pop(axis, None)
@@ -223,9 +226,9 @@ class HeatMap(Widget, can_focus=True):
         return self._rows.numbers(row) if 0 <= row < self._rows.count else range(bucket, bucket + 1)
 
     def _cursor_cell(self) -> tuple[int, int] | None:
-        """Return (x, row) of the cell that the cursor is on, if the map holds it."""
+        """Return (x, row) of the cell that the cursor is on, if the map holds it and somebody looks for it."""
         data = self._data
-        if data is None or self.bucket is None or not data.columns:
+        if data is None or self.bucket is None or not data.columns or (data.cursor is None and not self.has_focus):
             return None
         number = data.first + len(data.columns) - 1 if data.cursor is None else data.cursor
         x, row = number - self._left, self._rows.row_of(self.bucket)
@@ -245,6 +248,12 @@ class HeatMap(Widget, can_focus=True):
                     self._strips.pop(y, None)
                     regions.append(Region(GUTTER + x, y, 1, 1))
         return regions
+
+    def watch_has_focus(self, value: bool) -> None:
+        """Show or hide the cursor."""
+        super().watch_has_focus(value)
+        self._strips.clear()
+        self.refresh()
 
     # ---- painting
 
@@ -293,7 +302,7 @@ class HeatMap(Widget, can_focus=True):
             low = f"{self._top / 10**DECADES:g}"
         title = fit(self.quantity.value, max(0, self.size.width - len(low) - cells(high) - LEVELS - 4))
         segments = [Segment(title + "  ", palette["title"]), Segment(f"{low} ", palette["dim"])]
-        segments += [Segment(self._sign(shade), styles[shade]) for shade in range(1, LEVELS + 1)]
+        segments += [Segment(self._signs[shade], styles[shade]) for shade in range(1, LEVELS + 1)]
         return [*segments, Segment(f" {high}", palette["dim"])]
 
     def _row(self, row: int) -> list[Segment]:
@@ -318,11 +327,8 @@ class HeatMap(Widget, can_focus=True):
         ]
 
     def _runs(self, levels: bytearray, styles: list[Style]) -> list[Segment]:
-        return [Segment(self._sign(shade) * len(list(run)), styles[shade]) for shade, run in groupby(levels)]
-
-    def _sign(self, shade: int) -> str:
-        """Return what a cell of a shade holds: a blank on coloured ground, or a sign where colours cannot tell."""
-        return " " if self._mode() in ("truecolor", "256") and shade != GAP else glyph(shade)
+        signs = self._signs
+        return [Segment(signs[shade] * len(list(run)), styles[shade]) for shade, run in groupby(levels)]
 
     def _mode(self) -> str:
         """Return how many colours there are: truecolor, 256, 16 or mono."""
@@ -348,6 +354,9 @@ class HeatMap(Widget, can_focus=True):
             else:
                 made = [base] * LEVELS
             self._styles = ((theme.name, mode), [base, *made, dim, base])
+            # A blank on coloured ground, or a sign where colours cannot tell.
+            colored = mode in ("truecolor", "256")
+            self._signs = [" " if colored and shade != GAP else glyph(shade) for shade in range(EMPTY + 1)]
         return self._styles[1]
 
     def _axis(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from textual.events import Click
 from textual.message import Message
@@ -37,20 +37,22 @@ class _ClickLine(LineView):
 class TabLine(_ClickLine):
     """The tabs with their digits; the one on show is marked by brackets, not only by colour."""
 
-    _last: tuple[str, str] | None = None
+    _last: tuple[str, str, Collection[str]] | None = None
 
     def on_resize(self) -> None:
         """Put the note where the right edge is now."""
         if self._last is not None:
             self.show(*self._last)
 
-    def show(self, tab: str, note: str = "") -> None:
-        """Mark one tab; `note` stands at the right."""
-        self._last = tab, note
+    def show(self, tab: str, note: str = "", hidden: Collection[str] = ()) -> None:
+        """Mark one tab; `note` stands at the right, tabs `hidden` have nothing to show here."""
+        self._last = tab, note, hidden
         runs: list[Run] = [(" ", "")]
         self._targets = []
         used = 1
         for key, name, title in TABS:
+            if name in hidden:
+                continue
             text = f"[{key} {title}]" if name == tab else f" {key} {title} "
             self._targets.append((used, used + len(text), f"tab('{name}')"))
             runs += [(text, "title" if name == tab else "dim"), (" ", "")]
