@@ -216,7 +216,7 @@ BUCKETS: Table[LatencyBucket] = Table(
                      lambda row: range_text(row.lower_us, None if row.open_ended else row.upper_us),
                      "From the lower bound up to, not including, the upper one; the last bucket has none.",
                      align="right"),
-        BucketColumn("waits", "waits", 9, lambda row: compact(row.waits), "Waits in the bucket.", align="right"),
+        BucketColumn("waits", "waits", 7, lambda row: compact(row.waits), "Waits in the bucket.", align="right"),
         BucketColumn("share", "% of waits", 16, lambda row: f"{row.waits_percent:.2f}", "Share of all waits.",
                      align="right", bar=lambda row: Bar(100.0, row.waits_percent), flexible=False, most=40),
         BucketColumn("time", "% of time*", 16, lambda row: f"{row.time_percent:.2f}",

@@ -41,7 +41,7 @@ def outliers_page(width: int) -> Content:
 def _view(found: OutlierReading, width: int) -> list[Line]:
     from presman.output.grid import table
 
-    head: Line = ((f" {found.view}", "title"), (f"  {len(found.rows)} rows, asked at {clock(found.at)}", "dim"))
+    head: Line = ((f" {found.view}", "title"), (f"  rows: {len(found.rows)}, asked at {clock(found.at)}", "dim"))
     lines: list[Line] = [head, *(((f" ▲ not believed: {why}", "warn"),) for why in found.doubts)]
     if not found.rows:
         return [*lines, ((f" {OUTLIERS.empty}", "dim"),), ()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +53,9 @@ class HandFeed:
 
     def poll_now(self) -> None:
         self.told.append("poll")
+
+    def wish(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
+        self.told.append((name, dict(binds), lasting))
 
     def focus(self, focus: Any) -> None:
         self.focused = focus

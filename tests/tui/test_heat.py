@@ -74,7 +74,7 @@ def test_a_poll_moves_the_map_only_when_it_is_full_and_then_by_a_fifth() -> None
         if now != left:
             assert newest - now == 79
         left = now
-    assert moves == len(range(100, 1000, 20))
+    assert moves == len(range(100, 1000, 21))
 
 
 @given(st.integers(0, 500), st.integers(10, 200), st.integers(0, 600), st.data())

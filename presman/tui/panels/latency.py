@@ -31,11 +31,16 @@ class Chooser(Grid):
     chosen = False
 
     class Chosen(Message):
-        """The cursor was moved."""
+        """The cursor may have come to another event."""
 
     def _go(self, y: int) -> None:
         super()._go(y)
         self.chosen = True
+        self.post_message(self.Chosen())
+
+    def set_filter(self, needle: str) -> None:
+        """Show only the rows that match; the cursor may come to another event."""
+        super().set_filter(needle)
         self.post_message(self.Chosen())
 
 

@@ -1,0 +1,285 @@
+"""The tab Latency: which event, what its histogram says, the maps, and what is asked of the database."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from rich.style import Style
+from textual.widget import Widget
+
+from presman.analysis.latency_history import LatencyHistory
+from presman.analysis.reading import Reading, Trouble, WaitReading
+from presman.analysis.waiting import Bucket, Histogram, Outlier, OutlierReading, RedoHealth, Waited
+from presman.tui.widgets.heatmap import GUTTER, HeatMap
+from tests.tui.drive import Stage, acted, check, stage
+from tests.tui.readings import AT, busy, cluster
+
+SYNC, READ, LATCH = "log file sync", "db file sequential read", "latch free"
+SPREAD = (0, 3, 40, 90, 30, 8, 4, 2, 1)
+"""Waits per bucket and poll, from 128 us on."""
+
+
+def histogram(event: str, poll: int, *, slow: int = 0, inst_id: int = 1) -> Histogram:
+    deltas = [n + (slow if place > 5 else 0) + (poll * 7 + place) % 3 for place, n in enumerate(SPREAD)]
+    buckets = tuple(Bucket(128 << place, 50_000 + delta * poll, delta) for place, delta in enumerate(deltas))
+    micros = sum(round(0.72 * bucket.upper_us * (bucket.delta or 0)) for bucket in buckets)
+    startup = Waited(sum(bucket.count for bucket in buckets), 4_000 * sum(bucket.count for bucket in buckets))
+    return Histogram(inst_id, event, buckets, 2.0, "Commit", startup, Waited(sum(deltas), micros))
+
+
+def wait(histogram_: Histogram) -> WaitReading:
+    now = histogram_.now
+    assert now is not None
+    mean = now.microseconds / now.waits / 1000
+    return WaitReading(histogram_.inst_id, histogram_.event, "Commit", now.microseconds / 2e6, now.waits / 2, mean)
+
+
+def latencies(poll: int, base: Reading | None = None) -> Reading:
+    found = [histogram(SYNC, poll), histogram(READ, poll, slow=20 if 10 <= poll < 20 else 0)]
+    waits = (*(wait(each) for each in found), WaitReading(1, LATCH, "Other", 0.001, 0.5, 2.0))
+    redo = (RedoHealth(0, 1.24, 0.52, 84.0, 61.0, 58.1, 0.42),)
+    at = AT + timedelta(seconds=2 * poll)
+    return replace(base or busy(), at=at, number=poll, histograms=tuple(found), waits=waits, redo=redo, troubles=())
+
+
+async def shown(acting: Stage, polls: int, base: Reading | None = None) -> str:
+    await acting.press("7")
+    await acting.show(*(latencies(poll, base) for poll in range(1, polls)))
+    return acting.screen
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)], ids=lambda size: f"{size[0]}x{size[1]}")
+@acted
+async def test_the_tab(size: tuple[int, int]) -> None:
+    async with stage(latencies(0), size=size) as acting:
+        check(f"latency-{size[0]}x{size[1]}", await shown(acting, 30))
+
+
+@acted
+async def test_maps_take_the_whole_tab_and_give_it_back() -> None:
+    async with stage(latencies(0), size=(80, 24)) as acting:
+        before = await shown(acting, 12)
+        assert "Frequency" not in before
+        check("latency-maps-80x24", await acting.press("m"))
+        assert await acting.press("m") == before
+
+
+@acted
+async def test_the_dearest_event_is_shown_until_another_is_chosen() -> None:
+    async with stage(latencies(0), size=(160, 45)) as acting:
+        await shown(acting, 5)
+        assert f"Latency  {READ}" in acting.screen
+        screen = await acting.press("down")
+        assert f"Latency  {SYNC}" in screen
+        await acting.show(latencies(6))
+        assert f"Latency  {SYNC}" in acting.screen
+        assert acting.feed.told == []
+
+
+@acted
+async def test_an_event_that_is_not_read_at_each_poll_is_asked_for_while_it_is_chosen() -> None:
+    async with stage(latencies(0), size=(160, 45)) as acting:
+        await shown(acting, 5)
+        screen = await acting.press("down", "down")
+        assert "its histogram is read from the next poll on" in screen
+        assert acting.feed.told == [("watched_histogram", {"event": LATCH}, True)]
+        later = latencies(6)
+        watched = replace(later, histograms=(*later.histograms, histogram(LATCH, 6)))
+        await acting.show(watched)
+        assert "from the next poll on" not in acting.screen
+        assert "p99.9 in bucket" in acting.screen
+        assert len(acting.feed.told) == 1
+
+
+@acted
+async def test_the_filter_finds_any_event() -> None:
+    async with stage(latencies(0), size=(160, 45)) as acting:
+        await shown(acting, 5)
+        await acting.press("slash", *"latch", "enter")
+        assert f"Latency  {LATCH}" in acting.screen
+
+
+@acted
+async def test_the_buckets_are_of_the_window_since_startup_or_now() -> None:
+    async with stage(latencies(0), size=(200, 50)) as acting:
+        assert "Buckets  window: last 15 min (1:00 polled)" in await shown(acting, 30)
+        assert "Buckets  since startup: 41d" in await acting.press("b")
+        assert "Buckets  now: last 2.0 s" in await acting.press("b")
+        assert "Buckets  window: last 60 min" in await acting.press("b", "w")
+
+
+@acted
+async def test_without_a_delta_now_says_so() -> None:
+    async with stage(latencies(0), size=(200, 50)) as acting:
+        await acting.press("7")
+        first = latencies(1)
+        bare = []
+        for each in first.histograms:
+            buckets = tuple(Bucket(bucket.upper_us, bucket.count, None) for bucket in each.buckets)
+            bare.append(replace(each, seconds=None, now=None, buckets=buckets))
+        await acting.show(replace(first, histograms=tuple(bare), waits=()))
+        assert "now: no delta yet" in acting.screen
+        assert "no delta in this poll: a gap" in acting.screen or "collecting" in acting.screen
+
+
+@acted
+async def test_a_reading_without_any_histogram() -> None:
+    async with stage(latencies(0), size=(120, 40)) as acting:
+        await acting.press("7")
+        await acting.show(replace(busy(2), waits=(), histograms=()))
+        assert "No event was waited for" in acting.screen
+
+
+@acted
+async def test_instances_apart_and_together() -> None:
+    async with stage(cluster(), size=(200, 50)) as acting:
+        await acting.press("7")
+        for poll in range(4):
+            found = (histogram(SYNC, poll), histogram(SYNC, poll, inst_id=2))
+            waits = tuple(wait(each) for each in found)
+            await acting.show(replace(latencies(poll, cluster()), histograms=found, waits=waits))
+        assert acting.screen.count(f" {SYNC} ") >= 1
+        assert "Events  1" in acting.screen
+        assert "Events  2" in await acting.press("i")
+
+
+def heat_maps(acting: Stage) -> list[HeatMap]:
+    return list(acting.app.query(HeatMap))
+
+
+def map_text(widget: HeatMap) -> list[str]:
+    return [widget.render_line(y).text for y in range(widget.size.height)]
+
+
+@acted
+async def test_a_poll_changes_one_column_of_a_map_and_asks_for_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stage(latencies(0), size=(200, 50)) as acting:
+        await shown(acting, 25)
+        asked: list[object] = []
+        for widget in heat_maps(acting):
+            monkeypatch.setattr(widget, "refresh", lambda *regions, **_: asked.append(regions))
+        before = [map_text(widget) for widget in heat_maps(acting)]
+        await acting.show(latencies(25))
+        for widget, old in zip(heat_maps(acting), before, strict=True):
+            new = map_text(widget)
+            changed = {x for one, two in zip(old[1:], new[1:], strict=True)
+                       for x, (a, b) in enumerate(zip(one, two, strict=True)) if a != b}  # fmt: skip
+            assert changed <= {GUTTER + 25}
+        assert asked
+        assert {region.width for regions in asked for region in regions} == {1}  # type: ignore[attr-defined]
+
+
+@acted
+async def test_what_is_drawn_poll_by_poll_is_what_is_drawn_at_once() -> None:
+    async with stage(latencies(0), size=(120, 40)) as acting:
+        await shown(acting, 140)
+        slowly = [map_text(widget) for widget in heat_maps(acting)]
+        for widget in heat_maps(acting):
+            widget._frame = ()
+            widget._strips.clear()
+        acting.app.repaint()
+        await acting.settle()
+        assert [map_text(widget) for widget in heat_maps(acting)] == slowly
+
+
+@acted
+async def test_clicking_a_cell_reads_it() -> None:
+    async with stage(latencies(0), size=(200, 50)) as acting:
+        await shown(acting, 25)
+        widget = heat_maps(acting)[0]
+        row = next(y for y, line in enumerate(map_text(widget)) if line.strip().startswith("<16.4ms"))
+        await acting.pilot.click(widget, offset=(GUTTER + 24, row))
+        await acting.settle()
+        last = acting.screen.splitlines()[-2]
+        assert "waits of 8.2–16.4ms: " in last
+        column = acting.app.timeline.latencies.columns(0, READ)[-1]
+        assert column.seconds
+        assert f"{column.counts[14] / column.seconds:,.2f}/s" in last
+
+
+@acted
+async def test_up_and_down_in_a_map_read_other_buckets() -> None:
+    async with stage(latencies(0), size=(200, 50)) as acting:
+        await shown(acting, 25)
+        heat_maps(acting)[1].focus()
+        await acting.settle()
+        before = acting.screen.splitlines()[-2]
+        up = (await acting.press("up")).splitlines()[-2]
+        assert up != before
+        assert (await acting.press("down")).splitlines()[-2] == before
+        for _ in range(40):
+            await acting.pilot.press("up")
+        await acting.settle()
+        assert "a fault" not in acting.screen
+
+
+@acted
+async def test_outliers_are_asked_on_request_and_doubted_ones_are_not_printed() -> None:
+    async with stage(latencies(0), size=(120, 40)) as acting:
+        await shown(acting, 3)
+        screen = await acting.press("o")
+        assert acting.feed.told == [("io_outlier", {}, False), ("lgwrio_outlier", {}, False)]
+        assert "the answer comes with the next poll" in screen
+        good = Outlier("V$IO_OUTLIER", 1, "Buffer Cache Reads", 8, READ, "+DATA/x.dbf", 713, (("DISK_A", 700),))
+        bad = Outlier("V$LGWRIO_OUTLIER", 1, "LGWR", 4, "log file parallel write", "+REDO/1.log", None)
+        answers = (
+            OutlierReading("V$IO_OUTLIER", AT, (good,), ()),
+            OutlierReading("V$LGWRIO_OUTLIER", AT, (bad,), ("1 of 1 values are above an hour",)),
+        )
+        await acting.show(replace(latencies(4), outliers=answers))
+        check("outliers", acting.screen)
+        missing = Trouble("io_outlier", "GV$IO_OUTLIER", "ORA-00942: table or view does not exist", "grant select")
+        await acting.show(replace(latencies(5), troubles=(missing,)))
+        assert "GV$IO_OUTLIER: ORA-00942" in acting.screen
+        assert "Latency" in await acting.press("q")
+
+
+@acted
+async def test_keys_of_the_tab_do_nothing_elsewhere() -> None:
+    async with stage(latencies(0), size=(120, 40)) as acting:
+        await acting.press("1", "m", "b", "o")
+        assert acting.feed.told == []
+        assert "[1 Overview]" in acting.screen
+
+
+def styles(widget: Widget, y: int) -> list[Style]:
+    return [segment.style or Style() for segment in widget.render_line(y)]
+
+
+@pytest.mark.parametrize(
+    ("mode", "theme"),
+    [("truecolor", None), ("256", None), ("truecolor", "textual-light"), ("16", None), ("mono", None)],
+)
+@acted
+async def test_every_scale_of_colours_tells_the_shades(
+    mode: str, theme: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HeatMap, "_mode", lambda _self: mode)
+    async with stage(latencies(0), size=(200, 50), theme=theme) as acting:
+        await shown(acting, 25)
+        widget = heat_maps(acting)[0]
+        legend = widget.render_line(0)
+        signs = [segment for segment in legend if segment.style and len(segment.text) == 1 and segment.text != " "]
+        grounds = [segment.style.bgcolor for segment in legend if segment.style and segment.text == " "]
+        rows = "".join(line[GUTTER:] for line in map_text(widget)[1 : 1 + widget._rows.count])
+        if mode in ("truecolor", "256"):
+            assert set(rows) <= {" ", "╎"}
+            assert len(set(grounds)) == (15 if mode == "truecolor" else 7)
+        else:
+            assert [segment.text for segment in signs] == list("···░░░▒▒▒▓▓▓███")
+            assert set(rows) & set("░▒▓█")
+        if mode == "mono":
+            assert len({segment.style for segment in signs}) == 1
+
+
+@acted
+async def test_memory_of_the_maps_is_bounded() -> None:
+    async with stage(latencies(0), size=(120, 40)) as acting:
+        acting.app.timeline.latencies = LatencyHistory(count=60)
+        await shown(acting, 150)
+        history = acting.app.timeline.latencies
+        assert len(history) == 60
+        assert "a fault" not in acting.screen
+        assert len(acting.app.panel._track.columns) == 60  # type: ignore[attr-defined]
