@@ -14,7 +14,8 @@ from presman.watch import Watch
 if TYPE_CHECKING:
     from presman.history import History
 
-_KEPT_READINGS = 40
+_KEPT_READINGS = 4
+"""Readings made again from the history; each takes some 100 kB."""
 
 
 class Timeline:
