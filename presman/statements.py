@@ -6,7 +6,7 @@ poll, and once: answers are kept, and what was not found or failed is not asked 
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,6 +19,12 @@ from presman.sources import Request
 
 QUEUE_EVENTS = frozenset({"resmgr:pq queued", "PX Queuing: statement queue", "enq: JX - SQL statement queue"})
 """What sessions in the parallel queue wait for: the first since 11.2.0.2, the others before."""
+
+HELD = "resmgr:cpuquantum"
+"""What sessions wait for that Resource Manager holds off CPU, without blanks: the views write it differently."""
+
+MOST_HELD = 5
+"""Statements held off CPU that are looked up: those of most sessions."""
 
 RETRY = timedelta(seconds=60)
 """When a statement that was not found, or a view that could not be read, is asked again."""
@@ -37,17 +43,21 @@ class Statement(NamedTuple):
 def statements_on_show(sessions: Iterable[Session], px_sessions: Iterable[PxSession]) -> list[Statement]:
     """Return what the queue and the running parallel statements execute: queued ones first, each once.
 
+    Last come the few statements whose sessions are held off CPU most.
     A coordinator that is idle but holds its servers shows the statement it ran last. A child number that is not
     known is taken for 0.
     """
     coordinators = {(row.qcinst_id or row.inst_id, row.qcsid) for row in px_sessions}
     queued, running = [], []
+    held: Counter[Statement] = Counter()
     for session in sessions:
         if session.event in QUEUE_EVENTS and session.sql_id:
             queued.append(_present(session))
         elif (session.inst_id, session.sid) in coordinators and (session.sql_id or session.prev_sql_id):
             running.append(_present(session) if session.sql_id else _previous(session))
-    return list(dict.fromkeys(queued + running))
+        elif session.sql_id and session.event.replace(" ", "") == HELD:
+            held[_present(session)] += 1
+    return list(dict.fromkeys(queued + running + [statement for statement, _ in held.most_common(MOST_HELD)]))
 
 
 def _present(session: Session) -> Statement:

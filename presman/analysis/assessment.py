@@ -49,6 +49,6 @@ def assess(reading: Reading, previous: Snapshot | None, current: Snapshot) -> As
         plan=plan_view(reading, current),
         findings=lint(reading, current),
         pdbs=pdbs(reading, previous, current),
-        cpu_waiters=cpu_waiters(reading),
+        cpu_waiters=cpu_waiters(reading, current),
         plan_changes=marks(current),
     )

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from presman.analysis.reading import Reading, SessionReading
+from presman.rows import SqlText
+from presman.snapshot import Snapshot
 
 QUANTUM = "resmgr:cpuquantum"
 """The event without blanks: manuals and views write it differently."""
@@ -39,14 +41,15 @@ def is_held(session: SessionReading) -> bool:
     return session.event.replace(" ", "") == QUANTUM or session.state == WAITING
 
 
-def cpu_waiters(reading: Reading) -> tuple[CpuWaiter, ...]:
-    """Return the statements held off CPU, those that wait for most CPU first."""
+def cpu_waiters(reading: Reading, snapshot: Snapshot | None = None) -> tuple[CpuWaiter, ...]:
+    """Return the statements held off CPU, those that wait for most CPU first; their texts as far as they were read."""
     statements: dict[tuple[int, str, str], list[SessionReading]] = {}
     for session in reading.sessions:
         if session.sql_id or is_held(session):
             statements.setdefault((session.con_id, session.group, session.sql_id), []).append(session)
     texts = {each.sql_id: each.sql_text for each in reading.running if each.sql_text}
     texts |= {each.sql_id: each.sql_text for each in reading.queue if each.sql_text}
+    texts |= {row.sql_id: row.sql_text for row in (snapshot.rows(SqlText) if snapshot else ())}
     found = [_waiter(*key, rows, texts.get(key[2], "")) for key, rows in statements.items() if any(map(is_held, rows))]
     return tuple(sorted(found, key=lambda row: (-(row.waiting or 0.0), -row.held, row.group, row.sql_id)))
 

@@ -58,7 +58,10 @@ def page(row: Any, table: Table[Any], reading: Reading) -> list[Line]:
 
 
 def again(row: Any, table: Table[Any], reading: Reading) -> Any | None:
-    """Return the same row in a later reading, None if it is gone. A queued statement may be found running."""
+    """Return the same row in a later reading, None if it is gone. A queued statement may be found running.
+
+    Rows that a reading does not hold (a line of the plan, a finding, a container) stay as they were.
+    """
     identity = table.identity(row)
     places: Iterable[Any]
     if isinstance(row, QueuedStatement | RunningStatement):
@@ -69,8 +72,10 @@ def again(row: Any, table: Table[Any], reading: Reading) -> Any | None:
         places = reading.groups
     elif isinstance(row, InstanceReading):
         places = reading.header.instances
-    else:
+    elif isinstance(row, WaitReading):
         places = reading.waits
+    else:
+        return row
     return next((other for other in places if table.identity(other) == identity), None)
 
 
@@ -306,7 +311,7 @@ def plain_row(row: Any, table: Table[Any]) -> list[Line]:
     """Return the page of any other row: its figures with what each means."""
     name = f"{row.event} on instance {row.inst_id}" if isinstance(row, WaitReading) else ""
     name = f"Instance {row.inst_id} {row.name}" if isinstance(row, InstanceReading) else name
-    lines = [title(name or table.title), BLANK]
+    lines = [title(name or f"{table.title}: {table.columns[0].show(row).strip()}"), BLANK]
     for column in table.columns:
         lines.append(fact(column.head[: _LABEL - 1], column.show(row)))
         lines.append(((" " * (_LABEL + 2), "dim"), (column.help, "dim")))

@@ -7,7 +7,7 @@ from presman.queries import load
 from presman.release import Release
 from presman.rows import PlanXml, PxSession, Session, SqlText
 from presman.snapshot import Problem, Section
-from presman.statements import Lookups, Statement, statements_on_show
+from presman.statements import MOST_HELD, Lookups, Statement, statements_on_show
 from tests.sources.fakes import START, row
 
 QUERIES = load(Release(19))
@@ -104,3 +104,15 @@ def test_answers_are_bounded_and_the_ones_on_show_stay() -> None:
     rows = sum(len(section.rows) for section in lookups.sections([*shown, *other]).values())
     assert rows == 20
     assert len(lookups.sections(other)[PlanXml].rows) == 1
+
+
+def test_the_statements_held_off_cpu_most_come_last() -> None:
+    held = [row(Session, inst_id=1, sid=number, sql_id=f"sql{number % 7}", event="resmgr:cpu quantum")
+            for number in range(60)]  # fmt: skip
+    held += [
+        row(Session, inst_id=1, sid=100 + number, sql_id="most", event="resmgr: cpu quantum") for number in range(20)
+    ]
+    queue = [row(Session, inst_id=1, sid=200, sql_id="waits", event="resmgr:pq queued")]
+    shown = statements_on_show([*held, *queue], [])
+    assert shown[:2] == [Statement(1, "waits", 0), Statement(1, "most", 0)]
+    assert len(shown) == 1 + MOST_HELD

@@ -240,6 +240,8 @@ class Faces:
         state: str = "",
     ) -> Row:
         mapped = session.group or group.name
+        original = self._simulation.governance.resolve(session.con_id, mapped).name
+        switched = execution.switched if execution is not None else session.switched
         queued = running = 0.0
         dop = servers = None
         active = "FALSE"
@@ -255,11 +257,12 @@ class Faces:
         if execution is not None and execution.phase is Phase.POOL:
             pool += self.at - execution.queued_at
         return (
-            *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(mapped)),
+            *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
             *(mapped, "ORACLE_USER", state or doing.rsrc_state, doing.active, _ms(wait), int(wait / 0.2), _ms(cpu)),
             *(int(cpu * 2), _ms(pool), _ms(reads * 0.0005 + mb * 0.001), int(reads / 128), int(reads * 0.35 / 128)),
             *(int(mb), 0, int(reads), int(reads * 0.35), int(mb), 0, session.canceled, dop, servers, active, None),
             *(_ms(running), _ms(queued), _ms(session.pq_queued + queued), session.times_queued, session.time_outs),
+            *(switched or None, "SWITCH_TIME" if switched else None, None),
         )
 
 
@@ -335,7 +338,7 @@ VIEWS = (
             " QUEUED_TIME IO_SERVICE_TIME SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES LARGE_READ_MEGABYTES"
             " LARGE_WRITE_MEGABYTES SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS"
             " SQL_CANCELED DOP PQ_SERVERS PQ_ACTIVE PQ_STATUS CURRENT_PQ_ACTIVE_TIME CURRENT_PQ_QUEUED_TIME"
-            " PQ_QUEUED_TIME PQ_QUEUED PQ_QUEUE_TIME_OUTS"
+            " PQ_QUEUED_TIME PQ_QUEUED PQ_QUEUE_TIME_OUTS LAST_ACTION LAST_ACTION_REASON LAST_ACTION_TIME"
         ),
         _session_info,
     ),

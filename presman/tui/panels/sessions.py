@@ -27,7 +27,8 @@ class Sessions(Panel):
         """Fill the table."""
         reading = shown.reading
         self._sessions.show_rows(reading.sessions)
-        found = cpu_waiters(reading)
+        moment = shown.moment()
+        found = cpu_waiters(reading, moment[1] if moment else None)
         self._waiters.display = bool(found)
         hidden = set() if len({row.con_id for row in found}) > 1 else {"con"}
         self._waiters.show_rows(found, hidden)

@@ -1,0 +1,91 @@
+"""Shares, verdicts and containers as analysis sees them, against the plan arithmetic of the simulator's scheduler."""
+
+from __future__ import annotations
+
+import pytest
+
+from presman.analysis import analyse
+from presman.analysis.assessment import assess
+from presman.analysis.plan_view import plan_view
+from presman.analysis.reading import Reading, Verdict
+from presman.poller import Poller
+from presman.simulator.cpu import hand_out
+from presman.simulator.plan import guaranteed
+from presman.snapshot import Snapshot
+from presman.sources.simulator import SimulatorSource
+from tests.analysis.test_simulated import SCENARIOS, Clock, started
+
+
+def moments(
+    source: SimulatorSource, clock: Clock, polls: int, every: float
+) -> list[tuple[Snapshot, Snapshot, Reading]]:
+    """The readings of some polls with the snapshots they were made of."""
+    poller = Poller(source)
+    poller.open()
+    found, previous = [], None
+    for _ in range(polls):
+        clock.now += every
+        current = poller.poll()
+        if previous is not None:
+            found.append((previous, current, analyse(previous, current)))
+        previous = current
+    poller.close()
+    return found
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_guaranteed_shares_are_those_of_the_scheduler(scenario: str) -> None:
+    source, clock = started(scenario, 3)
+    poller = Poller(source)
+    poller.open()
+    clock.now += 2
+    now = poller.poll()
+    reading = analyse(None, now)
+    root = source.simulation.governance.root
+    if root is not None:
+        truth = {tuple(group): share for group, share in guaranteed(root).items()}
+        for line in plan_view(reading, now).lines:
+            if line.kind == "group":
+                assert line.share == pytest.approx(truth[line.con_id, line.name]), line.name
+    poller.close()
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_plan_is_always_kept_because_the_scheduler_keeps_it(scenario: str) -> None:
+    source, clock = started(scenario, 4)
+    for previous, current, reading in moments(source, clock, 10, 5.0):
+        found = assess(reading, previous, current)
+        assert all(each.score in {100.0, None} for each in found.conformance), found.conformance
+        assert all(text.text.endswith(".") for text in found.verdicts)
+
+
+def test_containers_get_what_the_scheduler_gave_their_groups() -> None:
+    source, clock = started("pdb", 6)
+    for previous, current, reading in moments(source, clock, 15, 4.0):
+        rows = {row.con_id: row for row in assess(reading, previous, current).pdbs}
+        assert set(rows) == {3, 4, 5}
+        for con_id, row in rows.items():
+            assert row.used is not None
+            by_groups = sum(group.used or 0.0 for group in reading.cluster_groups() if group.con_id == con_id)
+            assert row.used == pytest.approx(by_groups, abs=0.01)
+            assert row.verdict is not Verdict.STARVED
+            if row.limit is not None:
+                assert row.used <= row.limit * 1.01 + 0.05
+
+
+def test_entitlement_under_full_demand_is_what_the_scheduler_hands_out() -> None:
+    source, clock = started("pdb", 1)
+    poller = Poller(source)
+    poller.open()
+    clock.now += 2
+    current = poller.poll()
+    reading = analyse(None, current)
+    root = source.simulation.governance.root
+    assert root is not None
+    lines = [line for line in plan_view(reading, current).lines if line.kind == "group"]
+    demand = dict.fromkeys(guaranteed(root), 1000.0)
+    given = {tuple(group): cpus for group, cpus in hand_out(root, demand, 16.0).items()}
+    assert {(line.con_id, line.name) for line in lines} == set(given)
+    for line in lines:
+        assert given[line.con_id, line.name] >= line.guaranteed - 1e-6
+        assert line.limit is None or given[line.con_id, line.name] <= line.limit + 1e-6

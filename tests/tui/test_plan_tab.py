@@ -1,0 +1,132 @@
+"""The tabs Plan and PDBs, and the verdicts in words, on simulated databases."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from presman.analysis import analyse
+from presman.analysis.marks import marks
+from presman.poller import Poller
+from presman.rows import RsrcPlanHistory
+from presman.sources.simulator import SimulatorSource
+from presman.tui.feed import Arrived
+from presman.tui.panels.panel import Shown, chart_data
+from presman.tui.panels.plan import Plans
+from presman.tui.series import Series
+from presman.tui.widgets.grid import Grid
+from tests.analysis.make import NOON, active_plan, instance, row, snapshot
+from tests.analysis.test_plan_view import NESTED
+from tests.tui.drive import Stage, acted, stage
+
+START = datetime(2026, 3, 14, 9, tzinfo=UTC)
+
+
+@asynccontextmanager
+async def playing(scenario: str, size: tuple[int, int] = (200, 50), polls: int = 3) -> AsyncIterator[Stage]:
+    """The app with some polls of a scenario."""
+    seconds = [0.0]
+    poller = Poller(SimulatorSource(scenario, seed=1, clock=lambda: seconds[0], start=START))
+    poller.open()
+    async with stage(None, size) as acting:
+        previous = None
+        for _ in range(polls):
+            seconds[0] += 2.0
+            current = poller.poll()
+            acting.app.post_message(Arrived(analyse(previous, current), current))
+            previous = current
+        await acting.settle()
+        yield acting
+    poller.close()
+
+
+@acted
+async def test_the_plan_is_a_tree_with_findings_windows_and_mappings() -> None:
+    async with playing("mixed") as acting:
+        screen = await acting.press("6")
+        for words in ("[6 Plan]", "DAYTIME_PLAN", "L2 50 %", "12.50", "zero-share", "ORACLE_USER", "user, parameter",
+                      "9.6 (60%)", "48 (75%)"):  # fmt: skip
+            assert words in screen, words
+        assert "BATCH_PLAN" not in screen
+        await acting.press("down", "down")
+        page = await acting.press("enter")
+        assert "Plan: REPORTS" in page
+        assert "after 300 s of CPU in a call: BATCH" in page
+        assert "[6 Plan]" in await acting.press("escape")
+
+
+@acted
+async def test_v_goes_through_the_plans_and_tells_what_they_change() -> None:
+    async with playing("mixed") as acting:
+        await acting.press("6")
+        screen = await acting.press("v")
+        assert "NIGHT_PLAN" in screen
+        assert "DAYTIME_PLAN against NIGHT_PLAN" in screen
+        assert "BATCH_PLAN (subplan)" in screen
+        assert "now CPU" not in screen, "no entitlement for a plan that is not active"
+        assert "BATCH_PLAN" in await acting.press("v")
+        assert "Plan DAYTIME_PLAN" in await acting.press("v")
+
+
+@acted
+async def test_without_snapshots_the_tab_says_so() -> None:
+    from tests.tui.readings import busy
+
+    async with stage(busy()) as acting:
+        assert "No directives of this plan can be read" in await acting.press("6")
+
+
+@acted
+async def test_pdbs_are_there_only_in_a_container_database() -> None:
+    async with playing("pdb", (200, 110)) as acting:
+        screen = await acting.press("8")
+        for words in ("[8 PDBs]", "SALES", "HR_PLAN", "▲ at its limit", "SALES: Wants", "CPUs used, 15 min"):
+            assert words in screen, words
+        page = await acting.press("enter")
+        for words in ("Pluggable databases: ", "12.0G", "MAX_IOPS and MAX_MBPS"):
+            assert words in page, words
+    async with playing("quiet") as acting:
+        assert "8 PDBs" not in acting.screen
+        assert "[1 Overview]" in await acting.press("8")
+
+
+@acted
+async def test_the_cpu_tab_tells_verdicts_in_words_and_the_sessions_tab_who_is_held() -> None:
+    async with playing("throttled") as acting:
+        screen = await acting.press("2")
+        assert "The plan is kept: every group that wants CPU gets its due." in screen
+        assert "BATCH: Wants" in screen
+        assert "held/s" in screen
+        screen = await acting.press("5")
+        assert "Statements behind resmgr:cpu quantum" in screen
+        assert acting.app.query_one("#grid-cpu_waiters", Grid).rows
+
+
+@acted
+async def test_the_plan_on_screen_is_that_of_the_poll_looked_at() -> None:
+    async with playing("mixed", polls=4) as acting:
+        await acting.press("6")
+        panel = acting.app.panels["plan"]
+        assert isinstance(panel, Plans)
+        await acting.press("left", "left")
+        moment = panel._shown.moment() if panel._shown else None
+        assert moment is not None
+        assert moment[1].number == acting.app.reading.number == 2  # type: ignore[union-attr]
+
+
+def test_changes_of_plan_are_marks_on_the_chart() -> None:
+    at = NOON - timedelta(minutes=4)
+    change = row(RsrcPlanHistory, name="NIGHT", start_time=at, window_name="MONDAY", enabled_by_scheduler="TRUE")
+    old = row(RsrcPlanHistory, name="OLD", start_time=NOON - timedelta(hours=9), end_time=at)
+    now = snapshot(instance(), active_plan(), *NESTED, old, change)
+    reading = analyse(None, now)
+    assert len(marks(now)) == 2
+    from presman.tui.state import View
+
+    nothing: Any = None
+    shown = Shown(reading, View(), Series(), (), now.at, nothing, nothing, lambda: (None, now))
+    ((place, words),) = chart_data(shown, "used", "CPUs used", None).marks
+    assert words.endswith("NIGHT (MONDAY)")
+    assert 0 < place < 60
