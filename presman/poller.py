@@ -85,6 +85,11 @@ class Poller:
         self._focus: Focus | None = None
         self._focused: Focus | None = None
 
+    @property
+    def release(self) -> Release | None:
+        """The database's release, None before `open`."""
+        return self._release
+
     def wish(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
         """Ask a query of cadence `demand` at the next poll, or at each from now on (`lasting`).
 

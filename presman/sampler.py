@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from presman.commands import Command
 from presman.config import ConfigError
 from presman.focus import Focus
 from presman.poller import Poller
 from presman.queries import QueryError, Scope
+from presman.release import Release
 from presman.snapshot import Snapshot
 from presman.sources import Exhausted, Source, SourceError
 from presman.text import clean, one_line
@@ -57,7 +59,19 @@ class Ended:
     """A finite source has been read to its end."""
 
 
-Event = Polled | Lost | Ended
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """A command was carried out, or was not: `text` is one line about it."""
+
+    command: Command
+    done: bool
+    text: str
+
+
+Event = Polled | Lost | Ended | Acted
+
+CarryOut = Callable[[Command, Source, Release], tuple[Command, bool, str]]
+"""Carries out a command on an open source; returns the command, whether it was done and a line about it."""
 
 
 def pause_before(attempt: int, rng: random.Random) -> float:
@@ -74,7 +88,7 @@ class Sampler:
 
     `make_source` runs in that thread, so its imports and the first connection hold nobody up. `post` is called in
     that thread too and must be quick; after `stop` it is not called again. Ticks that a slow poll missed are
-    dropped, not made up for.
+    dropped, not made up for. `carry_out` is given only where actions are allowed.
     """
 
     def __init__(
@@ -87,7 +101,10 @@ class Sampler:
         packs: Collection[str] = (),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         rng: random.Random | None = None,
+        carry_out: CarryOut | None = None,
     ) -> None:
+        self._carry_out = carry_out
+        self._orders: list[Command] = []
         self._make_source = make_source
         self._refresh = refresh
         self._scope = scope
@@ -122,6 +139,17 @@ class Sampler:
         """Read all instances or one from the next poll on, which comes at once."""
         with self._woken:
             self._scope = scope
+        self.poll_now()
+
+    def act(self, command: Command) -> None:
+        """Have a command carried out before the next poll, which comes at once.
+
+        Raises PermissionError if the sampler was not made to act.
+        """
+        if self._carry_out is None:
+            raise PermissionError("actions are not allowed")
+        with self._woken:
+            self._orders.append(command)
         self.poll_now()
 
     def focus(self, focus: Focus | None) -> None:
@@ -216,14 +244,31 @@ class Sampler:
         if not self._is_open:
             self._is_open = True
             self._poller.open()
+        self._obey(self._poller)
         return self._poller.poll()
+
+    def _obey(self, poller: Poller) -> None:
+        """Carry out what was ordered since the last poll, in this thread: it is the source's."""
+        with self._woken:
+            orders, self._orders = self._orders, []
+        for command in orders:
+            if self._carry_out is not None and poller.release is not None:
+                self._post_to(Acted(*self._carry_out(command, poller.source, poller.release)))
 
     def _lost(self, text: str, code: str, *, retry: bool) -> Lost:
         self._close()
+        self._drop_orders()
         self._attempts += 1
         self._since = self._since or self._now()
         pause = pause_before(self._attempts, self._rng) if retry else None
         return Lost(one_line(clean(text), 500), code, pause, self._since)
+
+    def _drop_orders(self) -> None:
+        """Forget what was ordered while there was no connection: nobody expects it to happen minutes later."""
+        with self._woken:
+            orders, self._orders = self._orders, []
+        for command in orders:
+            self._post_to(Acted(command, False, "not sent: the connection is lost"))
 
     def _close(self) -> None:
         if self._poller is not None and self._is_open:

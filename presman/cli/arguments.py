@@ -175,6 +175,11 @@ environment: PRESMAN_CONFIG, PRESMAN_PASSWORD, PRESMAN_DEBUG=1 (tracebacks), NO_
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (see below)")
     parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
+    parser.add_argument(
+        "--allow-actions",
+        action="store_true",
+        help="offer to start, switch, cancel or kill (key a), after a question",
+    )
     parser.add_argument("--version", action="version", version=f"presman {__version__}")
     return parser
 
@@ -198,6 +203,11 @@ def demo() -> Parser:
     parser.add_argument("--size", type=float, metavar="F", help="a machine and a load F times as big")
     parser.add_argument("--release", metavar="R", help="shape the views as release R has them (19, 12.1, ...)")
     parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
+    parser.add_argument(
+        "--allow-actions",
+        action="store_true",
+        help="offer to start, switch, cancel or kill (key a), after a question",
+    )
     parser.add_argument(
         "--listen", type=port, metavar="PORT", help="serve the views to thin Oracle clients on 127.0.0.1 (0: any port)"
     )

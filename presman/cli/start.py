@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from presman.cli import codes, talk
 from presman.cli.codes import Failure
 from presman.cli.settings import Resolved, resolve
 from presman.config import Config
+
+if TYPE_CHECKING:
+    from presman.tui.door import Door
 
 GETTING_STARTED = """\
 presman watches Oracle Database Resource Manager. Nothing is configured yet; to start:
@@ -34,7 +38,15 @@ def watch(text: str, config: Config, options: Namespace) -> int:
         refresh=resolved.refresh,
         scope=resolved.scope,
         theme=resolved.theme,
+        door=_door() if options.allow_actions else None,
     )
+
+
+def _door() -> Door:
+    """Return the way to actions. Only here is the package that acts imported."""
+    from presman.actions.door import Door as Open
+
+    return Open()
 
 
 def check_theme(name: str) -> None:

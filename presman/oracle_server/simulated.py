@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from presman.oracle_server.backend import Backend
+from presman.oracle_server.backend import Backend, OraError
 from presman.oracle_server.profiles import profile_of
 from presman.oracle_server.server import OracleServer
 from presman.queries import load
 from presman.release import Release
 from presman.rows import Database
+from presman.simulator.obedience import Refusal, is_order, obey
 from presman.sources import Request
 from presman.sources.simulator import SimulatorSource
 
@@ -26,7 +28,23 @@ def simulated_server(
         source.advance()
         source.publish(sql)
 
-    backend = Backend(source.database, now=lambda: source.now, prepare=prepare, context=_context(source, release))
+    def order(sql: str, binds: Mapping[str, Any]) -> bool:
+        if not is_order(sql):
+            return False
+        source.advance()
+        try:
+            obey(source.simulation, sql, binds)
+        except Refusal as refusal:
+            raise OraError(refusal.code, refusal.text) from refusal
+        return True
+
+    backend = Backend(
+        source.database,
+        now=lambda: source.now,
+        prepare=prepare,
+        context=_context(source, release),
+        order=order,
+    )
     return OracleServer(backend, profile_of(release), port=port, accounts=accounts)
 
 

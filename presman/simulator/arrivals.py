@@ -46,8 +46,9 @@ class Arrivals:
         scenario, seed = simulation.scenario, simulation.seed
         for index in range(len(scenario.pools)):
             self._connect_pool(index)
-        for index, spec in enumerate(scenario.streams):
-            self._open(Stream(spec, f"{seed}/stream/{index}"))
+        self._streams = [Stream(spec, f"{seed}/stream/{index}") for index, spec in enumerate(scenario.streams)]
+        for stream in self._streams:
+            self._open(stream)
         for one in scenario.script:
             simulation.at(one.at, lambda one=one: self._play(one))  # type: ignore[misc]
 
@@ -149,6 +150,12 @@ class Arrivals:
         number, now = next(self._numbers), simulation.now
         ticket = Ticket(number, group, parsed.dop, spec.sets, now, queues)
         return Execution(number, session, cursor, ticket, group, spec.cpu, spec.mb, work, work, hold, now, stream)
+
+    def forget(self, session: Session) -> None:
+        """Take an idle session out of its stream: it was ended."""
+        for stream in self._streams:
+            if session in stream.idle:
+                stream.idle.remove(session)
 
     def end(self, execution: Execution) -> None:
         """Give the session of an ended statement back to its stream, or let it log off."""

@@ -214,6 +214,19 @@ class StatementQueue:
         if not queue:
             del self._queues[ticket.group]
 
+    def force(self, ticket: Ticket) -> None:
+        """Start a waiting statement whatever the limits: DEQUEUE_PARALLEL_STATEMENT."""
+        self._remove(ticket)
+        self._start(ticket)
+
+    def requeue(self, ticket: Ticket, group: Group) -> None:
+        """Put a waiting statement into another group's queue, by when it was submitted."""
+        self._remove(ticket)
+        ticket.group = group
+        queue = self._queues.setdefault(group, [])
+        queue.append(ticket)
+        queue.sort(key=lambda other: (other.submitted, other.number))
+
     def move(self, ticket: Ticket, group: Group) -> None:
         """Switch a running statement to another consumer group; its servers count there from now on."""
         self._hold(ticket, -ticket.servers)

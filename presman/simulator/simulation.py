@@ -99,6 +99,10 @@ class Simulation:
         for execution in self.workload.running:
             execution.flow(seconds)
 
+    def settle(self) -> None:
+        """Let what was done from outside take effect at once."""
+        self._settle()
+
     def _settle(self) -> None:
         self.workload.pump()
         if self.dirty:

@@ -188,9 +188,14 @@ class Workload:
         if execution.hold > 0 and execution.servers:
             execution.phase = Phase.HOLDING
             execution.held_since = session.changed = simulation.now
-            simulation.at(simulation.now + execution.hold, lambda: self._close(execution))
+            simulation.at(simulation.now + execution.hold, lambda: self._close_held(execution))
             return
         self._close(execution)
+
+    def _close_held(self, execution: Execution) -> None:
+        """Close a cursor that was held, unless its session was ended before."""
+        if self.executions.get(execution.session) is execution:
+            self._close(execution)
 
     def _close(self, execution: Execution) -> None:
         """Close the cursor: free its servers and add up what it used."""
@@ -255,6 +260,38 @@ class Workload:
         execution.session.transient = execution.session.transient or killed
         self.running.remove(execution)
         self._close(execution)
+
+    # Orders from outside
+
+    def abort(self, execution: Execution) -> None:
+        """End a call wherever it stands: in a queue, at work, or holding its cursor."""
+        place = (execution.session.inst_id, execution.group)
+        if execution.phase is Phase.POOL:
+            self._waiting[place].remove(execution)
+            self._end(execution)
+        elif execution.phase is Phase.QUEUED:
+            self.queue.release(execution.ticket)
+            self._note_queue_wait(execution)
+            self._end(execution)
+        else:
+            if execution in self.running:
+                self.running.remove(execution)
+            self._close(execution)
+
+    def dequeue(self, execution: Execution) -> None:
+        """Start a queued statement now, whatever the limits."""
+        self.queue.force(execution.ticket)
+        self._start(execution)
+
+    def reassign(self, execution: Execution, name: str) -> None:
+        """Put a call into another consumer group, in the queue too."""
+        group = self._simulation.governance.resolve(execution.group.con_id, name)
+        execution.switched = name
+        if execution.phase is Phase.QUEUED:
+            self.queue.requeue(execution.ticket, group)
+            execution.group = group
+        elif execution.phase is not Phase.POOL:
+            self._move(execution, group)
 
     def _move(self, execution: Execution, group: Group) -> None:
         if group == execution.group:

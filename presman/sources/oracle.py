@@ -36,6 +36,8 @@ ABOUT_CLOUD = "SELECT SYS_CONTEXT('USERENV', 'CLOUD_SERVICE') FROM dual"
 """Session facts that older releases do not know by name and answer with an error."""
 
 CONNECT_TIMEOUT = 15.0
+ACTING = 65.0
+"""Seconds a statement that acts may take: ALTER SYSTEM KILL SESSION waits for up to 60 (then ORA-00031)."""
 FEWEST_ROWS, FIRST_ROWS = 64, 512
 QUARTER = 15 * 60
 """Seconds: time zones differ by multiples of it."""
@@ -119,6 +121,11 @@ class OracleSource:
         except (oracledb.Error, OSError, ValueError, TypeError) as error:
             self.close()
             raise source_error(error) from None
+
+    @property
+    def instance(self) -> int:
+        """The number of the instance the session is on, 0 if not connected."""
+        return self._place.instance if self._place else 0
 
     @property
     def _connected(self) -> Line:
@@ -256,6 +263,20 @@ class OracleSource:
             self.close()
             raise source_error(getattr(error, "cause", error)) from None
         return clean(str(rows[0][0] or ""))
+
+    def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
+        """Run a statement that acts, with its binds. Raises SourceError with what the database says to it.
+
+        Nothing in presman calls this unless actions are allowed.
+        """
+        try:
+            self._connected.run(statement, binds, max(ACTING, self._settings.call_timeout))
+        except (oracledb.Error, TimeoutError) as error:
+            failed = source_error(error)
+            raise SourceError(str(failed), code=failed.code, retry=False) from None
+        except (Lost, Cancelled) as error:
+            self.close()
+            raise source_error(getattr(error, "cause", error)) from None
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 

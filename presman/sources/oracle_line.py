@@ -91,6 +91,9 @@ class Line(Protocol):
     def fetch_all(self, statements: Sequence[Statement], timeout: float) -> list[Rows | Any]:
         """Run many in one round trip; a failed one yields its error. Raises Lost or Cancelled."""
 
+    def run(self, sql: str, binds: Mapping[str, Any], timeout: float) -> None:
+        """Run one statement that returns no rows. Raises what `fetch` raises."""
+
     def cancel(self) -> None:
         """End what is under way; may be called from any thread."""
 
@@ -147,6 +150,22 @@ class ThinLine:
             await cursor.execute(statement.sql, dict(statement.binds))
             rows: Rows = await cursor.fetchall()
             return rows
+        finally:
+            cursor.close()
+
+    def run(self, sql: str, binds: Mapping[str, Any], timeout: float) -> None:
+        """Run one statement that returns no rows."""
+        try:
+            self._wait(self._run_one(sql, binds), timeout)
+        except oracledb.Error as error:
+            if self._is_dead(error):
+                raise Lost(error) from error
+            raise
+
+    async def _run_one(self, sql: str, binds: Mapping[str, Any]) -> None:
+        cursor = self._connection.cursor()
+        try:
+            await cursor.execute(sql, dict(binds))
         finally:
             cursor.close()
 
@@ -297,6 +316,20 @@ class ThickLine:
                 raise Lost(TimeoutError(f"no answer within {timeout:g} s"), stuck=True) from error
             if is_lost(error) or not self._connection.is_healthy():
                 raise Lost(error) from error
+            raise
+
+    def run(self, sql: str, binds: Mapping[str, Any], timeout: float) -> None:
+        """Run one statement that returns no rows."""
+        if self._cancelled:
+            raise Cancelled
+        self.round_trips += 1
+        self._connection.call_timeout = max(1, round(timeout * 1000))
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql, dict(binds))
+        except oracledb.Error as error:
+            if has_timed_out(error) or is_lost(error) or not self._connection.is_healthy():
+                raise Lost(error, stuck=has_timed_out(error)) from error
             raise
 
     def fetch_all(self, statements: Sequence[Statement], timeout: float) -> list[Rows | Any]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from presman.queries import Scope
 from presman.release import Release
@@ -31,6 +31,7 @@ class SimulatorSource:
     """
 
     kind = "simulator"
+    instance = 1
 
     def __init__(
         self,
@@ -130,6 +131,15 @@ class SimulatorSource:
             section = self._database.run(request.query, self.scope, {**own, **request.binds})
             sections.append(Section(section.rows, at, section.seconds, section.problem))
         return Answer(at, tuple(sections))
+
+    def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
+        """Have the simulated instance obey a statement that acts. Raises SourceError with its refusal."""
+        from presman.simulator.obedience import Refusal, obey
+
+        try:
+            obey(self.simulation, statement, binds)
+        except Refusal as refusal:
+            raise SourceError(refusal.text, code=f"ORA-{refusal.code:05}", retry=False) from refusal
 
     def cancel(self) -> None:
         """Do nothing: a read takes milliseconds."""

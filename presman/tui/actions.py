@@ -66,6 +66,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("poll_now", "f5", "F5", "poll now", "Poll at once, or try at once to connect again.", "lost"),
     Action("copy", "c", "c", "copy", "Copy the page or the row: to the clipboard (OSC 52) and to a file. On the tab "
            "Parallel: the command that would let the queue's head start, or end the running statement.", "data"),
+    Action("act", "a", "a", "act", "With --allow-actions: start, switch, cancel or kill what the row is about, after a "
+           "question.", "act"),
     Action("export", "e", "e", "CSV", "Append this view's measure to a CSV file at each poll; again to end.", "data"),
     Action("theme", "t", "t", "theme", "Next theme; all of them are in the command palette.", ""),
     Action("command_palette", "", "^P", "palette", "Find a command by its name.", ""),
@@ -74,7 +76,7 @@ ACTIONS: tuple[Action, ...] = (
 )  # fmt: skip
 
 KEYS_LINE = ("help", "leave", "poll_now", "details", "pause", "live", "step(-1)", "step(1)", "filter", "sort",
-             "reverse", "instances", "maps", "span", "outliers", "copy", "gantt", "plan", "export", "window",
+             "reverse", "instances", "maps", "span", "outliers", "copy", "act", "gantt", "plan", "export", "window",
              "refresh(1)", "refresh(-1)", "theme",
              "command_palette")  # fmt: skip
 """What the bottom line offers, the most needed first."""

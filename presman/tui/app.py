@@ -16,7 +16,7 @@ from textual.screen import Screen
 from presman.text import clean
 from presman.tui import keeping
 from presman.tui.actions import ACTIONS, TITLES
-from presman.tui.feed import Feed, Post, SamplerFeed
+from presman.tui.feed import Acted, Feed, Post, SamplerFeed
 from presman.tui.frame import FrameApp
 from presman.tui.messages import Wanted
 from presman.tui.reader import Content, details_of, help_of
@@ -24,11 +24,14 @@ from presman.tui.state import WINDOWS, next_step
 from presman.tui.widgets.tab_line import Clicked
 
 if TYPE_CHECKING:
+    from textual.notifications import SeverityLevel
     from textual.widgets import Input
 
     from presman.focus import Focus
     from presman.queries import Scope
+    from presman.sampler import CarryOut
     from presman.sources import Source
+    from presman.tui.door import Door
     from presman.tui.widgets.grid import Grid
 
 THEMES = ("textual-dark", "textual-light", "nord", "gruvbox", "solarized-light", "ansi-dark", "ansi-light")
@@ -100,7 +103,9 @@ class MonitorApp(FrameApp):
 
         bindings = [binding for binding in Grid.BINDINGS if not isinstance(binding, tuple) and binding.action != "open"]
         keys = [(binding.key_display or binding.key, binding.description) for binding in bindings]
-        offered = [action for action in ACTIONS if action.needs not in {"rac", "chart"} or self.offers(action.name)]
+        offered = [
+            action for action in ACTIONS if action.needs not in {"rac", "chart", "act"} or self.offers(action.name)
+        ]
         self._open(help_of(self.panel, TITLES[self.view.tab], offered, keys))
 
     def _open(self, content: Content) -> None:
@@ -125,6 +130,24 @@ class MonitorApp(FrameApp):
             self.action_escape()
         else:
             await self.action_quit()
+
+    # ---- acting, where it was allowed
+
+    def action_act(self) -> None:
+        """Ask what to do with the row under the cursor, and have it done if that is confirmed."""
+        if self.door is None or not self.offers("act"):
+            return
+        grid, reading = self.grid, self.reading
+        if grid is None or reading is None or not self.door.offers(grid.row, reading):
+            self.notify("Nothing can be done with this row.", markup=False, timeout=4)
+            return
+        self.door.ask(self, grid.row, reading, self.feed.act)
+
+    def on_acted(self, event: Acted) -> None:
+        """Tell what became of a command."""
+        severity: SeverityLevel = "information" if event.done else "error"
+        text = f"{event.command.kind.value}: {event.text}\n{event.command.text}"
+        self.notify(clean(text)[:500], markup=False, severity=severity, timeout=12)
 
     # ---- time
 
@@ -353,9 +376,11 @@ class MonitorApp(FrameApp):
         self.panic(Text(f"presman: a fault in presman: {clean(f'{type(error).__name__}: {error}')[:300]}.{where}"))
 
 
-def sampler_feed(make_source: Callable[[], Source], scope: Scope) -> Callable[[Post, float], Feed]:
-    """Return what makes the feed of a source."""
-    return lambda post, refresh: SamplerFeed(make_source, scope, post, refresh)
+def sampler_feed(
+    make_source: Callable[[], Source], scope: Scope, carry_out: CarryOut | None = None
+) -> Callable[[Post, float], Feed]:
+    """Return what makes the feed of a source; `carry_out` only where actions are allowed."""
+    return lambda post, refresh: SamplerFeed(make_source, scope, post, refresh, carry_out)
 
 
 def run_monitor(
@@ -365,11 +390,14 @@ def run_monitor(
     refresh: float,
     scope: Scope,
     theme: str | None = None,
+    door: Door | None = None,
 ) -> int:
     """Show the monitor until the user quits, and return the exit code.
 
     `make_source` is called in the sampler's thread, after the first frame; `name` is the target without secrets.
+    `door` leads to actions and is given only where they were allowed.
     """
-    app = MonitorApp(sampler_feed(make_source, scope), name=clean(name), refresh=refresh, theme=theme)
+    make_feed = sampler_feed(make_source, scope, door.carry_out if door is not None else None)
+    app = MonitorApp(make_feed, name=clean(name), refresh=refresh, theme=theme, door=door)
     app.run()
     return app.return_code or 0

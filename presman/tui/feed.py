@@ -11,9 +11,10 @@ from presman.text import clean, one_line
 
 if TYPE_CHECKING:
     from presman.analysis.reading import Reading
+    from presman.commands import Command
     from presman.focus import Focus
     from presman.queries import Scope
-    from presman.sampler import Event, Sampler
+    from presman.sampler import CarryOut, Event, Sampler
     from presman.snapshot import Snapshot
     from presman.sources import Source
 
@@ -50,6 +51,16 @@ class Failed(Message):
         self.error = error
 
 
+class Acted(Message):
+    """A command was carried out, or was not; `text` says what became of it."""
+
+    def __init__(self, command: Command, done: bool, text: str) -> None:
+        super().__init__()
+        self.command = command
+        self.done = done
+        self.text = text
+
+
 class Feed(Protocol):
     """What the app needs of whatever brings the readings."""
 
@@ -65,6 +76,9 @@ class Feed(Protocol):
     def poll_now(self) -> None:
         """Poll at once."""
 
+    def act(self, command: Command) -> None:
+        """Have a command carried out. Raises PermissionError where actions are not allowed."""
+
     def focus(self, focus: Focus | None) -> None:
         """Read one session closely from now on, at once; None ends that."""
 
@@ -79,8 +93,16 @@ MakeFeed = Callable[[Post, float], Feed]
 class SamplerFeed:
     """A feed of readings from a sampler's snapshots. Nothing heavy is imported before `start`."""
 
-    def __init__(self, make_source: Callable[[], Source], scope: Scope, post: Post, refresh: float) -> None:
+    def __init__(
+        self,
+        make_source: Callable[[], Source],
+        scope: Scope,
+        post: Post,
+        refresh: float,
+        carry_out: CarryOut | None = None,
+    ) -> None:
         self._make_source = make_source
+        self._carry_out = carry_out
         self._scope = scope
         self._post = post
         self._refresh = refresh
@@ -91,7 +113,13 @@ class SamplerFeed:
         """Start the thread."""
         from presman.sampler import Sampler
 
-        self._sampler = Sampler(self._make_source, refresh=self._refresh, scope=self._scope, post=self._receive)
+        self._sampler = Sampler(
+            self._make_source,
+            refresh=self._refresh,
+            scope=self._scope,
+            post=self._receive,
+            carry_out=self._carry_out,
+        )
         self._sampler.start()
 
     def stop(self) -> None:
@@ -109,6 +137,11 @@ class SamplerFeed:
         """Poll, or try to reconnect, at once."""
         if self._sampler is not None:
             self._sampler.poll_now()
+
+    def act(self, command: Command) -> None:
+        """Have a command carried out."""
+        if self._sampler is not None:
+            self._sampler.act(command)
 
     def focus(self, focus: Focus | None) -> None:
         """Read one session closely."""
@@ -131,6 +164,8 @@ class SamplerFeed:
         elif isinstance(event, sampler.Lost):
             code = f"{event.code} " if event.code and event.code not in event.text else ""
             self._post(Lost(one_line(clean(f"{code}{event.text}"), 500), event.retry_in))
+        elif isinstance(event, sampler.Acted):
+            self._post(Acted(event.command, event.done, event.text))
         else:
             self._post(Ended())
 

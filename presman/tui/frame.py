@@ -26,6 +26,7 @@ from presman.tui.widgets.tab_line import KeysLine, TabLine
 if TYPE_CHECKING:
     from presman.analysis.reading import Reading
     from presman.tui.alerts import Alert
+    from presman.tui.door import Door
     from presman.tui.export import Export
     from presman.tui.panels.panel import Panel
     from presman.tui.timeline import Timeline
@@ -75,8 +76,10 @@ class FrameApp(App[None]):
         theme: str | None = None,
         folder: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
+        door: Door | None = None,
     ) -> None:
         super().__init__()
+        self.door = door
         self.database = name
         self.view = View(refresh=refresh)
         self.link = Link(since=clock(), fresh=clock())
@@ -320,6 +323,7 @@ class FrameApp(App[None]):
             "latency": lambda: not reads and reading is not None and view.tab == "latency",
             "plan": lambda: not reads and view.tab == "plan" and reading is not None,
             "cdb": lambda: not self.hidden_tabs(),
+            "act": lambda: self.door is not None and not reads and reading is not None and view.behind == 0,
             "gantt": lambda: not reads and view.tab == "parallel" and reading is not None,
             "chart": lambda: not reads and reading is not None and self.panel.charts,
         }

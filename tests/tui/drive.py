@@ -57,6 +57,9 @@ class HandFeed:
     def wish(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         self.told.append((name, dict(binds), lasting))
 
+    def act(self, command: Any) -> None:
+        self.told.append(command)
+
     def focus(self, focus: Any) -> None:
         self.focused = focus
 

@@ -1,0 +1,1 @@
+"""Acting on a database. Imported only where actions were allowed: `--allow-actions`; nothing else leads here."""

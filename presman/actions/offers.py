@@ -1,0 +1,47 @@
+"""What can be done with a row of a table: the commands the dialog offers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from presman.analysis.reading import QueuedStatement, Reading, RunningStatement, SessionReading
+from presman.analysis.unblock import release_of
+from presman.commands import Command, Victim, for_queued, switch, to_end
+
+_Row = QueuedStatement | RunningStatement | SessionReading
+
+MOST = 9
+"""Commands offered for one row: each has a digit."""
+
+
+def offers(row: Any, reading: Reading) -> tuple[Command, ...]:
+    """Return the commands for a row, the gentlest first; none for rows that are no session's, or are a server's."""
+    if not isinstance(row, QueuedStatement | RunningStatement | SessionReading):
+        return ()
+    if isinstance(row, SessionReading) and row.px_role == "server":
+        return ()  # what is done to a server, is done to its coordinator
+    victim = Victim(row.inst_id, row.sid, row.serial, row.sql_id)
+    release = release_of(reading)
+    if isinstance(row, QueuedStatement) or getattr(row, "px_role", "") == "queued":
+        own = for_queued(victim, release)
+    else:
+        own = to_end(victim, release, idle=not _executes(row))
+    return (*own, *_switches(victim, row, reading))[:MOST]
+
+
+def _executes(row: RunningStatement | SessionReading) -> bool:
+    return row.idle is None if isinstance(row, RunningStatement) else row.status == "ACTIVE"
+
+
+def _switches(
+    victim: Victim, row: QueuedStatement | RunningStatement | SessionReading, reading: Reading
+) -> list[Command]:
+    """Return a switch to each other group of the active plan; a name that is not a plain one is left out."""
+    found = []
+    for group in reading.cluster_groups():
+        if group.in_plan and group.con_id == row.con_id and group.name != row.group:
+            try:
+                found.append(switch(victim, group.name))
+            except ValueError:
+                continue
+    return found

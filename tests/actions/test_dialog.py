@@ -1,0 +1,87 @@
+"""The dialog shows the exact statement, and sends it for a typed y only."""
+
+from __future__ import annotations
+
+import pytest
+
+from presman.actions.dialog import ActionDialog
+from presman.actions.door import Door
+from presman.commands import Kind
+from presman.tui.feed import Acted
+from tests.tui.drive import Stage, acted, stage
+from tests.tui.readings import busy
+
+
+async def open_dialog(acting: Stage) -> str:
+    acting.app.door = Door()
+    return await acting.press("4", "a")
+
+
+@acted
+async def test_it_offers_then_shows_then_asks() -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        screen = await open_dialog(acting)
+        assert isinstance(acting.app.screen, ActionDialog)
+        assert "1  start it now" in screen
+        assert "ALTER SYSTEM CANCEL SQL '501, 7, @1, 7xq3h001jskd0'" in screen
+        shown = await acting.press("1")
+        assert "BEGIN DBMS_RESOURCE_MANAGER.DEQUEUE_PARALLEL_STATEMENT(" in shown
+        assert ":sid = 501" in shown
+        assert acting.feed.told == []
+        await acting.press("y", "enter")
+        (command,) = acting.feed.told
+        assert command.kind is Kind.DEQUEUE
+        assert not isinstance(acting.app.screen, ActionDialog)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ("escape",),
+        ("1", "escape"),
+        ("1", "enter"),
+        ("1", "n", "enter"),
+        ("1", "Y", "enter"),
+        ("1", "y", "e", "enter"),
+        ("9", "escape"),
+    ],
+)
+@acted
+async def test_anything_but_y_sends_nothing(keys: tuple[str, ...]) -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        await open_dialog(acting)
+        await acting.press(*keys)
+        assert acting.feed.told == []
+        assert not isinstance(acting.app.screen, ActionDialog)
+
+
+@acted
+async def test_keys_of_the_monitor_do_nothing_while_it_asks() -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        await open_dialog(acting)
+        await acting.press("q", "5", "c", "space")
+        assert isinstance(acting.app.screen, ActionDialog)
+        assert acting.app.view.tab == "parallel"
+        await acting.show(busy(2))
+        assert isinstance(acting.app.screen, ActionDialog)
+
+
+@acted
+async def test_the_outcome_is_told() -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        await open_dialog(acting)
+        await acting.press("2", "y", "enter")
+        (command,) = acting.feed.told
+        acting.app.post_message(Acted(command, False, "not sent: session 501,7 on instance 1 is no longer there"))
+        await acting.settle()
+        assert "no longer there" in " ".join(acting.screen.split())
+
+
+@acted
+async def test_in_the_past_nothing_can_be_done() -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        acting.app.door = Door()
+        await acting.press("4")
+        acting.app.view = acting.app.view.__class__(tab="parallel", behind=3)
+        await acting.press("a")
+        assert not isinstance(acting.app.screen, ActionDialog)

@@ -1,0 +1,154 @@
+"""The simulated instance obeys the very statements that presman would send to a database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from presman.analysis import analyse
+from presman.analysis.reading import Cause, Reading
+from presman.analysis.unblock import unblock
+from presman.commands import Command, Victim, cancel, dequeue, kill, switch
+from presman.poller import Poller
+from presman.release import Release
+from presman.sources import SourceError
+from presman.sources.simulator import SimulatorSource
+from tests.analysis.test_simulated import Clock
+
+
+class Play:
+    """A scenario that is polled by hand."""
+
+    def __init__(self, scenario: str, *, release: Release | None = None, seed: int = 3) -> None:
+        self.clock = Clock()
+        start = datetime(2026, 3, 14, 9, tzinfo=UTC)
+        self.source = SimulatorSource(scenario, seed=seed, clock=self.clock, start=start, release=release)
+        self.poller = Poller(self.source)
+        self.poller.open()
+
+    def reading(self, after: float = 0.0) -> Reading:
+        self.clock.now += after
+        return analyse(None, self.poller.poll())
+
+    def until(self, wanted: Callable[[Reading], bool]) -> Reading:
+        for _ in range(200):
+            reading = self.reading(5.0)
+            if wanted(reading):
+                return reading
+        raise AssertionError("it never came to that")
+
+    def send(self, command: Command) -> None:
+        self.source.perform(command.statement, command.binds)
+
+
+def victim(row: object) -> Victim:
+    return Victim(row.inst_id, row.sid, row.serial, row.sql_id)  # type: ignore[attr-defined]
+
+
+def there(rows: object, who: Victim) -> bool:
+    return any(victim(row) == who for row in rows)  # type: ignore[attr-defined]
+
+
+def test_dequeue_starts_it_past_every_limit() -> None:
+    play = Play("storm")
+    reading = play.until(lambda reading: len(reading.queue) > 3)
+    who = victim(reading.queue[2])
+    play.send(dequeue(who))
+    after = play.reading()
+    assert there(after.running, who)
+    assert not there(after.queue, who)
+
+
+def test_dequeue_does_nothing_to_another_statement() -> None:
+    play = Play("storm")
+    reading = play.until(lambda reading: len(reading.queue) > 3)
+    who = victim(reading.queue[2])
+    play.send(dequeue(who._replace(sql_id="9md3ukhghgj58")))
+    assert there(play.reading().queue, who)
+
+
+def test_cancel_ends_the_statement_and_leaves_the_session() -> None:
+    play = Play("storm")
+    reading = play.until(lambda reading: any(each.idle is None for each in reading.running))
+    row = next(each for each in reading.running if each.idle is None)
+    play.send(cancel(victim(row)))
+    after = play.reading()
+    assert not there(after.running, victim(row))
+    assert any((each.sid, each.serial) == (row.sid, row.serial) for each in after.sessions)
+
+
+@pytest.mark.parametrize("state", ["running", "queue"])
+def test_kill_ends_the_session(state: str) -> None:
+    play = Play("storm")
+    reading = play.until(lambda reading: bool(getattr(reading, state)))
+    row = getattr(reading, state)[0]
+    play.send(kill(victim(row)))
+    after = play.reading()
+    assert not any((each.sid, each.serial) == (row.sid, row.serial) for each in after.sessions)
+    play.until(lambda reading: reading.at > after.at)
+
+
+def test_what_was_predicted_comes_true() -> None:
+    """The idle holder is ended as presman says, and the head that waited for its servers starts."""
+    play = Play("storm")
+
+    def ready(reading: Reading) -> bool:
+        ways = (way for way in unblock(reading) if way.head.cause is Cause.SYSTEM and way.needed == 1)
+        return any(way.candidates[0].statement.idle is not None for way in ways)
+
+    reading = play.until(ready)
+    ways = [way for way in unblock(reading) if way.head.cause is Cause.SYSTEM and way.needed == 1]
+    before = {victim(each) for each in reading.queue}
+    play.send(ways[0].candidates[0].commands[0])
+    after = play.reading()
+    assert any(there(after.running, who) for who in before)
+
+
+def test_the_held_cursor_of_a_killed_session_is_not_closed_twice() -> None:
+    play = Play("storm")
+    reading = play.until(lambda reading: any(each.idle is not None for each in reading.running))
+    row = next(each for each in reading.running if each.idle is not None)
+    play.send(kill(victim(row)))
+    for _ in range(60):
+        play.reading(60.0)
+    queue = play.source.simulation.workload.queue
+    assert queue.in_use == sum(ticket.servers for ticket in queue.running()) >= 0
+
+
+@pytest.mark.parametrize("state", ["running", "queue"])
+def test_switch_moves_the_session_to_another_group(state: str) -> None:
+    play = Play("storm")
+    reading = play.until(lambda reading: any(each.group == "BATCH" for each in getattr(reading, state)))
+    row = next(each for each in getattr(reading, state) if each.group == "BATCH")
+    play.send(switch(victim(row), "ETL"))
+    after = play.reading()
+    found = next(each for each in (*after.running, *after.queue) if victim(each) == victim(row))
+    assert found.group == "ETL"
+    assert after.troubles == ()
+
+
+def test_refusals_are_oracles() -> None:
+    play = Play("storm")
+    play.reading(1.0)
+    nobody = Victim(1, 3, 9, "9md3ukhghgj58")
+    for command, code in ((kill(nobody), "ORA-00030"), (cancel(nobody), "ORA-00026"), (dequeue(nobody), "ORA-29370")):
+        with pytest.raises(SourceError) as caught:
+            play.send(command)
+        assert caught.value.code == code
+    row = play.until(lambda reading: bool(reading.running)).running[0]
+    with pytest.raises(SourceError, match="does not exist"):
+        play.send(switch(victim(row), "NOBODY"))
+    with pytest.raises(SourceError, match="invalid SQL"):
+        play.source.perform("ALTER SYSTEM FLUSH SHARED_POOL", {})
+
+
+def test_before_18_nothing_can_be_cancelled_or_dequeued() -> None:
+    play = Play("storm", release=Release(12, 2))
+    row = play.until(lambda reading: bool(reading.queue)).queue[0]
+    for command in (cancel(victim(row)), dequeue(victim(row))):
+        with pytest.raises(SourceError) as caught:
+            play.send(command)
+        assert caught.value.code == "ORA-00900"
+    play.send(kill(victim(row)))

@@ -1,0 +1,218 @@
+"""One command carried out: identity read again, sent as shown, written down."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presman.actions.offers import offers
+from presman.actions.performer import Performer
+from presman.commands import Kind, Victim, cancel, dequeue, kill, switch
+from presman.queries import Scope
+from presman.release import Release
+from presman.rows import Session
+from presman.sampler import Acted, Event, Sampler
+from presman.snapshot import Problem, Section
+from presman.sources import Answer, Request, SourceError
+from tests.actions.test_obedience import Play, victim
+from tests.analysis.make import NOON, row
+
+WHO = Victim(1, 144, 1201, "9md3ukhghgj58")
+
+
+class Database:
+    """A source with one session, which notes what it is told to do."""
+
+    name = "DWPROD"
+    instance = 1
+
+    def __init__(self, **session: Any) -> None:
+        given = {"sid": 144, "serial": 1201, "sql_id": "9md3ukhghgj58", "status": "ACTIVE"}
+        self.sections = [Section((row(Session, **(given | session)),))]
+        self.sent: list[tuple[str, Mapping[str, Any]]] = []
+        self.error: Exception | None = None
+
+    def read(self, requests: list[Request]) -> Answer:
+        assert [request.query.record for request in requests] == [Session]
+        return Answer(NOON, tuple(self.sections))
+
+    def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
+        if self.error:
+            raise self.error
+        self.sent.append((statement, dict(binds)))
+
+
+@pytest.fixture
+def performer(tmp_path: Path) -> Performer:
+    return Performer(tmp_path / "state" / "actions.log", now=lambda: NOON)
+
+
+def logged(performer: Performer) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in performer.log.read_text().splitlines()]
+
+
+def test_it_is_sent_as_shown_with_binds_and_written_down(performer: Performer) -> None:
+    database = Database()
+    outcome = performer.carry_out(dequeue(WHO), database, Release(19))
+    assert outcome.done
+    ((statement, binds),) = database.sent
+    assert statement == dequeue(WHO).statement
+    assert binds == {"sid": 144, "serial": 1201, "inst_id": 1, "sql_id": "9md3ukhghgj58"}
+    asked, done = logged(performer)
+    assert (asked["outcome"], done["outcome"]) == ("asked for", "done")
+    assert (done["database"], done["kind"], done["sid"], done["statement"]) == ("DWPROD", "DEQUEUE", 144, statement)
+    assert stat.S_IMODE(performer.log.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("session", "text"),
+    [
+        ({"serial": 1202}, "no longer there"),
+        ({"sid": 145}, "no longer there"),
+        ({"inst_id": 2}, "no longer there"),
+        ({"sql_id": "7xq3hdwx1kkd0"}, "executes 7xq3hdwx1kkd0 now, not 9md3ukhghgj58"),
+        ({"sql_id": ""}, "executes nothing now"),
+    ],
+)
+def test_nothing_is_sent_to_somebody_else(performer: Performer, session: dict[str, Any], text: str) -> None:
+    database = Database(**session)
+    outcome = performer.carry_out(cancel(WHO), database, Release(19))
+    assert not outcome.done
+    assert text in outcome.text
+    assert database.sent == []
+    assert text in logged(performer)[-1]["outcome"]
+
+
+def test_an_idle_holder_is_known_by_its_last_statement(performer: Performer) -> None:
+    idle = {"sql_id": "", "prev_sql_id": "9md3ukhghgj58", "status": "INACTIVE"}
+    assert performer.carry_out(kill(WHO), Database(**idle), Release(19)).done
+    assert not performer.carry_out(cancel(WHO), Database(**idle), Release(19)).done
+
+
+def test_a_switch_is_sent_on_the_sessions_own_instance_only(performer: Performer) -> None:
+    database = Database()
+    database.instance = 2
+    outcome = performer.carry_out(switch(WHO, "LOW"), database, Release(19))
+    assert outcome.text == "not sent: it acts on instance 2, and the session is on 1"
+
+
+def test_what_the_database_refuses_is_told_and_written_down(performer: Performer) -> None:
+    database = Database()
+    database.error = SourceError("User session ID does not exist.", code="ORA-00030", retry=False)
+    outcome = performer.carry_out(kill(WHO), database, Release(19))
+    assert (outcome.done, outcome.text) == (False, "refused: ORA-00030 User session ID does not exist.")
+    assert logged(performer)[-1]["outcome"] == outcome.text
+
+
+def test_without_a_log_nothing_is_sent(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    database = Database()
+    outcome = Performer(tmp_path / "file" / "actions.log").carry_out(kill(WHO), database, Release(19))
+    assert not outcome.done
+    assert "cannot be written" in outcome.text
+    assert database.sent == []
+
+
+def test_a_session_that_cannot_be_read_is_not_acted_on(performer: Performer) -> None:
+    database = Database()
+    database.sections = [Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$SESSION"))]
+    outcome = performer.carry_out(kill(WHO), database, Release(19))
+    assert "cannot be read" in outcome.text
+    assert database.sent == []
+
+
+def test_a_source_without_hands_is_told_so(performer: Performer) -> None:
+    class Spool:
+        name = "spool:x"
+        instance = 1
+
+        def read(self, _requests: list[Request]) -> Answer:
+            return Database().read([Request(load_session())])
+
+    outcome = performer.carry_out(kill(WHO), Spool(), Release(19))
+    assert outcome.text == "spool:x cannot be acted on"
+
+
+def load_session() -> Any:
+    from presman.queries import load
+
+    return load(Release(19))[Session]
+
+
+def test_what_is_offered_for_a_row() -> None:
+    play = Play("storm")
+    reading = play.until(lambda reading: bool(reading.queue) and any(each.idle for each in reading.running))
+    waiting = offers(reading.queue[0], reading)
+    assert [each.kind for each in waiting[:3]] == [Kind.DEQUEUE, Kind.CANCEL, Kind.KILL]
+    assert {each.kind for each in waiting[3:]} == {Kind.SWITCH}
+    idle = next(each for each in reading.running if each.idle)
+    assert next(each.kind for each in offers(idle, reading)) is Kind.KILL
+    server = next(each for each in reading.sessions if each.px_role == "server")
+    assert offers(server, reading) == ()
+    assert offers(reading.groups[0], reading) == ()
+
+
+def test_the_sampler_carries_out_and_tells() -> None:
+    play = Play("storm")
+    row_ = play.until(lambda reading: bool(reading.queue)).queue[0]
+    found: list[Event] = []
+    sampler = Sampler(
+        lambda: play.source, refresh=60, scope=Scope.CLUSTER, post=found.append,
+        carry_out=lambda command, source, release: (command, True, f"{source.name} {release}"),
+    )  # fmt: skip
+    sampler.act(dequeue(victim(row_)))
+    sampler._step()
+    (acted,) = (event for event in found if isinstance(event, Acted))
+    assert (acted.done, acted.text) == (True, "demo:storm 19")
+
+
+def test_what_was_ordered_before_the_connection_was_lost_is_dropped() -> None:
+    def broken() -> Any:
+        raise SourceError("no listener")
+
+    found: list[Event] = []
+    sampler = Sampler(
+        broken, refresh=60, scope=Scope.CLUSTER, post=found.append, carry_out=lambda command, *_: (command, True, "")
+    )
+    sampler.act(kill(WHO))
+    sampler._step()
+    (acted,) = found
+    assert isinstance(acted, Acted)
+    assert not acted.done
+    assert sampler._orders == []
+
+
+def test_without_permission_there_is_no_way() -> None:
+    sampler = Sampler(lambda: Play("storm").source, refresh=60, scope=Scope.CLUSTER, post=lambda _event: None)
+    with pytest.raises(PermissionError):
+        sampler.act(kill(WHO))
+
+
+def test_nothing_imports_the_actions_but_the_option() -> None:
+    """A whole run of the monitor, every tab and page, never loads the package that acts."""
+    code = """
+import asyncio, sys
+from tests.tui.drive import stage
+from tests.tui.readings import busy
+async def main():
+    async with stage(busy(), size=(120, 30)) as acting:
+        await acting.press("4", "a", "enter", "a", "escape", "5", "a", "enter", "q", "1", "a")
+        assert acting.feed.told == [], acting.feed.told
+asyncio.run(main())
+import presman.cli.start, presman.sampler, presman.poller, presman.sources.oracle, presman.tui.app
+print([name for name in sys.modules if name.startswith("presman.actions")])
+"""
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr
+    uses = [path for path in (root / "presman").rglob("*.py") if "presman.actions" in path.read_text("utf-8")]
+    assert {path.relative_to(root / "presman").as_posix() for path in uses} - {"cli/start.py"} <= {
+        path.relative_to(root / "presman").as_posix() for path in (root / "presman" / "actions").glob("*.py")
+    }

@@ -1,0 +1,78 @@
+"""Actions through the real driver: what is sent over the wire arrives, and the simulated instance obeys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from presman.actions.performer import Performer
+from presman.analysis import analyse
+from presman.analysis.reading import Reading
+from presman.commands import Victim, cancel, dequeue, kill, switch
+from presman.oracle_server.simulated import simulated_server
+from presman.poller import Poller
+from presman.release import Release
+from presman.secret import Secret
+from presman.sources import SourceError
+from presman.sources.oracle import OracleSource
+from presman.sources.simulator import SimulatorSource
+from presman.targets import ConnectSettings
+from tests.actions.test_obedience import there, victim
+from tests.analysis.test_simulated import Clock
+
+RELEASE = Release(19)
+
+
+@pytest.fixture
+def live() -> Iterator[tuple[Poller, OracleSource, Clock]]:
+    clock = Clock()
+    simulator = SimulatorSource(
+        "storm", seed=3, release=RELEASE, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)
+    )
+    simulator.open()
+    server = simulated_server(simulator, RELEASE)
+    server.start()
+    source = OracleSource(ConnectSettings(dsn=server.dsn, user="presman", password=Secret("presman")))
+    poller = Poller(source)
+    poller.open()
+    yield poller, source, clock
+    poller.close()
+    server.stop()
+    simulator.close()
+
+
+def reading(poller: Poller) -> Reading:
+    return analyse(None, poller.poll())
+
+
+def test_all_four_are_obeyed(live: tuple[Poller, OracleSource, Clock], tmp_path: Path) -> None:
+    poller, source, clock = live
+    performer = Performer(tmp_path / "actions.log")
+    clock.now += 60
+    before = reading(poller)
+    waiting, second, third = (victim(row) for row in before.queue[1:4])
+    busy = next(row for row in before.running if row.idle is None)
+    commands = [dequeue(waiting), cancel(second), switch(third, "ETL"), kill(victim(busy))]
+    outcomes = [performer.carry_out(command, source, RELEASE) for command in commands]
+    assert [outcome.text for outcome in outcomes] == ["done"] * 4
+    after = reading(poller)
+    assert there(after.running, waiting)
+    assert not there((*after.queue, *after.running), second)
+    assert next(row.group for row in (*after.queue, *after.running) if victim(row) == third) == "ETL"
+    assert not any((row.sid, row.serial) == (busy.sid, busy.serial) for row in after.sessions)
+    assert len((tmp_path / "actions.log").read_text().splitlines()) == 8
+
+
+def test_refusals_come_through_and_the_connection_lives_on(live: tuple[Poller, OracleSource, Clock]) -> None:
+    poller, source, _ = live
+    nobody = Victim(1, 3, 9, "9md3ukhghgj58")
+    for command, code in ((kill(nobody), "ORA-00030"), (cancel(nobody), "ORA-00026"), (dequeue(nobody), "ORA-29370")):
+        with pytest.raises(SourceError) as caught:
+            source.perform(command.statement, command.binds)
+        assert caught.value.code == code
+    with pytest.raises(SourceError):
+        source.perform("ALTER SYSTEM FLUSH SHARED_POOL", {})
+    assert reading(poller).troubles == ()
