@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, tzinfo
-from functools import cache
+from functools import cache, lru_cache
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -50,11 +50,20 @@ def _maker(record: RecordType, zone: tzinfo) -> Callable[[tuple[Any, ...]], Any]
 
 def _converter(kind: type[Any], name: str, zone: tzinfo) -> Callable[[Any], Any]:
     if kind is str:
-        text = clean_lines if name in LONG_TEXTS else clean
-        return lambda value: text(value if type(value) is str else str(value))
+        return _long_text if name in LONG_TEXTS else _text
     if kind is datetime:
         return lambda value: _utc(value, zone)
     return kind
+
+
+def _long_text(value: Any) -> str:
+    return clean_lines(str(value))
+
+
+@lru_cache(maxsize=8192)
+def _text(value: Any) -> str:
+    """Clean a short text. The same few thousand names come at every poll: each is cleaned, and kept, once."""
+    return clean(str(value))
 
 
 def _utc(value: datetime, zone: tzinfo) -> datetime:
