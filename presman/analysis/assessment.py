@@ -10,7 +10,7 @@ from presman.analysis.marks import Mark, marks
 from presman.analysis.pdbs import PdbReading, pdbs
 from presman.analysis.plan_view import PlanView, plan_view
 from presman.analysis.reading import Reading
-from presman.analysis.verdicts import Conformance, conformance, explain, host_busy_of
+from presman.analysis.verdicts import Conformance, conformance, in_words
 from presman.analysis.waiters import CpuWaiter, cpu_waiters
 from presman.snapshot import Snapshot
 
@@ -41,10 +41,7 @@ class Assessment:
 def assess(reading: Reading, previous: Snapshot | None, current: Snapshot) -> Assessment:
     """Return the assessment of a reading and the two snapshots it was made of."""
     return Assessment(
-        verdicts=tuple(
-            Sentence(row.inst_id, row.con_id, row.name, explain(row, host_busy_of(reading, row)))
-            for row in reading.groups
-        ),
+        verdicts=tuple(Sentence(row.inst_id, row.con_id, row.name, in_words(reading, row)) for row in reading.groups),
         conformance=conformance(reading),
         plan=plan_view(reading, current),
         findings=lint(reading, current),

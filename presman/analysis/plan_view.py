@@ -262,7 +262,8 @@ def plan_windows(snapshot: Snapshot) -> tuple[Window, ...]:
 
 def _set_by(facts: Facts, windows: tuple[Window, ...]) -> str:
     """Return who activated the plan and when, and whether scheduler windows may change it."""
-    now = next((each for each in windows if each.until is None and each.con_id <= ROOT), None)
+    # From inside a pluggable database only its own windows are seen.
+    now = min((each for each in windows if each.until is None), key=lambda each: max(each.con_id, ROOT), default=None)
     if now is None:
         return "V$RSRC_PLAN_HISTORY does not tell when it was activated"
     since = f"{now.since.astimezone():%Y-%m-%d %H:%M:%S}" if now.since else "an unknown instant"

@@ -174,6 +174,21 @@ def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[Gr
     return f"{facts}."
 
 
+def in_words(reading: Reading, group: GroupReading) -> str:
+    """Return the verdict on a group's row of a reading as a sentence.
+
+    The cluster's row has the worst verdict of its instances: where they differ, the figures are those of the instance
+    that has it and waits most.
+    """
+    if group.inst_id == CLUSTER:
+        rows = [row for row in reading.groups if row.inst_id and (row.con_id, row.name) == (group.con_id, group.name)]
+        bad = [row for row in rows if row.verdict is group.verdict]
+        if 0 < len(bad) < len(rows):
+            worst = max(bad, key=lambda row: row.waiting or 0.0)
+            return f"On instance {worst.inst_id}: {explain(worst, host_busy_of(reading, worst))}"
+    return explain(group, host_busy_of(reading, group))
+
+
 def host_busy_of(reading: Reading, group: GroupReading) -> float | None:
     """Return the busy fraction of the host a group's row is about, of the busiest for the cluster's row."""
     known = [

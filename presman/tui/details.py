@@ -15,7 +15,7 @@ from presman.analysis.reading import (
     SessionReading,
     WaitReading,
 )
-from presman.analysis.verdicts import explain, host_busy_of
+from presman.analysis.verdicts import in_words
 from presman.columns import Table
 from presman.formats import ABSENT, clock, count, duration, number, percent
 from presman.tables.sessions import why_there
@@ -247,7 +247,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact(
             "CPU", f"{row.verdict.value}: uses {number(row.used)}, wants {number(row.wanted)} of {number(row.capacity)}"
         ),
-        sentence(explain(row, host_busy_of(reading, row))),
+        sentence(in_words(reading, row)),
         fact("entitled now", f"{number(row.entitled)} CPUs among the groups with demand"),
         fact("guaranteed", f"{number(row.guaranteed)} CPUs when all are busy ({percent(100 * row.share)} %)"),
         fact("limit", "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"),

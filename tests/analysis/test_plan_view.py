@@ -112,6 +112,8 @@ def test_who_set_the_plan_and_whether_windows_may_change_it() -> None:
     assert view(*NESTED, by_hand).set_by.endswith("windows may change it")
     assert view(*NESTED, by_hand, forced).set_by.endswith("windows may not change it")
     assert "does not tell" in view(*NESTED).set_by
+    own = row(RsrcPlanHistory, con_id=4, **opened, **by_window)
+    assert "MONDAY_WINDOW" in view(*NESTED, own).set_by, "a pluggable database sees its own windows"
 
 
 def test_mappings_tell_which_groups_the_plan_has_not() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from presman.analysis import analyse
 from presman.analysis.reading import GroupReading, Reading, Verdict
-from presman.analysis.verdicts import conformance, explain, host_busy_of
+from presman.analysis.verdicts import conformance, explain, host_busy_of, in_words
 from presman.rows import GroupMetric, Osstat, Parameter, PlanDirective
 from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
 
@@ -148,6 +148,11 @@ def test_each_instance_is_judged_by_itself() -> None:
     assert [each.inst_id for each in kept] == [1, 2]
     assert kept[0].score == 100.0
     assert kept[1].score == pytest.approx(100 * (1 - 6 / 16))
+    reading = read(one, two)
+    # The cluster's row has the worst verdict; its words are those of the instance that has it.
+    assert of(reading, "A").verdict is Verdict.STARVED
+    assert in_words(reading, of(reading, "A")).startswith("On instance 2: Wants 11.0, gets 2.0 of 16 CPUs")
+    assert in_words(reading, of(reading, "B")).startswith("Wants 27.0, gets 22.0 of 32 CPUs")
 
 
 @given(st.lists(st.tuples(st.integers(1, 20), st.floats(0, 20), st.floats(0, 20)), min_size=1, max_size=5))

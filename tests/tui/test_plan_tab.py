@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
+
+import pytest
 
 from presman.analysis import analyse
 from presman.analysis.marks import marks
@@ -16,6 +19,7 @@ from presman.tui.feed import Arrived
 from presman.tui.panels.panel import Shown, chart_data
 from presman.tui.panels.plan import Plans
 from presman.tui.series import Series
+from presman.tui.timeline import Timeline
 from presman.tui.widgets.grid import Grid
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 from tests.analysis.test_plan_view import NESTED
@@ -114,6 +118,32 @@ async def test_the_plan_on_screen_is_that_of_the_poll_looked_at() -> None:
         moment = panel._shown.moment() if panel._shown else None
         assert moment is not None
         assert moment[1].number == acting.app.reading.number == 2  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("scenario", "measure"), [("mixed", "used"), ("pdb", "used"), ("pdb", "pdb_used")])
+def test_the_history_of_metrics_joins_the_live_polls_without_a_gap(scenario: str, measure: str) -> None:
+    seconds = [0.0]
+    poller = Poller(SimulatorSource(scenario, seed=1, clock=lambda: seconds[0], start=START))
+    poller.open()
+    timeline, previous = Timeline(), None
+    for _ in range(65):
+        seconds[0] += 2.0
+        current = poller.poll()
+        timeline.add(analyse(previous, current), current)
+        previous = current
+    poller.close()
+    assert previous is not None
+    end = previous.at.timestamp()
+    names = timeline.series.names(measure, 0)
+    assert len(names) >= 3
+    for con_id, name in names:
+        found = timeline.series.buckets((measure, 0, con_id, name), end - 50 * 60, 60.0, 50)
+        gaps = [place for place, value in enumerate(found) if value is None]
+        assert len(gaps) <= 2, (name, gaps)
+        assert all(later - earlier > 1 for earlier, later in pairwise(gaps))
+        points = timeline.series.buckets((measure, 0, con_id, name), end - 300, 300.0, 1)
+        assert points[0] is not None
+        assert points[0] >= 0
 
 
 def test_changes_of_plan_are_marks_on_the_chart() -> None:

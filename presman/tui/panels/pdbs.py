@@ -24,7 +24,8 @@ def pdb_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
     found: list[Line] = []
     for row in rows:
         mark, state = VERDICT_MARKS[row.verdict]
-        found.append(((f" {mark} ", state), (f"{row.name}: ", state), (explain(row), "")))
+        where = f" on {row.inst_id}" if row.inst_id != CLUSTER else ""
+        found.append(((f" {mark} ", state), (f"{row.name}{where}: ", state), (explain(row), "")))
     return found
 
 
@@ -60,7 +61,7 @@ class Pdbs(Panel):
         rows = apart if shown.view.by_instance and apart else cluster
         self._containers.show_rows(rows, set() if rows is apart else {"inst"}, CPU_LEGEND)
         width = self._words.size.width or self.app.size.width
-        lines = [part for line in pdb_lines(cluster) for part in wrap(line, width, 3)]
+        lines = [part for line in pdb_lines(apart or cluster) for part in wrap(line, width, 3)]
         if self._words.styles.height is None or self._words.styles.height.value != max(1, len(lines)):
             self._words.styles.height = max(1, len(lines))
         self._words.show_lines(lines)

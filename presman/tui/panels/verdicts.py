@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from presman.analysis.reading import GroupReading, Reading, Verdict
-from presman.analysis.verdicts import conformance, explain, host_busy_of
+from presman.analysis.verdicts import conformance, in_words
 from presman.columns import State
 from presman.tables.groups import VERDICT_MARKS
 from presman.tui.widgets.line_view import LineView
@@ -29,7 +29,7 @@ def verdict_lines(reading: Reading, groups: Sequence[GroupReading]) -> list[Line
     for row in waiting:
         mark, state = VERDICT_MARKS[row.verdict]
         where = f" on {row.inst_id}" if row.inst_id else ""
-        text = explain(row, host_busy_of(reading, row))
+        text = in_words(reading, row)
         lines.append(((f" {mark} ", state), (f"{row.name}{where}: ", state), (text, "")))
     if not lines:
         return [((" ○ No delta yet: verdicts need two polls of the same plan window.", "dim"),)]
