@@ -126,10 +126,17 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             if column.bar is not None
         }
         self._version += 1
-        size = Size(self.size.width, HEADER_LINES + max(1, len(rows)))
-        if size != self.virtual_size:
-            self.virtual_size = size
+        self._extend(Size(self.size.width, HEADER_LINES + max(1, len(rows))))
         self._repaint()
+
+    def _extend(self, size: Size) -> None:
+        """Take a new virtual size where it matters: it makes the whole screen be laid out again."""
+        before = self.virtual_size
+        height = self.styles.height
+        is_fixed = height is not None and not height.is_auto
+        still_fits = is_fixed and before.width == size.width and max(before.height, size.height) <= self.size.height
+        if size != before and not still_fits:
+            self.virtual_size = size
 
     def _follow(self) -> None:
         """Keep the cursor on its row; where the row is gone, on its place."""
