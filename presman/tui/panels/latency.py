@@ -157,8 +157,7 @@ class Latencies(Panel):
             columns, first, history.bounds, shown.reading.header.num_cpus, cursor, track.event, track.inst_id
         )
         for each in self._maps:
-            if each.display and each.region:
-                each.show(data, self._bucket)
+            each.show(data, self._bucket)
         self._readout.show_lines([self._read(shown, history, column)])
 
     def _read(self, shown: Shown, history: LatencyHistory, column: Column | None) -> Line:

@@ -94,6 +94,7 @@ class HeatMap(Widget, can_focus=True):
         self._left = 0
         self._top = 1.0
         self._rows = Rows(0, 0, 1)
+        self._used: set[int] = set()
         self._levels: list[bytearray] = []
         self._throttle: list[str] = []
         self._drawn = 0
@@ -104,7 +105,7 @@ class HeatMap(Widget, can_focus=True):
     # ---- data
 
     def show(self, data: HeatData, bucket: int | None) -> None:
-        """Show this data, with the cursor on a bucket."""
+        """Show this data, with the cursor on a bucket; while there is no room, as soon as there is."""
         before = self._cursor_cell()
         self._data, self.bucket = data, bucket
         if not self.is_mounted or self.size.width < GUTTER + 8 or self._room() < 1:
@@ -134,10 +135,13 @@ class HeatMap(Widget, can_focus=True):
             return None
         fresh = [(number, data.columns[number - data.first]) for number in range(self._drawn, newest + 1)]
         fresh = [(number, column) for number, column in fresh if number - left < capacity]
-        for _, column in fresh:
-            values = rates(column, self.quantity, data.bounds)
-            if not self._rows.holds(list(values)) or self._highest(values) > self._top:
-                return None
+        used = self._used.union(*(column.counts for _, column in fresh))
+        # Rows and shades depend on nothing but the columns on show, whenever they came.
+        if used != self._used and rows_for(sorted(used), self._room()) != self._rows:
+            return None
+        if any(self._highest(rates(column, self.quantity, data.bounds)) > self._top for _, column in fresh):
+            return None
+        self._used = used
         regions: list[Region] = []
         for number, column in fresh:
             regions += self._put(number - left, number, column)
@@ -153,8 +157,8 @@ class HeatMap(Widget, can_focus=True):
         self._frame = (data.event, data.inst_id, data.cpus, self.size, self._left)
         start = self._left - data.first
         shown = [data.columns[index] for index in range(start, min(len(data.columns), start + capacity))]
-        used = sorted({number for column in shown for number in column.counts})
-        self._rows = rows_for(used, self._room())
+        self._used = {number for column in shown for number in column.counts}
+        self._rows = rows_for(sorted(self._used), self._room())
         highest = [self._highest(rates(column, self.quantity, data.bounds)) for column in shown]
         self._top = nice_top(max(highest, default=0.0))
         self._levels = [bytearray([EMPTY] * capacity) for _ in range(self._rows.count)]
