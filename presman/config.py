@@ -26,7 +26,7 @@ from presman.queries import Scope
 from presman.secret import Secret
 from presman.suggest import did_you_mean
 
-MEASURES = ("cpu", "session_io", "parallel", "emphasis", "queue", "latency")
+MEASURES = ("cpu", "session_io", "parallel", "emphasis", "queue", "latency", "arrivals")
 """What `option` may name: the first four are those of presman 1.x."""
 
 DEFAULT_REFRESH = 2.0

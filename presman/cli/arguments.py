@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 from presman import __version__
 from presman.cli import codes, talk
 
-COMMANDS = ("demo", "once", "export", "lint", "doctor", "grants", "collect", "trace", "config")
-MEASURES = ("cpu", "session_io", "parallel", "queue", "latency", "emphasis")
+COMMANDS = ("demo", "once", "export", "whatif", "lint", "doctor", "grants", "collect", "trace", "config")
+MEASURES = ("cpu", "session_io", "parallel", "queue", "latency", "emphasis", "arrivals")
 TARGET_HELP = """\
 TARGET is one thing everywhere:
   NAME                        a section of config.ini
@@ -153,6 +153,7 @@ commands (each has --help):
   demo       the monitor on a simulated database
   once       one reading as text, JSON or CSV
   export     readings as CSV, one poll after the other
+  whatif     observed parallel statements once more, under other limits
   lint       what is doubtful about the plans in force, and why
   doctor     what presman can see in a database, and which grants are missing
   grants     grants.sql for a user who may read what presman reads, and no more
@@ -320,6 +321,50 @@ def lint() -> Parser:
     return parser
 
 
+def of_group(text: str) -> tuple[str, float]:
+    """Read GROUP=NUMBER."""
+    name, mark, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = -1.0
+    if not mark or not name or not 0 <= value < 1e8:
+        raise argparse.ArgumentTypeError(f"{text!r} is not GROUP=NUMBER")
+    return name.upper(), value
+
+
+def whatif() -> Parser:
+    """Return the parser of `presman whatif`."""
+    parser = _parser(
+        "whatif",
+        "Replay observed parallel statements under another target, other group limits, levels or timeouts. First the\n"
+        "observation itself is replayed and the error told. Nothing is changed on the database.",
+        """\
+  presman export prod --measure arrivals --duration 2h -o arrivals.csv
+  presman whatif arrivals.csv --target 320
+  presman whatif arrivals.csv --limit BATCH=50 --limit ETL=25 --timeout REPORTS=600
+  presman whatif prod --live-minutes 15 --limit BATCH=50""",
+    )
+    parser.add_argument("target", nargs="?", metavar="CSV|TARGET", help="a file of arrivals, or a target to watch")
+    parser.add_argument("--live-minutes", type=float, metavar="N", help="watch TARGET for N minutes first")
+    parser.add_argument(
+        "--target",
+        "--servers-target",
+        dest="servers_target",
+        type=positive,
+        metavar="N",
+        help="PARALLEL_SERVERS_TARGET of all instances",
+    )
+    for name, text in (
+        ("limit", "percent of the target a group may hold (PARALLEL_SERVER_LIMIT)"),
+        ("level", "level (1 to 8) of a group in the plan; without it all are on one"),
+        ("timeout", "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
+    ):
+        parser.add_argument(f"--{name}", type=of_group, action="append", default=[], metavar="GROUP=N", help=text)
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another course of the draws between groups")
+    return parser
+
+
 def collect() -> Parser:
     """Return the parser of `presman collect`."""
     parser = _parser(
@@ -396,6 +441,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "demo": demo,
     "once": once,
     "export": export,
+    "whatif": whatif,
     "doctor": doctor,
     "grants": grants,
     "lint": lint,

@@ -107,6 +107,13 @@ def classic(options: Namespace) -> int:
     return run(options)
 
 
+def whatif(options: Namespace) -> int:
+    """Run `presman whatif`."""
+    from presman.whatif.command import run
+
+    return run(options)
+
+
 def collect(options: Namespace) -> int:
     """Run `presman collect --sql`."""
     if not options.sql:
@@ -146,6 +153,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "demo": demo,
         "once": once,
         "export": export,
+        "whatif": whatif,
         "lint": lint,
         "classic": classic,
         "doctor": doctor,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -10,6 +11,7 @@ from presman.analysis.reading import Reading
 from presman.output.cells import Cell, lines
 from presman.output.csv_file import CsvFile, OutputError, Sink, TextSink, check_writable
 from presman.output.measures import MEASURES
+from presman.watch.arrivals import Following
 
 Layout = Literal["tidy", "wide"]
 LAYOUTS: tuple[Layout, ...] = ("tidy", "wide")
@@ -40,6 +42,8 @@ class CsvExport:
         self._column = column or self._measure.figures[0]
         if self._column not in self._measure.figures:
             raise KeyError(self._column)
+        self._following = Following() if measure == "arrivals" and layout == "tidy" else None
+        self._last: Reading | None = None
         self._tidy: Sink | None = None
         self._wide: WideCsv | None = None
         if layout == "tidy":
@@ -53,7 +57,9 @@ class CsvExport:
             self._wide.write(reading.at, self._measure.across(reading, self._column))
             return 1
         assert self._tidy is not None
-        rows = self._measure.tidy(reading)
+        followed = None if self._following is None else self._following.add(reading)
+        self._last = reading
+        rows = self._measure.tidy(reading, followed)
         self._tidy.write(lines(rows))
         return len(rows)
 
@@ -64,7 +70,10 @@ class CsvExport:
         return sink.name if sink is not None else ""
 
     def close(self) -> None:
-        """Close the file. Never raises."""
+        """Close the file, below what is not over yet. Never raises."""
+        if self._following is not None and self._tidy is not None and self._last is not None:
+            with suppress(OutputError):
+                self._tidy.write(lines(self._measure.tidy(self._last, self._following.rest())))
         for sink in (self._tidy, self._wide):
             if sink is not None:
                 sink.close()

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from presman.analysis.reading import GroupReading, IoRates, QueuedStatement, Reading, WaitReading
 from presman.analysis.waiting import Bucket, Histogram
 from presman.output.cells import Cell
+from presman.watch.arrivals import Arrival
 
 T = TypeVar("T")
 
@@ -46,10 +47,11 @@ class Measure(Generic[T]):
         """Return the tidy header."""
         return [field.name for field in COMMON] + [field.name for field in self.fields]
 
-    def tidy(self, reading: Reading) -> list[list[Cell]]:
-        """Return the lines of one reading in the order of :meth:`header`."""
+    def tidy(self, reading: Reading, rows: Iterable[T] | None = None) -> list[list[Cell]]:
+        """Return the lines of one reading in the order of :meth:`header`; of `rows` where they are given."""
         common = [field.value(reading) for field in COMMON]
-        return [common + [field.value(item) for field in self.fields] for item in self.rows(reading)]
+        items = self.rows(reading) if rows is None else rows
+        return [common + [field.value(item) for field in self.fields] for item in items]
 
 
 COMMON: tuple[Field[Reading], ...] = (
@@ -221,6 +223,26 @@ _LATENCY: tuple[Field[BucketRow], ...] = (
 )
 
 
+_ARRIVALS: tuple[Field[Arrival], ...] = (
+    Field("arrived", lambda item: item.at, "when it came"),
+    Field("con_id", lambda item: item.con_id, "container, 0 where there are none"),
+    Field("consumer_group", lambda item: item.group, "consumer group"),
+    Field("servers", lambda item: item.servers, "parallel servers it had, or wants at most"),
+    Field("waited_s", lambda item: round(item.waited, 1), "seconds in the queue"),
+    Field(
+        "run_s", lambda item: None if item.ran is None else round(item.ran, 1), "seconds it ran; empty if it never did"
+    ),
+    Field("fate", lambda item: item.fate.value, "ended, running, queued, left the queue"),
+    Field("px_servers_target", lambda item: item.target, "PARALLEL_SERVERS_TARGET of all instances"),
+    Field("px_servers_limit", lambda item: item.limit, "servers its group may hold; empty without a limit"),
+    Field("guaranteed_share", lambda item: item.weight, "share of its group in the plan, 0 to 1"),
+    Field("timeout_s", lambda item: item.timeout, "PARALLEL_QUEUE_TIMEOUT, where it was seen"),
+    Field("timeout_action", lambda item: item.action, "what happens then"),
+    Field("first_seen", lambda item: item.first, "the first poll it was seen in"),
+    Field("last_seen", lambda item: item.last, "when it was over, or the last poll"),
+)
+
+
 def _bucket_rows(reading: Reading) -> list[BucketRow]:
     return [BucketRow(histogram, bucket) for histogram in reading.histograms for bucket in histogram.buckets]
 
@@ -273,6 +295,14 @@ MEASURES: Mapping[str, Measure[Any]] = MappingProxyType(
             _group_measure("parallel", "parallel statements and servers per group", _PARALLEL, "px_servers_active"),
             Measure("queue", "every queued statement", lambda r: r.queue, _QUEUE, ("px_statements_queued",), _queued),
             Measure("latency", "wait histograms", _bucket_rows, _LATENCY, ("mean_ms",), _latency_means),
+            Measure(
+                "arrivals",
+                "every parallel statement, once it is over",
+                lambda _: (),
+                _ARRIVALS,
+                ("px_statements_queued",),
+                _queued,
+            ),
             _group_measure("emphasis", "what the plan gives each group", _EMPHASIS, "guaranteed_share"),
         )
     }

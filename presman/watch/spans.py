@@ -19,7 +19,8 @@ _SAME = timedelta(seconds=5)
 class Span:
     """One execution: queued from `queued`, running from `started`, idle from `idle`, gone at `ended`; None if not yet.
 
-    `servers` is what it holds, or wants at most while it waits (0: not known).
+    `servers` is what it holds, or wants at most while it waits (0: not known); `waiting_at` is when it was last seen in
+    the queue.
     """
 
     inst_id: int
@@ -34,6 +35,8 @@ class Span:
     started: datetime | None = None
     idle: datetime | None = None
     ended: datetime | None = None
+    first_seen: datetime | None = None
+    waiting_at: datetime | None = None
 
     @property
     def began(self) -> datetime:
@@ -52,7 +55,8 @@ class Spans:
         self._last: datetime | None = None
 
     def add(self, reading: Reading) -> None:
-        """Take the next reading. A statement that is no longer there has ended at some time since the last."""
+        """Take the next reading. A statement that is no longer there has ended between the last and this: halfway."""
+        before = self._last
         if self._last is not None and reading.at < self._last:
             self._open.clear()
             self._ended.clear()
@@ -62,8 +66,9 @@ class Spans:
             seen.add(self._queued(waiting, reading.at))
         for holder in reading.running:
             seen.add(self._running(holder, reading.at))
+        halfway = reading.at if before is None or before > reading.at else before + (reading.at - before) / 2
         for key in [key for key in self._open if key not in seen]:
-            self._end(key, reading.at)
+            self._end(key, halfway)
 
     def _queued(self, row: QueuedStatement, at: datetime) -> tuple[int, int, int, str]:
         key = (row.inst_id, row.sid, row.serial, row.sql_id)
@@ -74,7 +79,8 @@ class Spans:
             span = None
         if span is None:
             wants = row.wants.high if row.wants else 0
-            self._open[key] = Span(*key, row.con_id, row.group, row.user, wants, queued=since)
+            span = self._open[key] = Span(*key, row.con_id, row.group, row.user, wants, queued=since, first_seen=at)
+        span.waiting_at = at
         return key
 
     def _running(self, row: RunningStatement, at: datetime) -> tuple[int, int, int, str]:
@@ -87,10 +93,13 @@ class Spans:
             self._end(key, since)
             span = None
         if span is None:
-            span = self._open[key] = Span(*key, row.con_id, row.group, row.user, row.servers, started=since or at)
+            span = self._open[key] = Span(
+                *key, row.con_id, row.group, row.user, row.servers, started=since or at, first_seen=at
+            )
         if span.started is None:
             # SQL_EXEC_START may be when it was submitted: it has not run before it left the queue.
-            span.started = max(since or at, span.began)
+            left = span.waiting_at or span.began
+            span.started = since if since is not None and since >= left else left + (at - left) / 2
         span.group, span.servers = row.group, row.servers
         span.idle = at - timedelta(seconds=row.idle) if row.idle is not None else None
         return key
@@ -99,6 +108,15 @@ class Spans:
         span = self._open.pop(key)
         span.ended = at
         self._ended.append(span)
+
+    @property
+    def open(self) -> list[Span]:
+        """The executions that are there, by when they came."""
+        return sorted(self._open.values(), key=lambda each: (each.began, each.inst_id, each.sid))
+
+    def ended_since(self, at: datetime) -> list[Span]:
+        """Return the executions that have ended after an instant, as far as they are remembered."""
+        return [each for each in self._ended if each.ended is not None and each.ended > at]
 
     def within(self, start: datetime, end: datetime) -> list[Span]:
         """Return the executions that were there at some time between two instants, by when they came."""

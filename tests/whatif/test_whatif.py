@@ -1,0 +1,168 @@
+"""Observed statements once more, under the same limits and under others."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presman.cli import main
+from presman.output.export import CsvExport
+from presman.simulator.plan import Group
+from presman.watch.arrivals import Arrival, Fate, Following
+from presman.whatif.observed import COLUMNS, ArrivalsError, read
+from presman.whatif.replay import Fared, bypassing, changed, observed, observed_rules, replay
+from presman.whatif.report import error, report, waits
+from tests.analysis.make import NOON
+from tests.analysis.test_simulated import play, started
+
+BATCH = Group(0, "BATCH")
+
+
+def came(
+    at: float, servers: int, ran: float | None, *, waited: float = 0.0, group: str = "BATCH", **more: Any
+) -> Arrival:
+    given: dict[str, Any] = {
+        "at": NOON + timedelta(seconds=at), "con_id": 0, "group": group, "servers": servers, "waited": waited,
+        "ran": ran, "fate": Fate.ENDED, "target": 64, "limit": None, "weight": 0.5, "timeout": None, "action": "",
+        "first": NOON + timedelta(seconds=max(0.0, at)), "last": NOON + timedelta(seconds=1000),
+    }  # fmt: skip
+    return Arrival(**(given | more))
+
+
+THREE = [came(0, 48, 100), came(10, 32, 50, waited=90), came(20, 32, 30, waited=80)]
+
+
+def waited(arrivals: list[Arrival], **changes: Any) -> list[float]:
+    return [each.waited for each in replay(arrivals, changed(observed_rules(arrivals), **changes)).fared]
+
+
+def test_what_was_observed_is_reproduced() -> None:
+    assert waited(THREE) == [0, 90, 80]
+    assert error(observed(THREE), replay(THREE, observed_rules(THREE)).fared) == 0
+
+
+def test_another_target() -> None:
+    assert waited(THREE, target=80) == [0, 0, 40]  # 48 + 32 fit; the third waits for the second, which ends at 60
+    assert waited(THREE, target=112) == [0, 0, 0]
+    assert replay(THREE, changed(observed_rules(THREE), target=112)).peak == 112
+
+
+def test_a_groups_limit() -> None:
+    two = [came(0, 16, 100), came(10, 16, 50), came(20, 16, 10, group="ETL")]
+    assert waited(two) == [0, 0, 0]
+    assert waited(two, limits={BATCH: 16}) == [0, 90, 0]
+
+
+def test_a_timeout_cancels() -> None:
+    result = replay(THREE, changed(observed_rules(THREE), timeouts={BATCH: 60.0}))
+    assert [(each.waited, each.timed_out) for each in result.fared] == [(0, False), (60, True), (60, True)]
+
+
+def test_a_higher_level_goes_first() -> None:
+    queue = [came(0, 64, 100), came(1, 64, 10, waited=99), came(2, 64, 10, group="ETL", waited=108)]
+    later = waited(queue, levels={BATCH: 2, Group(0, "ETL"): 1})
+    assert later == [0, 109, 98]
+
+
+def test_what_ran_before_or_past_a_limit_is_not_queued() -> None:
+    held = came(-300, 60, 500, first=NOON)
+    past = came(50, 32, 40)
+    arrivals = [held, past, came(60, 32, 10, waited=30)]
+    assert bypassing(arrivals) == {0, 1}
+    assert waited(arrivals)[:2] == [0, 0]
+
+
+def test_what_was_not_over_goes_on_and_what_never_ran_takes_the_mean() -> None:
+    arrivals = [
+        came(0, 64, 400, fate=Fate.ENDED),
+        came(5, 64, None, waited=995, fate=Fate.QUEUED),
+        came(6, 64, None, waited=994, fate=Fate.QUEUED),
+    ]
+    assert waited(arrivals) == [0, 395, 794]
+    assert waited([came(0, 64, 1000, fate=Fate.RUNNING), *arrivals[1:]]) == [0, 995, 994]
+
+
+def test_waits_by_hand() -> None:
+    found = waits([Fared(BATCH, float(n), n == 20) for n in range(1, 21)])
+    assert (found.statements, found.queued, found.median, found.p95, found.longest) == (20, 19, 10.5, 19.0, 20.0)
+    assert found.timeouts == 1
+
+
+def test_the_report_says_the_error_and_the_assumptions() -> None:
+    same = replay(THREE, observed_rules(THREE))
+    text = report(observed(THREE), same, None, 1000.0)
+    assert "missed by 0.0 s" in text
+    assert "assumptions:" in text
+    assert "what if" not in text
+
+
+@pytest.mark.parametrize("scenario", ["storm", "rac"])
+def test_the_simulated_queue_is_reproduced(scenario: str) -> None:
+    source, clock = started(scenario, 6)
+    following = Following()
+    arrivals: list[Arrival] = []
+    for reading in play(source, clock, 400, 2.0):
+        arrivals += following.add(reading)
+    arrivals = sorted(arrivals + following.rest(), key=lambda each: each.at)
+    assert len(arrivals) > 20
+    rules = observed_rules(arrivals)
+    if scenario == "storm":
+        levels = {Group(0, "SYS_GROUP"): 1, Group(0, "REPORTS"): 2, BATCH: 2, Group(0, "ETL"): 2}
+        rules = changed(rules, levels=levels)
+    result = replay(arrivals, rules)
+    mean = sum(each.waited for each in arrivals) / len(arrivals)
+    assert error(observed(arrivals), result.fared) < max(3.0, 0.35 * mean)
+    assert result.peak <= (rules.target + sum(arrivals[n].servers for n in bypassing(arrivals)))
+
+
+def test_exported_arrivals_are_read_back(tmp_path: Path) -> None:
+    source, clock = started("storm", 6)
+    path = tmp_path / "arrivals.csv"
+    export = CsvExport(path, "arrivals")
+    following = Following()
+    direct: list[Arrival] = []
+    for reading in play(source, clock, 60, 5.0):
+        export.write(reading)
+        direct += following.add(reading)
+    export.close()
+    direct = sorted(direct + following.rest(), key=lambda each: (each.at, each.servers))
+    found = sorted(read(path), key=lambda each: (each.at, each.servers))
+    assert len(found) == len(direct) > 10
+    for one, other in zip(found, direct, strict=True):
+        assert one.group == other.group
+        assert one.fate is other.fate
+        assert one.waited == pytest.approx(other.waited, abs=0.06)
+        assert (one.ran is None) == (other.ran is None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,2\n", "no column"),
+        (",".join(COLUMNS) + "\n", "no statements"),
+        (",".join(COLUMNS) + "\nx,0,G,4,0,1,ended,64,,0.5,,,x,x\n", "line 2"),
+        (",".join(COLUMNS) + "\n2026-03-14T12:00:00,0,G,4,0,1,ended,64,,0.5,,,x,x\n", "no time zone"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(ArrivalsError, match=said):
+        read(path)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "arrivals.csv"
+    stamp = NOON.isoformat()
+    row = f"{stamp},0,BATCH,48,0,100,ended,64,,0.5,,,{stamp},{(NOON + timedelta(seconds=500)).isoformat()}"
+    path.write_text(",".join(COLUMNS) + "\n" + row + "\n" + row + "\n")
+    assert main(["whatif", str(path), "--target", "96", "--limit", "BATCH=100"]) == 0
+    text = capsys.readouterr().out
+    assert "what if" in text
+    assert main(["whatif", str(path), "--limit", "BATHC=50"]) == 2
+    assert "did you mean 'BATCH'" in capsys.readouterr().err
+    assert main(["whatif"]) == 2
+    assert main(["whatif", str(path), "--limit", "BATCH"]) == 2
