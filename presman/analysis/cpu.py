@@ -50,7 +50,8 @@ class Frame(NamedTuple):
     """What the groups of one instance share out: CPUs, how they are managed, the plan, and who wants them.
 
     `claims` are fractions of the capacity among the groups with demand. `whole_plan` tells that no plan above
-    this one is hidden; without it nobody's due is known. `capped` are the groups of which a limit is reached.
+    this one is hidden; without it nobody's due is known. `capped` are the groups of which a limit is reached;
+    `used` is CPUs of all groups together.
     """
 
     capacity: float
@@ -61,12 +62,12 @@ class Frame(NamedTuple):
     claims: Mapping[Key, float]
     whole_plan: bool = True
     capped: frozenset[Key] = frozenset()
+    used: float = 0.0
 
     @property
     def full(self) -> bool:
         """Whether the CPUs handed out are used up."""
-        used = sum(load.used for (_, name), load in self.loads.items() if name != UNNAMED)
-        return self.capacity > 0 and used >= FULL * self.capacity
+        return self.capacity > 0 and self.used >= FULL * self.capacity
 
 
 def frame(
@@ -78,10 +79,11 @@ def frame(
     whole_plan: bool = True,
 ) -> Frame:
     """Return the frame with everyone's claim worked out."""
+    used = sum(load.used for load in loads.values())
     loads = {**loads, **_unnamed(shares, loads)}
     demanding = {key for key, load in loads.items() if load.wanted >= QUIET}
     claims, capped = shares.entitled(demanding), _capped(shares, loads, capacity)
-    return Frame(capacity, cpu_managed, spare_host, shares, loads, claims, whole_plan, capped)
+    return Frame(capacity, cpu_managed, spare_host, shares, loads, claims, whole_plan, capped, used)
 
 
 def _capped(shares: PlanShares, loads: Mapping[Key, Load], capacity: float) -> frozenset[Key]:

@@ -62,7 +62,9 @@ def groups(
     by_key: dict[Key, list[GroupReading]] = {}
     for row in per_instance:
         by_key.setdefault((row.con_id, row.name), []).append(row)
-    cluster = [_cluster(facts, by_key[key], rooms) for key in sorted(by_key, key=order.__getitem__)]
+    totals = {row.inst_id: row.all_used for row in per_instance if row.all_used is not None}
+    together = sum(totals.values()) if totals else None
+    cluster = [_cluster(facts, by_key[key], rooms, together) for key in sorted(by_key, key=order.__getitem__)]
     return tuple(cluster + (per_instance if len(instances) > 1 else []))
 
 
@@ -211,6 +213,7 @@ def _row(
         head_waited=counts.waited,
         totals=_totals(row) if row else NO_TOTALS,
         cpu_waits_per_s=rated.cpu_waits / seconds if rated and seconds else None,
+        all_used=frame.used if load else None,
     )
 
 
@@ -243,7 +246,7 @@ def _order(rows: Iterable[GroupReading]) -> dict[Key, tuple[float, int, str]]:
     return order
 
 
-def _cluster(facts: Facts, rows: list[GroupReading], rooms: Mapping[int, Room]) -> GroupReading:
+def _cluster(facts: Facts, rows: list[GroupReading], rooms: Mapping[int, Room], together: float | None) -> GroupReading:
     """Return the sum over the instances; rates only where every instance has one."""
     first = rows[0]
     key = (first.con_id, first.name)
@@ -280,6 +283,7 @@ def _cluster(facts: Facts, rows: list[GroupReading], rooms: Mapping[int, Room]) 
         head_waited=max(waits, default=None),
         totals=_sum_totals([row.totals for row in rows]),
         cpu_waits_per_s=_sum(row.cpu_waits_per_s for row in rows),
+        all_used=together,
     )
 
 

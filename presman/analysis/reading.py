@@ -162,7 +162,8 @@ class GroupReading:
     at its UTILIZATION_LIMIT (limits above it multiplied in), None without one; `guaranteed`: CPUs it gets when
     everyone is busy; `entitled`: CPUs it may claim among the groups with demand now; `share` is the guaranteed
     minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about.
-    `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice.
+    `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice; `all_used` is the CPUs that all
+    groups of the instance (the cluster) used together.
     """
 
     inst_id: int
@@ -191,6 +192,7 @@ class GroupReading:
     head_waited: float | None
     totals: QueueTotals
     cpu_waits_per_s: float | None = None
+    all_used: float | None = None
 
     @property
     def wanted(self) -> float | None:
@@ -201,6 +203,11 @@ class GroupReading:
     def used_percent(self) -> float | None:
         """Percent of capacity used."""
         return None if self.used is None or not self.capacity else 100 * self.used / self.capacity
+
+    @property
+    def consumed_percent(self) -> float | None:
+        """Percent of the CPU that all groups consumed."""
+        return None if self.used is None or not self.all_used else 100 * self.used / self.all_used
 
     @property
     def throttled_percent(self) -> float | None:

@@ -172,6 +172,13 @@ USED_PERCENT = Group(
     "Percent of all CPUs that the group used since the last poll: 100 x used / capacity.",
     sort=lambda row: row.used_percent, align="right", narrow=False,
 )
+CONSUMED = Group(
+    "consumed", "of all use %", 12, lambda row: percent(row.consumed_percent),
+    "Percent of the CPU that all groups together used since the last poll; the whole width is 100 %. The bar further "
+    "left is of all CPUs there are.",
+    sort=lambda row: row.consumed_percent, narrow=False,
+    bar=lambda row: None if row.consumed_percent is None else Bar(100.0, row.consumed_percent),
+)
 ACTIVE = Group(
     "active", "active", 6, lambda row: count(row.active_sessions),
     f"Active sessions now ({_CONSUMER_GROUP}.ACTIVE_SESSIONS). An instant.",
@@ -243,7 +250,7 @@ OVERVIEW: Table[GroupReading] = Table(
 )
 CPU: Table[GroupReading] = Table(
     "cpu", "CPU by consumer group",
-    (INST, CON, NAME, CPU_BAR, USED, WAITING, ENTITLED, LIMIT, VERDICT, USED_TREND, USED_PERCENT, THROTTLED,
+    (INST, CON, NAME, CPU_BAR, USED, WAITING, ENTITLED, LIMIT, VERDICT, USED_TREND, USED_PERCENT, CONSUMED, THROTTLED,
      GUARANTEED, ACTIVE, CPU_WAITERS, CPU_WAITS, CPU_WAIT_MS, YIELDS, REQUESTS, POOL_QUEUE),
     identity, "No consumer groups: V$RSRC_CONSUMER_GROUP gave no rows.",
 )

@@ -64,6 +64,10 @@ def test_oracles_sample_is_throttled_everywhere_and_yet_kept() -> None:
     assert kept.due == pytest.approx(1.3333 + 3.28 + 9.3333 + 0.4, abs=0.001)
     assert (kept.score, kept.missing) == (100.0, 0.0)
     assert kept.used == pytest.approx(15.36)
+    shares = [each.consumed_percent or 0.0 for each in reading.cluster_groups()]
+    assert sum(shares) == pytest.approx(100.0)
+    assert of(reading, "INTERACTIVE").consumed_percent == pytest.approx(100 * 10.4 / 15.36)
+    assert of(reading, "INTERACTIVE").used_percent == pytest.approx(65.0)
     assert kept.sentence.startswith("The plan is kept: every group that wants CPU gets its due.")
     assert "all CPUs are in use" in kept.sentence
     assert explain(of(reading, "INTERACTIVE")) == (
@@ -149,6 +153,7 @@ def test_each_instance_is_judged_by_itself() -> None:
     assert kept[0].score == 100.0
     assert kept[1].score == pytest.approx(100 * (1 - 6 / 16))
     reading = read(one, two)
+    assert of(reading, "A").consumed_percent == pytest.approx(100 * 10 / 32)
     # The cluster's row has the worst verdict; its words are those of the instance that has it.
     assert of(reading, "A").verdict is Verdict.STARVED
     assert in_words(reading, of(reading, "A")).startswith("On instance 2: Wants 11.0, gets 2.0 of 16 CPUs")
