@@ -259,3 +259,28 @@ def test_ctrl_c_in_1_x_says_bye_and_the_file_is_there(tmp_path: Path) -> None:
     assert said == "presman: Bye!\n"
     assert process.returncode == codes.INTERRUPTED
     assert rows_of(path.read_text("utf-8"))
+
+
+def test_outliers_only_on_request_and_doubted_ones_not_printed(inside: Run) -> None:
+    asked = json.loads(inside("once", DEMO, "--format", "json", "--interval", "0.5", "--outliers").stdout)
+    believed, doubted = asked["outliers"]
+    assert believed["view"] == "V$IO_OUTLIER"
+    assert not believed["doubts"]
+    assert all(row["latency_ms"] > 500 for row in believed["rows"])
+    assert doubted["doubts"]
+    assert {row["latency_ms"] for row in doubted["rows"]} == {None}
+    text = inside("once", DEMO, "--interval", "0.5", "--outliers").stdout
+    assert "-- V$LGWRIO_OUTLIER (8)" in text
+    assert "latencies not believed" in text
+    assert "OUTLIER" not in inside("once", DEMO, "--interval", "0.5").stdout
+
+
+def test_where_there_are_no_views_of_outliers_once_says_so(inside: Run) -> None:
+    old = "demo:quiet?release=11.2"
+    assert "from 12.1 on" in inside("once", old, "--interval", "0.5", "--outliers").stderr
+
+
+def test_outliers_are_no_csv(inside: Run) -> None:
+    refused = inside("once", DEMO, "--format", "csv", "--outliers")
+    assert refused.returncode == 2
+    assert "--outliers goes with" in refused.stderr

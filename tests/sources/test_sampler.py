@@ -226,3 +226,20 @@ def test_hundreds_of_faults_in_a_row_leave_nothing_behind(start: Start) -> None:
     assert source.opened == 301
     assert source.closed == 300
     assert threading.active_count() == threads + 1
+
+
+def test_a_wish_is_answered_in_a_poll_at_once_and_a_lasting_one_in_each(start: Start) -> None:
+    from presman.rows import IoOutlier, WatchedHistogram
+    from presman.sources.simulator import SimulatorSource
+
+    sampler, events = start(lambda: SimulatorSource("quiet", seed=1))
+    sampler.wish(WatchedHistogram, {"event": "latch free"}, lasting=True)
+    first = events.get(timeout=PATIENCE)
+    sampler.wish(IoOutlier)
+    found = [first, events.get(timeout=PATIENCE)]
+    while IoOutlier not in found[-1].snapshot.sections:
+        found.append(events.get(timeout=PATIENCE))
+    latest = found[-1].snapshot
+    assert latest.section(WatchedHistogram).at == latest.at
+    assert {row.event for row in latest.rows(WatchedHistogram)} <= {"latch free"}
+    assert IoOutlier not in first.snapshot.sections

@@ -139,12 +139,13 @@ class HeatMap(Widget, can_focus=True):
         # Rows and shades depend on nothing but the columns on show, whenever they came.
         if used != self._used and rows_for(sorted(used), self._room()) != self._rows:
             return None
-        if any(self._highest(rates(column, self.quantity, data.bounds)) > self._top for _, column in fresh):
+        sums = [self._sums(column) for _, column in fresh]
+        if any(value > self._top for row in sums for value in row.values()):
             return None
         self._used = used
         regions: list[Region] = []
-        for number, column in fresh:
-            regions += self._put(number - left, number, column)
+        for (number, column), values in zip(fresh, sums, strict=True):
+            regions += self._put(number - left, number, column, values)
         self._drawn = newest + 1
         return regions
 
@@ -159,32 +160,29 @@ class HeatMap(Widget, can_focus=True):
         shown = [data.columns[index] for index in range(start, min(len(data.columns), start + capacity))]
         self._used = {number for column in shown for number in column.counts}
         self._rows = rows_for(sorted(self._used), self._room())
-        highest = [self._highest(rates(column, self.quantity, data.bounds)) for column in shown]
-        self._top = nice_top(max(highest, default=0.0))
+        sums = [self._sums(column) for column in shown]
+        self._top = nice_top(max((value for row in sums for value in row.values()), default=0.0))
         self._levels = [bytearray([EMPTY] * capacity) for _ in range(self._rows.count)]
         self._throttle = [" "] * capacity
         self._strips.clear()
-        for x, column in enumerate(shown):
-            self._put(x, self._left + x, column)
+        for x, (column, values) in enumerate(zip(shown, sums, strict=True)):
+            self._put(x, self._left + x, column, values)
         self._drawn = newest + 1
 
-    def _highest(self, values: Mapping[int, float]) -> float:
-        """Return the largest figure of a row."""
+    def _sums(self, column: Column) -> dict[int, float]:
+        """Return the figure of each row of a column that is not zero."""
+        assert self._data is not None
         sums: dict[int, float] = {}
-        for number, value in values.items():
+        for number, value in rates(column, self.quantity, self._data.bounds).items():
             row = self._rows.row_of(number)
             sums[row] = sums.get(row, 0.0) + value
-        return max(sums.values(), default=0.0)
+        return sums
 
-    def _put(self, x: int, number: int, column: Column) -> list[Region]:
+    def _put(self, x: int, number: int, column: Column, sums: Mapping[int, float]) -> list[Region]:
         """Draw one poll at column `x`; return what changed."""
         data = self._data
         assert data is not None
         changed = False
-        sums: dict[int, float] = {}
-        for bucket, value in rates(column, self.quantity, data.bounds).items():
-            row = self._rows.row_of(bucket)
-            sums[row] = sums.get(row, 0.0) + value
         blank = 0 if column.seconds else GAP
         for row, levels in enumerate(self._levels):
             shade = level(sums[row], self._top) if row in sums else blank
