@@ -14,6 +14,11 @@ _JUDGED = frozenset(
 )
 """Verdicts of groups that want CPU and whose due is known."""
 
+_WAITING = frozenset(
+    {Verdict.CAPPED, Verdict.STARVED, Verdict.ZERO_SHARE, Verdict.CONTENDED, Verdict.CAGED, Verdict.THROTTLED}
+)
+"""Verdicts of groups that wait for CPU."""
+
 
 class Judged(Protocol):
     """What a verdict is about: a consumer group or a container. CPUs, as in a group's reading."""
@@ -169,7 +174,7 @@ def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[Gr
         caged = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
         why = "the cage is full, the host has spare CPU" if caged and (busy or 0) < FULL else "all CPUs are in use"
         return f"{facts}: {why}."
-    if any(row.verdict is Verdict.CAPPED for row in groups):
+    if {row.verdict for row in groups} & _WAITING == {Verdict.CAPPED}:
         return f"{facts}: who waits is held by a limit, not by lack of CPU."
     return f"{facts}."
 
