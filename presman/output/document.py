@@ -15,6 +15,9 @@ from presman import __version__
 from presman.analysis.assessment import Assessment
 from presman.analysis.latency import summaries
 from presman.analysis.reading import Reading
+from presman.analysis.unblock import Candidate, Unblock, unblock
+from presman.analysis.usual import compare
+from presman.commands import Command
 from presman.output.cells import instant, word
 
 FORMAT = 1
@@ -28,8 +31,40 @@ def document(reading: Reading, assessment: Assessment | None = None) -> dict[str
 
     `assessment` adds what is worked out only when asked for, under the names of its fields.
     """
-    found = {"format": FORMAT, "presman": __version__, **plain(reading), "latency": plain(summaries(reading))}
+    found = {
+        "format": FORMAT,
+        "presman": __version__,
+        **plain(reading),
+        "latency": plain(summaries(reading)),
+        "unblock": [_unblock(each) for each in unblock(reading)],
+        "usual": [plain(each._asdict()) for each in compare(reading)],
+    }
     return found if assessment is None else {**found, "assessment": plain(assessment)}
+
+
+def _unblock(found: Unblock) -> dict[str, Any]:
+    """Return what would let a head start; a statement is named by its session, its figures are under `running`."""
+    who = found.head.statement
+    return {
+        "con_id": found.head.con_id,
+        "group": found.head.group,
+        "sql_id": who.sql_id,
+        "needed": found.needed,
+        "sentence": found.sentence,
+        "commands": [_command(each) for each in found.commands],
+        "candidates": [_candidate(each) for each in found.candidates],
+    }
+
+
+def _candidate(found: Candidate) -> dict[str, Any]:
+    who = found.statement
+    figures = {name: getattr(who, name) for name in ("inst_id", "sid", "serial", "sql_id", "user", "group", "servers")}
+    figures |= {"frees": found.frees, "perhaps": found.perhaps, "enough": found.enough, "idle": who.idle}
+    return {**plain({**figures, "lost": found.lost}), "commands": [_command(each) for each in found.commands]}
+
+
+def _command(command: Command) -> dict[str, str]:
+    return {"kind": word(command.kind), "text": command.text, "note": command.note}
 
 
 def dump(reading: Reading, assessment: Assessment | None = None, *, ascii_only: bool = False) -> str:

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from presman.analysis.reading import GroupReading, Reading
 from presman.output.document import document, dump
+from presman.sources.simulator import SimulatorSource
+from tests.analysis.test_simulated import Clock, play
 from tests.output.readings import group, reading
 
 
@@ -35,3 +37,16 @@ def test_what_is_not_finite_is_null() -> None:
 def test_ascii() -> None:
     assert dump(reading([group("GRÜN")]), ascii_only=True).isascii()
     assert "GRÜN" in dump(reading([group("GRÜN")]))
+
+
+def test_what_would_unblock_the_queue_is_told() -> None:
+    clock = Clock()
+    source = SimulatorSource("storm", seed=3, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
+    *_, last = play(source, clock, 3, 10.0)
+    found = document(last)
+    assert {each["group"] for each in found["unblock"]} == {head["group"] for head in found["heads"]}
+    candidate = next(each for way in found["unblock"] for each in way["candidates"])
+    assert candidate["commands"][0]["kind"] in {"cancel", "kill"}
+    assert candidate["commands"][0]["text"].startswith("ALTER SYSTEM ")
+    assert {"plan", "hour", "now", "worse", "name", "con_id"} == set(found["usual"][0])
+    json.dumps(found, allow_nan=False)
