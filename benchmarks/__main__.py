@@ -14,11 +14,15 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from benchmarks.heat import refresh_cost
 from benchmarks.load import snapshot
+from benchmarks.still import Still
 from benchmarks.terminal import Screen, first_frame, key_answer, run_time
+from presman.snapshot import Snapshot
+from tests.analysis import large_plan
 
 BIN = Path(sys.executable).parent
 PRESMAN = str(BIN / "presman")
@@ -107,36 +111,35 @@ def analysis(report: Report) -> None:
     large = _cpu_ms(lambda: analyse(before, after))
     report.line("analysis, 12 groups 500 sessions 128 servers", large, "ms", bar=10)
     report.line("... against 50 sessions 16 servers", large, "ms", yardstick=_cpu_ms(lambda: analyse(*small)), bar=10)
+    plan = large_plan.loaded(1), large_plan.loaded(2)
+    report.line("analysis, 64 groups 4 instances 3 tiers", _cpu_ms(lambda: analyse(*plan)), "ms", bar=10)
 
 
 def screen(report: Report) -> None:
-    """One refresh of the Sessions tab with 50 and with 500 rows."""
-    fifty, five_hundred = (asyncio.run(_refresh_cost(count)) for count in (50, 500))
+    """One refresh of the Sessions tab with 50 and with 500 rows, and of the Plan tab with 64 groups."""
+    fifty, five_hundred = (
+        asyncio.run(_refresh_cost("5", [snapshot(number, sessions=count) for number in range(32)]))
+        for count in (50, 500)
+    )
     report.line("refresh of the Sessions tab, 500 rows against 50", five_hundred, "ms", yardstick=fifty, bar=1.5)
     report.line("refresh of the Sessions tab, 500 rows", five_hundred, "ms", bar=15)
+    drawn, bare = (asyncio.run(refresh_cost(maps=maps)) for maps in (True, False))
+    report.line("a poll on the two heat maps at 200x50", max(0.0, drawn - bare), "ms", bar=10)
+    plan = [large_plan.loaded(number, instances=1) for number in range(32)]
+    report.line("refresh of the Plan tab, 64 groups 3 tiers", asyncio.run(_refresh_cost("6", plan)), "ms", bar=15)
 
 
-class Still:
-    """A feed that brings nothing by itself."""
-
-    def start(self) -> None: ...
-    def stop(self) -> None: ...
-    def poll_now(self) -> None: ...
-    def set_refresh(self, seconds: float) -> None: ...
-
-
-async def _refresh_cost(sessions: int) -> float:
+async def _refresh_cost(tab: str, snapshots: Sequence[Snapshot]) -> float:
     """Return the CPU ms from a reading's arrival to the screen that shows it, every value on it new."""
     from presman.analysis import analyse
     from presman.tui.app import MonitorApp
     from presman.tui.feed import Arrived
 
-    snapshots = [snapshot(number, sessions=sessions) for number in range(32)]
     arrivals = [Arrived(analyse(before, after), after) for before, after in itertools.pairwise(snapshots)]
     app = MonitorApp(lambda _post, _refresh: Still(), name="load")
     async with app.run_test(size=(200, 50)) as pilot:
         await pilot.pause(0.5)
-        await pilot.press("5")
+        await pilot.press(tab)
         taken = []
         for arrived in arrivals:
             gc.collect()
