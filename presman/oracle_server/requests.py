@@ -84,6 +84,13 @@ class Call:
     closed: tuple[int, ...] = ()
     before: tuple[Call, ...] = ()
 
+    @property
+    def begins_a_round_trip(self) -> bool:
+        """Whether the client waits for this call by itself, or it is the first of a pipeline."""
+        if self.token:
+            return any(note.code == PIPELINE_BEGIN for note in self.before)
+        return self.code != PIPELINE_END
+
 
 def parse(data: bytes, field_version: int, known: Mapping[int, tuple[Bind, ...]]) -> tuple[Call, int]:
     """Return the first request in `data` and its length; `known` are the bind descriptions by cursor.

@@ -54,7 +54,7 @@ class Session:
         """Serve one request; False ends the session."""
         try:
             call = await self._next_call()
-            if call.code != ask.PIPELINE_END and not call.token:
+            if call.begins_a_round_trip:
                 await asyncio.sleep(2 * self._house.latency)
             return await self._answer(call)
         except Broken:

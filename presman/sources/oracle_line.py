@@ -101,14 +101,36 @@ class Line(Protocol):
         """Log off, or drop the connection if that takes too long. Never raises."""
 
 
+class Sockets(asyncio.SelectorEventLoop):
+    """An event loop that can close what was connected in it: the driver leaves some sockets to the collector."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: list[asyncio.BaseTransport] = []
+        # A connection that dies in the middle of an answer may leave the driver's protocol object complaining.
+        self.set_exception_handler(lambda _loop, _context: None)
+
+    async def create_connection(self, *args: Any, **named: Any) -> Any:
+        """Connect, and remember the transport."""
+        made = await super().create_connection(*args, **named)
+        self._made.append(made[0])
+        return made
+
+    async def abandon(self) -> None:
+        """Close every socket at once, without farewell."""
+        for transport in self._made:
+            if isinstance(transport, asyncio.WriteTransport):
+                transport.abort()
+        self._made.clear()
+        await asyncio.sleep(0)  # transports close their sockets in the next turn of the loop
+
+
 class ThinLine:
     """The thin driver through asyncio, in an event loop of its own."""
 
     def __init__(self, settings: ConnectSettings) -> None:
         self._settings = settings
-        self._loop = asyncio.new_event_loop()
-        # A connection that dies in the middle of an answer may leave the driver's protocol object complaining.
-        self._loop.set_exception_handler(lambda _loop, _context: None)
+        self._loop = Sockets()
         self._stop = asyncio.Event()
         self._connection: Any = None
         self.round_trips = 0
@@ -268,7 +290,7 @@ class ThinLine:
             task.cancel()
         if others:
             await asyncio.wait(others, timeout=AFTERMATH)
-        await asyncio.sleep(0)  # lets transports close their sockets
+        await self._loop.abandon()
 
     async def _leave(self) -> None:
         with suppress(Exception):

@@ -171,7 +171,7 @@ def test_a_storm_of_faults(bench: Bench, seed: int) -> None:
     bench.server.faults.clear()
     bench.server.drop_sessions()
     before = leftovers(process)
-    committed = weather(bench, seed, faults=int(os.environ.get("PRESMAN_STORM", "60")))
+    committed = weather(bench, seed, faults=int(os.environ.get("PRESMAN_STORM", "30")))
     assert all(committed[stage.value] for stage in Stage)
     bench.server.faults.clear()
     bench.server.drop_sessions()

@@ -1,0 +1,155 @@
+"""The screen over a slow or hanging line: the whole app, the real driver, a socket.
+
+No test measures time. That a key is answered without waiting for the database is shown by its effect being on the
+screen while the server still owes the answer to the poll; `make bench --only oracle` says how long it takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from presman.oracle_server import OracleServer
+from presman.oracle_server.faults import Delay, Mute, Ora, Stage
+from presman.oracle_server.simulated import simulated_server
+from presman.queries import Scope
+from presman.release import Release
+from presman.sampler import PATIENCE
+from presman.secret import Secret
+from presman.sources.oracle import OracleSource
+from presman.sources.simulator import SimulatorSource
+from presman.targets import ConnectSettings
+from presman.tui.app import MonitorApp
+from presman.tui.feed import SamplerFeed
+from presman.tui.state import LinkState
+
+TABS = {"2": "cpu", "4": "parallel", "5": "sessions", "1": "overview"}
+"""Keys and the tabs they open."""
+
+
+class Scene:
+    """A running monitor, the server it watches, and the feed between them."""
+
+    def __init__(self, app: MonitorApp, pilot: Pilot[None], server: OracleServer, feed: SamplerFeed) -> None:
+        self.app, self.pilot, self.server, self.feed = app, pilot, server, feed
+
+    @property
+    def screen(self) -> str:
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        while not true():
+            await self.pilot.pause(0.01)
+
+    async def begin_a_poll(self) -> int:
+        """Let a poll begin, wait until the server has its first question, and return how many polls are shown."""
+        received, shown = self.server.counters.bytes_in, self.number
+        self.feed.poll_now()
+        await self.until(lambda: self.server.counters.bytes_in > received)
+        return shown
+
+    async def press(self, key: str) -> None:
+        """Press the key of a tab that is not open, and see to it that the tab is on the screen."""
+        before = self.body
+        await self.pilot.press(key)
+        await self.pilot.pause()
+        assert self.app.view.tab == TABS[key]
+        assert self.app.panel.display
+        assert self.body != before
+
+    @property
+    def body(self) -> list[str]:
+        return self.screen.splitlines()[3:-1]
+
+    @property
+    def number(self) -> int:
+        return self.app.latest.number if self.app.latest else 0
+
+
+def acted(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run an async test to its end, which must come."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **named: Any) -> None:
+        asyncio.run(asyncio.wait_for(test(*args, **named), 60))
+
+    return run
+
+
+@asynccontextmanager
+async def watching(release: Release) -> AsyncIterator[Scene]:
+    """Show two polls, then leave the polling to the test."""
+    simulator = SimulatorSource("mixed", release=release, seed=3)
+    simulator.open()
+    with simulated_server(simulator, release) as server:
+        settings = ConnectSettings(server.dsn, "presman", Secret("presman"), call_timeout=60)
+        feeds: list[SamplerFeed] = []
+
+        def make(post: Any, refresh: float) -> SamplerFeed:
+            feeds.append(SamplerFeed(lambda: OracleSource(settings), Scope.CLUSTER, post, refresh))
+            return feeds[-1]
+
+        app = MonitorApp(make, name="wire", refresh=3600)
+        async with app.run_test(size=(200, 50)) as pilot:
+            scene = Scene(app, pilot, server, feeds[0])
+            await scene.until(lambda: scene.number == 1)
+            feeds[0].poll_now()
+            await scene.until(lambda: scene.number == 2)
+            yield scene
+    simulator.close()
+
+
+@pytest.mark.parametrize(("release", "latency"), [(Release(19), 0.1), (Release(23), 30.0)], ids=str)
+@acted
+async def test_keys_do_not_wait_for_the_network(release: Release, latency: float) -> None:
+    async with watching(release) as scene:
+        await scene.pilot.press(*TABS)  # makes the tabs, so that what follows is reaction alone
+        scene.server.latency = latency
+        shown = await scene.begin_a_poll()
+        for key in TABS:
+            await scene.press(key)
+        assert scene.number == shown, "the poll that was under way is not answered yet"
+
+
+@pytest.mark.parametrize("fault", [Delay(60), Mute()])
+@acted
+async def test_keys_and_quit_do_not_wait_for_a_hanging_query(fault: Delay | Mute) -> None:
+    async with watching(Release(19)) as scene:
+        scene.server.faults.add(Stage.STATEMENT, fault, "from gv$session\n")
+        shown = await scene.begin_a_poll()
+        await scene.until(lambda: "from gv$session\n" in scene.server.counters.log[-1].sql.lower())
+        await scene.press("4")
+        assert scene.number == shown
+        sampler = scene.feed._sampler
+        assert sampler is not None
+        await scene.pilot.press("q")
+    # The query would take another minute: the thread ends because it was told to.
+    sampler._thread.join(20)
+    assert not sampler.is_alive
+    assert not scene.app.is_running
+    assert PATIENCE < 0.5, "however stubborn the read, quitting waits no longer"
+
+
+@acted
+async def test_the_screen_keeps_the_last_data_and_says_how_old_they_are() -> None:
+    async with watching(Release(19)) as scene:
+        scene.server.faults.add(Stage.STATEMENT, Ora(3113, "end-of-file on communication channel"), "from gv$session\n")
+        await scene.begin_a_poll()
+        await scene.until(lambda: scene.app.link.state is LinkState.LOST)
+        await scene.pilot.pause()
+        assert "LOST" in scene.screen
+        assert "ORA-03113" in scene.screen
+        assert "DAYTIME_PLAN" in scene.screen
+        scene.feed.poll_now()
+        await scene.until(lambda: scene.app.link.state is LinkState.LIVE)
+        await scene.pilot.pause()
+        assert "● LIVE" in scene.screen
+        assert "ORA-03113" not in scene.screen
+        assert scene.server.counters.most_sessions == 1
