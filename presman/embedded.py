@@ -7,6 +7,7 @@ queries/ that runs on Oracle runs here, on SQLite in memory, through SQLAlchemy.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,8 @@ from presman.snapshot import Problem, Section
 from presman.text import clean
 
 CATALOG = Path(__file__).with_name("catalog.csv")
+
+_VIEW = re.compile(r"\b(?:G?V\$|DBA_|CDB_)\w+", re.IGNORECASE)
 
 
 class Column(NamedTuple):
@@ -78,6 +81,7 @@ def views_in(release: Release) -> list[str]:
 class EmbeddedDatabase:
     """The views of one release as tables in memory, empty at first.
 
+    A table is made when it is first named: all two hundred of them would take some 4 MB.
     Not thread safe by design: it is used from the thread that made the first call.
     """
 
@@ -88,17 +92,25 @@ class EmbeddedDatabase:
         )
         self._connection: Connection = self._engine.connect()
         self._statements: dict[tuple[str, Scope], TextualSelect] = {}
-        for view in views_in(release):
-            columns = ", ".join(f'"{fact.name}" "{_declared(fact)}"' for fact in columns_of(view, release))
-            self.driver.execute(f'CREATE TABLE "{view}" ({columns})')
+        self._made: set[str] = set()
 
     @property
     def driver(self) -> Any:
         """The DBAPI connection, for bulk loading."""
         return self._connection.connection.driver_connection
 
+    def provide(self, sql: str) -> None:
+        """Make the tables of all views that `sql` names and the release has."""
+        for view in {name.upper() for name in _VIEW.findall(sql)} - self._made:
+            facts = columns_of(view, self.release)
+            if facts:
+                columns = ", ".join(f'"{fact.name}" "{_declared(fact)}"' for fact in facts)
+                self.driver.execute(f'CREATE TABLE "{view}" ({columns})')
+                self._made.add(view)
+
     def replace(self, view: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Make `rows` the content of `view`; columns not named are NULL. Datetimes are given as naive UTC text."""
+        self.provide(view)
         names = ", ".join(f'"{name}"' for name in columns)
         marks = ", ".join("?" * len(columns))
         self.driver.execute(f'DELETE FROM "{view}"')
@@ -121,6 +133,7 @@ class EmbeddedDatabase:
         if key not in self._statements:
             # By position: SQLite reports a column by the name it was created with, in capitals.
             types = [column(name, _sql_type(kind)) for name, (kind, _) in field_types(query.record).items()]
+            self.provide(query.sql(scope))
             self._statements[key] = text(query.sql(scope)).columns(*types)
         return self._statements[key]
 
