@@ -104,6 +104,7 @@ class Backend:
             raise OraError(16000, "database or pluggable database open for read-only access")
         self._context = {**context, **self._given}
         connection: sqlite3.Connection = self.database.driver
+        self.database.provide(sql)
         self._prepare(sql)
         text = _portable(sql, "?")
         try:
