@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from presman.analysis import analyse
+from presman.analysis.assessment import assess
 from presman.analysis.classic import emphasis
 from presman.analysis.marks import marks
 from presman.analysis.plan import PlanBook, places
@@ -152,6 +154,23 @@ def test_the_tree_and_the_emphasis_measure_agree_for_nested_plans(rows: list[Pla
         assert line[0] == placed.branch.name
         assert line[0] in named
         assert line[1:] == pytest.approx([100 * part for part in placed.by_level], abs=0.006)
+
+
+@given(plans(), st.sampled_from(["EMPHASIS", "RATIO", ""]), st.sampled_from([0, 3]))
+def test_any_plan_can_be_looked_at_and_judged(rows: list[PlanDirective], method: str, con_id: int) -> None:
+    cdb = [row(Database, cdb="YES"), row(Pdb, con_id=3, name="SALES", open_mode="READ WRITE")] if con_id else []
+    plan = [active_plan("P", con_id=con_id), row(Plan, plan="P", mgmt_method=method)]
+    metric = row(GroupMetric, con_id=con_id, consumer_group_name="X", num_cpus=16)
+    now = snapshot(instance(), *plan, *cdb, *rows, metric)
+    found = assess(analyse(None, now), None, now)
+    groups = [line for line in found.plan.lines if line.kind == "group"]
+    assert sum(line.share for line in groups) + found.plan.unallocated == pytest.approx(1.0)
+    for line in found.plan.lines:
+        assert 0 <= line.guaranteed <= 16 + 1e-9
+        assert line.limit is None or line.guaranteed <= line.limit + 1e-9
+        assert sum(line.by_level) == pytest.approx(line.share)
+        assert parts_text(line)
+    assert all(each.text.endswith(".") for each in found.findings)
 
 
 def test_emphasis_of_the_documented_nested_plan() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,7 @@ from presman.poller import Poller
 from presman.rows import RsrcPlanHistory
 from presman.sources.simulator import SimulatorSource
 from presman.tui.feed import Arrived
+from presman.tui.panels.io import io_source
 from presman.tui.panels.panel import Shown, chart_data
 from presman.tui.panels.plan import Plans
 from presman.tui.series import Series
@@ -24,6 +26,7 @@ from presman.tui.widgets.grid import Grid
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 from tests.analysis.test_plan_view import NESTED
 from tests.tui.drive import Stage, acted, stage
+from tests.tui.readings import busy
 
 START = datetime(2026, 3, 14, 9, tzinfo=UTC)
 
@@ -76,8 +79,6 @@ async def test_v_goes_through_the_plans_and_tells_what_they_change() -> None:
 
 @acted
 async def test_without_snapshots_the_tab_says_so() -> None:
-    from tests.tui.readings import busy
-
     async with stage(busy()) as acting:
         assert "No directives of this plan can be read" in await acting.press("6")
 
@@ -94,6 +95,13 @@ async def test_pdbs_are_there_only_in_a_container_database() -> None:
     async with playing("quiet") as acting:
         assert "8 PDBs" not in acting.screen
         assert "[1 Overview]" in await acting.press("8")
+
+
+def test_the_io_tab_says_whose_figures_it_shows() -> None:
+    reading = busy()
+    assert io_source(reading) == ""
+    assert "storage cells" in io_source(replace(reading, header=replace(reading.header, exadata=True)))
+    assert "MAX_IOPS" in io_source(replace(reading, header=replace(reading.header, cdb=True)))
 
 
 @acted

@@ -14,10 +14,13 @@ from presman.tui.widgets.grid import Grid
 
 
 def io_source(reading: Reading) -> str:
-    """Return whose figures these are: on Exadata the cells see more than the database."""
+    """Return whose figures these are: on Exadata the cells see more than the database; and where limits are."""
+    told = []
     if reading.header.exadata:
-        return "the database's view: flash cache, cell offload and IORM are on the storage cells (CellCLI)"
-    return ""
+        told.append("the database's view: flash cache, cell offload and IORM are on the storage cells (CellCLI)")
+    if reading.header.cdb:
+        told.append("MAX_IOPS, MAX_MBPS and throttling of containers: key 8")
+    return "; ".join(told)
 
 
 class Io(Panel):
