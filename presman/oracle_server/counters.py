@@ -15,6 +15,14 @@ class Seen(NamedTuple):
     sql: str
 
 
+class Login(NamedTuple):
+    """Who logged in: the user, the one he stands for ("" without a proxy login), the privilege ("" for none)."""
+
+    user: str = ""
+    proxied: str = ""
+    privilege: str = ""
+
+
 @dataclass(slots=True)
 class Counters:
     """Totals since the server started, or since :meth:`reset`. `sessions` and `connections` are gauges."""
@@ -26,6 +34,7 @@ class Counters:
     connections: int = 0
     sessions: int = 0
     most_sessions: int = 0
+    last_login: Login = field(default_factory=Login)
     calls: Counter[str] = field(default_factory=Counter)
     log: list[Seen] = field(default_factory=list)
     attributes: dict[str, str] = field(default_factory=dict)

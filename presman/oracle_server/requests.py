@@ -40,6 +40,17 @@ NAMES = {
     PIPELINE_END: "pipeline",
 }
 
+PRIVILEGES = {
+    0x20: "SYSDBA",
+    0x40: "SYSOPER",
+    0x0040_0000: "SYSASM",
+    0x0100_0000: "SYSBACKUP",
+    0x0200_0000: "SYSDG",
+    0x0400_0000: "SYSKM",
+    0x0800_0000: "SYSRAC",
+}
+"""Bits of a login's mode: as what the user wants to log in."""
+
 CHARACTER_SETS = 2000
 """No data type has a code as high as this."""
 
@@ -73,6 +84,7 @@ class Call:
     options: int = 0
     sql: str = ""
     user: str = ""
+    mode: int = 0
     field_version: int = 0
     operation: int = 0
     offset: int = 0
@@ -83,6 +95,11 @@ class Call:
     values: tuple[Any, ...] = ()
     closed: tuple[int, ...] = ()
     before: tuple[Call, ...] = ()
+
+    @property
+    def privilege(self) -> str:
+        """The privilege a login asks for, "" for none."""
+        return next((name for bit, name in PRIVILEGES.items() if self.mode & bit), "")
 
     @property
     def begins_a_round_trip(self) -> bool:
@@ -154,7 +171,9 @@ def _fast_auth(reader: Reader) -> Call:
 
 def _auth(reader: Reader, code: int) -> Call:
     has_user = reader.u8()
-    reader.shape("uu1")
+    reader.ub()
+    mode = reader.ub()
+    reader.u8()
     pairs = reader.ub()
     reader.raw(2)
     user = reader.clr() if has_user else b""
@@ -163,7 +182,7 @@ def _auth(reader: Reader, code: int) -> Call:
         key, value = reader.dlc(), reader.dlc()
         reader.ub()
         found[key.decode(errors="replace")] = value.decode(errors="replace")
-    return Call(code, user=(user or b"").decode(errors="replace"), pairs=found)
+    return Call(code, user=(user or b"").decode(errors="replace"), mode=mode, pairs=found)
 
 
 def _piggyback(reader: Reader, code: int) -> Call:

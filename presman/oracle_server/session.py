@@ -8,6 +8,7 @@ from typing import NoReturn
 from presman.oracle_server import requests as ask
 from presman.oracle_server.answers import Answer
 from presman.oracle_server.backend import OraError
+from presman.oracle_server.counters import Login
 from presman.oracle_server.crypto import Challenge
 from presman.oracle_server.cursors import Cursors
 from presman.oracle_server.faults import FATAL, Action, Delay, Hold, Mute, Ora, Stage, Warn
@@ -163,6 +164,7 @@ class Session:
             answer.warning(action.code, action.text)
         counters = self._house.counters
         counters.logins += 1
+        counters.last_login = Login(self._user, call.pairs.get("PROXY_CLIENT_NAME", "").upper(), call.privilege)
         counters.sessions += 1
         counters.most_sessions = max(counters.most_sessions, counters.sessions)
         self._logged_in = True

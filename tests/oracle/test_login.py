@@ -1,0 +1,172 @@
+"""Logging in over TLS, through a proxy user and with a privilege: what the driver does, and what the server sees."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import ssl
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from presman.embedded import EmbeddedDatabase
+from presman.oracle_server import Backend, OracleServer, profile_of
+from presman.release import Release
+from presman.rows import Instance
+from presman.secret import Secret
+from presman.sources import SourceError
+from tests.oracle.bench import NOW, RELEASES, Bench, fill
+
+
+class Authority:
+    """A certificate authority made for the test; `issue` writes key, certificate and itself into one PEM file."""
+
+    def __init__(self, name: str) -> None:
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        self.certificate = self._sign(self.name, self.key.public_key(), (x509.BasicConstraints(True, None), True))
+
+    def _sign(
+        self, name: x509.Name, key: ec.EllipticCurvePublicKey, extension: tuple[x509.ExtensionType, bool]
+    ) -> x509.Certificate:
+        begin = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
+        made = x509.CertificateBuilder().subject_name(name).issuer_name(self.name).public_key(key)
+        made = made.serial_number(x509.random_serial_number()).not_valid_before(begin)
+        made = made.not_valid_after(begin + datetime.timedelta(days=1)).add_extension(*extension)
+        return made.sign(self.key, hashes.SHA256())
+
+    def pem(self) -> bytes:
+        return self.certificate.public_bytes(serialization.Encoding.PEM)
+
+    def issue(self, path: Path, name: str, *, address: str = "127.0.0.1", password: bytes = b"") -> Path:
+        key = ec.generate_private_key(ec.SECP256R1())
+        holder = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        where = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName(name)])
+        certificate = self._sign(holder, key.public_key(), (where, False))
+        secured = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
+        private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, secured)
+        path.write_bytes(private + certificate.public_bytes(serialization.Encoding.PEM) + self.pem())
+        return path
+
+
+@pytest.fixture(scope="module")
+def ours() -> Authority:
+    return Authority("presman test authority")
+
+
+@pytest.fixture
+def secured(tmp_path: Path, ours: Authority) -> Iterator[Callable[..., Bench]]:
+    """Make a server that speaks TLS, and the wallet folder of its client."""
+    servers: list[OracleServer] = []
+    benches: list[Bench] = []
+
+    def make(release: Release, *, mutual: bool = False, authority: Authority = ours, name: str = "127.0.0.1") -> Bench:
+        own = authority.issue(
+            tmp_path / "server.pem", name, address="127.0.0.1" if name == "127.0.0.1" else "192.0.2.9"
+        )
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(own)
+        if mutual:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(cadata=ours.pem().decode())
+        database = EmbeddedDatabase(release)
+        fill(database)
+        backend = Backend(database, now=lambda: NOW)
+        servers.append(OracleServer(backend, profile_of(release), tls=context).start())
+        benches.append(Bench(servers[-1], release))
+        return benches[-1]
+
+    yield make
+    for bench in benches:
+        for source in bench.sources:
+            source.close()
+        bench.server.stop()
+        bench.server.backend.database.close()
+
+
+def wallet(folder: Path, authority: Authority, **options: bytes) -> str:
+    """Make a wallet folder as the thin driver reads it: ewallet.pem."""
+    folder.mkdir()
+    authority.issue(folder / "ewallet.pem", "client", **options)  # type: ignore[arg-type]
+    return str(folder)
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("mutual", [False, True], ids=["tls", "mtls"])
+def test_tls_with_a_wallet(
+    secured: Callable[..., Bench], tmp_path: Path, ours: Authority, release: Release, mutual: bool
+) -> None:
+    bench = secured(release, mutual=mutual)
+    place = wallet(tmp_path / "wallet", ours, password=b"opensesame")
+    source = bench.opened(
+        dsn=f"tcps://{bench.server.dsn}", wallet_location=place, wallet_password=Secret("opensesame"), call_timeout=5.0
+    )
+    assert [row.instance_name for row in bench.read(source, Instance)[0].rows] == ["orcl"]
+    source.close()
+    assert bench.server.counters.logins == bench.server.counters.most_sessions == 1
+
+
+def refused(bench: Bench, place: str | None) -> SourceError:
+    with pytest.raises(SourceError) as caught:
+        bench.opened(dsn=f"tcps://{bench.server.dsn}", wallet_location=place)
+    assert bench.server.counters.logins == 0
+    return caught.value
+
+
+def test_certificate_of_a_stranger_is_refused(secured: Callable[..., Bench], tmp_path: Path, ours: Authority) -> None:
+    bench = secured(Release(19), authority=Authority("somebody else"))
+    assert "CERTIFICATE_VERIFY_FAILED" in str(refused(bench, wallet(tmp_path / "wallet", ours)))
+
+
+def test_certificate_for_another_host_is_refused(
+    secured: Callable[..., Bench], tmp_path: Path, ours: Authority
+) -> None:
+    bench = secured(Release(19), name="elsewhere.example.com")
+    assert "name on the server certificate does not match" in str(refused(bench, wallet(tmp_path / "wallet", ours)))
+
+
+def test_without_a_client_certificate_mutual_tls_is_refused(
+    secured: Callable[..., Bench], tmp_path: Path, ours: Authority
+) -> None:
+    bench = secured(Release(19), mutual=True)
+    folder = tmp_path / "wallet"
+    folder.mkdir()
+    (folder / "ewallet.pem").write_bytes(ours.pem())
+    assert str(refused(bench, str(folder)))
+
+
+def test_wrong_wallet_password(secured: Callable[..., Bench], tmp_path: Path, ours: Authority) -> None:
+    """The driver goes on without the key that it cannot read; a server that wants it says no."""
+    bench = secured(Release(19), mutual=True)
+    place = wallet(tmp_path / "wallet", ours, password=b"opensesame")
+    with pytest.raises(SourceError) as caught:
+        bench.opened(dsn=f"tcps://{bench.server.dsn}", wallet_location=place, wallet_password=Secret("mellon"))
+    assert "mellon" not in str(caught.value)
+    assert bench.server.counters.logins == 0
+
+
+def test_plain_text_to_a_tls_port(secured: Callable[..., Bench]) -> None:
+    with pytest.raises(SourceError) as caught:
+        secured(Release(19)).opened()
+    assert caught.value.retry
+
+
+# -- who logs in, and as what -----------------------------------------------------------------------------------------
+
+
+def test_a_proxy_user_logs_in_for_another(bench: Bench) -> None:
+    bench.opened(user="presman[app_owner]")
+    assert (bench.server.counters.last_login.user, bench.server.counters.last_login.proxied) == ("PRESMAN", "APP_OWNER")
+
+
+@pytest.mark.parametrize(
+    ("mode", "seen"), [("default", ""), ("sysdba", "SYSDBA"), ("sysoper", "SYSOPER"), ("sysdg", "SYSDG")]
+)
+def test_the_server_sees_the_privilege(bench: Bench, mode: str, seen: str) -> None:
+    bench.opened(mode=mode)
+    assert bench.server.counters.last_login.privilege == seen
