@@ -55,7 +55,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("instances", "i", "i", "instances", "One row per instance, or the sums over the cluster.", "rac"),
     Action("window", "w", "w", "window", "How much time the charts show: 15, 60 or 5 minutes.", "chart"),
     Action("maps", "m", "m", "maps", "Give the heat maps the whole tab, or take it back.", "latency"),
-    Action("span", "b", "b", "buckets of", "The buckets of the window, since startup, or now.", "latency"),
+    Action("span", "b", "b", "buckets of", "Its buckets: of the window, since startup, or now.", "latency"),
     Action("outliers", "o", "o", "outliers", "Ask for the I/O outliers (V$IO_OUTLIER, V$LGWRIO_OUTLIER), once.",
            "latency"),
     Action("gantt", "g", "g", "Gantt", "Statements over time in place of the tables of the tab Parallel, and back.",

@@ -283,3 +283,30 @@ async def test_memory_of_the_maps_is_bounded() -> None:
         assert len(history) == 60
         assert "a fault" not in acting.screen
         assert len(acting.app.panel._track.columns) == 60  # type: ignore[attr-defined]
+
+
+@acted
+async def test_where_there_is_no_room_the_buckets_take_the_place_of_the_figures() -> None:
+    async with stage(latencies(0), size=(160, 45)) as acting:
+        before = await shown(acting, 12)
+        assert "p99.9 in bucket" in before
+        assert "% of time*" not in before
+        for title in ("Buckets  window", "Buckets  since startup", "Buckets  now"):
+            screen = await acting.press("b")
+            assert title in screen
+            assert "% of time*" in screen
+            assert "p99.9 in bucket" not in screen
+        assert await acting.press("b") == before
+
+
+@acted
+async def test_a_quiet_poll_leaves_the_cell_that_is_read() -> None:
+    async with stage(latencies(0), size=(160, 45)) as acting:
+        await acting.press("7")
+        await acting.show(latencies(1))
+        quiet = [
+            replace(each, now=Waited(0, 0), buckets=tuple(replace(bucket, delta=0) for bucket in each.buckets))
+            for each in latencies(2).histograms
+        ]
+        await acting.show(replace(latencies(2), histograms=tuple(quiet), waits=()))
+        assert ": 0.00/s, ~0.0000 s waited/s" in acting.screen

@@ -21,6 +21,9 @@ from presman.tui.widgets.heatmap import HeatData, HeatMap
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.lines import Line, pad
 
+SIDE_BY_SIDE = 188
+"""From this width on events, figures and buckets stand side by side."""
+
 SPANS = (Span.WINDOW, Span.STARTUP, Span.NOW)
 """What the buckets can be of; the first is usual."""
 
@@ -150,8 +153,9 @@ class Latencies(Panel):
             at = shown.reading.at.timestamp()
             cursor = first + max((i for i, column in enumerate(columns) if column.at <= at), default=0)
         column = columns[-1 if cursor is None else cursor - first] if columns else None
-        if self._bucket is None and column is not None and column.counts:
-            seconds = rates(column, Quantity.INTENSITY, history.bounds)
+        waited = next((each for each in reversed(columns) if each.counts), None)
+        if self._bucket is None and waited is not None:
+            seconds = rates(waited, Quantity.INTENSITY, history.bounds)
             self._bucket = max(seconds, key=lambda bucket: seconds[bucket])
         data = HeatData(
             columns, first, history.bounds, shown.reading.header.num_cpus, cursor, track.event, track.inst_id
@@ -194,9 +198,19 @@ class Latencies(Panel):
             self._show_maps(self._shown, self._track)
 
     def next_span(self) -> None:
-        """Show the buckets of the next span."""
-        self._span = SPANS[(SPANS.index(self._span) + 1) % len(SPANS)]
-        self._show_event()
+        """Show the buckets of the next span; where there is no room beside the figures, in their place by turns."""
+        tight = self.has_class("-tight")
+        if tight and not self.has_class("-buckets"):
+            self.add_class("-buckets")
+        else:
+            self._span = SPANS[(SPANS.index(self._span) + 1) % len(SPANS)]
+            if self._span is SPANS[0]:
+                self.remove_class("-buckets")
+        self.call_after_refresh(self._show_event)
+
+    def on_resize(self) -> None:
+        """See whether there is room for the buckets beside the figures."""
+        self.set_class(self.size.width < SIDE_BY_SIDE, "-tight")
 
     def toggle_maps(self) -> None:
         """Give the maps the whole tab, or take it back."""
