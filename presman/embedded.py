@@ -72,12 +72,6 @@ def columns_of(view: str, release: Release) -> list[Column]:
     return present
 
 
-def views_in(release: Release) -> list[str]:
-    """Return the names of all views that `release` has, V$ in both forms."""
-    names = [view for view in catalog() if columns_of(view, release)]
-    return names + ["G" + view for view in names if view.startswith("V$")]
-
-
 class EmbeddedDatabase:
     """The views of one release as tables in memory, empty at first.
 

@@ -53,7 +53,7 @@ class History:
     Bounded by `count` snapshots and by `size`, the bytes of the compressed ones. Not thread safe.
     """
 
-    def __init__(self, count: int = 3600, size: int = 12 * MEBIBYTE) -> None:
+    def __init__(self, count: int = 3600, size: int = 6 * MEBIBYTE) -> None:
         self._count = max(LIVE, count)
         self._size = size
         self._used = 0
