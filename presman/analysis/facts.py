@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from operator import itemgetter
+from typing import Any, TypeVar
 
 from presman.analysis.deltas import Deltas
 from presman.analysis.dop import story
@@ -189,7 +190,7 @@ class Facts:
     @cached_property
     def sessions(self) -> Mapping[tuple[int, int], Session]:
         """V$SESSION by (instance, SID)."""
-        return {(row.inst_id, row.sid): row for row in self.snapshot.rows(Session)}
+        return by_session(self.snapshot.rows(Session))
 
     def session(self, inst_id: int, sid: int, serial: int | None) -> Session | None:
         """Return a session if it is still the same one: a SID is used again by others."""
@@ -201,7 +202,7 @@ class Facts:
     @cached_property
     def infos(self) -> Mapping[tuple[int, int], SessionInfo]:
         """V$RSRC_SESSION_INFO by (instance, SID)."""
-        return {(row.inst_id, row.sid): row for row in self.snapshot.rows(SessionInfo)}
+        return by_session(self.snapshot.rows(SessionInfo))
 
     @cached_property
     def group_names(self) -> Mapping[int, str]:
@@ -264,6 +265,15 @@ class Facts:
     def text(self, inst_id: int, sql_id: str, child: int | None) -> str:
         """Return the statement's text, "" where it was not read. All children of a statement have the same."""
         return _of_cursor(self._texts, inst_id, sql_id, child) or self._texts.get(sql_id, "")
+
+
+_Sessions = TypeVar("_Sessions", Session, SessionInfo)
+_place = itemgetter(0, 2)
+
+
+def by_session(rows: tuple[_Sessions, ...]) -> dict[tuple[int, int], _Sessions]:
+    """Index by (instance, SID). Of both records the first field is the instance and the third the SID."""
+    return dict(zip(map(_place, rows), rows, strict=True))
 
 
 def _of_cursor(index: Mapping[Any, Any], inst_id: int, sql_id: str, child: int | None) -> Any:

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from presman.analysis.deltas import difference
-from presman.analysis.facts import Facts
+from presman.analysis.facts import Facts, by_session
 from presman.rows import ConsumerGroup, Session, SessionInfo
 
 
@@ -41,6 +41,8 @@ class SessionRates(NamedTuple):
     io_mb: float | None = None
     io_requests: float | None = None
 
+
+IDLE = SessionRates(0.0, 0.0, 0.0, 0.0)
 
 GroupPlace = tuple[int, int, str]
 """A consumer group's row: instance, container, name."""
@@ -89,10 +91,10 @@ def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
     """
     deltas = facts.deltas
     seconds = deltas.interval(SessionInfo)
-    infos = {(row.inst_id, row.sid): row for row in deltas.before(SessionInfo)}
+    infos = by_session(deltas.before(SessionInfo))
     if not infos or seconds is None:
         return {}
-    sessions = {(row.inst_id, row.sid): row for row in deltas.before(Session)}
+    sessions = by_session(deltas.before(Session))
     found: dict[tuple[int, int], SessionRates] = {}
     for place, now in facts.sessions.items():
         info, old_info, old = facts.infos.get(place), infos.get(place), sessions.get(place)
@@ -100,7 +102,11 @@ def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
             continue
         if old.serial != now.serial or old.logon_time != now.logon_time:
             continue
-        grown = difference(_session_counters(info), _session_counters(old_info))
+        before, after = _session_counters(old_info), _session_counters(info)
+        if before == after:
+            found[place] = IDLE
+            continue
+        grown = difference(after, before)
         if grown is not None:
             cpu, wait, a, b, c, d, e, f, g, h = grown
             megabytes, requests = (a + b + c + d) / seconds, (e + f + g + h) / seconds

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
+from typing import NamedTuple
 
 from presman.analysis.drill import Detail
 from presman.analysis.waiting import Histogram, OutlierReading, RedoHealth
@@ -356,9 +357,10 @@ class QueueHead:
     shortages: tuple[Shortage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SessionReading:
-    """One user session. Rates are since the last poll, None without a delta of the same session.
+class SessionReading(NamedTuple):
+    """One user session; a named tuple, because thousands are made at each poll.
+
+    Rates are since the last poll, None without a delta of the same session.
 
     Three groups: `mapped_group` is the mapping rule's (by `mapping_attribute`), `original_group` where the active plan
     put the session at first (OTHER_GROUPS if it has no directive for the mapped one), `group` where it is now.

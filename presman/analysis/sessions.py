@@ -23,14 +23,21 @@ def sessions(facts: Facts, holdings: Mapping[Coordinator, Holding]) -> tuple[Ses
     infos = facts.infos
     held = {coordinator: len(holding.rows) for coordinator, holding in holdings.items()}
     servers = {(row.inst_id, row.sid): row.serial for holding in holdings.values() for row in holding.rows}
+    originals: dict[tuple[int, int], str] = {}
     found = []
     for row in facts.snapshot.rows(Session):
         place = row.inst_id, row.sid
         number = held.get((*place, row.serial), 0)
         role = _role(row, number, servers)
         info = infos.get(place)
-        original = facts.original_group(info) if info else ""
-        found.append(_session(row, facts.group_of(row), original, info, role, number, grown.get(place, NO_RATES)))
+        group, original = (info.current_consumer_group if info else ""), ""
+        if info:
+            known = (info.con_id, info.orig_consumer_group_id)
+            if known not in originals:
+                originals[known] = facts.original_group(info)
+            original = originals[known]
+        rates = grown.get(place, NO_RATES)
+        found.append(_session(row, group or facts.group_of(row), original, info, role, number, rates))
     return tuple(found)
 
 

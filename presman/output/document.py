@@ -14,7 +14,7 @@ from typing import Any
 from presman import __version__
 from presman.analysis.assessment import Assessment
 from presman.analysis.latency import summaries
-from presman.analysis.reading import Reading
+from presman.analysis.reading import Reading, SessionReading
 from presman.analysis.unblock import Candidate, Unblock, unblock
 from presman.analysis.usual import compare
 from presman.commands import Command
@@ -87,6 +87,8 @@ def plain(value: Any) -> Any:
 def _compound(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, SessionReading):
+        return {name: plain(item) for name, item in zip(value._fields, value, strict=True)}
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     if is_dataclass(value):

@@ -83,7 +83,7 @@ def session(sid: int, **facts: object) -> SessionReading:
         used=0.8, waiting=0.1, io_mb=2.5, io_requests=40.0, last_call=12.0, px_role="", px_servers=0, dop=None,
         pq_status="", program="JDBC Thin Client", module="orders", service="oltp", machine="app01", logon=AT,
     )  # fmt: skip
-    return replace(base, **facts)  # type: ignore[arg-type]
+    return base._replace(**facts)  # type: ignore[arg-type]
 
 
 def sessions(count: int = 6) -> tuple[SessionReading, ...]:

@@ -13,6 +13,7 @@ import pytest
 from textual.widget import Widget
 
 from presman.columns import Column
+from presman.tui.frame import PANELS
 from presman.tui.widgets.columns import fit_columns
 from presman.tui.widgets.grid import Grid
 from tests.tui.drive import acted, stage
@@ -25,7 +26,9 @@ ROOT = Path(__file__).parents[2]
 @acted
 async def test_the_same_again_paints_nothing(tab: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(busy(), size=(200, 50)) as acting:
-        await acting.press(*"12345", tab)  # mounts every panel
+        await acting.mount_all()
+        assert len(acting.app.panels) == len(PANELS) - len(acting.app.hidden_tabs())
+        await acting.press(tab)
         await acting.show(busy(2), busy(3))
         painted: list[Widget] = []
         original = Widget.refresh
@@ -46,7 +49,8 @@ async def test_the_same_again_paints_nothing(tab: str, monkeypatch: pytest.Monke
 @acted
 async def test_one_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(replace(busy(), sessions=sessions(40)), size=(200, 50)) as acting:
-        await acting.press(*"12345")  # mounts every panel
+        await acting.mount_all()
+        await acting.press("5")
         cells: list[int] = []
         original = Widget.refresh
 
@@ -58,7 +62,7 @@ async def test_one_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPa
         rows = sessions(40)
         with monkeypatch.context() as patched:
             patched.setattr(Widget, "refresh", refresh)
-            await acting.show(replace(busy(2), sessions=(*rows[:3], replace(rows[3], last_call=13.0), *rows[4:])))
+            await acting.show(replace(busy(2), sessions=(*rows[:3], rows[3]._replace(last_call=13.0), *rows[4:])))
         assert 0 < sum(cells) < 20
 
 
