@@ -237,9 +237,17 @@ class OracleSource:
         return self._section(query, rows, self._clock() - begun, self._now())
 
     def _reconnect(self) -> None:
-        """Replace a connection that is out of step. Raises SourceError."""
+        """Replace a connection that is out of step. Raises SourceError, also if it leads to another instance.
+
+        What was read before and what is read from now on would not belong together, so the source is to be opened anew.
+        """
+        before = self._place
         self.close()
         self._connect()
+        now = self._place
+        if before is not None and now is not None and now.instance != before.instance:
+            self.close()
+            raise SourceError(f"the session moved from instance {before.instance} to instance {now.instance}")
 
     def about(self) -> About:
         """Return what is known of the session. Raises SourceError if the connection is lost."""
