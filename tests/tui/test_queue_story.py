@@ -1,0 +1,181 @@
+"""What the Parallel tab tells of a queue: who ends it, the statements over time, and a close look at one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from presman.analysis import analyse
+from presman.analysis.drill import PlanStep
+from presman.analysis.reading import Reading
+from presman.analysis.unblock import unblock
+from presman.poller import Poller
+from presman.sources.simulator import SimulatorSource
+from presman.tables.xplan import xplan
+from presman.tui.feed import Arrived
+from presman.tui.unblocking import ends_it
+from presman.tui.widgets.gantt import STRIP, GanttData, gantt
+from presman.tui.widgets.lines import length, plain
+from presman.watch.spans import Span
+from tests.analysis.test_simulated import Clock
+from tests.tui.drive import Stage, acted, stage
+from tests.tui.readings import busy, quiet
+
+END = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
+
+
+def span(sid: int, *, queued: float | None = None, started: float | None = None, **more: object) -> Span:
+    """A span with its instants as seconds before the end of the chart."""
+    moments = {"queued": queued, "started": started, **{name: more.pop(name, None) for name in ("idle", "ended")}}
+    instants = {name: END - timedelta(seconds=value) for name, value in moments.items() if value is not None}  # type: ignore[arg-type]
+    return Span(1, sid, 7, "9md3ukhghgj58", 0, "BATCH", "RPT", 32, **instants)
+
+
+def chart(*spans: Span, height: int = 12, **changes: object) -> list[str]:
+    data = GanttData(spans, END, 900.0, [64.0] * 180, 128)._replace(**changes)
+    lines = gantt(data, 121, height)
+    assert all(length(line) <= 121 for line in lines)
+    return [plain(line) for line in lines]
+
+
+def test_hollow_while_queued_solid_while_running() -> None:
+    row = chart(span(1, queued=600, started=300))[1]
+    assert row.startswith("BATCH")
+    assert "32 " in row
+    cells = row[31:]  # 90 columns of 10 seconds
+    assert cells == " " * 30 + "░" * 30 + "█" * 30
+
+
+def test_an_idle_holder_and_one_that_has_ended() -> None:
+    assert chart(span(1, started=600, idle=200))[1][31:] == " " * 30 + "█" * 40 + "▒" * 20
+    assert chart(span(1, queued=600, started=400, ended=200))[1][31:].rstrip() == " " * 30 + "░" * 20 + "█" * 20
+
+
+def test_what_began_before_the_window_begins_at_its_edge_and_the_shortest_shows() -> None:
+    assert chart(span(1, queued=5000, started=450))[1][31:] == "░" * 45 + "█" * 45
+    assert chart(span(1, started=300, ended=299.9))[1][31:].rstrip() == " " * 60 + "█"
+    assert chart(span(1, queued=300, started=299.9, ended=299.8))[1][31:].rstrip() == " " * 60 + "█"
+
+
+def test_holders_come_first_where_there_is_no_room() -> None:
+    queue = [span(n, queued=100 + n) for n in range(20)]
+    rows = chart(*queue, span(50, started=10), height=STRIP + 2 + 3)
+    assert sum("█" in row for row in rows[1:4]) == 1
+    assert sum("░" in row for row in rows[1:4]) == 2
+
+
+def test_the_target_is_a_line_and_servers_are_columns_below_it() -> None:
+    strip = chart()[-STRIP - 1 : -1]
+    assert "target 128" in strip[0]
+    assert set(strip[0][31:]) == {"─"}
+    assert set(strip[-1][31:]) == {"█"}
+    full = chart(in_use=[128.0] * 180)[-STRIP - 1 : -1]
+    assert "─" not in full[0][31:]
+
+
+def test_who_ends_it_in_one_line() -> None:
+    first, second = (plain(ends_it(found)) for found in unblock(busy()))
+    assert first.startswith(" ENDS IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32  or ② ETL")
+    assert second.count("①") == 1
+
+
+def test_a_plan_as_dbms_xplan_writes_it() -> None:
+    def step(number: int, depth: int, operation: str, **more: object) -> PlanStep:
+        empty = PlanStep(number, depth, operation, "", "", "", "", None, None, None, None, ("", ""), "", "")
+        return replace(empty, **more)  # type: ignore[arg-type]
+
+    plan = [
+        step(0, 0, "SELECT STATEMENT", rows=24, cost=11_250),
+        step(1, 1, "PX COORDINATOR"),
+        step(2, 2, "PX SEND QC (RANDOM)", name=":TQ10000", queue="Q1,00", in_out="P->S", distribution="QC (RANDOM)"),
+        step(3, 3, "TABLE ACCESS FULL", name="SALES", rows=40_000_000, queue="Q1,00", in_out="PCWP",
+             filter='"AMOUNT">10'),
+    ]  # fmt: skip
+    assert xplan(plan, 77) == [
+        "Plan hash value: 77",
+        "",
+        "----------------------------------------------------------------------------------------",
+        "|   Id | Operation             | Name     | Rows | Cost |    TQ | IN-OUT | PQ Distrib  |",
+        "----------------------------------------------------------------------------------------",
+        "|    0 | SELECT STATEMENT      |          |   24 |  11K |       |        |             |",
+        "|    1 |  PX COORDINATOR       |          |      |      |       |        |             |",
+        "|    2 |   PX SEND QC (RANDOM) | :TQ10000 |      |      | Q1,00 | P->S   | QC (RANDOM) |",
+        "| *  3 |    TABLE ACCESS FULL  | SALES    |  40M |      | Q1,00 | PCWP   |             |",
+        "----------------------------------------------------------------------------------------",
+        "",
+        "Predicate Information (identified by operation id):",
+        '   3 - filter("AMOUNT">10)',
+    ]
+    assert all(len(line) <= 60 for line in xplan(plan, None, 60))
+    assert xplan([]) == []
+
+
+@acted
+async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        screen = await acting.press("4")
+        assert "ENDS IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32" in screen
+        await acting.press("c")
+        assert acting.app.clipboard == "ALTER SYSTEM KILL SESSION '526,60805,@1';"
+        assert "not run" in acting.screen
+        await acting.press("tab", "c")
+        assert acting.app.clipboard.startswith("ALTER SYSTEM KILL SESSION '526,")  # the first of those running
+        await acting.press("down", "c")
+        assert acting.app.clipboard.startswith("ALTER SYSTEM CANCEL SQL '144,")
+
+
+@acted
+async def test_nothing_queued_nothing_to_copy() -> None:
+    async with stage(quiet(), size=(120, 30)) as acting:
+        await acting.press("4", "c")
+        assert "ALTER" not in acting.app.clipboard
+
+
+@acted
+async def test_the_gantt_takes_the_place_of_the_tables_and_gives_it_back() -> None:
+    async with stage(busy(), size=(80, 24)) as acting:
+        tables = await acting.press("4")
+        over_time = await acting.press("g")
+        assert "░ queued █ running" in over_time
+        assert "Queued  14" not in over_time
+        assert await acting.press("g") == tables
+
+
+async def look(acting: Stage, poller: Poller, clock: Clock, polls: int, before: Reading | None = None) -> Reading:
+    """Poll a simulated database, as closely as the screen asks, and show it."""
+    previous, reading = None, before
+    for _ in range(polls):
+        poller.focus(acting.feed.focused)
+        clock.now += 2
+        current = poller.poll()
+        reading = analyse(previous, current)
+        acting.app.post_message(Arrived(reading, current))
+        await acting.settle()
+        previous = current
+    assert reading is not None
+    return reading
+
+
+@acted
+async def test_a_page_looks_closely_while_it_is_open() -> None:
+    clock = Clock()
+    poller = Poller(SimulatorSource("storm", seed=15, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
+    poller.open()
+    async with stage(size=(130, 160)) as acting:
+        await look(acting, poller, clock, 3)
+        await acting.press("4", "tab", "enter")
+        assert acting.feed.focused.sid
+        await look(acting, poller, clock, 2)
+        screen = acting.screen
+        assert "Plan hash value" in screen
+        assert "PX SEND QC (RANDOM)" in screen
+        assert "Servers at work" in screen
+        assert "times the mean CPU" in screen
+        assert "Session statistics" in screen
+        assert "Executions of this cursor so far" in screen
+        assert "ALTER SYSTEM" in screen
+        await acting.press("q")
+        assert acting.feed.focused.sid == 0
+        await acting.press("1")
+        assert acting.feed.focused is None
+    poller.close()
