@@ -14,7 +14,6 @@ from datetime import UTC, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
-from zoneinfo import ZoneInfo
 
 from presman.config import Config, ConfigError, Settings, has_password
 from presman.release import SUPPORTED, Release
@@ -212,6 +211,8 @@ def parse_zone(text: str) -> tzinfo:
         return timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes))
     if text.upper() in {"UTC", "Z"}:
         return UTC
+    from zoneinfo import ZoneInfo
+
     try:
         return ZoneInfo(text)
     except (KeyError, ValueError, OSError):
