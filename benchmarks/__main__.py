@@ -165,7 +165,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--window", type=float, default=30, help="seconds of each idle window (30)")
     parser.add_argument("--runs", type=int, default=7, help="starts per figure (7)")
-    parser.add_argument("--only", choices=["start", "run", "analysis", "screen"])
+    parser.add_argument("--only", choices=["start", "run", "analysis", "screen", "oracle"])
     chosen = parser.parse_args()
     report = Report()
     with tempfile.TemporaryDirectory():
@@ -177,6 +177,10 @@ def main() -> int:
             screen(report)
         if chosen.only in (None, "run"):
             running(report, chosen.window)
+    if chosen.only in (None, "oracle"):
+        from benchmarks.wire import wire
+
+        wire(report, PRESMAN)
     return 1 if report.passed_bars else 0
 
 

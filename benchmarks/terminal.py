@@ -8,6 +8,7 @@ import select
 import statistics
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import psutil
@@ -75,6 +76,15 @@ class Screen:
             bytes_per_refresh=(self.written - written) * refresh / seconds,
             rss_mib=family.memory_info().rss / 2**20,
         )
+
+    def wait_for_end(self, limit: float = 15.0) -> None:
+        """Return when the program has ended by itself. Raises TimeoutError after `limit` seconds."""
+        begun = time.perf_counter()
+        while self._process.isalive():
+            if time.perf_counter() - begun > limit:
+                raise TimeoutError("the program does not end")
+            with suppress(RuntimeError):  # it ended while it was read
+                self._read(0.01)
 
     def close(self) -> None:
         """End the program."""
