@@ -59,9 +59,9 @@ async def test_every_screen_and_page(text: str, size: tuple[int, int]) -> None:
             safe(acting)
             await acting.press("c")
             safe(acting)
-            await acting.press("q", "tab", "enter")
+            await acting.press("escape", "tab", "enter")
             safe(acting)
-            await acting.press("q", "s")
+            await acting.press("escape", "s")
             safe(acting)
         assert acting.app.is_running
 
