@@ -103,9 +103,7 @@ class MonitorApp(FrameApp):
 
         bindings = [binding for binding in Grid.BINDINGS if not isinstance(binding, tuple) and binding.action != "open"]
         keys = [(binding.key_display or binding.key, binding.description) for binding in bindings]
-        offered = [
-            action for action in ACTIONS if action.needs not in {"rac", "chart", "act"} or self.offers(action.name)
-        ]
+        offered = [action for action in ACTIONS if action.needs not in {"rac", "chart"} or self.offers(action.name)]
         self._open(help_of(self.panel, TITLES[self.view.tab], offered, keys))
 
     def _open(self, content: Content) -> None:
