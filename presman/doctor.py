@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
 
+from presman.analysis.nature import nature
 from presman.grants import view_in
 from presman.queries import Cadence, Query, Scope, bind_names, load
 from presman.release import Release
-from presman.rows import Database, Instance, Pdb
+from presman.rows import Database, Instance, Pdb, SystemEvent
 from presman.snapshot import Section
 from presman.sources import Request, Source
 from presman.targets import Target
@@ -57,21 +58,22 @@ def _facts(source: Source, release: Release, target: Target) -> Iterator[str]:
     """Say what kind of database this is."""
     from presman.sources.oracle import OracleSource
 
-    if isinstance(source, OracleSource):
-        about = source.about()
+    about = source.about() if isinstance(source, OracleSource) else None
+    if about is not None:
         yield _line("driver", about.driver)
         yield _line("session", f"SID {about.sid} on instance {about.instance}, user {about.user or '?'}")
     queries = load(release)
-    asked = [record for record in (Instance, Database, Pdb) if record in queries]
+    asked = [record for record in (Instance, Database, Pdb, SystemEvent) if record in queries]
     answer = source.read([Request(queries[record]) for record in asked])
     found = dict(zip(asked, answer.sections, strict=True))
     yield _line("release", _release(release, found[Instance]))
     yield from _kind_of_database(found)
-    if isinstance(source, OracleSource):
-        if any(row.cdb == "YES" for row in found[Database].rows):
-            yield _line("container", about.container)
-        if about.cloud_service:
-            yield _line("cloud", f"Autonomous Database ({about.cloud_service})")
+    cloud = about.cloud_service if about else ""
+    pdbs = found[Pdb].rows if Pdb in found else ()
+    words = nature(found[Database].rows, found[Instance].rows, pdbs, found[SystemEvent].rows, cloud)
+    yield _line("kind", ", ".join(words) or "not known")
+    if about is not None and any(row.cdb == "YES" for row in found[Database].rows):
+        yield _line("container", about.container)
     where = "GV$: every instance" if source.scope is Scope.CLUSTER else "V$: this instance only"
     yield _line("scope", f"{source.scope.value} ({where})")
     if target.connect is not None:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 
 from presman.analysis.facts import ROOT, Facts
+from presman.analysis.nature import container_of, nature, on_exadata
 from presman.analysis.reading import Header, InstanceReading, ServerPool
-from presman.rows import Osstat, Pdb, SystemEvent
+from presman.rows import Database, Instance, Osstat, Pdb, SystemEvent
 
 
 def num_cpus(facts: Facts, inst_id: int, con_id: int = 0) -> float:
@@ -74,7 +75,8 @@ def _instance(facts: Facts, inst_id: int, pool: ServerPool, busy: float | None) 
 
 def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool) -> Header:
     """Return the header; what cannot be read is "" or None."""
-    database = facts.database
+    database, snapshot = facts.database, facts.snapshot
+    events = snapshot.rows(SystemEvent)
     first = found[0] if found else None
     instance = facts.instances.get(first.inst_id) if first else None
     plan = facts.top_rows.get(first.inst_id) if first else None
@@ -96,18 +98,11 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
         servers=cluster,
         uptime=max(0.0, (facts.snapshot.at - started).total_seconds()) if started else None,
         mixed_plans=len({each.plan for each in found}) > 1,
-        exadata=_on_exadata(facts),
+        exadata=on_exadata(events),
+        nature=nature(snapshot.rows(Database), snapshot.rows(Instance), snapshot.rows(Pdb), events),
     )
 
 
-def _on_exadata(facts: Facts) -> bool:
-    """Whether storage cells answered: their waits begin with "cell" and are counted nowhere else."""
-    return any(row.event.startswith("cell ") and row.total_waits > 0 for row in facts.snapshot.rows(SystemEvent))
-
-
 def _container(facts: Facts) -> str:
-    """Return the container connected to: a pluggable database sees only itself in V$PDBS, the root sees the seed."""
-    if not facts.cdb:
-        return ""
-    rows = facts.snapshot.rows(Pdb)
-    return rows[0].name if len(rows) == 1 and rows[0].con_id > 2 else "CDB$ROOT"
+    """Return the container connected to, "" without containers."""
+    return container_of(facts.snapshot.rows(Pdb)) if facts.cdb else ""

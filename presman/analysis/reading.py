@@ -92,6 +92,7 @@ class Header:
     """What the top line shows. `px_managed` etc. are those of the first instance; `mixed_plans` tells they differ.
 
     `exadata` tells that storage cells answered, so that the database's I/O figures are not all there is to say.
+    `nature` are the words for what kind of database it is (CDB root, PDB, non-CDB, RAC, Exadata).
     """
 
     database: str
@@ -110,6 +111,7 @@ class Header:
     uptime: float | None
     mixed_plans: bool = False
     exadata: bool = False
+    nature: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ def test_all_is_well(serve: Callable[..., OracleServer], release: Release) -> No
     text = "\n".join(lines)
     assert "Nothing is missing." in lines
     assert "container   CDB$ROOT" in lines
+    assert "kind        CDB root" in lines
     assert "scope       cluster (GV$: every instance)" in lines
     assert f"(queries for {release.major}" in text
     for query in load(release).values():

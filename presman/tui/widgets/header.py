@@ -103,7 +103,8 @@ def _facts(top: TopLine) -> list[Part]:
 def _release(header: Header) -> str:
     release = ".".join(header.version.split(".")[:2])
     instances = len(header.instances)
-    return f"{release} RAC {instances} instances" if instances > 1 else release
+    cluster = f" RAC {instances} instances" if instances > 1 else ""
+    return f"{release}{cluster}{' Exadata' if header.exadata else ''}"
 
 
 def _mixed(header: Header) -> Run:
