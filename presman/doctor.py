@@ -40,6 +40,7 @@ def doctor(
         yield _line("connected", f"in {_milliseconds(time.perf_counter() - begun)}")
         source.advance()
         yield from _facts(source, release, target)
+        yield _line("packs", f"allowed: {', '.join(packs)}" if packs else "none allowed: no view of a pack is read")
         yield from _latency(source, now)
         yield from _sight(source, release, packs)
     finally:

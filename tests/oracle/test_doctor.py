@@ -22,9 +22,9 @@ from presman.targets import ConnectSettings, Target, parse_target
 from tests.oracle.bench import RELEASES
 
 
-def examined(server: OracleServer, scope: Scope = Scope.CLUSTER) -> list[str]:
+def examined(server: OracleServer, scope: Scope = Scope.CLUSTER, packs: tuple[str, ...] = ()) -> list[str]:
     target = parse_target(f"presman/presman@{server.dsn}")
-    return list(doctor(target, scope=scope))
+    return list(doctor(target, scope=scope, packs=packs))
 
 
 @pytest.fixture
@@ -69,6 +69,15 @@ def test_missing_grants_are_the_sql_to_run(serve: Callable[..., OracleServer]) -
     ]
     assert "instances   1 (RAC): " in "\n".join(lines)
     assert any(line.startswith("session ") and "ORA-00942 table or view does not exist" in line for line in lines)
+
+
+def test_packs_are_told_and_change_no_query_yet(serve: Callable[..., OracleServer]) -> None:
+    server = serve("quiet", Release(19))
+    assert "packs       none allowed: no view of a pack is read" in examined(server)
+    asked = set(server.counters.statements())
+    server.counters.reset()
+    assert "packs       allowed: diagnostics, tuning" in examined(server, packs=("diagnostics", "tuning"))
+    assert set(server.counters.statements()) == asked
 
 
 def test_session_is_closed_when_it_breaks(serve: Callable[..., OracleServer]) -> None:
