@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import socket
 import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -170,3 +171,25 @@ def test_a_proxy_user_logs_in_for_another(bench: Bench) -> None:
 def test_the_server_sees_the_privilege(bench: Bench, mode: str, seen: str) -> None:
     bench.opened(mode=mode)
     assert bench.server.counters.last_login.privilege == seen
+
+
+# -- how the address is said ------------------------------------------------------------------------------------------
+
+
+def test_alias_and_descriptor(bench19: Bench, tmp_path: Path) -> None:
+    address = f"(ADDRESS=(PROTOCOL=tcp)(HOST=127.0.0.1)(PORT={bench19.server.port}))"
+    descriptor = f"(DESCRIPTION={address}(CONNECT_DATA=(SERVICE_NAME=presman)))"
+    (tmp_path / "tnsnames.ora").write_text(f"PROD =\n  {descriptor}\n")
+    for given in ({"dsn": descriptor}, {"dsn": "prod", "config_dir": str(tmp_path)}):
+        source = bench19.opened(**given)
+        assert len(bench19.read(source, Instance)[0].rows) == 1
+        source.close()
+
+
+def test_second_address_when_the_first_is_down(bench19: Bench) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        ports = closed.getsockname()[1], bench19.server.port
+        addresses = "".join(f"(ADDRESS=(PROTOCOL=tcp)(HOST=127.0.0.1)(PORT={port}))" for port in ports)
+        dsn = f"(DESCRIPTION=(ADDRESS_LIST={addresses})(CONNECT_DATA=(SERVICE_NAME=presman)))"
+        assert len(bench19.read(bench19.opened(dsn=dsn), Instance)[0].rows) == 1
