@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from itertools import product
 from typing import Any, get_type_hints
 
@@ -16,6 +18,7 @@ from presman.queries import Cadence, Query, Scope, load, read, records, variants
 from presman.records import field_types
 from presman.release import SUPPORTED, Release
 
+Databases = Callable[[Release], EmbeddedDatabase]
 CASES = [
     pytest.param(release, query, scope, id=f"{release}-{query.name}-{scope.value}")
     for release, scope in product(SUPPORTED, Scope)
@@ -37,8 +40,28 @@ PACK_VIEWS = (
 )
 
 
+@pytest.fixture(scope="module")
+def databases() -> Iterator[Databases]:
+    """One database per release: a case replaces the rows of the one view that it reads."""
+    opened: dict[Release, EmbeddedDatabase] = {}
+
+    def database(release: Release) -> EmbeddedDatabase:
+        if release not in opened:
+            opened[release] = EmbeddedDatabase(release)
+        return opened[release]
+
+    yield database
+    for each in opened.values():
+        each.close()
+
+
 def parse(query: Query, scope: Scope) -> exp.Select:
-    (statement,) = sqlglot.parse(query.sql(scope), dialect="oracle")
+    return parsed(query.sql(scope))
+
+
+@cache
+def parsed(text: str) -> exp.Select:
+    (statement,) = sqlglot.parse(text, dialect="oracle")
     assert isinstance(statement, exp.Select)
     return statement
 
@@ -60,19 +83,16 @@ def test_select_list_is_the_record(release: Release, query: Query, scope: Scope)
 
 
 @pytest.mark.parametrize(("release", "query", "scope"), CASES)
-def test_runs_and_one_full_row_fills_the_record(release: Release, query: Query, scope: Scope) -> None:
-    database = EmbeddedDatabase(release)
-    try:
-        (table,) = parse(query, scope).find_all(exp.Table)
-        full = {
-            column.name: _sample(column.datatype, column.name) for column in columns_of(table.name.upper(), release)
-        }
-        full |= {"INST_ID": 1} if table.name.startswith("g") else {}
-        full |= _admitted_by_filters(query.name)
-        database.replace(table.name.upper(), list(full), [list(full.values())])
-        section = database.run(query, scope, {name: BINDS[name] for name in _binds(query.sql(scope))})
-    finally:
-        database.close()
+def test_runs_and_one_full_row_fills_the_record(
+    release: Release, query: Query, scope: Scope, databases: Databases
+) -> None:
+    (table,) = parse(query, scope).find_all(exp.Table)
+    full = {column.name: _sample(column.datatype, column.name) for column in columns_of(table.name.upper(), release)}
+    full |= {"INST_ID": 1} if table.name.startswith("g") else {}
+    full |= _admitted_by_filters(query.name)
+    database = databases(release)
+    database.replace(table.name.upper(), list(full), [list(full.values())])
+    section = database.run(query, scope, {name: BINDS[name] for name in _binds(query.sql(scope))})
     assert section.problem is None
     (row,) = section.rows
     for name, (kind, optional) in field_types(query.record).items():
@@ -81,17 +101,16 @@ def test_runs_and_one_full_row_fills_the_record(release: Release, query: Query, 
 
 
 @pytest.mark.parametrize(("release", "query", "scope"), CASES)
-def test_a_row_of_nulls_fills_the_record_too(release: Release, query: Query, scope: Scope) -> None:
-    database = EmbeddedDatabase(release)
-    try:
-        (table,) = parse(query, scope).find_all(exp.Table)
-        keep = {"INST_ID": 1} if table.name.startswith("g") else {}
-        keep |= _admitted_by_filters(query.name)
-        columns = [column.name for column in columns_of(table.name.upper(), release)]
-        database.replace(table.name.upper(), columns, [[keep.get(name) for name in columns]])
-        section = database.run(query, scope, {name: BINDS[name] for name in _binds(query.sql(scope))})
-    finally:
-        database.close()
+def test_a_row_of_nulls_fills_the_record_too(
+    release: Release, query: Query, scope: Scope, databases: Databases
+) -> None:
+    (table,) = parse(query, scope).find_all(exp.Table)
+    keep = {"INST_ID": 1} if table.name.startswith("g") else {}
+    keep |= _admitted_by_filters(query.name)
+    columns = [column.name for column in columns_of(table.name.upper(), release)]
+    database = databases(release)
+    database.replace(table.name.upper(), columns, [[keep.get(name) for name in columns]])
+    section = database.run(query, scope, {name: BINDS[name] for name in _binds(query.sql(scope))})
     assert section.problem is None
     if query.cadence is not Cadence.DEMAND:
         assert len(section.rows) == 1

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from textual.pilot import Pilot
 
@@ -21,6 +22,7 @@ from presman.tui.app import MonitorApp
 from presman.tui.feed import Arrived, Post
 
 GOLDEN = Path(__file__).parent / "golden"
+NEVER = 1e6
 
 
 class Clock:
@@ -83,14 +85,39 @@ class Stage:
         await self.settle()
         return self.screen
 
+    async def resize(self, width: int, height: int) -> None:
+        await self.pilot.resize_terminal(width, height)
+        while self.app._resize_event is not None:  # Textual takes a new size only after a moment
+            await asyncio.sleep(0.005)
+        await self.settle()
+
     async def settle(self) -> None:
         for _ in range(3):
             await self.pilot.pause()
+
+    async def mount_all(self) -> None:
+        """Mount the panels of all tabs, as the app does by itself when it has time."""
+        count = -1
+        while count != len(self.app.panels):
+            count = len(self.app.panels)
+            self.app._mount_ahead()
+            await self.settle()
 
     @property
     def screen(self) -> str:
         strips = self.app.screen._compositor.render_strips()
         return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips) + "\n"
+
+
+async def drained(min_sleep: float = 0, max_sleep: float = 0) -> None:
+    """Return when nothing is left to run at once: only timers wait, and the pilot itself calls the one that paints.
+
+    Stands in for Textual's `wait_for_idle`, which guesses that from processor time, 20 ms of sleep at a time.
+    """
+    ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
+    await asyncio.sleep(0)
+    while ready:
+        await asyncio.sleep(0)
 
 
 @asynccontextmanager
@@ -108,12 +135,17 @@ async def stage(
         return feeds[-1]
 
     app = MonitorApp(make, name="DWPROD", theme=theme, clock=clock, folder=folder)
-    async with app.run_test(size=size, notifications=True) as pilot:
-        acting = Stage(app, pilot, feeds[0], clock)
-        await acting.settle()
-        if reading is not None:
-            await acting.show(reading)
-        yield acting
+    with (
+        mock.patch("textual.pilot.wait_for_idle", drained),
+        mock.patch("textual.app.wait_for_idle", drained),
+        mock.patch.multiple("presman.tui.frame", _PACE=NEVER, _SETTLED=NEVER),  # or they act while a test looks on
+    ):
+        async with app.run_test(size=size, notifications=True) as pilot:
+            acting = Stage(app, pilot, feeds[0], clock)
+            await acting.settle()
+            if reading is not None:
+                await acting.show(reading)
+            yield acting
 
 
 def check(name: str, text: str) -> None:

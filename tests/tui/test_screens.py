@@ -92,13 +92,11 @@ async def test_end_of_a_finite_source() -> None:
 async def test_too_small_says_so_and_recovers() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         before = acting.screen
-        await acting.pilot.resize_terminal(50, 12)
-        await acting.settle()
+        await acting.resize(50, 12)
         assert "terminal too small" in acting.screen
         assert "60 x 15" in acting.screen
         assert "50 x 12" in acting.screen
-        await acting.pilot.resize_terminal(80, 24)
-        await acting.settle()
+        await acting.resize(80, 24)
         assert acting.screen == before
 
 
@@ -106,11 +104,9 @@ async def test_too_small_says_so_and_recovers() -> None:
 async def test_resize_equals_a_fresh_start() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         wide = await acting.press("4")
-        await acting.pilot.resize_terminal(80, 24)
-        await acting.settle()
+        await acting.resize(80, 24)
         narrow = acting.screen
-        await acting.pilot.resize_terminal(200, 50)
-        await acting.settle()
+        await acting.resize(200, 50)
         assert acting.screen == wide
     async with stage(busy(), size=(80, 24)) as acting:
         assert await acting.press("4") == narrow
