@@ -70,7 +70,7 @@ def numbers(value: Any) -> list[float]:
     return [each for each in found if each is not None]
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
 @given(st.none() | snapshots(0.0), snapshots(2.0))
 def test_no_rows_raise(previous: Snapshot | None, current: Snapshot) -> None:
     reading = analyse(previous, current)

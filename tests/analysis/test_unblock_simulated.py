@@ -11,6 +11,7 @@ from presman.analysis.unblock import Unblock, unblock
 from presman.simulator.sessions import Execution
 from presman.sources.simulator import SimulatorSource
 from tests.analysis.test_simulated import SCENARIOS, play, started
+from tests.thorough import some
 
 
 def execution_of(source: SimulatorSource, who: RunningStatement) -> Execution:
@@ -36,7 +37,7 @@ def ends(source: SimulatorSource, found: Unblock, number: int) -> bool:
     return not (hold.system_binds or hold.group_binds)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", some([1], [2, 3]))
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_what_is_said_to_unblock_a_head_does(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)

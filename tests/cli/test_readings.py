@@ -18,6 +18,7 @@ from presman.cli import codes
 from presman.output.export import MEASURES
 from tests.cli.conftest import Run
 from tests.cli.run import DATA, QUEUEING, command, environment, presman
+from tests.thorough import some
 
 DEMO = "demo:mixed?seed=1"
 FAST = ("--refresh", "0.5")
@@ -88,7 +89,7 @@ def test_published_histograms_give_the_published_share_under_a_millisecond(
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_text_never_fails_on_an_encoding(encoding: str, tmp_path: Path) -> None:
-    for form in ("text", "json", "csv"):
+    for form in some(["text"], ["json", "csv"]) if encoding == "latin-1" else ("text", "json", "csv"):
         done = presman("once", QUEUEING, "--format", form, cwd=tmp_path, env={"PYTHONIOENCODING": encoding})
         assert done.returncode == codes.OK, done.stderr
 

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from presman.simulator.plan import LEVELS, Group, Node
 from presman.simulator.scheduler import Held, Limits, Outcome, Pool, Regime, Rule, StatementQueue, Ticket
+from tests.thorough import THOROUGH
 
 A, B, C = Group(0, "A"), Group(0, "B"), Group(0, "C")
 _NUMBERS = count(1)
@@ -263,7 +264,7 @@ class Queueing(RuleBasedStateMachine):
 
 
 TestQueueing = Queueing.TestCase
-TestQueueing.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestQueueing.settings = settings(max_examples=200 if THOROUGH else 20, stateful_step_count=40, deadline=None)
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=30))

@@ -380,7 +380,7 @@ def test_mistakes_name_file_and_line(tmp_path: Path, files: dict[str, str], mess
     assert message in refusal(tmp_path, files)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.one_of(
         st.binary(max_size=80),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.trace.events import EVERYTHING, IDLE, REDO_WRITE, Selection, is_pattern
@@ -181,7 +181,6 @@ LINES = (
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     lines=st.lists(st.sampled_from(LINES), max_size=25),
     size=st.integers(1, 700),
@@ -192,7 +191,6 @@ def test_any_size_of_blocks_gives_the_same_waits(lines: list[bytes], size: int, 
     assert waits(text, selection, size=size) == waits(text, selection)
 
 
-@settings(max_examples=100, deadline=None)
 @given(text=st.binary(max_size=400), size=st.integers(1, 50))
 def test_pieces_lose_nothing(text: bytes, size: int) -> None:
     assert b"".join(pieces(cut(text, size))) == text
