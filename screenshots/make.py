@@ -11,7 +11,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,10 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from presman.analysis import analyse
+from presman.commands import Command
+from presman.focus import Focus
 from presman.poller import Poller
+from presman.queries import records
 from presman.snapshot import Snapshot
 from presman.sources.simulator import SimulatorSource
 from presman.tui.app import MonitorApp
@@ -51,6 +54,9 @@ SHOTS = (
     Shot("parallel", "storm", ("4",)),
     Shot("statement", "storm", ("4", "enter")),
     Shot("sessions", "mixed", ("5",)),
+    Shot("plan", "mixed", ("6",)),
+    Shot("latency", "mixed", ("7",)),
+    Shot("pdbs", "pdb", ("8",)),
     Shot("rac", "rac", ("i",)),
     Shot("narrow", "storm", ("4",), size=(80, 24)),
     Shot("light", "mixed", theme="textual-light"),
@@ -79,6 +85,18 @@ class SteppedFeed:
     def set_refresh(self, seconds: float) -> None:
         """Do nothing: the steps are fixed."""
 
+    def focus(self, focus: Focus | None) -> None:
+        """Read one session closely from the next step on."""
+        self._poller.focus(focus)
+
+    def wish(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
+        """Ask a query that runs on demand at the next step."""
+        self._poller.wish(records()[name], binds, lasting=lasting)
+
+    def act(self, command: Command) -> None:
+        """Refuse: pictures change nothing."""
+        raise PermissionError(f"not in a picture: {command}")
+
     def poll_now(self) -> None:
         """Take the next step."""
         self._seconds += 2.0
@@ -102,6 +120,8 @@ async def picture(shot: Shot) -> str:
             await pilot.pause()
         for key in shot.keys:
             await pilot.press(key)
+            await _settle(pilot)
+            app.feed.poll_now()
             await _settle(pilot)
         return app.export_screenshot(title=f"presman demo:{shot.scenario}")
 
