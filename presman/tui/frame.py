@@ -47,7 +47,7 @@ PANELS = {
 LEAST = (60, 15)
 """The smallest terminal that shows anything useful, in columns and lines."""
 
-_AHEAD = ("parallel", "cpu", "sessions")
+AHEAD = ("parallel", "cpu", "sessions")
 """The tabs that are made before they are asked for; the others when they are, to save memory."""
 
 _PACE = 0.15
@@ -166,7 +166,7 @@ class FrameApp(App[None]):
 
     def _mount_ahead(self) -> None:
         """Mount one panel that is not there yet, hidden, so that its key is answered at once."""
-        missing = next((tab for tab in _AHEAD if tab not in self.panels), None)
+        missing = next((tab for tab in AHEAD if tab not in self.panels), None)
         body = self.query_one_optional("#body")
         if missing is not None and body is not None:
             panel = self.make_panel(missing)
