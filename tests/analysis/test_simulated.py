@@ -17,6 +17,7 @@ from presman.release import Release
 from presman.simulator.loading import load_scenario
 from presman.simulator.scheduler import Held, Hold
 from presman.sources.simulator import SimulatorSource
+from tests.thorough import some
 
 SCENARIOS = sorted(path.stem for path in (Path(presman.simulator.__file__).parent / "scenarios").glob("*.toml"))
 CAUSES = {
@@ -111,7 +112,7 @@ def test_figures_agree_with_each_other(scenario: str) -> None:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("release", [Release(11, 2), Release(23)], ids=str)
+@pytest.mark.parametrize("release", some([Release(11, 2)], [Release(23)]), ids=str)
 def test_every_release_gives_a_reading(scenario: str, release: Release) -> None:
     if load_scenario(scenario).pdbs and release < Release(12, 1):
         pytest.skip("pluggable databases came with 12.1")

@@ -96,7 +96,7 @@ class Stage:
             await self.pilot.pause()
 
     async def mount_all(self) -> None:
-        """Mount the panels of all tabs, as the app does by itself when it has time."""
+        """Mount the panels that the app mounts by itself when it has time."""
         count = -1
         while count != len(self.app.panels):
             count = len(self.app.panels)

@@ -50,7 +50,7 @@ async def test_the_same_again_paints_nothing(tab: str, monkeypatch: pytest.Monke
 async def test_one_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(replace(busy(), sessions=sessions(40)), size=(200, 50)) as acting:
         await acting.mount_all()
-        await acting.press("5")
+        await acting.press(*"12345")
         cells: list[int] = []
         original = Widget.refresh
 
