@@ -129,6 +129,12 @@ def common() -> Parser:
         metavar="LIBDIR",
         help="connect through Oracle Client libraries (write it after TARGET)",
     )
+    group.add_argument(
+        "--packs",
+        type=one_of("none", "diagnostics", "tuning"),
+        metavar="PACK",
+        help="the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics",
+    )
     group.add_argument("--theme", metavar="NAME", help="colours of the monitor")
     return parser
 

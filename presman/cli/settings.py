@@ -68,7 +68,9 @@ def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
     for warning in target.warnings:
         talk.say(f"warning: {warning}")
     own = target.settings
-    packs = {"diagnostics": ("diagnostics",), "tuning": ("diagnostics", "tuning")}.get(own.packs or "", ())
+    packs = {"diagnostics": ("diagnostics",), "tuning": ("diagnostics", "tuning")}.get(
+        options.packs or own.packs or "", ()
+    )
     return Resolved(
         target,
         options.refresh or own.refresh or DEFAULT_REFRESH,

@@ -38,6 +38,7 @@ def watch(text: str, config: Config, options: Namespace) -> int:
         refresh=resolved.refresh,
         scope=resolved.scope,
         theme=resolved.theme,
+        packs=resolved.packs,
         door=_door() if options.allow_actions else None,
     )
 

@@ -375,10 +375,10 @@ class MonitorApp(FrameApp):
 
 
 def sampler_feed(
-    make_source: Callable[[], Source], scope: Scope, carry_out: CarryOut | None = None
+    make_source: Callable[[], Source], scope: Scope, carry_out: CarryOut | None = None, packs: tuple[str, ...] = ()
 ) -> Callable[[Post, float], Feed]:
     """Return what makes the feed of a source; `carry_out` only where actions are allowed."""
-    return lambda post, refresh: SamplerFeed(make_source, scope, post, refresh, carry_out)
+    return lambda post, refresh: SamplerFeed(make_source, scope, post, refresh, carry_out, packs)
 
 
 def run_monitor(
@@ -388,14 +388,15 @@ def run_monitor(
     refresh: float,
     scope: Scope,
     theme: str | None = None,
+    packs: tuple[str, ...] = (),
     door: Door | None = None,
 ) -> int:
     """Show the monitor until the user quits, and return the exit code.
 
     `make_source` is called in the sampler's thread, after the first frame; `name` is the target without secrets.
-    `door` leads to actions and is given only where they were allowed.
+    `packs` are the licensed packs the user has; `door` leads to actions and is given only where they were allowed.
     """
-    make_feed = sampler_feed(make_source, scope, door.carry_out if door is not None else None)
-    app = MonitorApp(make_feed, name=clean(name), refresh=refresh, theme=theme, door=door)
+    make_feed = sampler_feed(make_source, scope, door.carry_out if door is not None else None, packs)
+    app = MonitorApp(make_feed, name=clean(name), refresh=refresh, theme=theme, packs=packs, door=door)
     app.run()
     return app.return_code or 0

@@ -100,9 +100,11 @@ class SamplerFeed:
         post: Post,
         refresh: float,
         carry_out: CarryOut | None = None,
+        packs: tuple[str, ...] = (),
     ) -> None:
         self._make_source = make_source
         self._carry_out = carry_out
+        self._packs = packs
         self._scope = scope
         self._post = post
         self._refresh = refresh
@@ -119,6 +121,7 @@ class SamplerFeed:
             scope=self._scope,
             post=self._receive,
             carry_out=self._carry_out,
+            packs=self._packs,
         )
         self._sampler.start()
 

@@ -91,12 +91,13 @@ class FrameApp(App[None]):
         theme: str | None = None,
         folder: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
+        packs: tuple[str, ...] = (),
         door: Door | None = None,
     ) -> None:
         super().__init__()
         self.door = door
         self.database = name
-        self.view = View(refresh=refresh)
+        self.view = View(refresh=refresh, packs=packs)
         self.link = Link(since=clock(), fresh=clock())
         self.reading: Reading | None = None
         self.export: Export | None = None

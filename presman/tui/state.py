@@ -39,7 +39,8 @@ class Link:
 class View:
     """The user's choices. `behind` counts polls back from the newest while scrolled back, 0 is live.
 
-    `paused` is when the view was frozen, None if it is not. `filters` are kept per tab.
+    `paused` is when the view was frozen, None if it is not. `filters` are kept per tab. `packs` are the licensed
+    packs the user says he has.
     """
 
     tab: str = "overview"
@@ -49,6 +50,7 @@ class View:
     refresh: float = 2.0
     window: int = WINDOWS[0]
     filters: dict[str, str] = field(default_factory=dict)
+    packs: tuple[str, ...] = ()
 
     @property
     def filter(self) -> str:

@@ -282,3 +282,13 @@ async def test_q_at_the_top_quits_and_stops_the_feed() -> None:
         await acting.pilot.pause()
     assert acting.feed.told[-1] == "stop"
     assert acting.app.return_code == 0
+
+
+@acted
+async def test_the_header_says_which_packs_are_allowed() -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        assert "packs" not in acting.screen.splitlines()[0]
+        acting.app.view = replace(acting.app.view, packs=("diagnostics", "tuning"))
+        acting.app.repaint()
+        await acting.settle()
+        assert "packs diagnostics + tuning" in acting.screen.splitlines()[0]

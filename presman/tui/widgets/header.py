@@ -89,6 +89,8 @@ def _facts(top: TopLine) -> list[Part]:
         parts.append(Part(10, ((f"up {_coarse(header.uptime)}", "dim"),)))
     parts.append(Part(1, (("plan ", "dim"), (header.plan or "none", ""), _mixed(header))))
     parts.append(Part(4, _managed(header)))
+    if top.view.packs:
+        parts.append(Part(2, ((f"packs {' + '.join(top.view.packs)}", "warn"),)))
     parts.append(Part(3, _servers(header.servers)))
     parts.append(Part(8, _gauge(header.servers)))
     parts.append(Part(6, (("max ", "dim"), (count(header.servers.maximum), ""))))
