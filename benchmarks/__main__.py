@@ -86,10 +86,10 @@ def running(report: Report, window: float) -> None:
         report.line("memory", later.rss_mib, "MB", bar=70)
         report.line("memory growth over a window", later.rss_mib, "MB", yardstick=cost.rss_mib, bar=1.03)
         presses = [
-            (b"4", b"DOP reason"),
-            (b"2", b"CPU by consumer group"),
-            (b"5", b"inst:sid,serial"),
-            (b"1", b"Top waits"),
+            (b"4", b"[4 Parallel]"),
+            (b"2", b"[2 CPU]"),
+            (b"5", b"[5 Sessions]"),
+            (b"1", b"[1 Overview]"),
         ] * 3
         report.line("a key answered", key_answer(own, presses) * 1e3, "ms", bar=20)
         own.press(b" ")
