@@ -30,6 +30,7 @@ _WORST_FIRST = (
     Verdict.NOT_MANAGED,
     Verdict.UNKNOWN,
 )
+_RANK = {verdict: place for place, verdict in enumerate(_WORST_FIRST)}
 
 
 class Load(NamedTuple):
@@ -145,5 +146,4 @@ def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict to show for a group on several instances: the one most in need of a look."""
-    given = set(verdicts)
-    return next((each for each in _WORST_FIRST if each in given), Verdict.UNKNOWN)
+    return min(verdicts, key=_RANK.__getitem__, default=Verdict.UNKNOWN)

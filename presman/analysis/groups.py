@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from presman.analysis import cpu, io, servers
 from presman.analysis.facts import Facts
@@ -33,6 +35,16 @@ class Statements:
     running: tuple[RunningStatement, ...]
 
 
+class _Place(NamedTuple):
+    """What the rows of one instance have in common. `seconds` is the interval of the counters, None without one."""
+
+    inst_id: int
+    frame: cpu.Frame
+    metrics: Mapping[Key, GroupMetric]
+    seconds: float | None
+    capacities: Mapping[int, float]
+
+
 @dataclass(slots=True)
 class _Parallel:
     sessions: int = 0
@@ -40,6 +52,9 @@ class _Parallel:
     held: int = 0
     queued: int = 0
     waited: float | None = None
+
+
+_NONE = _Parallel()
 
 
 def groups(
@@ -110,16 +125,15 @@ def _instance(
     metrics = {
         (row.con_id, row.consumer_group_name): row for row in facts.snapshot.rows(GroupMetric) if row.inst_id == inst_id
     }
+    capacities = {con_id: num_cpus(facts, inst_id, con_id) for con_id in {key[0] for key in keys}}
+    here = _Place(inst_id, frame, metrics, facts.deltas.interval(ConsumerGroup), capacities)
     found = []
     for key in keys:
         place = (inst_id, *key)
         row = rows.get(place)
         in_plan = key in shares.shares and not _is_subplan(shares, key)
         if in_plan or (key not in shares.shares and _has_activity(row, grown.get(place), parallel.get(place))):
-            verdict = cpu.verdict(key, frame, full)
-            found.append(
-                _row(facts, place, row, grown.get(place), parallel.get(place), frame, verdict, metrics.get(key))
-            )
+            found.append(_row(here, key, row, grown.get(place), parallel.get(place), cpu.verdict(key, frame, full)))
     return found
 
 
@@ -165,35 +179,31 @@ def _has_activity(row: ConsumerGroup | None, growth: Growth | None, parallel: _P
 
 
 def _row(
-    facts: Facts,
-    place: GroupPlace,
+    here: _Place,
+    key: Key,
     row: ConsumerGroup | None,
     growth: Growth | None,
     parallel: _Parallel | None,
-    frame: cpu.Frame,
     verdict: Verdict,
-    metric: GroupMetric | None,
 ) -> GroupReading:
-    inst_id, con_id, name = place
-    key = (con_id, name)
+    con_id, name = key
+    frame, seconds = here.frame, here.seconds
     shares, load = frame.shares, frame.loads.get(key)
-    seconds = facts.deltas.interval(ConsumerGroup)
     share = shares.shares.get(key, 0.0)
-    capacity = num_cpus(facts, inst_id, con_id)
-    limit = _limit(shares.limits.get(key), metric, frame.capacity)
+    limit = _limit(shares.limits.get(key), here.metrics.get(key), frame.capacity)
     due = share * frame.capacity
     claim = frame.claims.get(key)
-    counts = parallel or _Parallel()
+    counts = parallel or _NONE
     percent = shares.servers.get(key)
     rated = growth if growth is not None and seconds else None
     return GroupReading(
-        inst_id=inst_id,
+        inst_id=here.inst_id,
         con_id=con_id,
         name=name,
         in_plan=key in shares.shares,
         used=load.used if load else None,
         waiting=load.waiting if load else None,
-        capacity=capacity,
+        capacity=here.capacities[con_id],
         limit=limit,
         share=share,
         guaranteed=due if limit is None else min(due, limit),
@@ -227,12 +237,12 @@ def _limit(fraction: float | None, metric: GroupMetric | None, capacity: float) 
 
 def _totals(row: ConsumerGroup) -> QueueTotals:
     return QueueTotals(
-        queued=row.pqs_queued,
-        completed=row.pqs_completed,
-        servers_used=row.pq_servers_used,
-        active_ms=row.pq_active_time,
-        queued_ms=row.pq_queued_time,
-        timeouts=row.pq_queue_time_outs,
+        row.pqs_queued,
+        row.pqs_completed,
+        row.pq_servers_used,
+        row.pq_active_time,
+        row.pq_queued_time,
+        row.pq_queue_time_outs,
     )
 
 
@@ -246,64 +256,57 @@ def _order(rows: Iterable[GroupReading]) -> dict[Key, tuple[float, int, str]]:
     return order
 
 
+_SUMMED = (
+    "used",
+    "waiting",
+    "capacity",
+    "limit",
+    "guaranteed",
+    "active_sessions",
+    "execution_waiters",
+    "yields_per_s",
+    "requests_per_s",
+    "pool_queue_length",
+    "px_active",
+    "px_servers",
+    "px_queued",
+    "cpu_waits_per_s",
+)
+"""What the cluster's row has the sum of; nothing where an instance has none."""
+
+_summed = itemgetter(*(GroupReading._fields.index(name) for name in _SUMMED))
+
+
 def _cluster(facts: Facts, rows: list[GroupReading], rooms: Mapping[int, Room], together: float | None) -> GroupReading:
     """Return the sum over the instances; rates only where every instance has one."""
     first = rows[0]
-    key = (first.con_id, first.name)
-    capacity = sum(row.capacity for row in rows)
-    guaranteed = sum(row.guaranteed for row in rows)
+    sums: dict[str, Any] = dict(zip(_SUMMED, map(_sum, zip(*map(_summed, rows), strict=True)), strict=True))
+    key, capacity = (first.con_id, first.name), sums["capacity"]
     number, percent = servers.allowed(key, facts.shares[first.inst_id].servers, rooms)
     waits = [row.head_waited for row in rows if row.head_waited is not None]
     claims = [row.entitled for row in rows if row.entitled is not None]
     ios = [row.io for row in rows if row.io is not None]
-    return GroupReading(
+    return first._replace(
         inst_id=CLUSTER,
-        con_id=first.con_id,
-        name=first.name,
         in_plan=any(row.in_plan for row in rows),
-        used=_sum(row.used for row in rows),
-        waiting=_sum(row.waiting for row in rows),
-        capacity=capacity,
-        limit=_sum(row.limit for row in rows),
-        share=sum(row.share * row.capacity for row in rows) / capacity if capacity else first.share,
-        guaranteed=guaranteed,
+        share=sum([row.share * row.capacity for row in rows]) / capacity if capacity else first.share,
         entitled=sum(claims) if claims else None,
-        verdict=cpu.worst(row.verdict for row in rows),
-        active_sessions=sum(row.active_sessions for row in rows),
-        execution_waiters=sum(row.execution_waiters for row in rows),
-        yields_per_s=_sum(row.yields_per_s for row in rows),
-        requests_per_s=_sum(row.requests_per_s for row in rows),
-        pool_queue_length=sum(row.pool_queue_length for row in rows),
+        verdict=cpu.worst([row.verdict for row in rows]),
         io=io.together(ios) if len(ios) == len(rows) else None,
-        px_active=sum(row.px_active for row in rows),
-        px_servers=sum(row.px_servers for row in rows),
-        px_queued=sum(row.px_queued for row in rows),
         servers_limit=number,
         servers_limit_percent=percent,
         head_waited=max(waits, default=None),
         totals=_sum_totals([row.totals for row in rows]),
-        cpu_waits_per_s=_sum(row.cpu_waits_per_s for row in rows),
         all_used=together,
+        **sums,
     )
 
 
-def _sum(values: Iterable[float | None]) -> float | None:
-    total = 0.0
-    for value in values:
-        if value is None:
-            return None
-        total += value
-    return total
+def _sum(values: tuple[Any, ...]) -> Any:
+    return None if None in values else sum(values)
 
 
 def _sum_totals(parts: list[QueueTotals]) -> QueueTotals:
     if len(parts) == 1:
         return parts[0]
-    return QueueTotals(
-        queued=sum(part.queued for part in parts),
-        completed=sum(part.completed for part in parts),
-        servers_used=sum(part.servers_used for part in parts),
-        active_ms=sum(part.active_ms for part in parts),
-        queued_ms=sum(part.queued_ms for part in parts),
-        timeouts=sum(part.timeouts for part in parts),
-    )
+    return QueueTotals._make(map(sum, zip(*parts, strict=True)))

@@ -31,16 +31,7 @@ def together(parts: Iterable[IoRates]) -> IoRates:
     """Return the sum over instances; service times are weighted by requests."""
     rows = tuple(parts)
     timed = [(row.service_ms, row.requests) for row in rows if row.service_ms is not None]
-    requests = sum(count for _, count in timed)
-    return IoRates(
-        small_read_mb=sum(row.small_read_mb for row in rows),
-        small_write_mb=sum(row.small_write_mb for row in rows),
-        large_read_mb=sum(row.large_read_mb for row in rows),
-        large_write_mb=sum(row.large_write_mb for row in rows),
-        small_read_requests=sum(row.small_read_requests for row in rows),
-        small_write_requests=sum(row.small_write_requests for row in rows),
-        large_read_requests=sum(row.large_read_requests for row in rows),
-        large_write_requests=sum(row.large_write_requests for row in rows),
-        service_ms=sum(mean * count for mean, count in timed) / requests if requests else None,
-        waits=sum(row.waits for row in rows),
-    )
+    requests = sum([count for _, count in timed])
+    service_ms = sum([mean * count for mean, count in timed]) / requests if requests else None
+    *kinds, waits = map(sum, zip(*[(*row[:8], row.waits) for row in rows], strict=True))
+    return IoRates._make((*kinds, service_ms, waits))

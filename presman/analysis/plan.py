@@ -133,7 +133,9 @@ class PlanShares:
         those that can still take it, in proportion.
         """
         amounts: dict[Key, float] = {}
-        _entitle(self.root, 1.0, demanding, amounts)
+        rooms: dict[int, float] = {}
+        _fill_rooms(self.root, demanding, rooms)
+        _entitle(self.root, 1.0, rooms, amounts)
         return amounts
 
 
@@ -168,7 +170,7 @@ class PlanBook:
     def _plan(self, branch: Branch, con_id: int, above: frozenset[str]) -> Branch:
         rows = self.directives.get(branch.name, ())
         above = above | {branch.name}
-        by_weight = self._by_weight(branch.name, rows, con_id)
+        by_weight = self.by_weight(branch.name, con_id)
         branches = tuple(
             self._directive(row, branch, con_id, above) for row in rows if row.group_or_subplan not in above
         )
@@ -187,9 +189,9 @@ class PlanBook:
             return self._plan(Branch(name, parts, None, limit, None, row), con_id, above)
         return Branch(name, parts, (con_id, name), limit, servers, row)
 
-    def _by_weight(self, plan: str, rows: tuple[PlanDirective, ...], con_id: int) -> bool:
-        """Plans of pluggable databases have one level, whose figures are shares."""
-        method = self.methods.get(plan, "").upper()
+    def by_weight(self, plan: str, con_id: int) -> bool:
+        """Whether level 1 of `plan` holds shares: plans of pluggable databases have one level, of shares."""
+        rows, method = self.directives.get(plan, ()), self.methods.get(plan, "").upper()
         if method in {"RATIO", "SHARES"}:
             return True
         return con_id > 2 and not any(any(row[4:11]) for row in rows)
@@ -278,24 +280,26 @@ def places(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[Place
         yield from places(child, share, depth + 1)
 
 
-def _entitle(parent: Branch, whole: float, demanding: Set[Key], claims: dict[Key, float]) -> None:
+def _entitle(parent: Branch, whole: float, rooms: Mapping[int, float], claims: dict[Key, float]) -> None:
     if parent.key is not None:
         claims[parent.key] = claims.get(parent.key, 0.0) + whole
         return
-    rooms = [_room(child, demanding) for child in parent.branches]
-    amounts = _divide(parent, whole, rooms)
-    for child, room, amount in zip(parent.branches, rooms, amounts, strict=True):
+    own = [rooms[id(child)] for child in parent.branches]
+    amounts = _divide(parent, whole, own)
+    for child, room, amount in zip(parent.branches, own, amounts, strict=True):
         if room > 0:
-            _entitle(child, amount, demanding, claims)
+            _entitle(child, amount, rooms, claims)
 
 
-def _room(branch: Branch, demanding: Set[Key]) -> float:
-    """Return the most a branch can take: 0 without demand, else its limit."""
+def _fill_rooms(branch: Branch, demanding: Set[Key], rooms: dict[int, float]) -> float:
+    """Note, by identity, the most that each branch can take (0 without demand, else its limit); return this one's."""
     if branch.key is not None:
         inside = 1.0 if branch.key in demanding else 0.0
     else:
-        inside = sum(_room(child, demanding) for child in branch.branches)
-    return min(inside, 1.0 if branch.limit is None else branch.limit)
+        inside = sum([_fill_rooms(child, demanding, rooms) for child in branch.branches])
+    limit = 1.0 if branch.limit is None else branch.limit
+    room = rooms[id(branch)] = inside if inside < limit else limit
+    return room
 
 
 def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:

@@ -7,7 +7,7 @@ waiting sessions, i.e. CPU seconds per second. Seconds are seconds; MB are 2**20
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -114,8 +114,7 @@ class Header:
     nature: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class IoRates:
+class IoRates(NamedTuple):
     """I/O of one group per second since the last poll. `service_ms` is the mean service time of a request.
 
     `waits` are waits for I/O per second (IO_SERVICE_WAITS).
@@ -145,8 +144,7 @@ class IoRates:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class QueueTotals:
+class QueueTotals(NamedTuple):
     """Counters of a group's parallel statements since the plan was activated (V$RSRC_CONSUMER_GROUP)."""
 
     queued: int
@@ -157,8 +155,7 @@ class QueueTotals:
     timeouts: int
 
 
-@dataclass(frozen=True, slots=True)
-class GroupReading:
+class GroupReading(NamedTuple):
     """One consumer group on one instance, or on the cluster (`inst_id` 0).
 
     `used`, `waiting`: CPUs since the last poll (None without a delta); `capacity`: CPUs handed out; `limit`: CPUs
@@ -466,7 +463,8 @@ class Trouble:
 class Reading:
     """All of it. `interval` is seconds between the two snapshots on the database's clock, None without a delta.
 
-    `detail` is what a close look at one session adds, None without; `hour` comes from the metric history.
+    `detail` is what a close look at one session adds, None without; `hour` comes from the metric history. `sessions` are
+    worked out when first looked at: there can be thousands, and few pages show them.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -482,7 +480,7 @@ class Reading:
     queue: tuple[QueuedStatement, ...]
     heads: tuple[QueueHead, ...]
     running: tuple[RunningStatement, ...]
-    sessions: tuple[SessionReading, ...]
+    sessions: Sequence[SessionReading]
     waits: tuple[WaitReading, ...]
     histograms: tuple[Histogram, ...]
     downgrades: tuple[Downgrades, ...]

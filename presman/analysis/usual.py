@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import sub
 from typing import NamedTuple
 
 from presman.analysis.reading import CLUSTER, GroupReading, QueueTotals, Reading, Usual
@@ -69,9 +70,9 @@ def between(before: Mark | None, after: Mark, seconds: float | None) -> Usual | 
     """
     old = before.totals if before else NONE
     new = after.totals
-    grown = QueueTotals(*(getattr(new, name) - getattr(old, name) for name in QueueTotals.__slots__))
+    grown = QueueTotals._make(map(sub, new, old))
     came = after.came - (before.came if before else 0)
-    if min(getattr(grown, name) for name in QueueTotals.__slots__) < 0:
+    if min(grown) < 0:
         return None
     life = grown.queued_ms + grown.active_ms
     return Usual(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
@@ -14,7 +14,7 @@ from typing import Any
 from presman import __version__
 from presman.analysis.assessment import Assessment
 from presman.analysis.latency import summaries
-from presman.analysis.reading import Reading, SessionReading
+from presman.analysis.reading import Reading
 from presman.analysis.unblock import Candidate, Unblock, unblock
 from presman.analysis.usual import compare
 from presman.commands import Command
@@ -87,18 +87,16 @@ def plain(value: Any) -> Any:
 def _compound(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, SessionReading):
-        return {name: plain(item) for name, item in zip(value._fields, value, strict=True)}
-    if isinstance(value, tuple | list):
-        return [plain(item) for item in value]
-    if is_dataclass(value):
+    if is_dataclass(value) or hasattr(value, "_fields"):
         return {name: plain(getattr(value, name)) for name in names(value.__class__)}
+    if isinstance(value, Sequence):
+        return [plain(item) for item in value]
     raise TypeError(f"no JSON form for {type(value).__name__}")
 
 
 @cache
 def names(kind: type[Any]) -> tuple[str, ...]:
     """Return what a record says of itself: its fields, then its properties."""
-    own = tuple(field.name for field in fields(kind))
+    own = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else tuple(kind._fields)
     derived = tuple(sorted(name for name, member in vars(kind).items() if isinstance(member, property)))
     return own + derived

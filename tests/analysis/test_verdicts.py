@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -131,7 +130,7 @@ def test_a_full_cage_beside_a_host_with_spare_cpu() -> None:
     ],
 )
 def test_every_verdict_has_its_words(verdict: Verdict, told: str) -> None:
-    text = explain(replace(of(sample(), "BATCH"), verdict=verdict))
+    text = explain(of(sample(), "BATCH")._replace(verdict=verdict))
     assert told in text
     assert text.endswith(".")
 

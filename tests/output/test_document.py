@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import UTC, datetime
 
 from presman.analysis.reading import GroupReading, Reading
@@ -15,7 +15,7 @@ def test_every_field_and_property_is_there() -> None:
     found = document(reading())
     assert found["format"] == 1
     assert {field.name for field in fields(Reading)} <= found.keys()
-    assert {field.name for field in fields(GroupReading)} <= found["groups"][0].keys()
+    assert set(GroupReading._fields) <= found["groups"][0].keys()
     assert found["groups"][0]["throttled_percent"] == 37.5
     assert found["groups"][0]["io"]["mb"] == 100.0
 
@@ -30,7 +30,7 @@ def test_it_is_json_with_stable_words_and_offsets() -> None:
 
 
 def test_what_is_not_finite_is_null() -> None:
-    odd = replace(group("A"), used=float("nan"), waiting=float("inf"))
+    odd = group("A")._replace(used=float("nan"), waiting=float("inf"))
     assert json.loads(dump(reading([odd])))["groups"][0]["used"] is None
 
 

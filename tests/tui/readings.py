@@ -40,7 +40,7 @@ def group(name: str, used: float = 1.0, waiting: float = 0.0, **facts: object) -
         servers_limit=128, servers_limit_percent=50, head_waited=None,
         totals=QueueTotals(40, 300, 9600, 86_400_000, 1_200_000, 2),
     )  # fmt: skip
-    return replace(base, **facts)  # type: ignore[arg-type]
+    return base._replace(**facts)  # type: ignore[arg-type]
 
 
 def groups() -> tuple[GroupReading, ...]:
@@ -149,7 +149,7 @@ def busy(number: int = 1) -> Reading:
 
 def quiet() -> Reading:
     """A database in which nothing happens."""
-    calm = tuple(replace(each, used=0.1, waiting=0.0, px_servers=0, px_active=0, px_queued=0, head_waited=None,
+    calm = tuple(each._replace(used=0.1, waiting=0.0, px_servers=0, px_active=0, px_queued=0, head_waited=None,
                          verdict=Verdict.IDLE) for each in groups())  # fmt: skip
     pool = replace(header().servers, in_use=0, counted=0)
     return replace(busy(), header=replace(header(), servers=pool), groups=calm, queue=(), heads=(), running=(),
@@ -160,6 +160,6 @@ def cluster() -> Reading:
     """The busy database on two instances."""
     rows: list[GroupReading] = list(groups())
     for inst_id in (1, 2):
-        rows += [replace(each, inst_id=inst_id, capacity=12.0, used=(each.used or 0) / 2) for each in groups()]
+        rows += [each._replace(inst_id=inst_id, capacity=12.0, used=(each.used or 0) / 2) for each in groups()]
     top = replace(header(), instances=(instance(1), instance(2)))
     return replace(busy(), header=top, groups=tuple(rows))

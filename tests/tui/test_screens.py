@@ -138,7 +138,7 @@ async def test_every_state_of_a_group_has_a_word() -> None:
 
     async with stage(busy(), size=(200, 50)) as acting:
         base = busy().groups[0]
-        rows = tuple(replace(base, name=f"G{n}", verdict=verdict) for n, verdict in enumerate(Verdict))
+        rows = tuple(base._replace(name=f"G{n}", verdict=verdict) for n, verdict in enumerate(Verdict))
         await acting.show(replace(busy(2), groups=rows))
         for verdict in Verdict:
             assert verdict.value in acting.screen
