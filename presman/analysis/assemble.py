@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from presman.analysis import details, header, heads, outliers, queue, redo, running, servers, sessions, waits
 from presman.analysis import groups as consumer_groups
+from presman.analysis.deferred import Deferred
 from presman.analysis.facts import Facts
 from presman.analysis.reading import CLUSTER, Header, HourReading, Reading, Trouble
 from presman.analysis.usual import hours
@@ -43,7 +44,7 @@ def analyse(previous: Snapshot | None, current: Snapshot) -> Reading:
         queue=queued,
         heads=heads.heads(facts, queued, [row for row in rows if row.inst_id == CLUSTER], rooms),
         running=statements,
-        sessions=sessions.sessions(facts, holdings),
+        sessions=Deferred(lambda: sessions.sessions(facts, holdings)),
         waits=waited,
         histograms=histograms,
         downgrades=waits.downgrades(facts),

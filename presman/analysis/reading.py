@@ -463,8 +463,8 @@ class Trouble:
 class Reading:
     """All of it. `interval` is seconds between the two snapshots on the database's clock, None without a delta.
 
-    `detail` is what a close look at one session adds, None without; `hour` comes from the metric history. `sessions` are
-    worked out when first looked at: there can be thousands, and few pages show them.
+    `detail` is what a close look at one session adds, None without; `hour` comes from the metric history. `sessions`
+    are worked out when first looked at: there can be thousands, and few pages show them.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 

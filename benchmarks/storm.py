@@ -1,0 +1,120 @@
+"""What one refresh costs in a storm: 200 statements queued and 100 running, with all their parallel servers.
+
+The polls come from the simulator (`storm`, eight times as big, in the minute after its burst), two seconds apart.
+A refresh is what happens between a poll's answer and the screen that shows it: analysis (in the sampler's thread),
+then taking the reading in (history, what shows over time) and drawing the Parallel tab. CPU time of the process;
+the median of the polls. Run it alone with `python -m benchmarks.storm`.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from benchmarks.still import Still
+from presman.analysis import analyse
+from presman.analysis.reading import Reading
+from presman.snapshot import Snapshot
+
+SIZE = 8
+"""How many times the scenario's machine and load."""
+
+BURST = 300.0
+"""Simulated seconds after the start: 200 are queued, 100 run."""
+
+POLLS = 32
+WARM = 8
+"""Polls before the figures count: caches fill, the lines are laid out."""
+
+Poll = tuple[Snapshot | None, Snapshot]
+
+
+class Cost(NamedTuple):
+    """CPU milliseconds of one refresh and of its parts, and how much there was to show."""
+
+    analysis: float
+    keeping: float
+    refresh: float
+    queued: int
+    running: int
+    sessions: int
+
+    @property
+    def drawing(self) -> float:
+        """What is left of the refresh: drawing."""
+        return self.refresh - self.analysis - self.keeping
+
+
+def polls() -> list[Poll]:
+    """Return consecutive polls of the storm, each with the one before it."""
+    from presman.focus import Focus
+    from presman.poller import Poller
+    from presman.sources.simulator import SimulatorSource
+
+    now = [0.0]
+    poller = Poller(SimulatorSource("storm", seed=15, size=SIZE, clock=lambda: now[0]))
+    poller.open()
+    poller.focus(Focus())  # as the Parallel tab does
+    found: list[Poll] = []
+    for number in range(POLLS):
+        now[0] = BURST + 2.0 * number
+        found.append((found[-1][1] if found else None, poller.poll()))
+    poller.close()
+    return found
+
+
+async def storm(size: tuple[int, int] = (200, 50)) -> Cost:
+    """Measure a refresh of the Parallel tab on a terminal of that size."""
+    from presman.tui.app import MonitorApp
+    from presman.tui.feed import Arrived
+    from presman.tui.frame import settle
+    from presman.tui.timeline import Timeline
+
+    moments = polls()
+    taken: list[tuple[float, float, float]] = []
+    readings: list[Reading] = []
+    kept = Timeline()
+    app = MonitorApp(lambda _post, _refresh: Still(), name="load")
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause(0.5)
+        await pilot.press("4")
+        for number, (before, after) in enumerate(moments):
+            if number == WARM:
+                settle()
+            gc.collect()
+            reading, analysis = _timed(lambda pair=(before, after): analyse(*pair))  # type: ignore[misc]
+            _, keeping = _timed(lambda pair=(reading, after): kept.add(*pair))  # type: ignore[misc]
+            begun = time.process_time()
+            app.post_message(Arrived(reading, after))
+            await pilot.pause()
+            taken.append((analysis, keeping, analysis + time.process_time() - begun))
+            readings.append(reading)
+    middle = readings[len(readings) // 2]
+    figures = [1e3 * statistics.median(column) for column in zip(*taken[WARM:], strict=True)]
+    return Cost(*figures, len(middle.queue), len(middle.running), len(middle.sessions))  # type: ignore[arg-type]
+
+
+def _timed(work: Callable[[], Reading]) -> tuple[Reading, float]:
+    begun = time.process_time()
+    result = work()
+    return result, time.process_time() - begun
+
+
+def main() -> None:
+    """Print the figures."""
+    import asyncio
+
+    for size in ((200, 50), (160, 45), (80, 24)):
+        cost = asyncio.run(storm(size))
+        print(
+            f"{size[0]}x{size[1]}: {cost.queued} queued, {cost.running} running, {cost.sessions} sessions: "
+            f"analysis {cost.analysis:.1f} ms, keeping {cost.keeping:.1f} ms, drawing {cost.drawing:.1f} ms; "
+            f"refresh {cost.refresh:.1f} ms"
+        )
+
+
+if __name__ == "__main__":
+    main()

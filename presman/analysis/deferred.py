@@ -1,0 +1,53 @@
+"""Rows that are worked out when somebody looks at them: what most pages do not show costs nothing on those."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar, overload
+
+T = TypeVar("T")
+
+
+class Deferred(Sequence[T]):
+    """The rows that `make` returns, made once, at the first look. Equal to a tuple of the same rows.
+
+    `make` must be pure, because the first look may come late and from another thread; it is forgotten afterwards,
+    with all that it refers to.
+    """
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], tuple[T, ...]]) -> None:
+        self._make: Callable[[], tuple[T, ...]] | None = make
+        self._made: tuple[T, ...] = ()
+
+    def _rows(self) -> tuple[T, ...]:
+        make = self._make
+        if make is not None:
+            self._made = make()
+            self._make = None
+        return self._made
+
+    def __len__(self) -> int:
+        return len(self._rows())
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._rows())
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+        return self._rows()[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Deferred):
+            return self._rows() == other._rows()
+        return self._rows() == other if isinstance(other, tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._rows())
+
+    def __repr__(self) -> str:
+        return repr(self._rows())

@@ -1,0 +1,51 @@
+"""Rows that are worked out at the first look: not before it, once, and equal to what they would have been."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from presman.analysis import analyse
+from presman.analysis import sessions as of_sessions
+from presman.analysis.deferred import Deferred
+from tests.analysis.make import queued_session, snapshot
+
+
+def test_nothing_is_made_before_the_first_look_and_then_once() -> None:
+    made = []
+
+    def make() -> tuple[int, ...]:
+        made.append(1)
+        return 3, 1, 2
+
+    rows = Deferred(make)
+    assert not made
+    assert len(rows) == 3
+    assert (list(rows), rows[0], rows[1:], rows[-1]) == ([3, 1, 2], 3, (1, 2), 2)
+    assert made == [1]
+
+
+def test_it_equals_a_tuple_of_the_same_rows() -> None:
+    rows = Deferred(lambda: (1, 2))
+    assert rows == (1, 2)
+    assert rows == Deferred(lambda: (1, 2))
+    assert rows != (2, 1)
+    assert hash(rows) == hash((1, 2))
+    assert repr(rows) == "(1, 2)"
+
+
+def test_the_sessions_of_a_reading_are_not_made_until_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    really = of_sessions.sessions
+
+    def counted(facts: Any, holdings: Any) -> Any:
+        made.append(1)
+        return really(facts, holdings)
+
+    monkeypatch.setattr(of_sessions, "sessions", counted)
+    reading = analyse(None, snapshot(queued_session(1, "BATCH"), queued_session(2, "BATCH")))
+    assert len(reading.queue) == 2
+    assert not made
+    assert [row.sid for row in reading.sessions] == [1, 2]
+    assert made == [1]
