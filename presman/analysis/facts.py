@@ -122,7 +122,7 @@ class Facts:
     @cached_property
     def book(self) -> PlanBook:
         """The plans in force."""
-        return PlanBook.read(self.snapshot.rows(Plan), self.snapshot.rows(PlanDirective))
+        return _book(self.snapshot.rows(Plan), self.snapshot.rows(PlanDirective))
 
     @cached_property
     def pdbs(self) -> Mapping[int, str]:
@@ -136,14 +136,17 @@ class Facts:
     @cached_property
     def shares(self) -> Mapping[int, PlanShares]:
         """The plan's figures by instance; instances that run the same plans share one object."""
-        known: dict[tuple[str, ...], PlanShares] = {}
+        known = self.book.known
         found: dict[int, PlanShares] = {}
         containers = self._containers()
+        given = tuple(self.snapshot.rows(CdbPlanDirective))
         for inst_id in self.inst_ids:
-            plans = tuple(self.plan_of(inst_id, con_id) for con_id in containers)
-            if plans not in known:
-                known[plans] = PlanShares.of(self._tree(inst_id, containers)) if any(plans) else NOTHING
-            found[inst_id] = known[plans]
+            plans = tuple((con_id, self.pdbs.get(con_id), self.plan_of(inst_id, con_id)) for con_id in containers)
+            key = plans, self.plan_of(inst_id, ROOT), given
+            if key not in known:
+                runs_plans = any(plan for _, _, plan in plans)
+                known[key] = PlanShares.of(self._tree(inst_id, containers)) if runs_plans else NOTHING
+            found[inst_id] = known[key]
         return found
 
     def _containers(self) -> tuple[int, ...]:
@@ -265,6 +268,20 @@ class Facts:
     def text(self, inst_id: int, sql_id: str, child: int | None) -> str:
         """Return the statement's text, "" where it was not read. All children of a statement have the same."""
         return _of_cursor(self._texts, inst_id, sql_id, child) or self._texts.get(sql_id, "")
+
+
+_last_book: tuple[tuple[Plan, ...], tuple[PlanDirective, ...], PlanBook] = ((), (), PlanBook())
+"""The rows that were read last and the book of them: plans are read once a minute, and are the same at each poll."""
+
+
+def _book(plans: tuple[Plan, ...], directives: tuple[PlanDirective, ...]) -> PlanBook:
+    """Return the book of these rows, the one made last if they are the same."""
+    global _last_book  # noqa: PLW0603 - a memo: the same rows make the same book
+    known_plans, known_directives, book = _last_book
+    if known_plans is not plans or known_directives is not directives:
+        book = PlanBook.read(plans, directives)
+        _last_book = plans, directives, book
+    return book
 
 
 _Sessions = TypeVar("_Sessions", Session, SessionInfo)

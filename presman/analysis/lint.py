@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from presman.analysis.facts import Facts
 from presman.analysis.lint_case import Case, Finding, Severity
@@ -10,7 +11,7 @@ from presman.analysis.lint_rules import RULES
 from presman.analysis.plan import DORMANT, OTHER_GROUPS, UNNAMED, PlanShares
 from presman.analysis.plan_view import plan_windows
 from presman.analysis.reading import Reading
-from presman.rows import GroupMapping, PlanDirective, Session, SessionInfo
+from presman.rows import GroupMapping, Session, SessionInfo
 from presman.snapshot import Snapshot
 
 _ORDER = {severity: place for place, severity in enumerate(Severity)}
@@ -31,10 +32,19 @@ def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
         containers = {key[0] for key in shares.shares} or {0}
         for con_id in sorted(containers):
             top = facts.plan_of(inst_id, con_id)
-            for plan in _with_subplans(facts, top):
-                if (con_id, plan) not in found:
-                    found[con_id, plan] = _case(facts, reading, inst_id, con_id, plan, plan == top)
+            plans = [plan for plan in _with_subplans(facts, top) if (con_id, plan) not in found]
+            if plans:
+                case = _case(facts, reading, inst_id, con_id, top)
+                found |= {(con_id, plan): _part(facts, case, plan) for plan in plans}
     return tuple(found.values())
+
+
+def _part(facts: Facts, case: Case, plan: str) -> Case:
+    """Return the case of one plan of the tree that the case of its top plan is about."""
+    rows = facts.book.directives.get(plan, ())
+    reached = case.reached | {row.switch_group for row in rows}
+    by_weight = facts.book.by_weight(plan, case.con_id)
+    return replace(case, plan=plan, top=plan == case.plan, by_weight=by_weight, rows=rows, reached=reached)
 
 
 def _with_subplans(facts: Facts, plan: str) -> tuple[str, ...]:
@@ -49,9 +59,9 @@ def _with_subplans(facts: Facts, plan: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str, top: bool) -> Case:
+def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) -> Case:
+    """Return the case of the top plan, but for what its directives say."""
     shares = facts.shares[inst_id]
-    rows = facts.book.directives.get(plan, ())
     mapped = tuple(
         (row.attribute, row.value, row.consumer_group)
         for row in facts.snapshot.rows(GroupMapping)
@@ -61,12 +71,12 @@ def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str, 
     return Case(
         plan=plan,
         con_id=con_id,
-        top=top,
-        by_weight=facts.book.by_weight(plan, con_id),
-        rows=rows,
+        top=True,
+        by_weight=False,
+        rows=(),
         shares=shares,
         groups={row.name: row for row in reading.cluster_groups() if row.con_id == con_id},
-        reached=_reached(facts, con_id, mapped, rows),
+        reached=_reached(facts, con_id, mapped),
         # The mappings in view are those of the container connected to.
         mapped=mapped if len({key[0] for key in shares.shares}) < 2 else (),
         pool=reading.header.servers,
@@ -81,10 +91,8 @@ def _names(shares: PlanShares, con_id: int) -> Iterable[str]:
     return (name for key_con, name in shares.shares if key_con == con_id and name != UNNAMED)
 
 
-def _reached(
-    facts: Facts, con_id: int, mapped: Iterable[tuple[str, str, str]], rows: Iterable[PlanDirective]
-) -> frozenset[str]:
-    names = {OTHER_GROUPS} | {group for _, _, group in mapped} | {row.switch_group for row in rows}
+def _reached(facts: Facts, con_id: int, mapped: Iterable[tuple[str, str, str]]) -> frozenset[str]:
+    names = {OTHER_GROUPS} | {group for _, _, group in mapped}
     names |= {row.resource_consumer_group for row in facts.snapshot.rows(Session) if row.con_id == con_id}
     names |= {row.current_consumer_group for row in facts.snapshot.rows(SessionInfo) if row.con_id == con_id}
     return frozenset(names)

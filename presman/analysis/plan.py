@@ -11,7 +11,7 @@ branches multiply.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
@@ -115,14 +115,14 @@ class PlanShares:
         """Compute the figures of a tree."""
         shares = dict.fromkeys(_keys(root), 0.0)
         unallocated = _guarantee(root, 1.0, shares)
-        leaves = list(_leaves(root))
+        groups = list(leaves(root))
         return cls(
             root,
             MappingProxyType(shares),
             unallocated,
-            MappingProxyType(_limits((leaf.key, leaf.limit) for leaf in leaves)),
-            MappingProxyType(_limits((leaf.key, leaf.servers) for leaf in leaves)),
-            MappingProxyType({leaf.key: leaf.directive for leaf in reversed(leaves) if leaf.key and leaf.directive}),
+            MappingProxyType(_limits((leaf.key, leaf.limit) for leaf in groups)),
+            MappingProxyType(_limits((leaf.key, leaf.servers) for leaf in groups)),
+            MappingProxyType({leaf.key: leaf.directive for leaf in reversed(groups) if leaf.key and leaf.directive}),
             tuple(_caps(root)),
         )
 
@@ -141,10 +141,14 @@ class PlanShares:
 
 @dataclass(frozen=True, slots=True)
 class PlanBook:
-    """The plans and directives in force in this database, found once per snapshot."""
+    """The plans and directives in force in this database, found once per reading of the dictionary.
+
+    `known` keeps the figures of the trees made of it, by all that went into them.
+    """
 
     directives: Mapping[str, tuple[PlanDirective, ...]] = field(default_factory=dict)
     methods: Mapping[str, str] = field(default_factory=dict)
+    known: dict[Hashable, PlanShares] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def read(cls, plans: Iterable[Plan], directives: Iterable[PlanDirective]) -> PlanBook:
@@ -205,14 +209,15 @@ def _narrow(above: float | None, percent: int | None) -> float | None:
 
 
 def _keys(branch: Branch) -> Iterable[Key]:
-    return (leaf.key for leaf in _leaves(branch) if leaf.key is not None)
+    return (leaf.key for leaf in leaves(branch) if leaf.key is not None)
 
 
-def _leaves(branch: Branch) -> Iterable[Branch]:
+def leaves(branch: Branch) -> Iterable[Branch]:
+    """Yield the consumer groups of a branch, in order."""
     if branch.key is not None:
         yield branch
     for child in branch.branches:
-        yield from _leaves(child)
+        yield from leaves(child)
 
 
 def _limits(pairs: Iterable[tuple[Key | None, float | None]]) -> dict[Key, float]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from presman.analysis.facts import ROOT, Facts
-from presman.analysis.plan import DORMANT, UNNAMED, Branch, Placed, PlanShares, places
+from presman.analysis.plan import DORMANT, UNNAMED, Branch, Placed, PlanShares, leaves, places
 from presman.analysis.reading import GroupReading, Reading, Verdict
 from presman.rows import GroupMapping, Plan, PlanDirective, RsrcPlanHistory
 from presman.snapshot import Snapshot
@@ -19,8 +20,7 @@ GROUP, SUBPLAN, CONTAINER = "group", "subplan", "container"
 """What a line of the tree is."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanLine:
+class PlanLine(NamedTuple):
     """One line of a plan's tree: a consumer group, a subplan or a container at `depth` (0 is the top).
 
     `share` is the guaranteed minimum as a fraction of all CPU and `by_level` how it comes about, level by level;
@@ -155,22 +155,22 @@ def _line(
     placed: Placed, capacity: float, target: int | None, rows: Mapping[tuple[int, str], GroupReading]
 ) -> PlanLine:
     branch, row = placed.branch, placed.branch.directive
-    below = [leaf for leaf in (branch, *(each.branch for each in places(branch))) if leaf.key is not None]
-    found = [rows[leaf.key] for leaf in below if leaf.key is not None and leaf.key in rows]
+    below = [leaf.key for leaf in leaves(branch) if leaf.key is not None]
+    found = [rows[key] for key in below if key in rows]
     own = found[0] if branch.key is not None and found else None
     servers = None if branch.servers is None or target is None else int(branch.servers * target)
     limit = None if branch.limit is None else branch.limit * capacity
     return PlanLine(
         depth=placed.depth,
         kind=_kind(branch),
-        con_id=branch.key[0] if branch.key else min((leaf.key[0] for leaf in below if leaf.key), default=0),
+        con_id=branch.key[0] if branch.key else min((key[0] for key in below), default=0),
         name=branch.name or (branch.key[1] if branch.key else "") or "not visible",
         parts=branch.parts,
         by_weight=placed.by_weight,
         share=placed.share,
         by_level=placed.by_level,
         guaranteed=placed.share * capacity if limit is None else min(placed.share * capacity, limit),
-        entitled=_sum(each.entitled for each in found),
+        entitled=_sum([each.entitled for each in found]),
         limit=limit,
         limit_percent=row.utilization_limit if row else _percent(branch.limit),
         servers_limit=own.servers_limit if own and own.servers_limit is not None else servers,
@@ -183,8 +183,8 @@ def _line(
         pool_timeout=row.queueing_p1 if row else None,
         switch=switch_rule(row) if row else "",
         ends=other_limits(row) if row else "",
-        used=_sum(each.used for each in found),
-        waiting=_sum(each.waiting for each in found),
+        used=_sum([each.used for each in found]),
+        waiting=_sum([each.waiting for each in found]),
         verdict=own.verdict if own else None,
         comments=row.comments if row else "",
         capacity=capacity,
