@@ -52,7 +52,7 @@ def _converter(kind: type[Any], name: str, zone: tzinfo) -> Callable[[Any], Any]
     if kind is str:
         return _long_text if name in LONG_TEXTS else _text
     if kind is datetime:
-        return lambda value: _utc(value, zone)
+        return lambda value: _utc(value, value.fold, zone)
     return kind
 
 
@@ -66,5 +66,7 @@ def _text(value: Any) -> str:
     return clean(str(value))
 
 
-def _utc(value: datetime, zone: tzinfo) -> datetime:
+@lru_cache(maxsize=8192)
+def _utc(value: datetime, _fold: int, zone: tzinfo) -> datetime:
+    """Return an instant in UTC. Sessions bring the same ones at each poll; the fold tells two of one clock time apart."""
     return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)
