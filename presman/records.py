@@ -68,5 +68,5 @@ def _text(value: Any) -> str:
 
 @lru_cache(maxsize=8192)
 def _utc(value: datetime, _fold: int, zone: tzinfo) -> datetime:
-    """Return an instant in UTC. Sessions bring the same ones at each poll; the fold tells two of one clock time apart."""
+    """Return an instant in UTC. The same ones come at each poll; `fold` tells two of one clock time apart."""
     return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)
