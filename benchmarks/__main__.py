@@ -21,6 +21,7 @@ from benchmarks.heat import refresh_cost
 from benchmarks.load import snapshot
 from benchmarks.still import Still
 from benchmarks.terminal import Screen, first_frame, key_answer, run_time
+from benchmarks.trace import traces
 from presman.snapshot import Snapshot
 from tests.analysis import large_plan
 
@@ -165,7 +166,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--window", type=float, default=30, help="seconds of each idle window (30)")
     parser.add_argument("--runs", type=int, default=7, help="starts per figure (7)")
-    parser.add_argument("--only", choices=["start", "run", "analysis", "screen", "oracle"])
+    parser.add_argument("--only", choices=["start", "run", "analysis", "screen", "trace", "oracle"])
     chosen = parser.parse_args()
     report = Report()
     with tempfile.TemporaryDirectory():
@@ -177,6 +178,8 @@ def main() -> int:
             screen(report)
         if chosen.only in (None, "run"):
             running(report, chosen.window)
+    if chosen.only in (None, "trace"):
+        traces(report)
     if chosen.only in (None, "oracle"):
         from benchmarks.wire import wire
 

@@ -1,34 +1,31 @@
-"""`python -m benchmarks.trace [--megabytes N] [--all]`: how fast trace files are summarised, and in how much memory.
+"""`python -m benchmarks.trace`: how fast trace files are summarised, and in how much memory.
 
-Generates a trace of the wanted size, as a redo writer leaves it, in a temporary directory; summarises it with presman
-and with awk doing the same (count, mean, percentiles by sorted distinct values, shares over 1, 10 and 20 ms, blocks);
-prints megabytes per second of CPU time, the ratio and the peak memory. The best of several runs counts. With
-`--stream` nothing is written to disk: the trace goes through a pipe, so that gigabytes can be tried. Exits 1 if a bar
-is passed.
+Generates a redo writer's trace and a session's, summarises one event and all of them with presman and with awk doing
+the same (count, mean, longest, distinct values sorted for percentiles, shares over 1, 10 and 20 ms, blocks). CPU time
+counts, the best of several runs. With `--stream` nothing is written to disk: the traces go through a pipe, so that
+gigabytes can be tried. `make bench` prints a short run of it.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import random
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
-BAR_MB_PER_S = 100
-BAR_RATIO = 3
-BAR_MEMORY_MB = 80
-PATTERN = 4_000
+from benchmarks.traces import redo_writer, session
 
 PRESMAN = (
     "import argparse, sys; from presman.trace import command; parser = argparse.ArgumentParser();"
     "command.add_arguments(parser); sys.exit(command.run(parser.parse_args()))"
 )
-AWK = r"""
+AWK_ONE = r"""
 /^WAIT #[0-9]+: nam='log file parallel write' / {
   match($0, /ela= *[0-9]+/); e = substr($0, RSTART + 4, RLENGTH - 4) + 0
   n++; s += e; if (e > m) m = e; c[e]++; if (e > 1000) a++; if (e > 10000) b++; if (e > 20000) d++
@@ -39,100 +36,108 @@ END {
   for (e in c) print e, c[e] | "sort -n"
 }
 """
+AWK_ALL = r"""
+/^WAIT #[0-9]+: nam='/ {
+  t = substr($0, index($0, "'") + 1); v = substr(t, 1, index(t, "'") - 1)
+  match(t, /ela= *[0-9]+/); e = substr(t, RSTART + 4, RLENGTH - 4) + 0
+  n[v]++; s[v] += e; if (e > m[v]) m[v] = e; c[v, e]++
+  if (e > 1000) { a[v]++; if (e > 10000) { b[v]++; if (e > 20000) d[v]++ } }
+  if (match(t, /( blocks| block cnt)=[0-9]+/)) { split(substr(t, RSTART, RLENGTH), k, "="); w[v] += k[2] }
+}
+END {
+  for (v in n)
+    printf "%s %d %.1f %d %.3f %.3f %.3f %d\n", v, n[v], s[v] / n[v], m[v], 100 * a[v] / n[v], 100 * b[v] / n[v],
+      100 * d[v] / n[v], w[v]
+  for (v in c) { split(v, k, SUBSEP); print k[2], c[v], k[1] | "sort -n" }
+}
+"""
+TRACES = {"redo writer": redo_writer, "session": session}
+EVENTS = {"one event": ([], AWK_ONE), "all events": (["--all", "--idle"], AWK_ALL)}
+
+MOST_CPU_MS = 1_000
+"""For 100 MB: 100 MB/s on one core."""
+MOST_TIMES_AWK = {"one event": 4.0, "all events": 1.7}
+"""mawk, the fastest of its kind; it takes 2.8 times as long with all events as with one, presman hardly longer."""
+MOST_MEMORY_MB = 80
 
 
-def trace(megabytes: int, seed: int = 1) -> Iterator[bytes]:
-    """Yield blocks of a redo writer's trace: writes, each followed by an idle wait as often as not."""
-    chance = random.Random(seed)
-    yield (
-        b"Trace file /u01/app/oracle/diag/rdbms/demo/demo/trace/demo_lgwr_4711.trc\n"
-        b"Oracle Database 12c Enterprise Edition Release 12.1.0.2.0 - 64bit Production\n\n"
-        b"*** 2015-06-01 10:00:00.000\n"
+class Lines(Protocol):
+    """What prints figures beside their bars."""
+
+    def line(self, what: str, value: float, unit: str, *, bar: float, yardstick: float | None = None) -> None:
+        """Print one figure."""
+
+
+class Cost(NamedTuple):
+    """CPU milliseconds for 100 MB, the most memory in MB."""
+
+    cpu_ms: float
+    memory: float
+
+
+def measure(command: list[str], source: Path | Callable[[], Iterator[bytes]], size: float) -> Cost:
+    """Run `command` on a file, or on what it is fed, of `size` MB."""
+    from_file = isinstance(source, Path)
+    process = subprocess.Popen(
+        [*command, str(source) if from_file else "-"],
+        stdin=subprocess.DEVNULL if from_file else subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
     )
-    written, tim = 0, 0
-    while written < megabytes * 1_000_000:
-        lines = []
-        for _ in range(PATTERN):
-            elapsed = int(chance.lognormvariate(6.1, 0.5))
-            tim += elapsed
-            lines.append(
-                f"WAIT #0: nam='log file parallel write' ela= {elapsed} files=1 blocks={chance.randrange(1, 200)} "
-                f"requests=1 obj#=-1 tim={10**10 + tim}\n"
-            )
-            if chance.random() < 0.8:
-                idle = chance.randrange(20, 900)
-                tim += idle
-                lines.append(
-                    f"WAIT #0: nam='LGWR worker group idle' ela= {idle} p1=0 p2=0 p3=0 obj#=-1 tim={10**10 + tim}\n"
-                )
-        block = "".join(lines).encode()
-        for _ in range(8):  # generating is slower than reading: a block serves several times
-            yield block
-            written += len(block)
-
-
-def measure(command: list[str], source: Path | None, megabytes: int) -> tuple[float, float, str]:
-    """Run `command` on a file, or on a streamed trace; return CPU seconds, peak memory in MB, and its output."""
-    with tempfile.TemporaryFile() as output:
-        argument = "-" if source is None else str(source)
-        stdin = subprocess.PIPE if source is None else subprocess.DEVNULL
-        process = subprocess.Popen([*command, argument], stdin=stdin, stdout=output)
-        if process.stdin is not None:
-            for block in trace(megabytes):
-                process.stdin.write(block)
-            process.stdin.close()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise SystemExit(f"{command[0]} failed with {process.returncode}")
-        output.seek(0)
-        text = output.read().decode()
+    if not isinstance(source, Path) and process.stdin is not None:
+        for block in source():
+            process.stdin.write(block)
+        process.stdin.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command[0]} failed with {process.returncode}")
     unit = 1e6 if sys.platform == "darwin" else 1e3
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit, text
+    return Cost((usage.ru_utime + usage.ru_stime) * 1e5 / size, usage.ru_maxrss / unit)
 
 
-def best(command: list[str], source: Path | None, megabytes: int, runs: int) -> tuple[float, float, str]:
-    """Return the fastest run's CPU seconds, the greatest memory of all and the last output."""
-    results = [measure(command, source, megabytes) for _ in range(runs)]
-    return min(result[0] for result in results), max(result[1] for result in results), results[-1][2]
+def best(command: list[str], source: Path | Callable[[], Iterator[bytes]], size: float, runs: int) -> Cost:
+    """Return the least CPU of several runs, and the greatest memory."""
+    costs = [measure(command, source, size) for _ in range(runs)]
+    return Cost(min(cost.cpu_ms for cost in costs), max(cost.memory for cost in costs))
 
 
-def compare(source: Path | None, megabytes: int, runs: int, options: list[str]) -> bool:
-    """Print the figures; return whether both bars are kept."""
-    seconds, memory, text = best([sys.executable, "-c", PRESMAN, *options], source, megabytes, runs)
-    size = source.stat().st_size / 1e6 if source else megabytes
-    print(text.split("\n\n", maxsplit=1)[0])
-    print(f"presman {size / seconds:>8.0f} MB/s of CPU time   peak memory {memory:.0f} MB")
-    ratio = 0.0
-    if (awk := shutil.which("awk")) is not None:
-        yardstick, _, said = best([awk, AWK], source, megabytes, runs)
-        ratio = yardstick / seconds
-        print(f"awk     {size / yardstick:>8.0f} MB/s of CPU time   {said.splitlines()[0]}")
-        print(f"ratio   {ratio:>8.2f}x")
-    fast, small = size / seconds >= BAR_MB_PER_S or ratio >= BAR_RATIO, memory < BAR_MEMORY_MB
-    print(f"bars: {BAR_MB_PER_S} MB/s or {BAR_RATIO}x awk: {_kept(fast)}, under {BAR_MEMORY_MB} MB: {_kept(small)}")
-    return fast and small
-
-
-def _kept(kept: bool) -> str:
-    return "kept" if kept else "PASSED"
+def traces(report: Lines, megabytes: int = 100, runs: int = 3, *, stream: bool = False) -> None:
+    """Print what a summary of each kind of trace costs."""
+    memory = 0.0
+    with tempfile.TemporaryDirectory() as directory:
+        for kind, make in TRACES.items():
+            source: Path | Callable[[], Iterator[bytes]] = partial(make, megabytes)
+            size = float(megabytes)
+            if not stream:
+                source = Path(directory) / "demo.trc"
+                with source.open("wb") as file:
+                    file.writelines(make(megabytes))
+                size = source.stat().st_size / 1e6
+            for which, (options, script) in EVENTS.items():
+                cost = best([sys.executable, "-c", PRESMAN, *options], source, size, runs)
+                memory = max(memory, cost.memory)
+                what = f"trace of a {kind}, {which}, 100 MB"
+                report.line(what, cost.cpu_ms, "ms", bar=MOST_CPU_MS)
+                if (awk := shutil.which("awk")) is not None:
+                    yardstick = best([awk, script], source, size, runs)
+                    report.line(
+                        "... against awk", cost.cpu_ms, "ms", yardstick=yardstick.cpu_ms, bar=MOST_TIMES_AWK[which]
+                    )
+    report.line(f"memory for a trace of {megabytes:,} MB", memory, "MB", bar=MOST_MEMORY_MB)
 
 
 def main() -> int:
+    """Measure and print."""
+    from benchmarks.__main__ import Report
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--megabytes", type=int, default=200)
+    parser.add_argument("--megabytes", type=int, default=200, help="of each trace (200)")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--stream", action="store_true", help="through a pipe, nothing on disk")
-    parser.add_argument("--all", action="store_true", help="summarise all events (awk still does one)")
     arguments = parser.parse_args()
-    options = ["--all", "--idle"] if arguments.all else []
-    if arguments.stream:
-        return 0 if compare(None, arguments.megabytes, arguments.runs, options) else 1
-    with tempfile.TemporaryDirectory() as directory:
-        source = Path(directory) / "demo_lgwr_4711.trc"
-        with source.open("wb") as file:
-            file.writelines(trace(arguments.megabytes))
-        return 0 if compare(source, arguments.megabytes, arguments.runs, options) else 1
+    report = Report()
+    traces(report, arguments.megabytes, arguments.runs, stream=arguments.stream)
+    return 1 if report.passed_bars else 0
 
 
 if __name__ == "__main__":

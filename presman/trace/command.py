@@ -14,8 +14,8 @@ from typing import TextIO
 from presman.text import clean
 from presman.trace import chart, report, svg
 from presman.trace.events import EVERYTHING, REDO_WRITE, Selection
+from presman.trace.expressions import LONGEST_NAME
 from presman.trace.files import STANDARD_INPUT, TraceError, TraceFile
-from presman.trace.parser import LONGEST_NAME, Waits
 from presman.trace.progress import Progress
 from presman.trace.sampling import histogram
 from presman.trace.survey import Survey
@@ -74,7 +74,7 @@ def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
     survey = Survey(
         selection,
         keep_trails=bool(arguments.image) or "scatter" in (arguments.chart or ()),
-        heard=csv.add if csv else _ignore,
+        heard=csv.add if csv else None,
         moved=progress.show,
     )
     code = 0
@@ -202,7 +202,3 @@ def _print(text: str) -> None:
 def _refuse(text: str) -> int:
     sys.stderr.write(f"presman: {text}\n")
     return REFUSED
-
-
-def _ignore(_: Waits) -> None:
-    """Take waits and do nothing: no CSV is wanted."""

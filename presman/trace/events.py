@@ -136,11 +136,6 @@ class Selection:
     names: tuple[str, ...] = (REDO_WRITE,)
     idle: bool = False
 
-    @property
-    def single(self) -> str | None:
-        """The one event selected by its full name, or None if there can be several."""
-        return self.names[0] if len(self.names) == 1 and not is_pattern(self.names[0]) else None
-
     def names_event(self, event: str) -> bool:
         """Tell whether `event` matches one of the names."""
         return any(_matches(event, name) for name in self.names)

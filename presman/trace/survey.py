@@ -9,11 +9,12 @@ from presman.text import clean
 from presman.trace.events import Selection
 from presman.trace.files import TraceError, TraceFile
 from presman.trace.parser import Parser, Waits
+from presman.trace.pieces import pieces, without_statements
 from presman.trace.sampling import Trail
 from presman.trace.tally import Ledger, Summary
 
 _MOST_EVENTS = 5_000
-_MOST_SLOTS = 50_000
+_MOST_SLOTS = 30_000
 
 
 @dataclass(slots=True)
@@ -36,6 +37,7 @@ class Survey:
     """Adds up files. `trails` (of each event, for scatters) are kept only on request.
 
     `heard` is called with every batch of waits, `moved` with file name, bytes done, bytes in all and bytes unpacked.
+    Without `heard` and trails the order of waits does not matter, and they are only counted.
     """
 
     def __init__(
@@ -43,7 +45,7 @@ class Survey:
         selection: Selection,
         *,
         keep_trails: bool = False,
-        heard: Callable[[Waits], None] = lambda _: None,
+        heard: Callable[[Waits], None] | None = None,
         moved: Callable[[str, int, int, int], None] = lambda *_: None,
     ) -> None:
         self.files: list[FileFigures] = []
@@ -83,15 +85,23 @@ class Survey:
                 read += len(block)
                 yield block
 
-        for waits in parser.waits(counted()):
-            if waits.elapsed:
-                ledger.add(*waits)
-                self._heard(waits)
-                if self._keep_trails:
-                    self._follow(waits)
+        consume = self._in_order if self._keep_trails or self._heard else Parser.count
+        try:
+            for piece in map(without_statements, pieces(counted())):
+                consume(parser, piece, ledger)
                 if len(ledger.tallies) > _MOST_EVENTS:
                     raise TraceError(f"more than {_MOST_EVENTS:,} different events: this file is damaged")
-            self._moved(trace.name, trace.position, trace.size, read)
+                self._moved(trace.name, trace.position, trace.size, read)
+        finally:
+            parser.settle(ledger)
+
+    def _in_order(self, parser: Parser, piece: bytes, ledger: Ledger) -> None:
+        waits = parser.waits(piece)
+        ledger.add(*waits)
+        if self._heard:
+            self._heard(waits)
+        if self._keep_trails:
+            self._follow(waits)
 
     def _follow(self, waits: Waits) -> None:
         times: dict[str, list[int]] = {}

@@ -10,11 +10,11 @@ shares over 1, 10 and 20 ms stay exact.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-DISTINCT = 150_000
-"""Different values kept of all tallies of a :class:`Ledger` together: about 15 MB."""
+DISTINCT = 100_000
+"""Different values kept of all tallies of a :class:`Ledger` together: about 10 MB."""
 
 BITS = (11, 9, 7, 5)
 """Leading bits kept of a value, from the first rounding to the last; the relative error is 1 in 2 ** bits."""
@@ -62,17 +62,22 @@ class Tally:
 
     def add(self, elapsed: Sequence[int], blocks: Sequence[int | None] = ()) -> None:
         """Count waits (microseconds, not negative) and the blocks they moved."""
-        if not elapsed:
+        moved = sum(filter(None, blocks))
+        self.count(Counter(elapsed), moved if moved or 0 in blocks else None)
+
+    def count(self, counts: Mapping[int, int], blocks: int | None = None) -> None:
+        """Count waits given as how many took so many microseconds, and the blocks all of them moved."""
+        if blocks is not None:
+            self.blocks = (self.blocks or 0) + blocks
+        if not counts:
             return
-        self.waits += len(elapsed)
-        self.total += sum(elapsed)
-        longest = max(elapsed)
-        self.longest = max(self.longest, longest)
-        self._add_blocks(blocks)
+        self.waits += sum(counts.values())
+        self.total += sum(elapsed * waits for elapsed, waits in counts.items())
+        self.longest = max(self.longest, *counts)
         if self.bits is None:
-            self.counts.update(elapsed)
+            self.counts.update(counts)
         else:
-            self._add_rounded(Counter(elapsed))
+            self._add_rounded(counts)
 
     def merge(self, other: Tally) -> None:
         """Add what another tally counted; the coarser of both sets the error."""
@@ -82,7 +87,7 @@ class Tally:
         self.total += other.total
         self.longest = max(self.longest, other.longest)
         if other.blocks is not None:
-            self._add_blocks([other.blocks])
+            self.blocks = (self.blocks or 0) + other.blocks
         if self.bits is None:
             self.counts.update(other.counts)
         else:
@@ -142,12 +147,7 @@ class Tally:
             error=0 if self.bits is None else 2.0**-self.bits,
         )
 
-    def _add_blocks(self, blocks: Sequence[int | None]) -> None:
-        moved = sum(filter(None, blocks))
-        if moved or 0 in blocks:
-            self.blocks = (self.blocks or 0) + moved
-
-    def _add_rounded(self, counts: Counter[int], *, count_over: bool = True) -> None:
+    def _add_rounded(self, counts: Mapping[int, int], *, count_over: bool = True) -> None:
         bits = self.bits or 0
         for value, count in counts.items():
             shift = max(0, value.bit_length() - bits)
@@ -181,6 +181,12 @@ class Ledger:
                 counts.append(count)
             for event in sorted(columns):
                 self._tally(event).add(*columns[event])
+        self._shrink()
+
+    def count(self, counts: Mapping[str, Mapping[int, int]], blocks: Mapping[str, int]) -> None:
+        """Count waits given as how many of an event took so many microseconds, and the blocks that events moved."""
+        for event in counts:
+            self._tally(event).count(counts[event], blocks.get(event))
         self._shrink()
 
     def merge(self, other: Ledger) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
+from collections.abc import Iterator
+from itertools import count
 from typing import Protocol
 
 from presman.text import clean
@@ -20,27 +21,40 @@ class Writable(Protocol):
         """Write `text`."""
 
 
+class _Ends(dict[str, tuple[Iterator[int], str]]):
+    """Of each event the numbers of its waits, and how their lines end: quoted once, not for each wait."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self._file = file
+
+    def __missing__(self, event: str) -> tuple[Iterator[int], str]:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerow((event, self._file))
+        end = self[event] = (count(1), text.getvalue())
+        return end
+
+
 class WaitsCsv:
     """Writes waits as they are found; nothing but the counters stays in memory."""
 
     def __init__(self, target: Writable) -> None:
         self._target = target
-        self._counts: Counter[str] = Counter()
-        self._file = ""
+        self._ends = _Ends("")
         target.write(",".join(HEADER) + "\n")
 
     def start(self, file: str) -> None:
         """Begin the waits of another file: counting starts anew."""
-        self._file = clean(file)
-        self._counts.clear()
+        self._ends = _Ends(clean(file))
 
     def add(self, waits: Waits) -> None:
         """Write waits in their order."""
-        if not waits.elapsed:
-            return
-        text = io.StringIO()
-        write = csv.writer(text, lineterminator="\n").writerow
-        for event, elapsed, blocks in zip(waits.events, waits.elapsed, waits.blocks, strict=True):
-            self._counts[event] += 1
-            write((self._counts[event], elapsed, blocks, event, self._file))
-        self._target.write(text.getvalue())
+        ends = map(self._ends.__getitem__, waits.events)
+        self._target.write(
+            "".join(
+                [
+                    f"{next(numbers)},{elapsed},{'' if blocks is None else blocks},{end}"
+                    for (numbers, end), elapsed, blocks in zip(ends, waits.elapsed, waits.blocks, strict=True)
+                ]
+            )
+        )

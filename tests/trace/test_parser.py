@@ -10,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.trace.events import EVERYTHING, IDLE, REDO_WRITE, Selection, is_pattern
-from presman.trace.parser import LONGEST_WAIT, Parser, pieces
+from presman.trace.expressions import LONGEST_WAIT
+from presman.trace.parser import Parser
+from presman.trace.pieces import pieces, without_statements
+from presman.trace.tally import Ledger, Summary, Tally
 
 ALL = Selection(EVERYTHING, idle=True)
 REDO = Selection()
+WITHOUT_IDLE = Selection(EVERYTHING)
 Wait = tuple[str, int, int | None]
 
 
@@ -22,8 +26,18 @@ def cut(text: bytes, size: int) -> Iterator[bytes]:
 
 
 def waits(text: bytes, selection: Selection = ALL, *, size: int = 1 << 20, unit: int = 1) -> list[Wait]:
-    batches = Parser(selection, unit=unit).waits(cut(text, size))
+    parser = Parser(selection, unit=unit)
+    batches = [parser.waits(without_statements(piece)) for piece in pieces(cut(text, size))]
     return list(chain.from_iterable(zip(*batch, strict=True) for batch in batches))
+
+
+def counted(text: bytes, selection: Selection, *, size: int = 1 << 20) -> tuple[dict[str, Tally], int, int]:
+    """Return what counting without regard to order gives: tallies, waits left out as idle and as damaged."""
+    parser, ledger = Parser(selection), Ledger()
+    for piece in pieces(cut(text, size)):
+        parser.count(without_statements(piece), ledger)
+    parser.settle(ledger)
+    return ledger.tallies, parser.idle, parser.damaged
 
 
 @pytest.mark.parametrize("selection", [REDO, ALL])
@@ -153,9 +167,11 @@ def test_impossible_times_are_counted_and_skipped() -> None:
     line = b"WAIT #0: nam='log file parallel write' ela= %d files=1 blocks=2\n"
     for selection in (REDO, ALL):
         parser = Parser(selection)
-        batches = list(parser.waits([line % -1 + line % 18446744073709551000 + line % 0]))
-        assert [time for batch in batches for time in batch.elapsed] == [0]
+        text = line % -1 + line % 18446744073709551000 + line % 0
+        assert parser.waits(text).elapsed == (0,)
         assert parser.damaged == 2
+        tallies, _, damaged = counted(text, selection)
+        assert (tallies[REDO_WRITE].waits, tallies[REDO_WRITE].blocks, damaged) == (1, 2, 2)
 
 
 def test_before_9i_a_tick_is_a_hundredth_of_a_second() -> None:
@@ -184,11 +200,22 @@ LINES = (
 @given(
     lines=st.lists(st.sampled_from(LINES), max_size=25),
     size=st.integers(1, 700),
-    selection=st.sampled_from([REDO, ALL, Selection(("log*",))]),
+    selection=st.sampled_from([REDO, ALL, WITHOUT_IDLE, Selection(("log*",))]),
 )
 def test_any_size_of_blocks_gives_the_same_waits(lines: list[bytes], size: int, selection: Selection) -> None:
     text = b"".join(lines)
-    assert waits(text, selection, size=size) == waits(text, selection)
+    found = waits(text, selection, size=size)
+    assert found == waits(text, selection)
+    tallies, idle, _ = counted(text, selection, size=size)
+    assert {event: tally.summary(event, None) for event, tally in tallies.items()} == summaries(found)
+    assert idle == sum(event in IDLE for event, _, _ in waits(text)) * (selection == WITHOUT_IDLE)
+
+
+def summaries(found: list[Wait]) -> dict[str, Summary]:
+    tallies = {event: Tally() for event, _, _ in found}
+    for event, elapsed, blocks in found:
+        tallies[event].add([elapsed], [blocks])
+    return {event: tally.summary(event, None) for event, tally in tallies.items()}
 
 
 @given(text=st.binary(max_size=400), size=st.integers(1, 50))
@@ -215,8 +242,9 @@ def test_idle_events_are_left_out_unless_asked_for() -> None:
     assert len(waits(text, Selection(("rdbms ipc message", "x*")))) == 2
     assert len(waits(text, Selection(("RDBMS ipc message",)))) == 1
     parser = Parser(Selection(EVERYTHING))
-    list(parser.waits([text]))
+    parser.waits(text)
     assert parser.idle == 1
+    assert counted(text, Selection(EVERYTHING))[1] == 1
 
 
 @pytest.mark.parametrize(
