@@ -9,31 +9,56 @@ from presman.analysis.reading import QueuedStatement, Reading, RunningStatement
 from presman.analysis.unblock import Candidate, Unblock, release_of, unblock
 from presman.commands import Command, Victim, for_queued, to_end
 from presman.formats import ABSENT, duration
-from presman.tui.widgets.lines import Line, Run
+from presman.tui.widgets.lines import Line, Run, length
 
 NUMBERS = "①②③④⑤⑥⑦⑧⑨"
 SHOWN = 3
 """Candidates named on the tab itself."""
 
+_AND_MORE = 9
+"""Cells kept to say that there are more."""
 
-def ends_it(found: Unblock) -> Line:
-    """Return the line of a head's candidates; what must end together is joined by a plus."""
+
+def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Line:
+    """Return the line of a head's candidates; what must end together is joined by a plus.
+
+    As many are named as `room` cells take, at least one; `key` adds what the key c copies.
+    """
     label: Run = (" ENDS IT  ", "title")
+    hint = _hint(found) if key else ()
     if not found.candidates:
-        return (label, (found.sentence, "dim"))
-    runs: list[Run] = [label]
+        return (label, (found.sentence, "dim"), *hint)
     if found.needed > 1:
-        shown, joint = found.candidates[: min(found.needed, len(NUMBERS))], " + "
+        chosen, joint = found.candidates[: min(found.needed, len(NUMBERS))], " + "
     else:
         alone = [each for each in found.candidates if each.enough or not found.needed]
-        shown, joint = tuple(alone[:SHOWN]), "  or "
-    for place, candidate in enumerate(shown):
-        runs.append((joint if place else "", "dim"))
-        runs.append((f"{NUMBERS[place]} ", "key"))
-        runs.append((brief(candidate), "bad" if candidate.statement.idle is not None else ""))
+        chosen, joint = tuple(alone[:SHOWN]), "  or "
+    runs: list[Run] = [label]
+    for place, candidate in enumerate(chosen):
+        more = _named(place, candidate, joint if place else "")
+        if place and room is not None and length((*runs, *more, *hint)) > room - (place + 1 < len(chosen)) * _AND_MORE:
+            runs.append((f"{joint}{len(chosen) - place} more" if found.needed > 1 else " …", "dim"))
+            break
+        runs += more
     if not found.needed:
         runs.append((f"   {found.sentence}", "dim"))
-    return tuple(run for run in runs if run[0])
+    return (*runs, *hint)
+
+
+def _named(place: int, candidate: Candidate, joint: str) -> list[Run]:
+    style = "bad" if candidate.statement.idle is not None else ""
+    words = briefer(candidate) if place else brief(candidate)
+    runs = [(joint, "dim"), (f"{NUMBERS[place]} ", "key"), (words, style)]
+    return [run for run in runs if run[0]]
+
+
+def _hint(found: Unblock) -> Line:
+    """Return what c copies: the command for the first candidate, else the one that starts the head itself."""
+    first = found.candidates[0].commands if found.candidates else ()
+    commands = first or found.commands
+    if not commands:
+        return ()
+    return (("   c", "key"), (" copies ①" if first else f" copies: {commands[0].kind.value}", "dim"))
 
 
 def brief(candidate: Candidate) -> str:
@@ -42,6 +67,15 @@ def brief(candidate: Candidate) -> str:
     who = " ".join(part for part in (each.user or "?", _program(each)) if part)
     doubt = ", perhaps not counted" if candidate.frees < candidate.perhaps else ""
     return f"{who} {each.inst_id}:{each.sid},{each.serial}, {state(each)}, holds {each.servers}{doubt}"
+
+
+def briefer(candidate: Candidate) -> str:
+    """Return the same without its program and what it works on, for those after the first."""
+    each = candidate.statement
+    doubt = ", perhaps not counted" if candidate.frees < candidate.perhaps else ""
+    left = f"{duration(each.remaining)} left" if each.idle is None and each.remaining is not None else ""
+    doing = left or state(each)
+    return f"{each.user or '?'} {each.inst_id}:{each.sid},{each.serial}, {doing}, holds {each.servers}{doubt}"
 
 
 def _program(each: RunningStatement) -> str:
@@ -68,9 +102,9 @@ def top_command(row: Any, reading: Reading) -> tuple[Command, str] | None:
     found = unblock_of(row, reading)
     if found is None:
         return None
-    if found.candidates and found.candidates[0].commands:
-        best = found.candidates[0]
-        return best.commands[0], brief(best)
+    for candidate in found.candidates[:1]:
+        if candidate.commands:
+            return candidate.commands[0], brief(candidate)
     return (found.commands[0], f"{row.user}, the head of {row.group}") if found.commands else None
 
 

@@ -73,10 +73,29 @@ def test_the_target_is_a_line_and_servers_are_columns_below_it() -> None:
     assert "─" not in full[0][31:]
 
 
+def test_the_more_servers_the_higher_the_block() -> None:
+    large, small = span(1, started=300), replace(span(2, started=300), servers=8)
+    rows = chart(large, small)
+    assert "█" * 30 in rows[1]
+    assert "▂" * 30 in rows[2]
+    assert "   8 " in rows[2]
+
+
+def test_a_change_of_plan_is_a_line_where_nothing_else_is_drawn() -> None:
+    lines = chart(span(1, started=300), marks=[(90, "03:07 NIGHT_PLAN"), (170, "03:14 DAY_PLAN")])
+    assert lines[0].rstrip().endswith("▒ idle holder  ┆ 03:07 NIGHT_PLAN  ┆ 03:14 DAY_PLAN")
+    assert lines[1][31 + 45] == "┆"
+    assert lines[1][31 + 85] == "█"
+    assert lines[2][31 + 45] == lines[2][31 + 85] == "┆"
+    assert "┆" not in lines[-1]
+
+
 def test_who_ends_it_in_one_line() -> None:
     first, second = (plain(ends_it(found)) for found in unblock(busy()))
     assert first.startswith(" ENDS IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32  or ② ETL")
     assert second.count("①") == 1
+    short = plain(ends_it(unblock(busy())[0], 90, key=True))
+    assert short == " ENDS IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32 …   c copies ①"
 
 
 def test_a_plan_as_dbms_xplan_writes_it() -> None:

@@ -161,12 +161,12 @@ def chart_data(shown: Shown, measure: str, title: str, limit: float | None) -> C
     ticks = tuple((x, _label(start + x * width)) for x in range(0, count + 1, 12))
     series = tuple((name, found[con, name]) for con, name in chosen)
     bridge = max(1, round(BRIDGE / width))
-    changes = _changes(shown, start, width, count)
+    changes = plan_changes(shown, start, width, count)
     return ChartData(f"{title}, {view.window} min", series, ticks, count, limit, cursor, bridge, changes)
 
 
-def _changes(shown: Shown, start: float, width: float, count: int) -> tuple[tuple[int, str], ...]:
-    """Return where on the time axis a plan was activated, and which."""
+def plan_changes(shown: Shown, start: float, width: float, count: int) -> tuple[tuple[int, str], ...]:
+    """Return where on a time axis of `count` stretches of `width` seconds a plan was activated, and which."""
     moment = shown.moment()
     if moment is None:
         return ()

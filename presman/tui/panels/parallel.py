@@ -7,20 +7,26 @@ from datetime import timedelta
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
 
-from presman.analysis.reading import CLUSTER, Reading
+from presman.analysis.reading import CLUSTER
+from presman.analysis.unblock import Unblock, unblock
+from presman.analysis.usual import Comparison
 from presman.commands import Command
 from presman.tables import LEDGER, PARALLEL_GROUPS, QUEUE, RUNNING, SERVERS, USUAL
-from presman.tui.panels.panel import BRIDGE, Panel, Shown, group_rows, hidden_columns, one_instance
-from presman.tui.panels.why import Why
+from presman.tui.panels.division import SHORT, TALL, Division, Wanted, divide, most_for_why
+from presman.tui.panels.panel import BRIDGE, Panel, Shown, group_rows, hidden_columns, one_instance, plan_changes
+from presman.tui.panels.regime import regime, summary
+from presman.tui.panels.why import story, why_lines
 from presman.tui.unblocking import top_command
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
-from presman.tui.widgets.grid import HEADER_LINES, Grid
+from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.lines import Line, wrap
 
-
-def snapped(rows: int) -> int:
-    """Return the lines for so many rows, in steps, so that the layout does not jump with each statement."""
-    return 1 if rows == 0 else max(4, -(-rows // 4) * 4)
+_INDENT = 6
+_WIDE = 158
+"""Cells from which a table beside the chart says what is worse than usual (the tab of a terminal of 160)."""
 
 
 class Parallel(Panel):
@@ -30,68 +36,120 @@ class Parallel(Panel):
     charts = True
     notes = (
         "WHY tells why the head of a queue waits; ENDS IT who would let it start: idle holders first, then those whose "
-        "end throws away least work (servers x elapsed). Statements joined by + are needed together.",
+        "end throws away least work (servers x elapsed). Statements joined by + are needed together. The queue of the "
+        "row under the cursor comes first.",
         "c copies the command for ① of the row's queue, or for the running statement under the cursor; nothing is run.",
-        "g shows the statements over time in place of the tables: ░ queued █ running ▒ idle holder.",
+        "g shows the statements over time in place of the tables: ░ queued █ running ▒ idle holder; the more servers, "
+        "the higher a block.",
     )
-    _reading: Reading | None = None
+    _shown: Shown | None = None
+    _unblocks: tuple[Unblock, ...] = ()
+    _compared: tuple[Comparison, ...] = ()
 
     def compose(self) -> ComposeResult:
         """Lay the tab out."""
-        self._why = Why(id="why")
+        self._why, self._summary = LineView(id="why"), LineView(id="summary")
         self._waiting, self._holders = Grid(QUEUE), Grid(RUNNING)
         self._groups, self._servers = Grid(PARALLEL_GROUPS, filterable=False), Grid(SERVERS, filterable=False)
         self._usual, self._ledger = Grid(USUAL, filterable=False), Grid(LEDGER, filterable=False)
         self._gantt = Gantt(id="parallel-gantt")
+        self._pools = Horizontal(self._groups, self._servers, id="pools")
+        past = Vertical(self._usual, self._ledger, id="past")
+        self._over_time = Horizontal(self._gantt, past, id="over-time")
         yield self._why
         yield self._waiting
         yield self._holders
-        with Horizontal(id="pools"):
-            yield self._groups
-            yield self._servers
-        with Horizontal(id="over-time"):
-            yield self._gantt
-            with Vertical(id="past"):
-                yield self._usual
-                yield self._ledger
+        yield self._pools
+        yield self._summary
+        yield self._over_time
+
+    def on_resize(self) -> None:
+        """Divide the lines anew."""
+        self._divide()
 
     def show(self, shown: Shown) -> None:
         """Fill the widgets."""
         reading, watch = shown.reading, shown.watch
-        self._reading = reading
+        self._shown = shown
+        self._unblocks = unblock(reading)
+        self._compared = watch.marks.compare(reading)
         single = one_instance(shown)
-        self._why.show(reading, watch)
-        for grid, rows in ((self._waiting, len(reading.queue)), (self._holders, len(reading.running))):
-            height = HEADER_LINES + snapped(rows)
-            if grid.styles.max_height is None or grid.styles.max_height.value != height:
-                grid.styles.max_height = height
-        if self._waiting.display:
-            self._waiting.show_rows(reading.queue, single)
-            self._holders.show_rows(reading.running, single)
-        if self._is_shown("#pools"):
+        self._waiting.show_rows(reading.queue, single)
+        self._holders.show_rows(reading.running, single)
+        self._divide()
+        if self._pools.display:
             self._groups.show_rows(group_rows(shown), hidden_columns(shown), "█ held ┊ limit")
             self._servers.show_rows(reading.header.instances, (), "█ in use ┊ target")
-        if self._is_shown("#past"):
-            self._usual.show_rows(watch.marks.compare(reading))
+        if self._over_time.display:
+            self._usual.show_rows(self._compared)
             self._ledger.show_rows(watch.ledger.since(reading.at - timedelta(hours=1)))
-        if self._is_shown("#over-time"):
             self._gantt.show(_gantt(shown))
 
-    def _is_shown(self, part: str) -> bool:
-        return bool(self.query_one(part).display)
+    def on_grid_moved(self, event: Grid.Moved) -> None:
+        """Tell first why the queue under the cursor waits."""
+        if event.grid is self._waiting:
+            self._divide()
+
+    def _divide(self) -> None:
+        """Give each part its lines, and write the lines whose number depends on the room there is."""
+        shown = self._shown
+        if shown is None:
+            return
+        height = self.size.height or self.app.size.height - 4
+        width = self.size.width or self.app.size.width - 2
+        lines = self._why_lines(shown, width, height)
+        held = summary(shown.reading, width)
+        reading = shown.reading
+        rows = len(reading.queue), len(reading.running), len(group_rows(shown))
+        parts = divide(height, Wanted(len(lines), *rows, len(held)))
+        if self.has_class("-gantt"):
+            parts = Division(parts.why, 0, 0, 0, 0, height - parts.why - parts.gap, parts.gap)
+        self._why.show_lines(lines)
+        self._summary.show_lines(held)
+        self._apply(parts)
+
+    def _why_lines(self, shown: Shown, width: int, height: int) -> list[Line]:
+        """Return why the queues wait, that of the row under the cursor first."""
+        top = wrap(regime(shown.reading, shown.watch), width, _INDENT)
+        if height < TALL:  # what is wrong comes before what is in use
+            top = [] if height < SHORT and shown.reading.queue else top[:1]
+        row = self._waiting.row
+        under = (row.con_id, row.group) if row is not None else None
+        compared = () if height >= TALL and width >= _WIDE else self._compared  # there it has a table
+        told = story(shown.reading, self._unblocks, compared, top, under)
+        return why_lines(told, width, most_for_why(height))
+
+    def _apply(self, parts: Division) -> None:
+        """Set the heights that differ: each makes the screen be laid out again."""
+        self.set_class(bool(parts.gap), "-apart")
+        sizes: tuple[tuple[Widget, int], ...] = (
+            (self._why, parts.why),
+            (self._waiting, parts.queue),
+            (self._holders, parts.running),
+            (self._pools, parts.pools),
+            (self._summary, parts.summary),
+            (self._over_time, parts.over_time),
+        )
+        for part, lines in sizes:
+            if part.display != (lines > 0):
+                part.display = lines > 0
+            if lines and (part.styles.height is None or part.styles.height.value != lines):
+                part.styles.height = lines
 
     def toggle_gantt(self) -> None:
         """Show the statements over time in place of the tables, or the tables again."""
         self.toggle_class("-gantt")
+        self._divide()
 
     def command(self, grid: Grid | None) -> tuple[Command, str] | None:
         """Return the command that `c` copies, and whom it hits; None where the row has none."""
-        if self._reading is None:
+        if self._shown is None:
             return None
+        reading = self._shown.reading
         row = grid.row if grid is not None else None
-        if row is None and self._reading.queue:
-            row = self._reading.queue[0]
-        return top_command(row, self._reading)
+        if row is None and reading.queue:
+            row = reading.queue[0]
+        return top_command(row, reading)
 
     def measure(self, grid: Grid | None) -> str:
         """Return the measure that `e` exports from here."""
@@ -115,6 +173,7 @@ def _gantt(shown: Shown) -> GanttData:
         target=reading.header.servers.target,
         cursor=reading.at if shown.view.behind else None,
         now=shown.newest,
+        marks=plan_changes(shown, start.timestamp(), step, STRETCHES),
     )
 
 

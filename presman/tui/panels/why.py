@@ -1,113 +1,101 @@
-"""The regime of the queue, why each head waits, and what ends it."""
+"""Why each head waits, and what ends it: the first head whole, others as far as there is room. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from presman.analysis.reading import Reading
-from presman.analysis.unblock import unblock
+from presman.analysis.unblock import Unblock
 from presman.analysis.usual import Comparison
-from presman.formats import count, number
+from presman.formats import number
 from presman.tui.alerts import head_sentence
 from presman.tui.unblocking import ends_it
-from presman.tui.widgets.bars import spark
-from presman.tui.widgets.line_view import LineView
-from presman.tui.widgets.lines import Line, Run, wrap
-from presman.watch import Watch
-from presman.watch.marks import is_downgrade
+from presman.tui.widgets.lines import Line, wrap
 
-_REGIMES = {
-    "FULL": "one queue per consumer group",
-    "FIFO": "one queue for all",
-    "STARTUP": "instances are starting",
-    "OFF": "no plan manages parallel execution",
-    "DISABLED": "no memory is left for the queue",
-}
-"""What V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED means."""
-
-_TALL = 28
-"""Lines of a terminal from which the first line is shown in full."""
-
-_MINUTES = 12
-"""Minutes of downgrades that the first line shows as a sparkline."""
+_INDENT = 6
+_NARROW = 100
+"""Cells below which what ends a wait may take two lines."""
 
 
-class Why(LineView):
-    """The lines above the tables of the Parallel tab, wrapped to the width."""
+class Story(NamedTuple):
+    """What the block tells: the regime first if that is wanted, the heads in this order, what is worse than usual."""
 
-    _lines_to_wrap: Sequence[Line] = ()
-
-    def show(self, reading: Reading, watch: Watch) -> None:
-        """Explain this reading's queue."""
-        self._lines_to_wrap = why_lines(reading, watch)
-        self._lay_out()
-
-    def on_resize(self) -> None:
-        """Wrap to the new width."""
-        self._lay_out()
-
-    def _lay_out(self) -> None:
-        if not self._lines_to_wrap:
-            return
-        width = self.size.width or self.app.size.width
-        first, *others = self._lines_to_wrap
-        top = wrap(first, width, 6)
-        if self.app.size.height < _TALL:  # what is wrong comes before what is in use
-            top = top[:1]
-        lines = [*top, *(part for line in others for part in wrap(line, width, 6))]
-        if self.styles.height is None or self.styles.height.value != len(lines):
-            self.styles.height = len(lines)
-        self.show_lines(lines)
+    top: Sequence[Line]
+    heads: Sequence[Unblock]
+    nothing: Line
+    worse: Line
 
 
-def why_lines(reading: Reading, watch: Watch) -> list[Line]:
-    """Return the regime, the reasons with what ends them, and what is worse than usual, unwrapped."""
-    return [(*_regime(reading), *_downgrades(reading, watch)), *_heads(reading), *_worse(watch.marks.compare(reading))]
+def story(
+    reading: Reading,
+    heads: Sequence[Unblock],
+    compared: Sequence[Comparison],
+    top: Sequence[Line],
+    group: object = None,
+) -> Story:
+    """Return the story of a reading; the head of `group` (container and name) comes before the others."""
+    ordered = sorted(heads, key=lambda each: (each.head.con_id, each.head.group) != group)
+    nothing: Line = ()
+    if not ordered and reading.queue:
+        nothing = ((" WHY  ", "title"), ("Statements are queued; what holds their head is not known.", "warn"))
+    elif not ordered:
+        nothing = ((" ● Nothing is queued.", "good"),)
+    return Story(top, ordered, nothing, _worse(compared))
 
 
-def _regime(reading: Reading) -> Line:
-    header, pool = reading.header, reading.header.servers
-    regime = header.px_managed.upper()
-    facts: list[Run] = [(" Queue ", "dim"), (regime or "?", ""), (f" {_REGIMES.get(regime, '')}", "dim")]
-    facts += [("   in use ", "dim"), (count(pool.in_use), ""), ("  counted ", "dim"), (count(pool.counted), "")]
-    facts += [(" of target ", "dim"), (count(pool.target), "")]
-    if len(header.instances) > 1:
-        facts.append((f" = {' + '.join(count(each.servers.target) for each in header.instances)}", "dim"))
-    facts += [("  max ", "dim"), (count(pool.maximum), "")]
-    if reading.unmanaged_servers:
-        held = sum(group.px_servers for group in reading.cluster_groups())
-        outside = f"   groups {held} + {reading.unmanaged_servers} outside the queue (bypass, GV$, recovery …)"
-        facts.append((outside, "note"))
-    return tuple(facts)
+def why_lines(told: Story, width: int, most: int | None = None) -> list[Line]:
+    """Return the block, wrapped to `width`: the first head whole, the others while there is room in `most` lines.
 
-
-def _downgrades(reading: Reading, watch: Watch) -> Line:
-    counted = sum(value for name, value in watch.marks.downgrades(reading).items() if is_downgrade(name))
-    if not counted:
-        return ()
-    minutes = watch.marks.downgraded_by_minute(reading, _MINUTES)
-    trend = f" {spark(minutes, len(minutes))}" if any(minutes) else ""
-    return (("   downgraded in the last hour ", "dim"), (f"▼ {counted}{trend}", "warn"))
-
-
-def _heads(reading: Reading) -> Sequence[Line]:
-    if not reading.heads:
-        if reading.queue:
-            return [((" WHY  ", "title"), ("Statements are queued; what holds their head is not known.", "warn"))]
-        return [((" ● Nothing is queued.", "good"),)]
-    lines: list[Line] = []
-    for found in unblock(reading):
-        lines.append(((" WHY  ", "title"), (head_sentence(found.head), "warn")))
-        lines.append(ends_it(found))
+    Those without room are named. `most` None means all the room there is.
+    """
+    lines = [*told.top, *([told.nothing] if told.nothing else [])]
+    blocks = [_head(told.heads, place, width) for place in range(len(told.heads))]
+    if told.worse:
+        blocks.append(wrap(told.worse, width, _INDENT))
+    for place, block in enumerate(blocks):
+        rest = len(told.heads) - place - 1
+        if place and most is not None and len(lines) + len(block) + (rest > 0) > most:
+            return [*lines, *_unsaid(told.heads[place:], width)]
+        lines += block
     return lines
 
 
-def _worse(compared: Sequence[Comparison]) -> Sequence[Line]:
+def _head(heads: Sequence[Unblock], place: int, width: int) -> list[Line]:
+    """Return the lines of one head; if the same statements end the wait of one before it, that is said in its line."""
+    found = heads[place]
+    why: Line = ((" WHY  ", "title"), (head_sentence(found.head), "warn"))
+    same = next((each for each in heads[:place] if found.candidates and _who(each) == _who(found)), None)
+    if same is not None:
+        return wrap((*why, ("   ENDS IT  ", "title"), (f"as for {same.head.group}", "")), width, _INDENT)
+    room = width if width >= _NARROW else 2 * (width - _INDENT)
+    return [*wrap(why, width, _INDENT), *wrap(ends_it(found, room, key=place == 0), width, _INDENT)]
+
+
+def _who(found: Unblock) -> tuple[object, ...]:
+    """Return whose end lets a head start: all that are needed, or those that do alone."""
+    chosen = (
+        found.candidates[: found.needed] if found.needed > 1 else [each for each in found.candidates if each.enough]
+    )
+    return tuple((each.statement.inst_id, each.statement.sid, each.statement.serial) for each in chosen[:3])
+
+
+def _unsaid(heads: Sequence[Unblock], width: int) -> list[Line]:
+    if not heads:
+        return []
+    names = ", ".join(each.head.group for each in heads)
+    text = (
+        f"{len(heads)} more queue{'s wait' if len(heads) > 1 else ' waits'}: {names} (go to a row of theirs to see why)"
+    )
+    return wrap(((f"  … {text}", "dim"),), width, _INDENT)[:1]
+
+
+def _worse(compared: Sequence[Comparison]) -> Line:
     worse = [each for each in compared if each.worse]
     if not worse:
         return ()
     parts = [f"{each.name} {number(each.now.mean_queue)} queued, {_usually(each)}" for each in worse]
-    return [((" WORSE THAN USUAL  ", "title"), ("; ".join(parts), "bad"))]
+    return ((" WORSE THAN USUAL  ", "title"), ("; ".join(parts), "bad"))
 
 
 def _usually(each: Comparison) -> str:

@@ -1,20 +1,27 @@
-"""The queue's Gantt chart: ░ queued, █ running, ▒ idle holder; below it the servers in use against the target."""
+"""The queue's Gantt chart: ░ queued, █ running, ▒ idle holder; below it the servers in use against the target.
+
+A running statement is as high as the servers it holds, the largest on show a whole line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from presman.tui.widgets.line_view import LineView
-from presman.tui.widgets.lines import Line, fit, merge
+from presman.tui.widgets.lines import Line, fit, merge, pad
 from presman.watch.spans import Span
 
 STRIP = 3
 """Lines of the strip of servers."""
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
-_NUMBER = 4
+_LEAST = 2
+"""Eighths of the smallest block: one is easily taken for a line."""
+
+_SQL_ID, _NUMBER = 5, 4
+_SERVERS = "srv"
 
 STRETCHES = 180
 """Into how many stretches a window is divided; the chart moves on by one of them."""
@@ -24,7 +31,8 @@ class GanttData(NamedTuple):
     """What is drawn: the spans of a window of time that ends at `end`, and the servers in use in it.
 
     `in_use` has the mean of as many equal stretches as it has values, None where nothing is known; `cursor` is the
-    instant that the rest of the screen shows, if it is not the newest; `now` is the newest (`end` if None).
+    instant that the rest of the screen shows, if it is not the newest; `now` is the newest (`end` if None). `marks` are
+    changes of plan: in which of STRETCHES stretches, and words.
     """
 
     spans: Sequence[Span]
@@ -34,6 +42,7 @@ class GanttData(NamedTuple):
     target: int | None
     cursor: datetime | None = None
     now: datetime | None = None
+    marks: Sequence[tuple[int, str]] = ()
 
 
 def label_width(width: int) -> int:
@@ -49,13 +58,35 @@ def columns(width: int) -> int:
 def gantt(data: GanttData, width: int, height: int) -> list[Line]:
     """Draw the chart. Statements that are there come before those that have ended, if there is no room for all."""
     rows = height - STRIP - 2
-    title: Line = ((f"Statements, {data.seconds / 60:.0f} min", "title"), ("  ░ queued █ running ▒ idle holder", "dim"))
-    lines = [title]
+    lines = [_title(data, width)]
+    marks = frozenset(x * columns(width) // STRETCHES for x, _ in data.marks)
     if rows > 0:
         shown = _fitting(data.spans, rows)
-        lines += [_row(span, data, width) for span in shown]
-        lines += [()] * (rows - len(shown))
-    return [*lines, *_strip(data, width), _axis(data, width)][:height]
+        largest = max((span.servers for span in shown), default=0)
+        lines += [_row(span, data, width, largest, marks) for span in shown]
+        lines += [_marked([(" " * columns(width), "")], marks, label_width(width) + 1)] * (rows - len(shown))
+    return [*lines, *_strip(data, width, marks), _axis(data, width)][:height]
+
+
+def _title(data: GanttData, width: int) -> Line:
+    """Name the columns of the labels, the shades, and the plans that came."""
+    group = label_width(width) - _SQL_ID - _NUMBER - 2
+    heads = f"{fit('Statements', group)} {fit('SQL', _SQL_ID)} {fit(_SERVERS, _NUMBER, 'right')} "
+    runs = [(heads, "head"), (f"{data.seconds / 60:.0f} min", "title"), ("  ░ queued █ running ▒ idle holder", "dim")]
+    for _, words in data.marks[-2:]:
+        runs += [("  ┆ ", "mark"), (words, "dim")]
+    return pad(runs, width)
+
+
+def _marked(cells: Sequence[tuple[str, str]], marks: Collection[int], label: int = 0) -> Line:
+    """Return the cells of the chart with a line at each mark where nothing else is drawn; `label` blanks before."""
+    if not marks:
+        return merge([(" " * label, ""), *cells])
+    drawn = [(char, style) for text, style in cells for char in text]
+    for place in marks:
+        if place < len(drawn) and drawn[place][0] == " ":
+            drawn[place] = ("┆", "mark")
+    return merge([(" " * label, ""), *drawn])
 
 
 def _fitting(spans: Sequence[Span], rows: int) -> list[Span]:
@@ -70,7 +101,7 @@ def _fitting(spans: Sequence[Span], rows: int) -> list[Span]:
     return [span for span in spans if id(span) in chosen]
 
 
-def _row(span: Span, data: GanttData, width: int) -> Line:
+def _row(span: Span, data: GanttData, width: int, largest: int, marks: Collection[int]) -> Line:
     count = columns(width)
     start = data.end - timedelta(seconds=data.seconds)
 
@@ -85,23 +116,30 @@ def _row(span: Span, data: GanttData, width: int) -> Line:
     cells = [
         (" " * begin, ""),
         ("░" * (ran - begin), "waiting"),
-        ("█" * (idle - ran), "used"),
+        (_block(span.servers, largest) * (idle - ran), "used"),
         ("▒" * (end - idle), "bad"),
+        (" " * (count - end), ""),
     ]
-    label = label_width(width)
-    name = f"{fit(span.group, label - 7 - _NUMBER)} {fit(span.sql_id[:5] or '-', 6)}"
+    name = f"{fit(span.group, label_width(width) - _SQL_ID - _NUMBER - 2)} {fit(span.sql_id[:_SQL_ID] or '-', _SQL_ID)}"
     number = fit(str(span.servers) if span.servers else "-", _NUMBER, "right")
-    return merge([(f"{name}{number} ", "dim" if span.ended else ""), *cells])
+    return ((f"{name} {number} ", "dim" if span.ended else ""), *_marked(cells, marks))
 
 
-def _strip(data: GanttData, width: int) -> list[Line]:
+def _block(servers: int, largest: int) -> str:
+    """Return a block as high as the servers are many, the largest a whole one."""
+    return _EIGHTHS[max(_LEAST, round(8 * servers / largest))] if largest else _EIGHTHS[8]
+
+
+def _strip(data: GanttData, width: int, marks: Collection[int]) -> list[Line]:
     """Draw the servers in use as columns of eighths over a few lines, with the target as a line."""
     count = columns(width)
     label = label_width(width)
     values = [data.in_use[x * len(data.in_use) // count] if data.in_use else None for x in range(count)]
+    known = [value for value in values if value is not None]
     target = data.target or 0
-    top = max([target * 1.1, *(value for value in values if value is not None)]) or 1.0
+    top = max([target * 1.1, *known]) or 1.0
     target_line = min(STRIP - 1, int(target / top * STRIP)) if target else -1
+    words = {target_line: f"servers, ─ target {target}", 0: f"most in use {max(known):.0f}" if known else ""}
     lines: list[Line] = []
     for line in reversed(range(STRIP)):
         cells: list[tuple[str, str]] = []
@@ -111,8 +149,7 @@ def _strip(data: GanttData, width: int) -> list[Line]:
                 cells.append(("─", "mark"))
             else:
                 cells.append((_EIGHTHS[eighths], "used"))
-        text = f"servers, ─ target {target}" if line == target_line else ""
-        lines.append(merge([(fit(text, label + 1), "dim"), *cells]))
+        lines.append(((fit(words.get(line, ""), label + 1), "dim"), *_marked(cells, marks)))
     return lines
 
 

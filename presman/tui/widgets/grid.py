@@ -44,6 +44,13 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             self.grid = grid
             self.row = row
 
+    class Moved(Message):
+        """The user moved the cursor to another row."""
+
+        def __init__(self, grid: Grid) -> None:
+            super().__init__()
+            self.grid = grid
+
     def __init__(self, table: Table[Any], *, trend: Trend | None = None, filterable: bool = True) -> None:
         super().__init__(id=f"grid-{table.key}")
         self.table = table
@@ -130,13 +137,19 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self._repaint()
 
     def _extend(self, size: Size) -> None:
-        """Take a new virtual size where it matters: it makes the whole screen be laid out again."""
-        before = self.virtual_size
+        """Take a new virtual size, without having the whole screen laid out again where only the scrollbar changes."""
+        before, seen = self.virtual_size, self.size.height
+        if size == before:
+            return
         height = self.styles.height
         is_fixed = height is not None and not height.is_auto
-        still_fits = is_fixed and before.width == size.width and max(before.height, size.height) <= self.size.height
-        if size != before and not still_fits:
+        if not is_fixed or before.width != size.width or (before.height > seen) != (size.height > seen):
             self.virtual_size = size
+        elif size.height > seen:
+            self.set_reactive(Grid.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = size.height
+            self.vertical_scrollbar.refresh()
+            self.scroll_y = self.validate_scroll_y(self.scroll_y)
 
     def _follow(self) -> None:
         """Keep the cursor on its row; where the row is gone, on its place."""
@@ -205,7 +218,15 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             runs.append((f" of {len(self._all)}  filter: {self.filter}", "warn"))
         if self._note:
             runs.append((f"  {self._note}", "dim"))
+        runs.append((self._unseen(), "dim"))
         return pad(runs, width)
+
+    def _unseen(self) -> str:
+        """Say how many rows there are above and below those that show."""
+        above = self.scroll_offset.y
+        below = len(self._rows) - above - max(0, self.scrollable_content_region.height - HEADER_LINES)
+        parts = [f"{count} more {arrow}" for count, arrow in ((above, "↑"), (below, "↓")) if count > 0]
+        return f"  … {', '.join(parts)}" if parts else ""
 
     def _heads(self, width: int) -> Line:
         heads = ""
@@ -286,6 +307,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self._cursor = self._identities[self._cursor_y]
         self._keep_visible()
         self._repaint()
+        self.post_message(self.Moved(self))
 
     def _keep_visible(self) -> None:
         height = max(1, self.scrollable_content_region.height - HEADER_LINES)

@@ -1,0 +1,84 @@
+"""What regime the queue is under and who holds the servers, in a line or two. Pure."""
+
+from __future__ import annotations
+
+from presman.analysis.reading import GroupReading, Reading
+from presman.formats import count
+from presman.tui.widgets.bars import spark
+from presman.tui.widgets.lines import Line, Run, wrap
+from presman.watch import Watch
+from presman.watch.marks import is_downgrade
+
+_REGIMES = {
+    "FULL": "one queue per consumer group",
+    "FIFO": "one queue for all",
+    "STARTUP": "instances are starting",
+    "OFF": "no plan manages parallel execution",
+    "DISABLED": "no memory is left for the queue",
+}
+"""What V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED means."""
+
+_MINUTES = 12
+"""Minutes of downgrades that are shown as a sparkline."""
+
+
+def regime(reading: Reading, watch: Watch) -> Line:
+    """Return the regime in words, the servers in use against target and maximum, what no group counts, downgrades."""
+    header, pool = reading.header, reading.header.servers
+    name = header.px_managed.upper()
+    facts: list[Run] = [(" Queue ", "dim"), (name or "?", ""), (f" {_REGIMES.get(name, '')}", "dim")]
+    facts += [("   in use ", "dim"), (count(pool.in_use), ""), ("  counted ", "dim"), (count(pool.counted), "")]
+    facts += [(" of target ", "dim"), (count(pool.target), "")]
+    if len(header.instances) > 1:
+        facts.append((f" = {' + '.join(count(each.servers.target) for each in header.instances)}", "dim"))
+    facts += [("  max ", "dim"), (count(pool.maximum), "")]
+    if reading.unmanaged_servers:
+        held = sum(group.px_servers for group in reading.cluster_groups())
+        outside = f"   groups {held} + {reading.unmanaged_servers} outside the queue (bypass, GV$, recovery …)"
+        facts.append((outside, "note"))
+    return (*facts, *_downgrades(reading, watch))
+
+
+def _downgrades(reading: Reading, watch: Watch) -> Line:
+    counted = sum(value for name, value in watch.marks.downgrades(reading).items() if is_downgrade(name))
+    if not counted:
+        return ()
+    minutes = watch.marks.downgraded_by_minute(reading, _MINUTES)
+    trend = f" {spark(minutes, len(minutes))}" if any(minutes) else ""
+    return (("   downgraded in the last hour ", "dim"), (f"▼ {counted}{trend}", "warn"))
+
+
+def summary(reading: Reading, width: int, most: int = 2) -> list[Line]:
+    """Return who holds the servers in at most so many lines, for screens without room for a table.
+
+    The regime in words stands behind it if that fits.
+    """
+    held = holders(reading)
+    name = reading.header.px_managed.upper()
+    words: Line = ((f" · {name}: {_REGIMES[name]}", "dim"),) if name in _REGIMES else ()
+    lines = wrap((*held, *words), width, 6)
+    return lines if len(lines) <= most else wrap(held, width, 6)[:most]
+
+
+def holders(reading: Reading) -> Line:
+    """Return who holds the servers: groups, the largest holder first, instances, what no group counts."""
+    groups = [each for each in reading.cluster_groups() if each.px_servers or each.px_queued]
+    groups.sort(key=lambda each: (-each.px_servers, each.name))
+    runs: list[Run] = [(" SERVERS  ", "title")]
+    for place, each in enumerate(groups):
+        full = each.servers_limit is not None and each.px_servers >= each.servers_limit
+        runs += [(" · " if place else "", "dim"), (_held(each), "warn" if full else "")]
+    if not groups:
+        runs.append(("no group holds any", "dim"))
+    if reading.unmanaged_servers:
+        runs.append((f" · outside the queue {reading.unmanaged_servers}", "dim"))
+    if len(reading.header.instances) > 1:
+        parts = (f"{each.inst_id}: {each.servers.in_use}" for each in reading.header.instances)
+        runs.append((f" · by instance {', '.join(parts)}", "dim"))
+    return tuple(run for run in runs if run[0])
+
+
+def _held(group: GroupReading) -> str:
+    limit = "" if group.servers_limit is None else f" of {group.servers_limit}"
+    queued = f", {group.px_queued} queued" if group.px_queued else ""
+    return f"{group.name} {group.px_servers}{limit}{queued}"
