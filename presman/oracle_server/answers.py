@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 from presman.oracle_server import requests as ask
 from presman.oracle_server.backend import ResultColumn
 from presman.oracle_server.profiles import Profile
-from presman.oracle_server.wire import Writer, encode_date, encode_number, encode_timestamp
+from presman.oracle_server.wire import Dialect, Writer, encode_date, encode_number, encode_timestamp
 
 ERROR, ROW_HEADER, ROW_DATA, PARAMETER, STATUS, LOB_DATA, WARNING, DESCRIBE = 4, 6, 7, 8, 9, 14, 15, 16
-END_OF_RESPONSE, TOKEN = 29, 33
+SERVER_PIGGYBACK, END_OF_RESPONSE, TOKEN = 23, 29, 33
+SYNCHRONISE, LANGUAGE = 5, 16
 UTF8, UTF16 = 873, 2000
 NO_MORE_ROWS = 1403
 LOCATOR = 40
+ANY_SCALE = -127
 
 
 class Form(NamedTuple):
@@ -52,12 +54,17 @@ def form_of(kind: str) -> Form:
 
 
 class Answer(Writer):
-    """One answer in the making."""
+    """One answer in the making, to the call with this `token` (in a pipeline) and `sequence` (as the client counts)."""
 
-    def __init__(self, profile: Profile, field_version: int, token: int = 0, *, zone: tzinfo = UTC) -> None:
+    def __init__(
+        self, profile: Profile, dialect: Dialect, *, token: int = 0, sequence: int = 0, zone: tzinfo = UTC
+    ) -> None:
         super().__init__()
         self._profile = profile
-        self._version = field_version
+        self._version = dialect.version
+        self._counted = dialect.counted
+        self._packed = dialect.packed
+        self._sequence = sequence
         self._zone = zone
         if token:
             self.u8(TOKEN).ub(token)
@@ -71,6 +78,7 @@ class Answer(Writer):
             4: 0xEA,
             7: profile.field_version,
             15: 0x29,
+            16: 1,
             23: 0xCF,
             26: 4,
             27: 1,
@@ -99,11 +107,21 @@ class Answer(Writer):
             self.dlc(key.encode()).dlc(value.encode()).ub(flags)
         return self
 
+    def language(self, name: str) -> Answer:
+        """Tell the client the session's language; some ask for it in PL/SQL if they are not told."""
+        self.u8(SERVER_PIGGYBACK, SYNCHRONISE).ub(0).u8(0).ub(1).u8(0)
+        self.dlc(b"AUTH_NLS_LXLAN").dlc(name.encode()).ub(LANGUAGE, 0)
+        return self
+
     def version(self) -> Answer:
         """Say which release this is."""
         banner = f"presman simulator of Oracle {self._profile.version_text}".encode()
-        self.u8(PARAMETER).ub(len(banner)).clr(banner).ub(self._profile.version_number)
+        self.u8(PARAMETER).ub(len(banner))
+        self._text(banner).ub(self._profile.version_number)
         return self
+
+    def _text(self, data: bytes) -> Writer:
+        return self.clr(data) if self._counted else self.raw(data)
 
     def warning(self, code: int, text: str) -> Answer:
         """Add a warning to a login."""
@@ -120,7 +138,7 @@ class Answer(Writer):
         """End the answer of any other call, with 0 for success."""
         self.u8(ERROR).ub(0, 0, rows, code & 0xFFFF, 0, 0, cursor).sb(0)
         self.u8(0, 0, 0, 0, 0, 0).ub(0, 0).u8(0).ub(0, 0)
-        self.ub(0).u8(0, 0).ub(0, 0).dlc(b"").ub(0, 0, 0).ub(code, rows)
+        self.ub(0).u8(0, self._sequence).ub(0, 0).dlc(b"").ub(0, 0, 0).ub(code, rows)
         if self._version >= 14:
             self.ub(0, 0)
         if code:
@@ -141,10 +159,15 @@ class Answer(Writer):
         form = form_of(column.kind)
         width = re.search(r"\((\d+)", column.kind)
         characters = int(width[1]) if width and not form.size else (0 if form.size else 4000)
-        scale = {ask.TYPE_NUMBER: 0x81, ask.TYPE_TIMESTAMP: 6, ask.TYPE_TIMESTAMP_TZ: 6}.get(form.type, 0)
+        scale = {ask.TYPE_NUMBER: ANY_SCALE, ask.TYPE_TIMESTAMP: 6, ask.TYPE_TIMESTAMP_TZ: 6}.get(form.type, 0)
         size = form.size or characters * 4
         name = column.name.encode()
-        self.u8(form.type, 0, 0, scale).ub(size, 0, 0).dlc(b"").ub(0)
+        self.u8(form.type, 0, 0)
+        if self._packed:
+            self.sb(scale)
+        else:
+            self.u8(scale & 0xFF)
+        self.ub(size, 0, 0).dlc(b"").ub(0)
         self.ub(UTF8 if form.charset_form else 0).u8(form.charset_form).ub(characters)
         if self._version >= 8:
             self.ub(0)
@@ -171,22 +194,27 @@ class Answer(Writer):
         for row in rows:
             self.u8(ROW_DATA)
             for index, value in enumerate(row):
-                as_text = defines[index].type == ask.TYPE_LONG if defines and index < len(defines) else False
+                define = defines[index] if defines and index < len(defines) else None
+                as_text = define is not None and define.type in {ask.TYPE_LONG, ask.TYPE_LONG_VARCHAR}
                 if kinds[index] == "CLOB" and not as_text:
-                    lob = self._locator(value, lob)
+                    lob = self._locator(value, lob, define.prefetch if define else 0)
                     continue
                 self.clr(self._value(kinds[index], value))
                 if as_text:
                     self.sb(0).ub(0)
         return self
 
-    def _locator(self, value: str | bytes | None, number: int) -> int:
+    def _locator(self, value: str | bytes | None, number: int, prefetch: int) -> int:
         if value is None:
             self.ub(0)
             return number
         locator = bytearray(LOCATOR)
         locator[-8:] = number.to_bytes(8, "big")
-        self.ub(LOCATOR, len(value), 8060).clr(bytes(locator))
+        self.ub(LOCATOR, len(value), 8060)
+        if prefetch:
+            head = value[:prefetch]
+            self.u8(0, 1).clr(head if isinstance(head, bytes) else head.encode())
+        self.clr(bytes(locator))
         return number + 1
 
     def _value(self, kind: str, value: Any) -> bytes | None:

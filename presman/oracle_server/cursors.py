@@ -77,7 +77,7 @@ class Cursors:
             return 0
         if call.code != ask.EXECUTE or call.cursor:
             return call.count
-        return call.prefetch if call.options & ask.OPTION_FETCH else 0
+        return call.prefetch  # some clients ask to fetch, others only say how many rows they take
 
     def put_rows(self, answer: Answer, cursor: Cursor, wanted: int, failure: Ora | None = None) -> None:
         """Answer with the next rows, as many as wanted; `failure` comes after the first few. Raises OraError."""

@@ -18,6 +18,8 @@ from presman.oracle_server.wire import Writer
 NO_ENCRYPTION = 4
 FLAGS_SINCE = 319
 NO_SUCH_SERVICE = 12514
+DATABASE = bytes(16)
+"""Which database this is among all there are; nobody here asks."""
 
 
 class House(Protocol):
@@ -53,6 +55,8 @@ async def shake_hands(house: House, packets: Packets) -> Profile:
     agreed = replace(house.profile, tns_version=version, flags=house.profile.flags if version >= FLAGS_SINCE else 0)
     accept = Writer().u16(version, 0, SDU, 0xFFFF, 1, 0, 45).u8(NO_ENCRYPTION, NO_ENCRYPTION).raw(bytes(8))
     accept.raw(SDU.to_bytes(4, "big") + (0xFFFF).to_bytes(4, "big")).u8(0).raw(agreed.flags.to_bytes(4, "big"))
+    if version >= FLAGS_SINCE:
+        accept.raw(DATABASE)
     await asyncio.sleep(2 * house.latency)
     await packets.write(Packet.ACCEPT, bytes(accept.data))
     packets.wide = True

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from presman.oracle_server.wire import Reader, decode_date, decode_number
+from presman.oracle_server.wire import Dialect, Reader, decode_date, decode_number
 
 PROTOCOL, DATA_TYPES, FUNCTION, PIGGYBACK, ONE_WAY, FAST_AUTH, ROW_DATA = 1, 2, 3, 17, 26, 34, 7
 REEXECUTE, FETCH, LOGOFF, COMMIT, ROLLBACK, REEXECUTE_FETCH = 4, 5, 9, 14, 15, 78
@@ -54,9 +54,21 @@ PRIVILEGES = {
 CHARACTER_SETS = 2000
 """No data type has a code as high as this."""
 
+VERSION_AT, ENDS_AT, ENDS = 7, 40, 0x20
+"""Where a client's capabilities say its field version, and whether it wants the end of an answer marked."""
+
+UNKNOWN = Dialect()
+TOKENS_SINCE = 18
+COUNTED = 2
+"""A bit of what the client says of its texts: their lengths travel with them."""
+
+TYPE_SMALL, UNIVERSAL = 27, 1
+"""The type of the smallest signed integers, and the form in which they travel like all others."""
+
 TYPE_VARCHAR, TYPE_NUMBER, TYPE_LONG, TYPE_DATE, TYPE_RAW, TYPE_LONG_RAW, TYPE_CHAR = 1, 2, 8, 12, 23, 24, 96
 TYPE_BINARY_FLOAT, TYPE_BINARY_DOUBLE, TYPE_CLOB, TYPE_BLOB = 100, 101, 112, 113
 TYPE_TIMESTAMP, TYPE_TIMESTAMP_TZ, TYPE_TIMESTAMP_LTZ = 180, 181, 231
+TYPE_LONG_VARCHAR = 94
 OPTION_PARSE, OPTION_DEFINE, OPTION_EXECUTE, OPTION_FETCH, OPTION_DESCRIBE = 1, 0x10, 0x20, 0x40, 0x20000
 
 
@@ -65,11 +77,12 @@ class Unknown(Exception):  # noqa: N818 - answered as an Oracle error
 
 
 class Bind(NamedTuple):
-    """How one bind or defined column travels."""
+    """How one bind or defined column travels; of a LOB the first `prefetch` characters come with its locator."""
 
     type: int
     size: int
     charset_form: int
+    prefetch: int = 0
 
 
 @dataclass(slots=True)
@@ -78,6 +91,7 @@ class Call:
 
     code: int
     token: int = 0
+    sequence: int = 0
     cursor: int = 0
     count: int = 0
     prefetch: int = 0
@@ -85,7 +99,7 @@ class Call:
     sql: str = ""
     user: str = ""
     mode: int = 0
-    field_version: int = 0
+    dialect: Dialect = UNKNOWN
     operation: int = 0
     offset: int = 0
     locator: bytes = b""
@@ -109,12 +123,12 @@ class Call:
         return self.code != PIPELINE_END
 
 
-def parse(data: bytes, field_version: int, known: Mapping[int, tuple[Bind, ...]]) -> tuple[Call, int]:
+def parse(data: bytes, dialect: Dialect, known: Mapping[int, tuple[Bind, ...]]) -> tuple[Call, int]:
     """Return the first request in `data` and its length; `known` are the bind descriptions by cursor.
 
     Raises NeedMore if the request is not complete, Unknown if it cannot be understood.
     """
-    reader = Reader(data, field_version)
+    reader = Reader(data, dialect)
     before: list[Call] = []
     while True:
         kind = reader.u8()
@@ -122,19 +136,19 @@ def parse(data: bytes, field_version: int, known: Mapping[int, tuple[Bind, ...]]
             _protocol(reader)
             return Call(PROTOCOL), reader.at
         if kind == DATA_TYPES:
-            return Call(DATA_TYPES, field_version=_data_types(reader)), reader.at
+            return Call(DATA_TYPES, dialect=_data_types(reader)), reader.at
         if kind == FAST_AUTH:
             return _fast_auth(reader), reader.at
         if kind not in {FUNCTION, PIGGYBACK, ONE_WAY}:
             raise Unknown(f"message {kind}")
         code = reader.u8()
-        reader.u8()
-        token = reader.ub() if field_version >= 18 else 0
+        sequence = reader.u8()
+        token = reader.ub() if dialect.version >= TOKENS_SINCE else 0
         if kind == PIGGYBACK:
             before.append(_piggyback(reader, code))
             continue
         call = _function(reader, code, known)
-        call.token, call.before = token, tuple(before)
+        call.token, call.sequence, call.before = token, sequence, tuple(before)
         return call, reader.at
 
 
@@ -144,45 +158,53 @@ def _protocol(reader: Reader) -> None:
     reader.until_nul()
 
 
-def _data_types(reader: Reader) -> int:
-    """Pass over the client's types and return the field version it speaks."""
-    reader.raw(5)
+def _data_types(reader: Reader) -> Dialect:
+    """Learn from the client's types how it speaks."""
+    reader.raw(4)
+    counted = bool(reader.u8() & COUNTED)
     compiled = reader.clr() or b""
     runtime = reader.clr() or b""
     if len(runtime) > 1 and runtime[1] & 1:  # the client's time zone follows
         reader.raw(15 if len(compiled) > 37 and compiled[37] & 2 else 11)
+    packed = False
     while kind := reader.u16():
         if kind < CHARACTER_SETS and reader.u16():  # some clients begin with their national character set
-            reader.raw(4)
-    return compiled[7] if len(compiled) > 7 else 0
+            form = reader.u16()
+            reader.u16()
+            packed |= kind == TYPE_SMALL and form == UNIVERSAL
+    known = compiled.ljust(ENDS_AT + 1, b"\0")
+    return Dialect(known[VERSION_AT], counted, packed, bool(known[ENDS_AT] & ENDS))
 
 
 def _fast_auth(reader: Reader) -> Call:
     reader.raw(4)
     _protocol(reader)
-    reader.raw(6)
+    version = reader.raw(6)[-1]
     reader.u8()
-    version = _data_types(reader)
-    reader.raw(3)
+    dialect = _data_types(reader)
+    sequence = reader.raw(3)[-1]
+    if version >= TOKENS_SINCE:
+        reader.ub()
+    reader.dialect = dialect
     call = _auth(reader, AUTH_ONE)
-    call.code, call.field_version = FAST_AUTH, version
+    call.code, call.dialect, call.sequence = FAST_AUTH, dialect, sequence
     return call
 
 
 def _auth(reader: Reader, code: int) -> Call:
     has_user = reader.u8()
-    reader.ub()
+    size = reader.ub()
     mode = reader.ub()
     reader.u8()
     pairs = reader.ub()
     reader.raw(2)
-    user = reader.clr() if has_user else b""
+    user = reader.text(size) if has_user else ""
     found = {}
     for _ in range(pairs):
         key, value = reader.dlc(), reader.dlc()
         reader.ub()
         found[key.decode(errors="replace")] = value.decode(errors="replace")
-    return Call(code, user=(user or b"").decode(errors="replace"), mode=mode, pairs=found)
+    return Call(code, user=user, mode=mode, pairs=found)
 
 
 def _piggyback(reader: Reader, code: int) -> Call:
@@ -217,7 +239,7 @@ def _end_to_end(reader: Reader) -> Call:
         reader.u8()
         sizes[name] = reader.ub()
         reader.shape(gap)
-    texts = {name: (reader.clr() or b"").decode(errors="replace") for name, size in sizes.items() if size}
+    texts = {name: reader.text(size) for name, size in sizes.items() if size}
     return Call(END_TO_END, pairs=texts)
 
 
@@ -235,7 +257,7 @@ def _function(reader: Reader, code: int, known: Mapping[int, tuple[Bind, ...]]) 
     if code == PIPELINE_END:
         reader.ub()
     elif code == VERSION:
-        reader.shape("1u11u" if reader.field_version >= 11 else "1u11")
+        reader.shape("1u11u" if reader.version >= 11 else "1u11")
     elif code == RELEASE:
         reader.shape("11u")
     elif code not in {LOGOFF, COMMIT, ROLLBACK, PING}:
@@ -246,19 +268,20 @@ def _function(reader: Reader, code: int, known: Mapping[int, tuple[Bind, ...]]) 
 def _execute(reader: Reader, known: Mapping[int, tuple[Bind, ...]]) -> Call:
     call = Call(EXECUTE, options=reader.ub(), cursor=reader.ub())
     has_sql = reader.u8()
-    reader.shape("u1u11u")
+    size = reader.ub()
+    reader.shape("1u11u")
     call.prefetch = reader.ub()
     reader.shape("u1")
     binds = reader.ub()
     reader.shape("111111")
     defines = reader.ub()
     reader.shape("u111u1uu1u1")
-    if reader.field_version >= 8:
+    if reader.version >= 8:
         reader.shape("1u1u1")
-    if reader.field_version >= 9:
+    if reader.version >= 9:
         reader.shape("1u")
     if has_sql:
-        call.sql = (reader.clr() or b"").decode(errors="replace")
+        call.sql = reader.text(size)
     numbers = [reader.ub() for _ in range(13)]
     call.count = numbers[1]
     if call.options & OPTION_DEFINE:
@@ -291,10 +314,10 @@ def _descriptions(reader: Reader, count: int) -> tuple[Bind, ...]:
         size = reader.ub()
         reader.shape("uuduu")
         form = reader.u8()
-        reader.ub()
-        if reader.field_version >= 8:
+        prefetch = reader.ub()
+        if reader.version >= 8:
             reader.ub()
-        found.append(Bind(kind, size, form))
+        found.append(Bind(kind, size, form, prefetch))
     return tuple(found)
 
 
@@ -312,7 +335,7 @@ def _value(data: bytes | None, bind: Bind) -> Any:
         return decode_number(data)
     if bind.type in {TYPE_DATE, TYPE_TIMESTAMP, TYPE_TIMESTAMP_TZ, TYPE_TIMESTAMP_LTZ}:
         return decode_date(data).strftime("%Y-%m-%d %H:%M:%S")
-    if bind.type in {TYPE_VARCHAR, TYPE_CHAR, TYPE_LONG}:
+    if bind.type in {TYPE_VARCHAR, TYPE_CHAR, TYPE_LONG, TYPE_LONG_VARCHAR}:
         return data.decode("utf-16-be" if bind.charset_form == 2 else "utf-8", errors="replace")
     return data
 

@@ -14,7 +14,7 @@ from presman.oracle_server.cursors import Cursors
 from presman.oracle_server.faults import FATAL, Action, Delay, Hold, Mute, Ora, Stage, Warn
 from presman.oracle_server.handshake import House, apply_cut, shake_hands
 from presman.oracle_server.packets import SDU, Broken, Gone, Packets
-from presman.oracle_server.wire import NeedMore
+from presman.oracle_server.wire import Dialect, NeedMore
 
 
 class Session:
@@ -26,8 +26,7 @@ class Session:
         self._packets = packets
         self.number = number
         self._buffer = b""
-        self._version = 0
-        self._marked = False
+        self._dialect = Dialect()
         self._user = ""
         self._challenge: Challenge | None = None
         self._logged_in = False
@@ -68,7 +67,7 @@ class Session:
         known = self._cursors.binds()
         while True:
             try:
-                call, size = ask.parse(self._buffer, self._version, known)
+                call, size = ask.parse(self._buffer, self._dialect, known)
             except NeedMore:
                 self._buffer += await self._packets.data()
                 continue
@@ -79,11 +78,13 @@ class Session:
             self._buffer = self._buffer[size:]
             return call
 
-    def _new_answer(self, token: int = 0) -> Answer:
-        return Answer(self._profile, self._version, token, zone=self._house.backend.zone)
+    def _new_answer(self, call: ask.Call | None = None) -> Answer:
+        token, sequence = (call.token, call.sequence) if call else (0, 0)
+        zone = self._house.backend.zone
+        return Answer(self._profile, self._dialect, token=token, sequence=sequence, zone=zone)
 
-    async def _say(self, answer: Answer, *, marked: bool | None = None) -> None:
-        mark = self._marked if marked is None else marked
+    async def _say(self, answer: Answer) -> None:
+        mark = self._dialect.marked
         data = answer.done(marked=mark)
         if self._hold:
             head, seconds, self._hold = SDU - 10, self._hold, 0.0
@@ -107,7 +108,7 @@ class Session:
             return False
         if call.code in {ask.EXECUTE, ask.REEXECUTE, ask.REEXECUTE_FETCH}:
             return await self._statement(call)
-        answer = self._new_answer(call.token)
+        answer = self._new_answer(call)
         if call.code == ask.FETCH:
             self._cursors.fetch(answer, call)
         elif call.code == ask.LOB:
@@ -130,18 +131,16 @@ class Session:
         if isinstance(action, Delay):
             await self._packets.pause(action.seconds)
         if call.code == ask.PROTOCOL:
-            await self._say(self._new_answer().protocol(), marked=False)
+            await self._say(self._new_answer().protocol())
         elif call.code == ask.DATA_TYPES:
-            self._version = min(self._profile.field_version, call.field_version)
-            await self._say(self._new_answer().data_types(), marked=False)
-            self._marked = self._profile.end_of_response
+            await self._say(self._new_answer().data_types())
+            self._agree_on(call.dialect)
         elif call.code == ask.AUTH_TWO:
             return await self._prove(call, action)
         else:
             if call.code == ask.FAST_AUTH:
-                self._version = min(self._profile.field_version, call.field_version)
-            self._marked = self._profile.end_of_response
-            answer = self._new_answer()
+                self._agree_on(call.dialect)
+            answer = self._new_answer(call)
             if call.code == ask.FAST_AUTH:
                 answer.protocol().data_types()
             self._user = call.user.upper()
@@ -149,11 +148,15 @@ class Session:
             await self._say(answer.parameters(self._challenge.pairs()).error())
         return True
 
+    def _agree_on(self, dialect: Dialect) -> None:
+        version = min(self._profile.field_version, dialect.version)
+        self._dialect = dialect._replace(version=version, marked=dialect.marked and self._profile.end_of_response)
+
     async def _prove(self, call: ask.Call, action: Action | None) -> bool:
         proof = None
         if self._challenge:
             proof = self._challenge.accept(call.pairs.get("AUTH_SESSKEY", ""), call.pairs.get("AUTH_PASSWORD", ""))
-        answer = self._new_answer()
+        answer = self._new_answer(call)
         if isinstance(action, Ora):
             await self._say(answer.error(action.code, action.text))
             return False
@@ -168,7 +171,7 @@ class Session:
         counters.sessions += 1
         counters.most_sessions = max(counters.most_sessions, counters.sessions)
         self._logged_in = True
-        await self._say(answer.parameters(self._session_facts(proof)).error())
+        await self._say(answer.parameters(self._session_facts(proof)).language("AMERICAN").error())
         return True
 
     def _session_facts(self, proof: str) -> list[tuple[str, str, int]]:
@@ -199,7 +202,7 @@ class Session:
         try:
             cursor = self._cursors.of(call)
         except KeyError:
-            await self._say(self._new_answer(call.token).error(1001, "invalid cursor"))
+            await self._say(self._new_answer(call).error(1001, "invalid cursor"))
             return True
         only_defines = call.defines is not None and not call.options & ask.OPTION_EXECUTE and call.code == ask.EXECUTE
         self._house.counters.note(
@@ -213,7 +216,7 @@ class Session:
             await self._packets.pause(action.seconds)
         if isinstance(action, Hold):
             self._hold = action.seconds
-        answer = self._new_answer(call.token)
+        answer = self._new_answer(call)
         alive = True
         try:
             if isinstance(action, Ora) and not action.after:

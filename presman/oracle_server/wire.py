@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
+from typing import NamedTuple
 
 NULL_LENGTHS = (0, 255)
 LONG_LENGTH = 254
@@ -19,13 +20,31 @@ class NeedMore(Exception):  # noqa: N818 - not an error: the next packet holds t
     """The bytes received so far do not hold the whole field."""
 
 
+class Dialect(NamedTuple):
+    """What a client and the server agreed on at login; it decides which fields messages have and how they look.
+
+    `version` is the field version; `counted` says that the client's texts carry a length of their own; `packed`
+    that the smallest signed integers travel as `sb` and not as one byte; `marked` that answers end in a mark.
+    """
+
+    version: int = 0
+    counted: bool = True
+    packed: bool = False
+    marked: bool = False
+
+
 class Reader:
     """Reads fields from the bytes received so far; raises NeedMore when they end too early."""
 
-    def __init__(self, data: bytes | bytearray, field_version: int = 0) -> None:
+    def __init__(self, data: bytes | bytearray, dialect: Dialect | None = None) -> None:
         self.data = data
         self.at = 0
-        self.field_version = field_version
+        self.dialect = dialect or Dialect()
+
+    @property
+    def version(self) -> int:
+        """The field version of what is read."""
+        return self.dialect.version
 
     def raw(self, size: int) -> bytes:
         """Read `size` bytes."""
@@ -65,6 +84,11 @@ class Reader:
         while chunk := self.ub():
             chunks.append(self.raw(chunk))
         return b"".join(chunks)
+
+    def text(self, size: int) -> str:
+        """Read a text whose size is known; whether it is repeated in front of it depends on the client."""
+        data = (self.clr() or b"") if self.dialect.counted else self.raw(size)
+        return data.decode(errors="replace")
 
     def dlc(self) -> bytes:
         """Read bytes whose length is given twice."""

@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 
 from presman.embedded import EmbeddedDatabase
 from presman.oracle_server import Backend, OracleServer, profile_of
+from presman.oracle_server.answers import Answer
+from presman.oracle_server.backend import ResultColumn
 from presman.oracle_server.wire import (
+    Dialect,
     NeedMore,
     Reader,
     Writer,
@@ -68,6 +71,20 @@ def test_bytes_survive(value: bytes | None) -> None:
 @given(st.integers(-(2**60), 2**60))
 def test_integers_survive(value: int) -> None:
     assert Reader(Writer().sb(value).data).sb() == value
+
+
+@pytest.mark.parametrize(("packed", "scale"), [(False, "81"), (True, "817f")])
+def test_a_scale_travels_as_the_client_says(packed: bool, scale: str) -> None:
+    """JDBC and go-ora want the smallest integers with a length in front, the thin drivers for Python and Node do not."""
+    answer = Answer(profile_of(Release(19)), Dialect(12, packed=packed)).describe([ResultColumn("N", "NUMBER")])
+    assert f"020000{scale}0116" in answer.data.hex()
+
+
+def test_an_answer_names_the_call_it_belongs_to() -> None:
+    """Clients that count their calls take an answer to another one for an error of theirs."""
+    numbered = Answer(profile_of(Release(19)), Dialect(12), sequence=77).error().data
+    plain = Answer(profile_of(Release(19)), Dialect(12)).error().data
+    assert [(a, b) for a, b in zip(plain, numbered, strict=True) if a != b] == [(0, 77)]
 
 
 def test_numbers_at_the_edge(bench: Bench) -> None:

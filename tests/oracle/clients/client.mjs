@@ -12,4 +12,5 @@ const text = await connection.execute("SELECT sql_fulltext FROM gv$sql", [], {
 const error = await connection.execute("SELECT * FROM no_such_view").catch((problem) => problem.message);
 const version = connection.oracleServerVersionString;
 await connection.close();
-console.log(JSON.stringify({ version, one: one.rows, many: many.rows.flat(), text: text.rows[0][0], error }));
+const found = one.rows.map(([name, started]) => [name, started.toISOString().slice(0, 19).replace("T", " ")]);
+console.log(JSON.stringify({ version, one: found, many: many.rows.flat(), text: text.rows[0][0], error }));
