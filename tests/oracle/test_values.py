@@ -75,7 +75,7 @@ def test_integers_survive(value: int) -> None:
 
 @pytest.mark.parametrize(("packed", "scale"), [(False, "81"), (True, "817f")])
 def test_a_scale_travels_as_the_client_says(packed: bool, scale: str) -> None:
-    """JDBC and go-ora want the smallest integers with a length in front, the thin drivers for Python and Node do not."""
+    """JDBC and go-ora want small integers with a length in front; the thin drivers for Python and Node do not."""
     answer = Answer(profile_of(Release(19)), Dialect(12, packed=packed)).describe([ResultColumn("N", "NUMBER")])
     assert f"020000{scale}0116" in answer.data.hex()
 
