@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import exp
+
 import pytest
 from defusedxml.ElementTree import fromstring
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from presman.release import Release
 from presman.simulator.statements import Cursor, Parsed, parse, sql_id_of
-from presman.simulator.waits import BUCKETS, QUANTUM, STARVED, events_of, mean_of
+from presman.simulator.waits import BUCKETS, QUANTUM, STARVED, events_of, mean_of, shape
 
 
 def test_sql_id_is_oracles() -> None:
@@ -60,7 +62,16 @@ def test_no_wait_is_lost(batches: list[tuple[float, float]]) -> None:
         event.record(waits, badness)
     recorded = sum(waits for waits, _ in batches)
     assert recorded - BUCKETS <= event.total <= recorded + 1e-6
-    assert event.micros >= event.total
+    shortest = sum(count << bucket >> 1 for bucket, count in enumerate(event.counts))
+    assert shortest <= event.micros <= 2 * shortest, "the time is that of waits in these buckets"
+
+
+@given(st.floats(50, 1e7), st.floats(0.2, 1.2))
+def test_a_shape_is_the_distribution_it_is_made_of(median: float, sigma: float) -> None:
+    made = shape((1.0, median, sigma))
+    assert sum(part for _, part, _ in made) == pytest.approx(1)
+    assert mean_of(made) == pytest.approx(median * exp(sigma * sigma / 2), rel=0.001)
+    assert all(2.0 ** (bucket - 1) * 0.999_999 <= mean <= 2.0**bucket * 1.000_001 for bucket, _, mean in made)
 
 
 def test_a_single_wait_lands_in_its_bucket() -> None:
