@@ -13,7 +13,8 @@ from presman.trace.pieces import pieces, without_statements
 from presman.trace.sampling import Trail
 from presman.trace.tally import Ledger, Summary
 
-_MOST_EVENTS = 5_000
+_MOST_EVENTS = 3_000
+"""Oracle knows some two thousand."""
 _MOST_SLOTS = 30_000
 
 
