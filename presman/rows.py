@@ -4,10 +4,9 @@ The fields of a record are the select list of its query, in order and by name; t
 snake case (``PxSession`` is read by ``queries/px_session.sql``). ``int`` and ``str`` fields turn NULL into 0 and
 "", because there NULL means nothing counted or nothing said; ``| None`` marks the columns in which NULL is a
 fact of its own. Datetimes are aware, in UTC. Every text has passed :func:`presman.text.clean`.
-Named tuples, because hundreds are made at each poll.
+Named tuples, because hundreds are made at each poll. Annotations are evaluated here: as texts each of the five hundred
+would be compiled, and the code kept.
 """
-
-from __future__ import annotations
 
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
@@ -283,6 +282,15 @@ class GroupMetricHistory(NamedTuple):
     parallel_servers_limit: int | None
 
 
+class CpuExhausted(NamedTuple):
+    """GV$RSRCMGRMETRIC.CPU_EXHAUSTED (an update of 23): percent of the last minute in which the CPUs were exhausted."""
+
+    inst_id: int
+    con_id: int
+    consumer_group_name: str
+    cpu_exhausted: float | None
+
+
 class RsrcPdb(NamedTuple):
     """GV$RSRC_PDB (12.2 and later): each container's totals since the CDB plan was activated, the same for all.
 
@@ -356,6 +364,14 @@ class PdbMetric(NamedTuple):
     buffer_cache_bytes: int | None
     shared_pool_bytes: int | None
     pga_bytes: int | None
+
+
+class PdbCpuExhausted(NamedTuple):
+    """GV$RSRCPDBMETRIC.CPU_EXHAUSTED (an update of 23): percent of the checks at which CPU was exhausted."""
+
+    inst_id: int
+    con_id: int
+    cpu_exhausted: float | None
 
 
 class PdbMetricHistory(NamedTuple):

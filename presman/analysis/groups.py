@@ -22,7 +22,7 @@ from presman.analysis.reading import (
     Verdict,
 )
 from presman.analysis.servers import Room
-from presman.rows import CdbPlanDirective, ConsumerGroup, GroupMetric, Session
+from presman.rows import CdbPlanDirective, ConsumerGroup, CpuExhausted, GroupMetric, Session
 
 NO_TOTALS = QueueTotals(0, 0, 0, 0, 0, 0)
 
@@ -43,6 +43,7 @@ class _Place(NamedTuple):
     metrics: Mapping[Key, GroupMetric]
     seconds: float | None
     capacities: Mapping[int, float]
+    exhausted: Mapping[Key, float | None]
 
 
 @dataclass(slots=True)
@@ -126,7 +127,12 @@ def _instance(
         (row.con_id, row.consumer_group_name): row for row in facts.snapshot.rows(GroupMetric) if row.inst_id == inst_id
     }
     capacities = {con_id: num_cpus(facts, inst_id, con_id) for con_id in {key[0] for key in keys}}
-    here = _Place(inst_id, frame, metrics, facts.deltas.interval(ConsumerGroup), capacities)
+    exhausted = {
+        (row.con_id, row.consumer_group_name): row.cpu_exhausted
+        for row in facts.snapshot.rows(CpuExhausted)
+        if row.inst_id == inst_id
+    }
+    here = _Place(inst_id, frame, metrics, facts.deltas.interval(ConsumerGroup), capacities, exhausted)
     found = []
     for key in keys:
         place = (inst_id, *key)
@@ -224,6 +230,7 @@ def _row(
         totals=_totals(row) if row else NO_TOTALS,
         cpu_waits_per_s=rated.cpu_waits / seconds if rated and seconds else None,
         all_used=frame.used if load else None,
+        cpu_exhausted=here.exhausted.get(key),
     )
 
 
@@ -298,6 +305,7 @@ def _cluster(facts: Facts, rows: list[GroupReading], rooms: Mapping[int, Room], 
         head_waited=max(waits, default=None),
         totals=_sum_totals([row.totals for row in rows]),
         all_used=together,
+        cpu_exhausted=max([row.cpu_exhausted for row in rows if row.cpu_exhausted is not None], default=None),
         **sums,
     )
 

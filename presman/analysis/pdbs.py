@@ -10,14 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
-from presman.analysis import cpu
+from presman.analysis import cpu, io_limits
 from presman.analysis.deltas import difference
 from presman.analysis.facts import ROOT, Facts, percent_fraction
 from presman.analysis.growth import Growth
 from presman.analysis.io import rates, together
+from presman.analysis.io_limits import IoVerdict
 from presman.analysis.plan import Branch, Key, PlanShares
 from presman.analysis.reading import CLUSTER, InstanceReading, IoRates, Reading, Verdict
-from presman.rows import CdbPlanDirective, Parameter, PdbMetric, RsrcPdb, Session
+from presman.rows import CdbPlanDirective, Parameter, PdbCpuExhausted, PdbMetric, RsrcPdb, Session
 from presman.snapshot import Snapshot
 
 
@@ -28,7 +29,8 @@ class PdbReading:
     CPUs as in a group's reading. `shares` are those of the CDB plan, `share` the guaranteed minimum as a fraction,
     `servers_limit` its parallel servers. `io` is per second since the last poll; `io_throttle_ms` the milliseconds each
     I/O was held back on average in the last closed minute, None before 18; `iops_limit` and `mb_limit` are its MAX_IOPS
-    and MAX_MBPS, None without. Bytes are gauges. `plan` is its own plan, "" without one.
+    and MAX_MBPS (on each instance), None without; `io_verdict` says what they do. `cpu_exhausted` is percent of the
+    last closed minute, None before 23. Bytes are gauges. `plan` is its own plan, "" without one.
     """
 
     inst_id: int
@@ -57,6 +59,8 @@ class PdbReading:
     sga_bytes: int | None
     pga_bytes: int | None
     execution_waiters: int = 0
+    io_verdict: IoVerdict = IoVerdict.UNKNOWN
+    cpu_exhausted: float | None = None
 
     @property
     def wanted(self) -> float | None:
@@ -115,12 +119,16 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     visible = bool(facts.snapshot.rows(CdbPlanDirective))
     frame = cpu.frame(instance.num_cpus, instance.cpu_managed, spare, shares, loads, visible)
     metrics = {row.con_id: row for row in facts.snapshot.rows(PdbMetric) if row.inst_id == inst_id}
+    exhausted = {
+        row.con_id: row.cpu_exhausted for row in facts.snapshot.rows(PdbCpuExhausted) if row.inst_id == inst_id
+    }
     found = []
     for con_id, name in sorted(names.items()):
         growth = grown.get(con_id) if seconds else None
         io = rates(growth, seconds) if growth and seconds else None
         row = _row(facts, inst_id, (con_id, name), frame, rows.get(con_id), metrics.get(con_id))
-        found.append(replace(row, io=io, shares=given[con_id].shares if con_id in given else None))
+        row = replace(row, io=io, shares=given[con_id].shares if con_id in given else None)
+        found.append(replace(row, io_verdict=io_limits.verdict(row), cpu_exhausted=exhausted.get(con_id)))
     return found
 
 
@@ -227,6 +235,8 @@ def _together(rows: list[PdbReading]) -> PdbReading:
         verdict=cpu.worst(row.verdict for row in rows),
         io=together(ios) if len(ios) == len(rows) else None,
         io_throttle_ms=max(throttles, default=None),
+        io_verdict=io_limits.worst(row.io_verdict for row in rows),
+        cpu_exhausted=max([row.cpu_exhausted for row in rows if row.cpu_exhausted is not None], default=None),
         sessions=sum(row.sessions for row in rows),
         active_sessions=sum(row.active_sessions for row in rows),
         px_active=sum(row.px_active for row in rows),

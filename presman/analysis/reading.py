@@ -163,7 +163,8 @@ class GroupReading(NamedTuple):
     everyone is busy; `entitled`: CPUs it may claim among the groups with demand now; `share` is the guaranteed
     minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about.
     `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice; `all_used` is the CPUs that all
-    groups of the instance (the cluster) used together.
+    groups of the instance (the cluster) used together. `cpu_exhausted` is the percent of the last closed minute in
+    which the CPUs were exhausted (the most of any instance), None before 23.
     """
 
     inst_id: int
@@ -193,6 +194,7 @@ class GroupReading(NamedTuple):
     totals: QueueTotals
     cpu_waits_per_s: float | None = None
     all_used: float | None = None
+    cpu_exhausted: float | None = None
 
     @property
     def wanted(self) -> float | None:

@@ -39,6 +39,8 @@ class Judged(Protocol):
     def verdict(self) -> Verdict: ...  # noqa: D102
     @property
     def execution_waiters(self) -> int: ...  # noqa: D102
+    @property
+    def cpu_exhausted(self) -> float | None: ...  # noqa: D102
 
 
 def explain(group: Judged, host_busy: float | None = None) -> str:
@@ -65,16 +67,17 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
 def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - one per verdict
     used, wanted = group.used or 0.0, (group.used or 0.0) + (group.waiting or 0.0)
     host = "" if host_busy is None else f"the host is {100 * host_busy:.0f} % busy"
+    minute = _minute(group)
     match group.verdict:
         case Verdict.CAPPED:
-            return _capped(group) + (f"; {host}" if host else "")
+            return "; ".join(part for part in (_capped(group), host, minute) if part)
         case Verdict.STARVED:
             due = min(wanted, group.entitled or 0.0)
             return f"{_due(group)}, {max(0.0, due - used):.1f} less than its due: the plan is not kept"
         case Verdict.ZERO_SHARE:
             return f"{_due(group)}, but nothing while the levels above take all: its sessions can hang"
         case Verdict.CONTENDED:
-            return f"{_due(group)}; {_left(group)}"
+            return "; ".join(part for part in (_due(group), _left(group), minute) if part)
         case Verdict.CAGED:
             tail = f", while {host}" if host else ", while the host has CPUs to spare"
             return f"{_due(group)}; {_left(group)}; the cage (CPU_COUNT) is full{tail}"
@@ -82,6 +85,13 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
             return "a plan above it cannot be read, so what it is entitled to is not known"
         case _:
             return "next to nothing waits"
+
+
+def _minute(group: Judged) -> str:
+    """Return what CPU_EXHAUSTED says: a limit holds a group whether CPUs are exhausted or not, contention does not."""
+    if group.cpu_exhausted is None:
+        return ""
+    return f"CPUs were exhausted {group.cpu_exhausted:.0f} % of the last closed minute"
 
 
 def _due(group: Judged) -> str:

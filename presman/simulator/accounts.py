@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from enum import IntEnum
 from typing import NamedTuple
@@ -46,6 +47,7 @@ class Count(IntEnum):
     SWITCHES_OUT = 28
     SQL_CANCELED = 29
     SESSIONS_KILLED = 30
+    IO_THROTTLE = 31
 
 
 ZERO = [0.0] * len(Count)
@@ -82,7 +84,10 @@ class Account:
 
 
 class Minute(NamedTuple):
-    """One group's closed interval on one instance; what V$RSRCMGRMETRIC is made of. `deltas` is by :class:`Count`."""
+    """One group's closed interval on one instance; what V$RSRCMGRMETRIC is made of. `deltas` is by :class:`Count`.
+
+    `exhausted` is the fraction of it in which somebody wanted more CPU than there was on the instance.
+    """
 
     inst_id: int
     group: Group
@@ -93,7 +98,8 @@ class Minute(NamedTuple):
     num_cpus: int
     limit: float
     servers_limit: int
-    deltas: list[float]
+    exhausted: float
+    deltas: array[float]
 
 
 class Metrics:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from random import Random
 
+from presman.release import Release
 from presman.simulator.accounts import Account, Count
+from presman.simulator.io import RATE_LIMIT, Demand, pace
 from presman.simulator.plan import Group
-from presman.simulator.scenario import Capacity, Client, Scenario
+from presman.simulator.scenario import Capacity, Client, Pdb, Scenario
 from presman.simulator.sessions import Execution, Names, Pool, Session, Sids
-from presman.simulator.waits import QUANTUM, STARVED, STORAGE, events_of, mean_of, reading_events
+from presman.simulator.waits import QUANTUM, STARVED, STORAGE, Event, events_of, mean_of, reading_events, shape
 
 OWN_SID = 77
 """The SID that presman's own session would have on instance 1: never given to anybody, so it never shows."""
@@ -39,6 +42,15 @@ _STARVED_MEAN = mean_of(STARVED) / 1e6
 _BACKGROUND_CPU = 0.06
 _SMALL_MB = 8 / 1024
 """One database block."""
+_WRITTEN = 0.35
+"""Blocks that short calls write for each one they read."""
+HELD_BACK = shape((1.0, 15_000.0, 0.6))
+_HELD_BACK_MEAN = mean_of(HELD_BACK) / 1e6
+_IO_LIMITS = Release(12, 2)
+"""The release that brought MAX_IOPS and MAX_MBPS."""
+RESERVED = 0.1
+"""CPUs that the background processes take."""
+_SAME = 1e-9
 _COMMIT_REDO = 5_200
 _IDLE_REDO = 900
 """Bytes of redo of a commit, and of each second without any. Direct path writes are taken to be NOLOGGING."""
@@ -49,7 +61,7 @@ _BACKGROUND = ("PMON", "LGWR", "DBW0", "CKPT", "SMON", "MMON", "DBRM")
 class Machine:
     """An instance and its host, as counters and rates."""
 
-    def __init__(self, inst_id: int, scenario: Scenario, seed: int, start: float) -> None:
+    def __init__(self, inst_id: int, scenario: Scenario, seed: int, start: float, release: Release) -> None:
         self.inst_id = inst_id
         self.capacity: Capacity = scenario.capacity
         reserved = {OWN_SID} | {one.sid for one in scenario.script if one.sid is not None}
@@ -64,6 +76,12 @@ class Machine:
         self.load = 0.0
         self.badness = 0.0
         self.latency = self._mean_latency()
+        self.limits = {pdb.con_id: pdb.directive for pdb in scenario.pdbs if release >= _IO_LIMITS and is_limited(pdb)}
+        if self.limits:
+            self.events[RATE_LIMIT] = Event(RATE_LIMIT, "Scheduler", HELD_BACK, HELD_BACK)
+        self.paces: dict[int, float] = {}
+        self.short = False
+        self.exhausted = self.exhausted_mark = 0.0
         self.background: list[Session] = []
         for name in _BACKGROUND:
             client = Client("", f"oracle@{scenario.header.host}{inst_id} ({name})", "", "", "SYS$BACKGROUND")
@@ -82,24 +100,68 @@ class Machine:
         return self.accounts[group]
 
     def demand(self, running: list[Execution]) -> dict[Group, float]:
-        """Return the CPUs each group would use now if nothing held it back."""
+        """Return the CPUs each group would use now at the pace of its I/O if nothing else held it back."""
         wanted: dict[Group, float] = {}
         for pool in self.pools:
-            wanted[pool.group] = wanted.get(pool.group, 0.0) + len(pool.sessions) * pool.duty
+            used = len(pool.sessions) * pool.duty * self._pace_of(pool)
+            wanted[pool.group] = wanted.get(pool.group, 0.0) + used
         for execution in running:
             threads = execution.threads.get(self.inst_id)
             if threads:
-                wanted[execution.group] = wanted.get(execution.group, 0.0) + threads * execution.cpu_each
+                used = threads * execution.cpu_each * self.pace_for(execution)
+                wanted[execution.group] = wanted.get(execution.group, 0.0) + used
         return wanted
+
+    def _pace_of(self, pool: Pool) -> float:
+        return self.paces.get(pool.group.con_id, 1.0) if pool.spec.io else 1.0
+
+    def pace_for(self, execution: Execution) -> float:
+        """Return the part of full speed that I/O limits leave a statement here."""
+        return self.paces.get(execution.group.con_id, 1.0) if execution.mb_each else 1.0
+
+    def set_paces(self, running: list[Execution], fractions: Mapping[Group, float]) -> bool:
+        """Work out the pace of each limited container's I/O for the CPU its groups got; return whether one changed."""
+        paces = {}
+        for con_id, limits in self.limits.items():
+            now = self.paces.get(con_id, 1.0)
+            paces[con_id] = pace(limits, self._io_demands(con_id, running, fractions, now))
+        changed = any(abs(self.paces.get(con_id, 1.0) - own) > _SAME for con_id, own in paces.items())
+        self.paces = paces
+        return changed
+
+    def _io_demands(
+        self, con_id: int, running: list[Execution], fractions: Mapping[Group, float], now: float
+    ) -> Iterator[Demand]:
+        """Yield what each of a container's pools and statements would read and write here at full speed."""
+
+        def speed(group: Group) -> float:
+            part = fractions.get(group, 1.0)
+            return part * now if part < 1.0 else 1.0
+
+        for pool in self.pools:
+            if pool.group.con_id == con_id:
+                requests = len(pool.sessions) / pool.cycle * pool.spec.io / self._mean_latency() * (1 + _WRITTEN)
+                yield Demand(requests, requests * _SMALL_MB, speed(pool.group))
+        for execution in running:
+            if execution.group.con_id == con_id:
+                mb = execution.threads.get(self.inst_id, 0.0) * execution.mb_each * (1 + _written(execution))
+                yield Demand(mb, mb, speed(execution.group))
+
+    @staticmethod
+    def fractions(wanted: Mapping[Group, float], given: Mapping[Group, float]) -> dict[Group, float]:
+        """Return the part of its demand that each group got."""
+        found = {}
+        for group, want in wanted.items():
+            part = given[group] / want if want > 0 else 1.0
+            found[group] = 1.0 if part > 1 - 1e-9 else part
+        return found
 
     def settle(self, wanted: dict[Group, float], given: dict[Group, float], background: Group) -> dict[Group, float]:
         """Take over what CPU was given: restart every rate of the accounts; return the part each group got."""
         for account in self.accounts.values():
             account.rates = [0.0] * len(account.rates)
-        fractions = {}
-        for group, want in wanted.items():
-            part = given[group] / want if want > 0 else 1.0
-            fractions[group] = 1.0 if part > 1 - 1e-9 else part
+        fractions = self.fractions(wanted, given)
+        self.short = sum(given.values()) > self.cpus - RESERVED - _SAME and any(part < 1 for part in fractions.values())
         self.account(background).rates[Count.CPU] = _BACKGROUND_CPU
         self.load = sum(wanted.values()) + self.capacity.host_load
         self.latency = self._mean_latency()
@@ -113,31 +175,34 @@ class Machine:
         """Let a pool's sessions draw on their account at the part of the CPU they got."""
         rates = self.account(pool.group).rates
         number = len(pool.sessions)
-        pool.fraction = fraction
-        pool.cpu_rate = number * pool.duty * fraction
+        pool.fraction, pool.pace = fraction, self._pace_of(pool)
+        pool.cpu_rate = number * pool.duty * fraction * pool.pace
         pool.wait_rate = number * (1 - fraction) if managed else 0.0
-        pool.call_rate = number * fraction / pool.cycle
+        pool.call_rate = number * fraction * pool.pace / pool.cycle
         reads = pool.read_rate = pool.call_rate * pool.spec.io / self.latency
         self._charge(rates, pool.cpu_rate, pool.wait_rate, fraction)
         rates[Count.REQUESTS] += pool.call_rate
         rates[Count.SMALL_READS] += reads
         rates[Count.SMALL_READ_MB] += reads * _SMALL_MB
-        rates[Count.SMALL_WRITES] += reads * 0.35
-        rates[Count.SMALL_WRITE_MB] += reads * 0.35 * _SMALL_MB
+        rates[Count.SMALL_WRITES] += reads * _WRITTEN
+        rates[Count.SMALL_WRITE_MB] += reads * _WRITTEN * _SMALL_MB
         rates[Count.IO_WAITS] += reads
         rates[Count.IO_TIME] += reads * self.latency
+        rates[Count.IO_THROTTLE] += number * fraction * (1 - pool.pace)
 
     def add_execution(self, execution: Execution, fraction: float, managed: bool) -> None:
         """Let the processes of a statement that work on this instance draw on their group's account."""
         rates = self.account(execution.group).rates
-        threads = execution.threads[self.inst_id]
-        cpu, wait = threads * execution.cpu_each * fraction, threads * (1 - fraction) if managed else 0.0
+        threads, own_pace = execution.threads[self.inst_id], self.pace_for(execution)
+        at_work = threads * fraction * own_pace
+        cpu, wait = execution.cpu_each * at_work, threads * (1 - fraction) if managed else 0.0
         execution.cpu_rate += cpu
         execution.wait_rate += wait
-        mb = threads * execution.mb_each * fraction
+        mb = execution.mb_each * at_work
         execution.mb_rate += mb
         self._charge(rates, cpu, wait, fraction)
-        written = 0.3 * mb if execution.cursor.writes else 0.0
+        written = _written(execution) * mb
+        rates[Count.IO_THROTTLE] += threads * fraction * (1 - own_pace)
         rates[Count.LARGE_READS] += mb
         rates[Count.LARGE_READ_MB] += mb
         rates[Count.LARGE_WRITES] += written
@@ -165,6 +230,7 @@ class Machine:
         for pool in self.pools:
             pool.flow(seconds)
         self.busy += min(used + self.capacity.host_load, self.capacity.host) * seconds
+        self.exhausted += seconds * self.short
 
     def observe(self, seconds: float, fractions: dict[Group, float], running: int) -> None:
         """Turn what the accounts counted since the last call into waits, and see how busy the storage is."""
@@ -184,6 +250,9 @@ class Machine:
         waits = total[Count.CPU_WAITS]
         if waits:
             events["resmgr:cpu quantum"].record(waits, bad / waits, total[Count.CPU_WAIT] * 1e6)
+        if total[Count.IO_THROTTLE] and RATE_LIMIT in events:
+            held = total[Count.IO_THROTTLE]
+            events[RATE_LIMIT].record(held / _HELD_BACK_MEAN, 0.0, held * 1e6)
         single, scan = reading_events(self.capacity.storage)
         calls = total[Count.REQUESTS]
         commits = calls * 0.4
@@ -219,6 +288,16 @@ class Machine:
         else:
             lost = 100 * (1 - degree / asked)
             statistics[next(name for least, name in _CLASSES if lost >= least)] += 1
+
+
+def is_limited(pdb: Pdb) -> bool:
+    """Whether a pluggable database limits its I/O."""
+    return bool(pdb.directive.max_iops or pdb.directive.max_mbps)
+
+
+def _written(execution: Execution) -> float:
+    """Return the MB a statement writes for each one it reads."""
+    return 0.3 if execution.cursor.writes else 0.0
 
 
 def starvation(fraction: float) -> float:

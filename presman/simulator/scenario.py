@@ -80,11 +80,16 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class PdbDirective:
-    """What the CDB plan gives one pluggable database."""
+    """What the CDB plan gives one pluggable database, and the I/O limits it has set for itself (12.2 and later).
+
+    `max_iops` and `max_mbps` hold on each instance.
+    """
 
     shares: int = key(whole(1, 100), 1)
     utilization_limit: int | None = key(whole(1, 100), None)
     parallel_server_limit: int | None = key(whole(1, 100), None)
+    max_iops: int | None = key(whole(1), None)
+    max_mbps: int | None = key(whole(1), None)
 
 
 @dataclass(frozen=True, slots=True)

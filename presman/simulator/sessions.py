@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
 from heapq import heapify, heappop, heappush
+from itertools import accumulate
 from math import exp, pi, sin, sqrt
 from random import Random
 from typing import TYPE_CHECKING
@@ -185,6 +186,7 @@ class Execution:
     switched: str = ""
     speed: float = 0.0
     fraction: float = 1.0
+    pace: float = 1.0
     cpu: float = 0.0
     wait: float = 0.0
     mb: float = 0.0
@@ -216,6 +218,7 @@ class Pool:
         self.cursors: list[Cursor] = []
         self.duty = 0.0
         self.fraction = 1.0
+        self.pace = 1.0
         self.cycle = 1.0
         self.turn = 0.0
         self.cpu = 0.0
@@ -246,11 +249,11 @@ class Pool:
         self.requests += self.call_rate * seconds
         self.reads += self.read_rate * seconds
 
-    def split(self) -> tuple[int, int, int]:
-        """Return how many sessions are on CPU, wait for CPU, and read at this moment; the others think."""
+    def split(self) -> tuple[int, int, int, int]:
+        """Return how many sessions are on CPU, wait for CPU, read, and are held back from I/O; the others think."""
         number = len(self.sessions)
-        on_cpu = number * self.duty * self.fraction
-        waiting = number * (1 - self.fraction)
-        reading = number * self.fraction * self.spec.io / self.cycle
-        first, second, third = round(on_cpu), round(on_cpu + waiting), round(on_cpu + waiting + reading)
-        return first, second - first, third - second
+        held_off = number * (1 - self.fraction)
+        at_work = number * self.fraction * self.pace
+        parts = (at_work * self.duty, held_off, at_work * self.spec.io / self.cycle, number - held_off - at_work)
+        ends = [round(end) for end in accumulate(parts)]
+        return ends[0], ends[1] - ends[0], ends[2] - ends[1], ends[3] - ends[2]

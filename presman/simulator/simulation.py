@@ -7,18 +7,20 @@ instants it was advanced to, on nothing else.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from datetime import UTC, datetime
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
+from operator import sub
 from random import Random
 
 from presman.release import Release
 from presman.simulator.accounts import Account, Count, Metrics, Minute
 from presman.simulator.cpu import hand_out
 from presman.simulator.governance import Governance
-from presman.simulator.machine import OWN_SID, Machine
+from presman.simulator.machine import OWN_SID, RESERVED, Machine
 from presman.simulator.plan import Group
 from presman.simulator.scenario import PlanChange, Scenario
 from presman.simulator.workload import Workload
@@ -27,6 +29,8 @@ STEP = 1.0
 """Seconds between two looks at activity, waits and switch times."""
 COARSE = 10.0
 """The same during the warm-up."""
+_TURNS = 8
+"""I/O that is held back wants less CPU, which others take and do more I/O with: how often that is gone through."""
 
 EPOCH = datetime(2026, 3, 12, 9, tzinfo=UTC)
 """The simulated instant 0 if nobody says otherwise."""
@@ -51,7 +55,8 @@ class Simulation:
         self._order = count()
         self.governance = Governance(scenario, release, self.now)
         numbers = range(1, scenario.capacity.instances + 1)
-        self.machines = [Machine(number, scenario, seed, self.now - scenario.header.uptime) for number in numbers]
+        born = self.now - scenario.header.uptime
+        self.machines = [Machine(number, scenario, seed, born, release) for number in numbers]
         self.metrics = Metrics()
         self.metrics.opened = self.now
         self._minutes = Random(f"{seed}/minutes")
@@ -121,14 +126,7 @@ class Simulation:
         for execution in running:
             execution.cpu_rate = execution.wait_rate = execution.mb_rate = 0.0
         for machine in self.machines:
-            wanted = machine.demand(running)
-            room = machine.cpus - 0.1
-            if governance.root is None:
-                asked = sum(wanted.values())
-                part = 1.0 if asked <= room else room / asked
-                given = {group: want * part for group, want in wanted.items()}
-            else:
-                given = hand_out(governance.root, wanted, room)
+            wanted, given = self._hand_out(machine)
             fractions = machine.settle(wanted, given, governance.background)
             self.fractions[machine.inst_id] = fractions
             for pool in machine.pools:
@@ -137,12 +135,32 @@ class Simulation:
                 if machine.inst_id in execution.threads:
                     machine.add_execution(execution, fractions[execution.group], governance.managed)
         for execution in running:
-            threads = sum(execution.threads.values())
-            gained = sum(n * self.fractions[inst][execution.group] for inst, n in execution.threads.items())
-            execution.fraction = gained / threads
+            threads, group = sum(execution.threads.values()), execution.group
+            paces = {inst: self.machines[inst - 1].pace_for(execution) for inst in execution.threads}
+            gained = sum(n * self.fractions[inst][group] for inst, n in execution.threads.items())
+            done = sum(n * self.fractions[inst][group] * paces[inst] for inst, n in execution.threads.items())
+            execution.fraction, execution.pace = gained / threads, done / gained if gained else 1.0
             ticket = execution.ticket
-            execution.speed = execution.fraction * ticket.degree / ticket.dop
+            execution.speed = done / threads * ticket.degree / ticket.dop
         self.workload.set_queue_rates()
+
+    def _hand_out(self, machine: Machine) -> tuple[dict[Group, float], dict[Group, float]]:
+        """Return the CPUs each group wants on an instance and those it gets, at the pace that I/O limits leave."""
+        running, room, root = self.workload.running, machine.cpus - RESERVED, self.governance.root
+        machine.paces = {}
+        for turn in range(_TURNS):
+            wanted = machine.demand(running)
+            if root is None:
+                asked = sum(wanted.values())
+                part = 1.0 if asked <= room else room / asked
+                given = {group: want * part for group, want in wanted.items()}
+            else:
+                given = hand_out(root, wanted, room)
+            if not machine.limits or turn == _TURNS - 1:
+                break
+            if not machine.set_paces(running, machine.fractions(wanted, given)):
+                break
+        return wanted, given
 
     def _tick(self) -> None:
         """Look at activity: stir the pools, count waits, switch what has run too long."""
@@ -167,13 +185,14 @@ class Simulation:
                 rows.append(self._minute(machine, group, machine.account(group)))
             for account in machine.accounts.values():
                 account.mark = account.totals
+            machine.exhausted_mark = machine.exhausted
         self.metrics.intervals.append(rows)
         self.metrics.opened = self.now
         self.at(self.now + 60.0 + self._minutes.randrange(0, 12) / 100, self._close_minute)
 
     def _minute(self, machine: Machine, group: Group, account: Account) -> Minute:
         governance = self.governance
-        deltas = [total - mark for total, mark in zip(account.totals, account.mark, strict=True)]
+        deltas = array("d", map(sub, account.totals, account.mark))
         window = governance.window(group.con_id)
         return Minute(
             machine.inst_id,
@@ -185,6 +204,7 @@ class Simulation:
             machine.cpus,
             governance.ceilings.get(group, 1.0),
             governance.servers_limit(group),
+            (machine.exhausted - machine.exhausted_mark) / (self.now - self.metrics.opened),
             deltas,
         )
 

@@ -209,6 +209,12 @@ CPU_WAIT_MS = Group(
     f"Milliseconds a session was held off CPU each time, on average since the last poll: CPU_WAIT_TIME / CPU_WAITS of "
     f"{_CONSUMER_GROUP}.", sort=lambda row: row.cpu_wait_ms, align="right", narrow=False,
 )
+CPU_EXHAUSTED = Group(
+    "cpu_exhausted", "full %", 6, lambda row: percent(row.cpu_exhausted),
+    "Percent of the last closed minute in which the CPUs were exhausted (V$RSRCMGRMETRIC.CPU_EXHAUSTED, an update of "
+    "23 brought it). A group that waits while it is near 0 is held by a limit, not by lack of CPU.",
+    sort=lambda row: row.cpu_exhausted, align="right", narrow=False,
+)
 POOL_QUEUE = Group(
     "pool", "pool q", 6, lambda row: count(row.pool_queue_length),
     f"Sessions that wait for the active session pool (ACTIVE_SESS_POOL_P1), not the parallel queue: "
@@ -250,8 +256,8 @@ OVERVIEW: Table[GroupReading] = Table(
 )
 CPU: Table[GroupReading] = Table(
     "cpu", "CPU by consumer group",
-    (INST, CON, NAME, CPU_BAR, USED, WAITING, ENTITLED, LIMIT, VERDICT, USED_TREND, USED_PERCENT, CONSUMED, THROTTLED,
-     GUARANTEED, ACTIVE, CPU_WAITERS, CPU_WAITS, CPU_WAIT_MS, YIELDS, REQUESTS, POOL_QUEUE),
+    (INST, CON, NAME, CPU_BAR, USED, WAITING, ENTITLED, LIMIT, VERDICT, USED_PERCENT, THROTTLED, CPU_EXHAUSTED, ACTIVE,
+     CPU_WAITERS, YIELDS, REQUESTS, CPU_WAITS, GUARANTEED, CONSUMED, CPU_WAIT_MS, USED_TREND, POOL_QUEUE),
     identity, "No consumer groups: V$RSRC_CONSUMER_GROUP gave no rows.",
 )
 PARALLEL_GROUPS: Table[GroupReading] = Table(

@@ -17,6 +17,7 @@ from presman.records import field_types
 from presman.release import Release
 from presman.rows import (
     ConsumerGroup,
+    CpuExhausted,
     Database,
     EventHistogram,
     Instance,
@@ -93,6 +94,12 @@ def test_problems_become_troubles_with_their_cure() -> None:
     (trouble,) = reading.troubles
     assert (trouble.query, trouble.view) == ("px_session", "GV$PX_SESSION")
     assert (trouble.text, trouble.cure) == ("ORA-00942: table or view does not exist", "GRANT SELECT ON ...")
+
+
+def test_a_column_that_came_with_an_update_may_be_missing() -> None:
+    lacking = Section(problem=Problem("ORA-00904", '"CPU_EXHAUSTED": invalid identifier', "GV$RSRCMGRMETRIC"))
+    assert analyse(None, snapshot(sections={CpuExhausted: lacking})).troubles == ()
+    assert len(analyse(None, snapshot(sections={Session: lacking})).troubles) == 1
 
 
 def test_the_header() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from presman.analysis import analyse
 from presman.analysis.reading import GroupReading, Reading, Verdict
 from presman.analysis.verdicts import conformance, explain, host_busy_of, in_words
-from presman.rows import GroupMetric, Osstat, Parameter, PlanDirective
+from presman.rows import CpuExhausted, GroupMetric, Osstat, Parameter, PlanDirective
 from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
 
 SAMPLE = {
@@ -103,6 +103,20 @@ def test_a_limit_holds_a_group_on_an_idle_host_and_the_sentence_says_so() -> Non
     (kept,) = conformance(reading)
     assert kept.score == 100.0
     assert kept.sentence.endswith("who waits is held by a limit, not by lack of CPU.")
+
+
+def test_cpu_exhausted_tells_a_limit_from_a_lack_of_cpu() -> None:
+    plan = [directive("DAY", "A", 50, utilization_limit=25), directive("DAY", "B", 50)]
+    before, after = loads({"A": (4.0, 6.0), "B": (12.0, 3.0)}, *plan)
+    asked = [row(CpuExhausted, consumer_group_name="A", cpu_exhausted=2.0)]
+    other = [row(CpuExhausted, consumer_group_name="B", cpu_exhausted=97.0)]
+    reading = read((before, after + asked + other))
+    capped, contended = of(reading, "A"), of(reading, "B")
+    assert (capped.verdict, capped.cpu_exhausted) == (Verdict.CAPPED, 2.0)
+    assert explain(capped).endswith("whatever CPU is free; CPUs were exhausted 2 % of the last closed minute.")
+    assert (contended.verdict, contended.cpu_exhausted) == (Verdict.CONTENDED, 97.0)
+    assert explain(contended).endswith("CPUs were exhausted 97 % of the last closed minute.")
+    assert "exhausted" not in explain(of(read((before, after)), "A")), "before 23 nothing is said"
 
 
 def test_a_full_cage_beside_a_host_with_spare_cpu() -> None:

@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 
 from presman import rows
+from presman.release import Release
 from presman.simulator.governance import BACKGROUND
 from presman.simulator.loading import scenario_names
 from presman.simulator.sessions import Phase
@@ -215,3 +216,14 @@ def test_idle_holder_keeps_its_servers(play: Play) -> None:
     played.to(90)
     (later,) = [row for row in played.rows(rows.Session) if row.program == "SQL Developer"]
     assert later.last_call_et == holder.last_call_et + 30
+
+
+@pytest.mark.parametrize(("scenario", "least", "most"), [("throttled", 60.0, 100.0), ("quiet", 0.0, 1.0)])
+def test_cpu_exhausted_is_the_part_of_the_minute_without_a_free_cpu(
+    play: Callable[..., Played], scenario: str, least: float, most: float
+) -> None:
+    played = play(scenario, release=Release(23))
+    played.to(played.source.simulation.metrics.opened + 61.0)
+    found = {row.cpu_exhausted for row in played.rows(rows.CpuExhausted)}
+    assert len(found) == 1, "the CPUs of an instance are the same for all its groups"
+    assert least <= found.pop() <= most

@@ -14,6 +14,7 @@ import pytest
 from presman.analysis import analyse
 from presman.analysis.marks import marks
 from presman.poller import Poller
+from presman.release import Release
 from presman.rows import RsrcPlanHistory
 from presman.sources.simulator import SimulatorSource
 from presman.tui.feed import Arrived
@@ -32,10 +33,12 @@ START = datetime(2026, 3, 14, 9, tzinfo=UTC)
 
 
 @asynccontextmanager
-async def playing(scenario: str, size: tuple[int, int] = (200, 50), polls: int = 3) -> AsyncIterator[Stage]:
+async def playing(
+    scenario: str, size: tuple[int, int] = (200, 50), polls: int = 3, release: Release | None = None
+) -> AsyncIterator[Stage]:
     """The app with some polls of a scenario."""
     seconds = [0.0]
-    poller = Poller(SimulatorSource(scenario, seed=1, clock=lambda: seconds[0], start=START))
+    poller = Poller(SimulatorSource(scenario, seed=1, clock=lambda: seconds[0], start=START, release=release))
     poller.open()
     async with stage(None, size) as acting:
         previous = None
@@ -87,10 +90,10 @@ async def test_without_snapshots_the_tab_says_so() -> None:
 async def test_pdbs_are_there_only_in_a_container_database() -> None:
     async with playing("pdb", (200, 110)) as acting:
         screen = await acting.press("8")
-        for words in ("[8 PDBs]", "SALES", "HR_PLAN", "▲ at its limit", "SALES: Wants", "CPUs used, 15 min"):
+        for words in ("[8 PDBs]", "SALES", "▲ at its limit", "SALES: Wants", "CPUs used, 15 min"):
             assert words in screen, words
         page = await acting.press("enter")
-        for words in ("Pluggable databases: ", "12.0G", "MAX_IOPS and MAX_MBPS"):
+        for words in ("Pluggable databases: ", "SALES_PLAN", "12.0G", "MAX_IOPS and MAX_MBPS"):
             assert words in page, words
     async with playing("quiet") as acting:
         assert "8 PDBs" not in acting.screen
@@ -101,7 +104,33 @@ def test_the_io_tab_says_whose_figures_it_shows() -> None:
     reading = busy()
     assert io_source(reading) == ""
     assert "storage cells" in io_source(replace(reading, header=replace(reading.header, exadata=True)))
-    assert "MAX_IOPS" in io_source(replace(reading, header=replace(reading.header, cdb=True)))
+
+
+@acted
+async def test_io_limits_of_containers_are_judged_in_words() -> None:
+    async with playing("pdb", (200, 50)) as acting:
+        screen = await acting.press("3")
+        assert "▲ TEST I/O: Does 80 of 80 IOPS (MAX_IOPS); MAX_IOPS holds it there, whatever the storage" in screen
+        assert "of 200 MB/s (MAX_MBPS)" in screen
+        screen = await acting.press("8")
+        assert "▲ TEST I/O: " in screen
+        for words in ("80/-", "-/200", "held ms", "SGA/PGA", "PX", "throt %"):
+            assert words in screen, words
+
+
+@acted
+async def test_every_figure_of_cpu_fits_on_a_wide_screen_and_exhaustion_on_23() -> None:
+    async with playing("throttled", (200, 50)) as acting:
+        screen = await acting.press("2")
+        (line,) = [line for line in screen.splitlines() if "entitled" in line and "yields/s" in line]
+        heads = "use CPU waiting entitled limit verdict use % throt % active wait now yields/s reqs/s held/s"
+        assert f"{heads} min of all use %" in " ".join(line.split())
+        assert "full %" not in screen
+    async with playing("throttled", release=Release(23)) as acting:
+        screen = await acting.press("2")
+        assert "full %" in screen
+        for line in ("min  of all use %", "yields/s", "held/s"):
+            assert line in screen
 
 
 @acted

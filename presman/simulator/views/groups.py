@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from presman.simulator.accounts import Count, Minute
@@ -139,6 +139,7 @@ def _minute_row(simulation: Simulation, minute: Minute) -> Row:
         *(int(requests), int(megabytes), round(deltas[Count.ACTIVE_STATEMENT_SECONDS] / seconds, 6)),
         *(round(deltas[Count.PQ_QUEUED_TIME] / seconds, 6), round(deltas[Count.ACTIVE_SERVER_SECONDS] / seconds, 6)),
         *(round(deltas[Count.QUEUED_SERVER_SECONDS] / seconds, 6), minute.servers_limit, plan, minute.group.con_id),
+        round(100 * minute.exhausted, 3),
     )
 
 
@@ -171,7 +172,7 @@ def _group_history(simulation: Simulation) -> Iterator[Row]:
 
 def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
     capacity = simulation.scenario.capacity
-    sums: dict[tuple[int, int, float], tuple[Minute, list[float]]] = {}
+    sums: dict[tuple[int, int, float], tuple[Minute, Sequence[float]]] = {}
     for minute in rows:
         if minute.group.name == BACKGROUND:
             continue
@@ -195,8 +196,15 @@ def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
             *(round(deltas[Count.PQ_QUEUED_TIME] / seconds, 6),),
             *(round(deltas[Count.ACTIVE_SERVER_SECONDS] / seconds, 6),),
             *(round(deltas[Count.QUEUED_SERVER_SECONDS] / seconds, 6), servers),
-            *(0.0, 0.0, 0.0, *_memory(simulation, con_id), simulation.governance.top, con_id),
+            *(0.0, 0.0, _throttle(deltas), *_memory(simulation, con_id), simulation.governance.top, con_id),
+            round(100 * minute.exhausted, 3),
         )
+
+
+def _throttle(deltas: Sequence[float]) -> float:
+    """Return the milliseconds that each I/O was held back on average."""
+    requests = sum(deltas[what] for what in _IO[5:])
+    return round(1000 * deltas[Count.IO_THROTTLE] / requests, 6) if requests else 0.0
 
 
 def _memory(simulation: Simulation, con_id: int) -> tuple[int, int, int, int]:
@@ -250,14 +258,14 @@ _METRIC = columns(
     "INST_ID BEGIN_TIME END_TIME INTSIZE_CSEC SEQUENCE# CONSUMER_GROUP_ID CONSUMER_GROUP_NAME CPU_CONSUMED_TIME"
     " CPU_WAIT_TIME NUM_CPUS RUNNING_SESSIONS_LIMIT AVG_RUNNING_SESSIONS AVG_WAITING_SESSIONS CPU_UTILIZATION_LIMIT"
     " AVG_CPU_UTILIZATION IO_REQUESTS IO_MEGABYTES AVG_ACTIVE_PARALLEL_STMTS AVG_QUEUED_PARALLEL_STMTS"
-    " AVG_ACTIVE_PARALLEL_SERVERS AVG_QUEUED_PARALLEL_SERVERS PARALLEL_SERVERS_LIMIT PLAN_NAME CON_ID"
+    " AVG_ACTIVE_PARALLEL_SERVERS AVG_QUEUED_PARALLEL_SERVERS PARALLEL_SERVERS_LIMIT PLAN_NAME CON_ID CPU_EXHAUSTED"
 )
 _PDB_METRIC = columns(
     "INST_ID BEGIN_TIME END_TIME INTSIZE_CSEC SEQUENCE# CPU_CONSUMED_TIME CPU_WAIT_TIME NUM_CPUS"
     " RUNNING_SESSIONS_LIMIT AVG_RUNNING_SESSIONS AVG_WAITING_SESSIONS CPU_UTILIZATION_LIMIT AVG_CPU_UTILIZATION"
     " IOPS IOMBPS AVG_ACTIVE_PARALLEL_STMTS AVG_QUEUED_PARALLEL_STMTS AVG_ACTIVE_PARALLEL_SERVERS"
     " AVG_QUEUED_PARALLEL_SERVERS PARALLEL_SERVERS_LIMIT IOPS_THROTTLE_EXEMPT IOMBPS_THROTTLE_EXEMPT AVG_IO_THROTTLE"
-    f" {_MEMORY_COLUMNS} PLAN_NAME CON_ID"
+    f" {_MEMORY_COLUMNS} PLAN_NAME CON_ID CPU_EXHAUSTED"
 )
 
 VIEWS = (

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary, proxy
 
+from presman.simulator.io import RATE_LIMIT
 from presman.simulator.plan import Group
 from presman.simulator.sessions import Execution, Phase, Pool, Server, Session, server_name
 from presman.simulator.views.shape import Row, View, columns, when
@@ -49,6 +50,10 @@ def _reading(event: str, part: float) -> Doing:
     return Doing("ACTIVE", event, "User I/O", "WAITING", _micro(0.0004 + 0.002 * part), "WAITING_FOR_IO")
 
 
+def _held_back(part: float) -> Doing:
+    return Doing("ACTIVE", RATE_LIMIT, "Scheduler", "WAITING", _micro(0.002 + 0.03 * part), "WAITING_FOR_IO")
+
+
 def _on_cpu(event: str, part: float) -> Doing:
     return Doing("ACTIVE", event, "User I/O", "WAITED SHORT TIME", _micro(0.0001 + 0.0004 * part), "RUNNING")
 
@@ -61,7 +66,7 @@ def _pool_doings(pool: Pool, storage: str) -> Iterator[tuple[int, Doing, float]]
     """Yield (session, what it does, a number 0..1 that is its own): turns change, the counts are the pool's."""
     number = len(pool.sessions)
     event = reading_events(storage)[0]
-    on_cpu, waiting, reading = pool.split()
+    on_cpu, waiting, reading, held_back = pool.split()
     offset = int(pool.turn * number)
     for place in range(number):
         index = (place * 7 + offset) % number if number % 7 else (place + offset) % number
@@ -72,6 +77,8 @@ def _pool_doings(pool: Pool, storage: str) -> Iterator[tuple[int, Doing, float]]
             yield index, _held_off(part), part
         elif place < on_cpu + waiting + reading:
             yield index, _reading(event, part), part
+        elif place < on_cpu + waiting + reading + held_back:
+            yield index, _held_back(part), part
         else:
             yield index, _idle(part * pool.cycle), part
 
@@ -92,12 +99,13 @@ def _coordinator(execution: Execution, now: float, scan: str) -> Doing:
 
 
 def _at_work(execution: Execution, part: float, scan: str) -> Doing:
-    """Return what a process that works for a statement does: computes, reads, or is held off CPU."""
+    """Return what a process that works for a statement does: computes, reads, or is held off CPU or I/O."""
     if part >= execution.fraction:
         return _held_off(part)
-    if part < execution.fraction * execution.cpu_each:
-        return _on_cpu(scan, part)
-    return _reading(scan, part)
+    at_work = execution.fraction * execution.pace
+    if part >= at_work:
+        return _held_back(part)
+    return _on_cpu(scan, part) if part < at_work * execution.cpu_each else _reading(scan, part)
 
 
 def _server(execution: Execution, server: Server, now: float, scan: str) -> Doing:

@@ -23,6 +23,8 @@ _VERSIONS = {
     Release(21): ("21.0.0.0.0", "21.13.0.0.0"),
     Release(23): ("23.0.0.0.0", "23.6.0.24.10"),
 }
+_IO_LIMITS = ("max_iops", "max_mbps")
+"""Parameters that a pluggable database may set for itself."""
 _MILLISECOND = 10
 """The bucket of EVENT_HISTOGRAM_MICRO (1024 us) that is EVENT_HISTOGRAM's first (1 ms)."""
 
@@ -92,6 +94,10 @@ def _parameters(simulation: Simulation) -> Iterator[Row]:
         for number, (name, kind, value, default) in enumerate(sorted(values), 1):
             text = str(value)
             yield (machine.inst_id, number, name, kind, text or None, text or None, "TRUE" if default else "FALSE", 0)
+            for pdb in simulation.scenario.pdbs if name in _IO_LIMITS else ():
+                own = getattr(pdb.directive, name)
+                if own is not None:
+                    yield (machine.inst_id, number, name, kind, str(own), str(own), "FALSE", pdb.con_id)
 
 
 def _osstat(simulation: Simulation) -> Iterator[Row]:

@@ -42,7 +42,10 @@ class Cpu(Panel):
     def show(self, shown: Shown) -> None:
         """Fill the widgets."""
         self._trends.at(shown)
-        self._groups.show_rows(group_rows(shown), hidden_columns(shown), CPU_LEGEND)
-        self._verdicts.show(shown.reading, group_rows(shown))
+        rows, hidden = group_rows(shown), hidden_columns(shown)
+        if all(row.cpu_exhausted is None for row in rows):
+            hidden.add("cpu_exhausted")
+        self._groups.show_rows(rows, hidden, CPU_LEGEND)
+        self._verdicts.show(shown.reading, rows)
         self._used.show(self._used_feed.data(shown, shown.reading.header.num_cpus or None))
         self._waiting.show(self._waiting_feed.data(shown))

@@ -5,26 +5,28 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from presman.analysis.reading import Reading
+from presman.analysis.pdbs import pdbs
+from presman.analysis.reading import CLUSTER, Reading
 from presman.tables import IO
 from presman.tables.io import IO_SESSIONS
 from presman.tui.panels.panel import ChartFeed, Panel, Shown, Trends, group_rows, hidden_columns
+from presman.tui.panels.pdbs import io_lines
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.lines import wrap
 
 
 def io_source(reading: Reading) -> str:
-    """Return whose figures these are: on Exadata the cells see more than the database; and where limits are."""
+    """Return whose figures these are: on Exadata the cells see more than the database."""
     told = []
     if reading.header.exadata:
         told.append("the database's view: flash cache, cell offload and IORM are on the storage cells (CellCLI)")
-    if reading.header.cdb:
-        told.append("MAX_IOPS, MAX_MBPS and throttling of containers: key 8")
     return "; ".join(told)
 
 
 class Io(Panel):
-    """Groups with their rates, and MB/s over time."""
+    """Groups with their rates, the I/O limits of containers, and MB/s over time."""
 
     tables = (IO, IO_SESSIONS)
     charts = True
@@ -34,9 +36,11 @@ class Io(Panel):
         self._trends = Trends({"io_trend": "io"})
         self._groups = Grid(IO, trend=self._trends)
         self._sessions = Grid(IO_SESSIONS, filterable=False)
+        self._limits = LineView(id="io-limits")
         self._chart = Chart(id="io-chart")
         self._feed = ChartFeed("io", "MB/s")
         yield self._groups
+        yield self._limits
         with Horizontal(classes="charts"):
             yield self._chart
             yield self._sessions
@@ -45,10 +49,22 @@ class Io(Panel):
         """Fill the widgets."""
         self._trends.at(shown)
         self._groups.show_rows(group_rows(shown), hidden_columns(shown), io_source(shown.reading))
+        self._show_limits(shown)
         if self._sessions.display:
             busy = [row for row in shown.reading.sessions if row.io_mb or row.io_requests]
             self._sessions.show_rows(busy)
         self._chart.show(self._feed.data(shown))
+
+    def _show_limits(self, shown: Shown) -> None:
+        """Say what MAX_IOPS and MAX_MBPS do, in a container database that has them."""
+        moment = shown.moment() if shown.reading.header.cdb else None
+        found = pdbs(shown.reading, *moment) if moment is not None else ()
+        # A limit holds on each instance, so the cluster's sum says nothing about it.
+        apart = tuple(row for row in found if row.inst_id != CLUSTER)
+        width = self._limits.size.width or self.app.size.width
+        lines = [part for line in io_lines(apart or found) for part in wrap(line, width, 3)]
+        self._limits.display = bool(lines)
+        self._limits.fit_lines(lines)
 
     def measure(self, _grid: Grid | None) -> str:
         """Return the measure that `e` exports from here."""

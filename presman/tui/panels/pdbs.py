@@ -7,11 +7,12 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
+from presman.analysis import io_limits
 from presman.analysis.pdbs import PdbReading, pdbs
 from presman.analysis.reading import CLUSTER
 from presman.analysis.verdicts import explain
 from presman.tables.groups import VERDICT_MARKS
-from presman.tables.pdbs import PDBS
+from presman.tables.pdbs import IO_MARKS, PDBS
 from presman.tui.panels.panel import CPU_LEGEND, ChartFeed, Panel, Shown
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
@@ -20,13 +21,26 @@ from presman.tui.widgets.lines import Line, wrap
 
 
 def pdb_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
-    """Return each container's verdict in words."""
+    """Return each container's verdict in words, then those on its I/O where that is limited."""
     found: list[Line] = []
     for row in rows:
         mark, state = VERDICT_MARKS[row.verdict]
-        where = f" on {row.inst_id}" if row.inst_id != CLUSTER else ""
-        found.append(((f" {mark} ", state), (f"{row.name}{where}: ", state), (explain(row), "")))
+        found.append(((f" {mark} ", state), (f"{_named(row)}: ", state), (explain(row), "")))
+    return found + io_lines(rows)
+
+
+def io_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
+    """Return what MAX_IOPS and MAX_MBPS do to each container that has them, in words."""
+    found: list[Line] = []
+    for row in rows:
+        if text := io_limits.explain(row):
+            mark, state = IO_MARKS[row.io_verdict]
+            found.append(((f" {mark} ", state), (f"{_named(row)} I/O: ", state), (text, "")))
     return found
+
+
+def _named(row: PdbReading) -> str:
+    return row.name if row.inst_id == CLUSTER else f"{row.name} on {row.inst_id}"
 
 
 class Pdbs(Panel):
@@ -59,11 +73,12 @@ class Pdbs(Panel):
         apart = tuple(row for row in found if row.inst_id != CLUSTER)
         cluster = tuple(row for row in found if row.inst_id == CLUSTER)
         rows = apart if shown.view.by_instance and apart else cluster
-        self._containers.show_rows(rows, set() if rows is apart else {"inst"}, CPU_LEGEND)
+        hidden = set() if rows is apart else {"inst"}
+        if all(row.cpu_exhausted is None for row in rows):
+            hidden.add("cpu_exhausted")
+        self._containers.show_rows(rows, hidden, CPU_LEGEND)
         width = self._words.size.width or self.app.size.width
         lines = [part for line in pdb_lines(apart or cluster) for part in wrap(line, width, 3)]
-        if self._words.styles.height is None or self._words.styles.height.value != max(1, len(lines)):
-            self._words.styles.height = max(1, len(lines))
-        self._words.show_lines(lines)
+        self._words.fit_lines(lines)
         self._used.show(self._used_feed.data(shown, shown.reading.header.num_cpus or None))
         self._waiting.show(self._waiting_feed.data(shown))

@@ -54,7 +54,4 @@ class VerdictLines(LineView):
         width = self.size.width or self.app.size.width
         lines = [part for line in self._found for part in wrap(line, width, 3)]
         # In steps, so that the charts below are not drawn anew whenever a group begins to wait.
-        height = max(1, -(-len(lines) // 3) * 3)
-        if self.styles.height is None or self.styles.height.value != height:
-            self.styles.height = height
-        self.show_lines(lines)
+        self.fit_lines(lines, 3)

@@ -1,0 +1,67 @@
+"""What MAX_IOPS and MAX_MBPS do to a container."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from presman.analysis.io_limits import IoVerdict, explain, verdict, worst
+from presman.analysis.reading import IoRates
+
+
+class Limited(NamedTuple):
+    io: IoRates | None
+    io_throttle_ms: float | None
+    iops_limit: int | None
+    mb_limit: int | None
+
+
+def doing(requests: float, mb: float) -> IoRates:
+    """Small reads only."""
+    return IoRates(mb, 0.0, 0.0, 0.0, requests, 0.0, 0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected", "told"),
+    [
+        (Limited(doing(500, 4), 3.0, None, None), IoVerdict.FREE, ""),
+        (Limited(None, None, 500, None), IoVerdict.UNKNOWN, "Does ? of 500 IOPS (MAX_IOPS); below its limits."),
+        (
+            Limited(doing(200, 4), 0.0, 500, 80),
+            IoVerdict.UNDER,
+            "Does 200 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS); no I/O was held back.",
+        ),
+        (
+            Limited(doing(499, 4), 8.26, 500, 80),
+            IoVerdict.THROTTLED,
+            "Does 499 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS); MAX_IOPS holds it there, whatever the "
+            "storage could do: each I/O was held back 8.3 ms on average in the last closed minute.",
+        ),
+        (
+            Limited(doing(10, 77), 0.0, None, 80),
+            IoVerdict.NEAR,
+            "Does 77 of 80 MB/s (MAX_MBPS); MAX_MBPS is nearly reached, but no I/O was held back.",
+        ),
+        (
+            Limited(doing(10, 77), None, None, 80),
+            IoVerdict.NEAR,
+            "Does 77 of 80 MB/s (MAX_MBPS); MAX_MBPS is nearly reached.",
+        ),
+        (
+            Limited(doing(10, 4), 2.0, None, 80),
+            IoVerdict.THROTTLED,
+            "Does 4 of 80 MB/s (MAX_MBPS); a limit held it: each I/O was held back 2.0 ms on average in the last "
+            "closed minute.",
+        ),
+    ],
+)
+def test_verdict_and_its_words(row: Limited, expected: IoVerdict, told: str) -> None:
+    assert verdict(row) is expected
+    assert explain(row) == told
+
+
+def test_the_worst_of_the_instances_counts() -> None:
+    assert worst([IoVerdict.NEAR, IoVerdict.THROTTLED, IoVerdict.UNKNOWN]) is IoVerdict.THROTTLED
+    assert worst([IoVerdict.FREE, IoVerdict.UNDER]) is IoVerdict.UNDER
+    assert worst([]) is IoVerdict.UNKNOWN
