@@ -13,6 +13,7 @@ from typing import NamedTuple
 from presman.embedded import columns_of
 from presman.queries import Cadence, Query, load
 from presman.release import Release
+from presman.rows import OF_AN_UPDATE
 from presman.selection import selection
 from presman.statements import QUEUE_EVENTS
 
@@ -114,7 +115,7 @@ def spooled(release: Release) -> list[Spooled]:
     """Return what the queries of `release` read, one entry for each view, none of a licensed pack."""
     views: dict[str, list[Query]] = {}
     for query in load(release).values():
-        if query.pack == "none" and not _of_one_session(query):
+        if query.pack == "none" and not _of_one_session(query) and query.record not in OF_AN_UPDATE:
             views.setdefault(selection(query).view, []).append(query)
     # What is asked on demand of a view that is read at each poll would add nothing.
     views = {

@@ -726,3 +726,7 @@ class PxStatistic(NamedTuple):
     degree: int | None
     statistic: int
     value: int
+
+
+OF_AN_UPDATE: frozenset[RecordType] = frozenset({CpuExhausted, PdbCpuExhausted})
+"""What only newer updates of a release have the columns for: a database that lacks them has no trouble."""

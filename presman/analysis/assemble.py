@@ -9,7 +9,7 @@ from presman.analysis.facts import Facts
 from presman.analysis.reading import CLUSTER, Header, HourReading, Reading, Trouble
 from presman.analysis.usual import hours
 from presman.queries import Scope
-from presman.rows import CpuExhausted, GroupMetricHistory, PdbCpuExhausted, PxSession
+from presman.rows import OF_AN_UPDATE, GroupMetricHistory, PxSession
 from presman.snapshot import Snapshot
 
 
@@ -72,15 +72,11 @@ def hour(rows: tuple[GroupMetricHistory, ...]) -> tuple[HourReading, ...]:
     return found
 
 
-_OF_AN_UPDATE = frozenset({CpuExhausted, PdbCpuExhausted})
-"""Questions about columns that came with an update of a release: that a database lacks them is no trouble."""
-
-
 def troubles(snapshot: Snapshot) -> tuple[Trouble, ...]:
     """Return the questions that got no answer, by name."""
     found = []
     for record, problem in snapshot.problems().items():
-        if record in _OF_AN_UPDATE and problem.code == "ORA-00904":
+        if record in OF_AN_UPDATE and problem.code == "ORA-00904":
             continue
         name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in record.__name__).lstrip("_")
         text = f"{problem.code}: {problem.text}" if problem.code else problem.text
