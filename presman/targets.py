@@ -29,6 +29,12 @@ DEMO = "mixed"
 SCENARIOS = Path(__file__).parent / "simulator" / "scenarios"
 
 
+FORMS = "user@host[:port]/service, user@ALIAS, @ALIAS, a section of config.ini, demo:SCENARIO or spool:FOLDER"
+
+_BARE = re.compile(r"[^:/(@]*/(?!/)[^@]*")
+"""host/service without a user, or user/password without a host: nobody can tell which."""
+
+
 class TargetError(ConfigError):
     """The target cannot be understood; the text is one line free of secrets."""
 
@@ -111,6 +117,7 @@ def parse_target(text: str, config: Config | None = None) -> Target:
     settings = config.sections.get(text)
     if settings is not None:
         return _section(text, settings.over(config.defaults), config)
+    _refuse_password(text)
     target = _literal(text, config.defaults, config)
     if has_password(Secret(text)):
         warning = "a password on the command line can be seen by others: use config.ini, a wallet or the prompt"
@@ -118,10 +125,19 @@ def parse_target(text: str, config: Config | None = None) -> Target:
     return target
 
 
+def _refuse_password(text: str, within: str = "") -> None:
+    if _BARE.fullmatch(text):
+        what = "a TARGET with / and without @ may be a password, so it is neither used nor shown"
+        raise TargetError(f"{within}{what}: write {FORMS}")
+
+
 def _section(name: str, settings: Settings, config: Config) -> Target:
     if settings.connection is None:
         raise TargetError(f"{config.path}: section [{name}] has no connection_string")
-    target = _literal(settings.connection.reveal(), settings, config, within=f"{config.path}, [{name}]: ")
+    within = f"{config.path}, [{name}]: "
+    if settings.user is None:
+        _refuse_password(settings.connection.reveal(), within)
+    target = _literal(settings.connection.reveal(), settings, config, within)
     if target.connect is None:
         return replace(target, name=target.name if name == "presman" else name)
     return _oracle(name, target.connect, settings, target.warnings)
@@ -227,8 +243,8 @@ def _connect_string(text: str, settings: Settings, config: Config) -> Target:
     if text.startswith("(") and not credentials.endswith(")"):
         credentials, at, dsn = "", "", text
     user, slash, password = credentials.partition("/")
-    if not dsn or (at and not credentials and not settings.wallet_location and not settings.thick):
-        raise TargetError("not a connect string: it reads user@host/service")
+    if not dsn:
+        raise TargetError(f"not a connect string: write {FORMS}")
     if not at and not _is_address(text, settings):
         raise TargetError(_unknown(text, config))
     secret = Secret(password) if slash and password else settings.password or _password_of_environment()

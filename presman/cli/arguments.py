@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
     def _stray(self, word: str) -> str:
         """Return what is wrong with a word that is neither an option nor has a place."""
         if not word.startswith("-"):
-            return f"too many arguments: {'user/***@...' if '@' in word else repr(word)}"
+            return f"too many arguments: {'user/***@...' if {'@', '/'} & set(word) else repr(word)}"
         from presman.suggest import nearest
 
         name = word.partition("=")[0]
@@ -125,9 +125,8 @@ def common() -> Parser:
     group.add_argument(
         "--thick",
         nargs="?",
-        const="",
-        metavar="LIBDIR",
-        help="connect through Oracle Client libraries (write it after TARGET)",
+        metavar="=LIBDIR",
+        help="connect through Oracle Client libraries, found by themselves or in LIBDIR",
     )
     group.add_argument(
         "--packs",
@@ -461,7 +460,9 @@ _CLASSIC = ("-m", "-c", "-p", "-o")
 
 def parse(arguments: Sequence[str] | None = None) -> tuple[str, argparse.Namespace]:
     """Return the command and its options. Raises Failure; --help and --version exit."""
-    known, rest = common().parse_known_args(sys.argv[1:] if arguments is None else arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    # What follows --thick is not its folder, which comes after "=", but a TARGET or a command.
+    known, rest = common().parse_known_args(["--thick=" if word == "--thick" else word for word in given])
     word = rest[0] if rest else ""
     if word in COMMANDS:
         return word, PARSERS[word]().read(rest[1:], known)

@@ -117,10 +117,10 @@ class OracleSource:
             raise SourceError("cancelled") from None
         except Lost as lost:
             self.close()
-            raise source_error(lost.cause) from None
+            raise source_error(lost.cause, self._settings.user) from None
         except (oracledb.Error, OSError, ValueError, TypeError) as error:
             self.close()
-            raise source_error(error) from None
+            raise source_error(error, self._settings.user) from None
 
     @property
     def instance(self) -> int:

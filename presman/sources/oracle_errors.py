@@ -63,6 +63,9 @@ HOPELESS = frozenset(
 )
 """Trying again cannot help, and may lock the account."""
 
+NOBODY = frozenset({"ORA-01017", "DPY-4001", "ORA-01005", "DPY-3001"})
+"""What a login without a user ends in where nothing else says who it is."""
+
 HINTS = {
     "ORA-01017": "check user and password",
     "ORA-28000": "the account is locked: ALTER USER ... ACCOUNT UNLOCK",
@@ -70,13 +73,15 @@ HINTS = {
     "ORA-12514": "the listener does not know this service (now)",
     "ORA-00018": "the database has no free session",
     "ORA-00020": "the database has no free process",
-    "DPY-3001": "native network encryption needs --thick",
+    "DPY-3001": "--thick can do this, with Oracle Client libraries",
     "DPY-3010": "this release needs --thick",
     "DPY-3015": "this password verifier needs --thick or a new password",
-    "DPI-1047": "--thick needs Oracle Client libraries (--thick LIBDIR)",
+    "DPI-1047": "--thick needs Oracle Client libraries: --thick=LIBDIR says where they are",
+    "DPY-4001": "no password: neither prompt, PRESMAN_PASSWORD, keyring nor config.ini gave one",
 }
 
 _CODE = re.compile(r"\b(ORA|DPY|DPI|TNS)-(\d{4,5})\b")
+_POINTER = re.compile(r"\.? See https?://\S+ for help")
 _SIMILAR = re.compile(r"Similar to (ORA-\d{5})")
 
 
@@ -95,7 +100,7 @@ def text_of(error: Any) -> str:
     """Return the error's text without the driver's pointer to its help pages, cleaned, on one line."""
     detail = error.args[0] if isinstance(error, oracledb.Error) and error.args else error
     lines = str(getattr(detail, "message", detail)).splitlines()
-    kept = " ".join(line for line in lines if not line.startswith("Help: ")) or type(error).__name__
+    kept = _POINTER.sub("", " ".join(line for line in lines if not line.startswith("Help: "))) or type(error).__name__
     return one_line(clean(kept), LONGEST)
 
 
@@ -109,11 +114,13 @@ def has_timed_out(error: Any) -> bool:
     return any(found[0] in TIMED_OUT for found in _CODE.finditer(text_of(error)))
 
 
-def source_error(error: Any) -> SourceError:
-    """Return what a failed connect, or a lost connection, is for the caller."""
+def source_error(error: Any, user: str | None = "") -> SourceError:
+    """Return what a failed connect, or a lost connection, is for the caller; `user` is None if nobody was named."""
     code, text = code_of(error), text_of(error)
     codes = {code, *(found[0] for found in _CODE.finditer(text))}
     hint = next((HINTS[found] for found in (code, *sorted(codes)) if found in HINTS), "")
+    if user is None and codes & NOBODY:
+        hint = "no user was named: that takes --thick, or a wallet that the database accepts in place of a password"
     return SourceError(f"{text} - {hint}" if hint else text, code=code, retry=not codes & HOPELESS)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from presman.cli import codes
+from presman.cli.arguments import parse
 from presman.embedded import EmbeddedDatabase
 from presman.oracle_server import Backend, OracleServer, profile_of
 from presman.release import Release
@@ -65,6 +66,27 @@ def test_a_password_on_the_command_line_works_and_warns(server: OracleServer, tm
     assert done.returncode == codes.OK
     assert "warning: a password on the command line" in done.stderr
     assert PASSWORD not in done.stdout + done.stderr
+
+
+def test_thick_mode_without_client_libraries_is_one_line(server: OracleServer, tmp_path: Path) -> None:
+    arguments = ("once", "--thick=/nonexistent", f"monitor@{server.dsn}")
+    done = presman(*arguments, cwd=tmp_path, env={"PRESMAN_PASSWORD": PASSWORD})
+    assert done.returncode == codes.SOURCE
+    assert done.stderr.startswith("presman: DPI-1047: ")
+    assert done.stderr.endswith("--thick needs Oracle Client libraries: --thick=LIBDIR says where they are\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_thick_takes_no_word_after_it() -> None:
+    for given, folder in (("--thick", ""), ("--thick=/opt/ic", "/opt/ic")):
+        for words in (
+            ["once", given, "anna@host/svc"],
+            [given, "once", "anna@host/svc"],
+            ["once", "anna@host/svc", given],
+        ):
+            name, options = parse(words)
+            assert (name, options.target, options.thick) == ("once", "anna@host/svc", folder)
+    assert parse(["--thick", "anna@PROD"])[1].target == "anna@PROD"
 
 
 def test_an_export_survives_a_lost_connection(server: OracleServer, folder: Path) -> None:

@@ -7,6 +7,7 @@ import gc
 import os
 import random
 import threading
+import time
 from collections import Counter
 from contextlib import suppress
 
@@ -156,11 +157,12 @@ def recovered(bench: Bench, source: OracleSource, attempts: int = 20) -> list[in
     return []
 
 
-def leftovers(process: psutil.Process) -> tuple[int, int, int]:
-    """Return open files and sockets, threads, and event loops that are not closed."""
+def leftovers(process: psutil.Process) -> tuple[int, int, int, int]:
+    """Return open files and sockets, threads, event loops that are not closed, and the tasks in them."""
     gc.collect()
     loops = [found for found in gc.get_objects() if isinstance(found, asyncio.AbstractEventLoop)]
-    return process.num_fds(), process.num_threads(), sum(not loop.is_closed() for loop in loops)
+    tasks = sum(not loop.is_closed() and len(asyncio.all_tasks(loop)) for loop in loops)
+    return process.num_fds(), process.num_threads(), sum(not loop.is_closed() for loop in loops), tasks
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -173,11 +175,11 @@ def test_a_storm_of_faults(bench: Bench, seed: int) -> None:
     before = leftovers(process)
     committed = weather(bench, seed, faults=int(os.environ.get("PRESMAN_STORM", "30")))
     assert all(committed[stage.value] for stage in Stage)
-    bench.server.faults.clear()
-    bench.server.drop_sessions()
-    assert bench.server.counters.sessions == bench.server.counters.connections == 0
+    while bench.server.counters.connections:  # the server sees each of them end by itself
+        time.sleep(0.005)
+    assert bench.server.counters.sessions == 0
     after = leftovers(process)
-    assert after <= before, (before, after)
+    assert all(now <= then for now, then in zip(after, before, strict=True)), (before, after)
 
 
 def test_sessions_do_not_pile_up(bench: Bench) -> None:

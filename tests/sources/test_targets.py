@@ -10,7 +10,7 @@ import pytest
 from presman.config import Config, Settings
 from presman.release import Release
 from presman.secret import Secret
-from presman.targets import ConnectSettings, Target, TargetError, parse_target, parse_zone, scenarios
+from presman.targets import FORMS, ConnectSettings, Target, TargetError, parse_target, parse_zone, scenarios
 
 SPOOL = Path(__file__).parents[1] / "data" / "queueing_12102"
 
@@ -94,7 +94,7 @@ def test_a_password_that_was_asked_for() -> None:
     assert not asked.needs_password
     assert asked.connect == ConnectSettings("host/svc", "anna", Secret("tiger"))
     assert "tiger" not in repr(asked)
-    assert not parse_target("host/svc").needs_password
+    assert not parse_target("@host/svc").needs_password
 
 
 def test_a_password_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,8 +151,7 @@ def test_names(text: str, name: str) -> None:
         ("pord", "no target 'pord', did you mean 'prod'?"),
         ("stor", "no target 'stor', did you mean 'demo:storm'?"),
         ("???", "no target '???': neither a section of config.ini nor user@host/service, demo:SCENARIO, spool:FOLDER"),
-        ("anna@", "not a connect string: it reads user@host/service"),
-        ("@host/svc", "not a connect string: it reads user@host/service"),
+        ("anna@", f"not a connect string: write {FORMS}"),
     ],
 )
 def test_mistakes(text: str, message: str) -> None:
@@ -160,6 +159,38 @@ def test_mistakes(text: str, message: str) -> None:
     with pytest.raises(TargetError) as caught:
         parse_target(text, config)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    "text", ["anna/tiger", "anna/ti:ger", "anna/ti/ger", "/tiger", "db.example.com/svc", "a b/tiger"]
+)
+def test_what_may_be_a_password_is_neither_used_nor_shown(text: str) -> None:
+    for settings in (Settings(), Settings(user="anna")):
+        with pytest.raises(TargetError, match=r"^a TARGET with / and without @ may be") as caught:
+            parse_target(text, Config(sections={"presman": settings}))
+        assert text.partition("/")[2] not in str(caught.value).replace(FORMS, "")
+
+
+def test_a_section_is_as_careful_unless_it_names_a_user() -> None:
+    for settings, careful in (
+        (Settings(connection=Secret("a/tiger")), True),
+        (Settings(connection=Secret("a/b"), user="u"), False),
+    ):
+        config = Config(Path("c.ini"), {"x": settings})
+        if careful:
+            with pytest.raises(TargetError, match=r"^c.ini, \[x\]: a TARGET with / and without @") as caught:
+                parse_target("x", config)
+            assert "tiger" not in str(caught.value)
+        else:
+            assert connect("x", config).dsn == "a/b"
+
+
+@pytest.mark.parametrize(
+    "text", ["//host/svc", "host:1521/svc", "tcps://host/svc", "(DESCRIPTION=(X=a/b))", "@host/svc"]
+)
+def test_without_a_user_the_database_knows_who_it_is(text: str) -> None:
+    found = connect(text)
+    assert (found.user, found.dsn) == (None, text.lstrip("@"))
 
 
 def test_a_mistake_in_a_section_says_where() -> None:
