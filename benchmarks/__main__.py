@@ -20,6 +20,7 @@ from pathlib import Path
 from benchmarks.heat import refresh_cost
 from benchmarks.load import snapshot
 from benchmarks.still import Still
+from benchmarks.storm import storm
 from benchmarks.terminal import Screen, first_frame, key_answer, run_time
 from benchmarks.trace import traces
 from presman.snapshot import Snapshot
@@ -124,6 +125,12 @@ def screen(report: Report) -> None:
     )
     report.line("refresh of the Sessions tab, 500 rows against 50", five_hundred, "ms", yardstick=fifty, bar=1.5)
     report.line("refresh of the Sessions tab, 500 rows", five_hundred, "ms", bar=15)
+    cost = asyncio.run(storm())
+    busy = f"{cost.queued} queued {cost.running} running {cost.sessions} sessions"
+    report.line(f"analysis, {busy}", cost.analysis, "ms", bar=20)
+    report.line("... keeping it for scrolling back", cost.keeping, "ms", bar=20)
+    report.line("... drawing the Parallel tab at 200x50", cost.drawing, "ms", bar=20)
+    report.line("... the whole refresh", cost.refresh, "ms", bar=20)
     drawn, bare = (asyncio.run(refresh_cost(maps=maps)) for maps in (True, False))
     report.line("a poll on the two heat maps at 200x50", max(0.0, drawn - bare), "ms", bar=10)
     plan = [large_plan.loaded(number, instances=1) for number in range(32)]

@@ -96,7 +96,7 @@ class History:
         if place >= len(self._kept):
             return self._live[place - len(self._kept)]
         kept = self._kept[place]
-        blocks: dict[int, list[tuple[Any, ...]]] = {}
+        blocks: dict[int, list[tuple[int, tuple[Any, ...]]]] = {}
         sections = {record: _unpack(record, columns, blocks) for record, columns in kept.sections.items()}
         return replace(kept.bare, sections=MappingProxyType(sections))
 
@@ -121,7 +121,7 @@ def _pack(section: Section, before: _Newest | None) -> tuple[_Newest, int]:
     if before is not None and len(before.columns) == len(columns):
         pairs = zip(columns, before.columns, before.packed.places, strict=True)
         shared = [place if column == old else None for column, old, place in pairs]
-    changed = [column for column, place in zip(columns, shared, strict=True) if place is None]
+    changed = [_brief(column) for column, place in zip(columns, shared, strict=True) if place is None]
     block = zlib.compress(pickle.dumps(changed, pickle.HIGHEST_PROTOCOL), 1) if changed else b""
     numbers = iter(range(len(changed)))
     places = tuple(place or (block, next(numbers)) for place in shared)
@@ -131,12 +131,22 @@ def _pack(section: Section, before: _Newest | None) -> tuple[_Newest, int]:
     return _Newest(section, columns, _Columns(replace(section, rows=()), places)), size
 
 
-def _unpack(record: Any, columns: _Columns, blocks: dict[int, list[tuple[Any, ...]]]) -> Section:
+def _unpack(record: Any, columns: _Columns, blocks: dict[int, list[tuple[int, tuple[Any, ...]]]]) -> Section:
     """Make a section again; `blocks` remembers what was decompressed already."""
     values = []
     for block, number in columns.places:
         if id(block) not in blocks:
             # Our own bytes, from this process's memory.
             blocks[id(block)] = pickle.loads(zlib.decompress(block))
-        values.append(blocks[id(block)][number])
+        values.append(_whole(*blocks[id(block)][number]))
     return replace(columns.bare, rows=tuple(map(record._make, zip(*values, strict=True))))
+
+
+def _brief(column: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
+    """Return a column's length and its values; just one of them if all are the same."""
+    first, length = column[0], len(column)
+    return length, (first,) if first is column[-1] and column.count(first) == length else column
+
+
+def _whole(length: int, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return values * length if len(values) < length else values

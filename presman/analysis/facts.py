@@ -60,7 +60,9 @@ class Facts:
     @cached_property
     def inst_ids(self) -> tuple[int, ...]:
         """The instances that any view speaks of, in order."""
-        return tuple(sorted({row[0] for record in _TAKING_PART for row in self.snapshot.section(record).rows}))
+        return tuple(
+            sorted(set[int]().union(*(map(_first, self.snapshot.section(kind).rows) for kind in _TAKING_PART)))
+        )
 
     @cached_property
     def instances(self) -> Mapping[int, Instance]:
@@ -285,7 +287,7 @@ def _book(plans: tuple[Plan, ...], directives: tuple[PlanDirective, ...]) -> Pla
 
 
 _Sessions = TypeVar("_Sessions", Session, SessionInfo)
-_place = itemgetter(0, 2)
+_first, _place = itemgetter(0), itemgetter(0, 2)
 
 
 def by_session(rows: tuple[_Sessions, ...]) -> dict[tuple[int, int], _Sessions]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
@@ -86,16 +87,16 @@ def groups(
 
 def _parallel(found: Statements) -> dict[GroupPlace, _Parallel]:
     """Count statements and servers by instance and group; the servers where they run, not where the QC is."""
-    counts: dict[GroupPlace, _Parallel] = {}
+    counts: dict[GroupPlace, _Parallel] = defaultdict(_Parallel)
     for queued in found.queue:
-        entry = counts.setdefault((queued.inst_id, queued.con_id, queued.group), _Parallel())
+        entry = counts[queued.inst_id, queued.con_id, queued.group]
         entry.queued += 1
         entry.waited = max(entry.waited or 0.0, queued.waited)
     for running in found.running:
-        counts.setdefault((running.inst_id, running.con_id, running.group), _Parallel()).active += 1
+        counts[running.inst_id, running.con_id, running.group].active += 1
         for inst_id, number in running.servers_by_instance.items():
-            counts.setdefault((inst_id, running.con_id, running.group), _Parallel()).held += number
-    return counts
+            counts[inst_id, running.con_id, running.group].held += number
+    return dict(counts)
 
 
 def _count_sessions(facts: Facts, counts: dict[GroupPlace, _Parallel]) -> None:

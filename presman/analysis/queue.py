@@ -16,7 +16,7 @@ EVENTS = frozenset({"resmgr:pq queued", NEXT_IN_LINE, "enq: JX - SQL statement q
 
 def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedStatement, ...]:
     """Return the queue in the order of groups and, within a group, oldest first."""
-    waiting = [session for session in facts.snapshot.rows(Session) if is_queued(session)]
+    waiting = [each for each in facts.snapshot.rows(Session) if each.event in EVENTS and is_queued(each)]
     if not waiting:
         return ()
     sets = {(each.sql_id, each.child): each.sets for each in running if each.sql_id}

@@ -17,33 +17,42 @@ Coordinator = tuple[int, int, int]
 
 
 class Holding(NamedTuple):
-    """The server rows of one coordinator."""
+    """The server rows of one coordinator; what is equal in many of them is looked at once."""
 
     coordinator: Coordinator
     rows: tuple[PxSession, ...]
+    kinds: frozenset[tuple[int | None, int | None, int | None, int | None]]
+    """Server group, server set, degree and requested degree of the rows."""
+
+    @classmethod
+    def of(cls, coordinator: Coordinator, rows: Iterable[PxSession]) -> Holding:
+        """Return the holding of a coordinator."""
+        held = tuple(rows)
+        kinds = frozenset([(row.server_group, row.server_set, row.degree, row.req_degree) for row in held])
+        return cls(coordinator, held, kinds)
 
     @property
     def sets(self) -> int:
         """Server sets, over all parallelizers of the statement."""
-        return max(1, len({(row.server_group, row.server_set) for row in self.rows}))
+        return max(1, len({kind[:2] for kind in self.kinds}))
 
     @property
     def degree(self) -> int | None:
         """The largest degree over the server sets."""
-        return max((row.degree for row in self.rows if row.degree is not None), default=None)
+        return max((degree for _, _, degree, _ in self.kinds if degree is not None), default=None)
 
     @property
     def requested(self) -> int | None:
         """The largest degree asked for."""
-        return max((row.req_degree for row in self.rows if row.req_degree is not None), default=None)
+        return max((requested for *_, requested in self.kinds if requested is not None), default=None)
 
     @property
     def downgraded(self) -> float:
         """Percent of the degree lost, at the parallelizer that lost most."""
         lost = (
-            100.0 * (1 - row.degree / row.req_degree)
-            for row in self.rows
-            if row.degree is not None and row.req_degree and 0 <= row.degree < row.req_degree
+            100.0 * (1 - degree / requested)
+            for _, _, degree, requested in self.kinds
+            if degree is not None and requested and 0 <= degree < requested
         )
         return max(lost, default=0.0)
 
@@ -56,7 +65,7 @@ def holdings(rows: Iterable[PxSession]) -> dict[Coordinator, Holding]:
     serials: dict[tuple[int, int], int] = {}
     servers: list[PxSession] = []
     for row in rows:
-        if is_coordinator(row):
+        if row.degree is None and is_coordinator(row):
             serials[row.inst_id, row.sid] = row.serial
         else:
             servers.append(row)
@@ -64,8 +73,13 @@ def holdings(rows: Iterable[PxSession]) -> dict[Coordinator, Holding]:
     for row in servers:
         inst_id = row.qcinst_id if row.qcinst_id is not None else row.inst_id
         serial = row.qcserial if row.qcserial is not None else serials.get((inst_id, row.qcsid), 0)
-        found.setdefault((inst_id, row.qcsid, serial), []).append(row)
-    return {coordinator: Holding(coordinator, tuple(held)) for coordinator, held in found.items()}
+        place = (inst_id, row.qcsid, serial)
+        held = found.get(place)
+        if held is None:
+            found[place] = [row]
+        else:
+            held.append(row)
+    return {coordinator: Holding.of(coordinator, held) for coordinator, held in found.items()}
 
 
 def running(facts: Facts, found: Mapping[Coordinator, Holding]) -> tuple[RunningStatement, ...]:
@@ -103,7 +117,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         idle=idle,
         status=session.status if session else "",
         event=session.event if session else "",
-        servers_by_instance=MappingProxyType(dict(sorted(Counter(row.inst_id for row in holding.rows).items()))),
+        servers_by_instance=MappingProxyType(dict(sorted(Counter([row.inst_id for row in holding.rows]).items()))),
         dop=facts.story(inst_id, sql_id, child),
         sql_text=facts.text(inst_id, sql_id, child),
         con_id=witness.con_id if witness else 0,

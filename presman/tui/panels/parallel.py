@@ -179,10 +179,12 @@ def _gantt(shown: Shown) -> GanttData:
 
 def bridged(values: Sequence[float | None], most: int) -> list[float | None]:
     """Carry each value on over gaps of at most `most` places: polls may be further apart than columns."""
-    found: list[float | None] = []
-    gap = most + 1
+    found = list(values)
+    last: int | None = None
     for place, value in enumerate(values):
-        gap = 0 if value is not None else gap + 1
-        later = any(other is not None for other in values[place + 1 : place + 1 + most])
-        found.append(value if value is not None else found[-1] if found and gap <= most and later else None)
+        if value is None:
+            continue
+        if last is not None and place - last - 1 <= most:
+            found[last + 1 : place] = [values[last]] * (place - last - 1)
+        last = place
     return found

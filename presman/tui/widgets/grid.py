@@ -72,6 +72,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self._filled = False
         self._frame: list[Line] = []
         self._frame_key: tuple[object, ...] = ()
+        self._frame_width = 0
         self._version = 0
 
     # ---- data in
@@ -148,7 +149,6 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         elif size.height > seen:
             self.set_reactive(Grid.virtual_size, size)
             self.vertical_scrollbar.window_virtual_size = size.height
-            self.vertical_scrollbar.refresh()
             self.scroll_y = self.validate_scroll_y(self.scroll_y)
 
     def _follow(self) -> None:
@@ -179,8 +179,10 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             top = self.scroll_offset.y
             body = range(top, top + max(0, region.height - HEADER_LINES))
             self._frame = [self._title(region.width), self._heads(region.width)]
-            self._frame += [self._row_line(index, region.width) for index in body]
+            fitted = self.fitted()
+            self._frame += [self._row_line(index, region.width, fitted) for index in body]
             self._frame_key = self._key()
+            self._frame_width = region.width
         return self._frame
 
     def _repaint(self) -> None:
@@ -239,18 +241,20 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             heads += fit(fit(column.head, size - len(mark)).rstrip() + mark, size, column.align) + blank
         return pad(((heads[: -len(blank)], "head"),), width, "head")
 
-    def _row_line(self, index: int, width: int) -> Line:
+    def _row_line(self, index: int, width: int, fitted: Fitted) -> Line:
         if not self._rows and index == 0:
             return pad(((self._emptiness(), "dim"),), width)
         if index >= len(self._rows):
             return pad((), width)
         row = self._rows[index]
-        blank = (" " * gap_at(width), "")
+        gap = gap_at(width)
+        blank = (" " * gap, "")
         runs: list[Run] = []
-        for column, size in self.fitted():
+        for column, size in fitted:
             runs += cell_runs(column, size, row, self._full.get(column.key), self._trend)
             runs.append(blank)
-        return pad(merge(runs[:-1]), width)
+        room = width - sum(size + gap for _, size in fitted) + gap
+        return merge([*runs[:-1], (" " * room, "")]) if room >= 0 else pad(merge(runs[:-1]), width)
 
     def _emptiness(self) -> str:
         """Say why there is no row."""
@@ -258,11 +262,15 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             return "waiting for the first poll …"
         return f"Nothing matches the filter {self.filter}" if self.filter and self._all else self.table.empty
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return some lines of the widget, after they were brought up to date."""
+        self._lines()
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """Return one line of the widget."""
-        lines = self._lines()
-        width = self.scrollable_content_region.width
-        line = lines[y] if y < len(lines) else pad((), width)
+        width = self._frame_width
+        line = self._frame[y] if y < len(self._frame) else pad((), width)
         ground = "cursor" if self._rows and y == self._cursor_line(self._frame_key) else ""
         return palette_of(self.app.current_theme).strip(line, width, ground)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -10,6 +11,9 @@ Run = tuple[str, str]
 """Text and the name of its style (see :mod:`presman.tui.widgets.palette`)."""
 
 Line = tuple[Run, ...]
+
+_NARROW = re.compile(r"[ -~…←-↓①-⑨─-◼⠀-⣿]*").fullmatch
+"""Tells that every character takes one cell: ASCII, and what bars, charts and hints are made of."""
 
 _GAP = 40
 """Unchanged cells between two changed ones that are cheaper to send again than a jump and a style (50 bytes)."""
@@ -22,7 +26,7 @@ def length(line: Iterable[Run]) -> int:
 
 def cells(text: str) -> int:
     """Return how many cells the text takes; wide characters take two."""
-    return len(text) if text.isascii() else cell_len(text)
+    return len(text) if text.isascii() or _NARROW(text) else cell_len(text)
 
 
 def fit(text: str, width: int, align: str = "left") -> str:
@@ -107,7 +111,7 @@ def changes(old: Line, new: Line, width: int) -> list[tuple[int, int]]:
     if old == new:
         return []
     old_text, new_text = plain(old), plain(new)
-    if len(old_text) != len(new_text) or cell_len(old_text) != len(old_text) or cell_len(new_text) != len(new_text):
+    if len(old_text) != len(new_text) or cells(old_text) != len(old_text) or cells(new_text) != len(new_text):
         return [(0, width)]
     old_styles = [style for text, style in old for _ in text]
     new_styles = [style for text, style in new for _ in text]
