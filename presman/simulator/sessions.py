@@ -107,7 +107,8 @@ class Session:
     """A connected session. `cpu`, `wait` and the like are what ended calls have added up to, in seconds.
 
     `group` is what it is mapped to, `switched` where a SWITCH_TIME without SWITCH_FOR_CALL has left it. `changed` is
-    when it last became ACTIVE or INACTIVE; `transient` sessions log off when their statement ends.
+    when it last became ACTIVE or INACTIVE; `transient` sessions log off when their statement ends. `action` is what
+    Resource Manager last did to it, which limit made it, and when.
     """
 
     inst_id: int
@@ -128,6 +129,7 @@ class Session:
     time_outs: int = 0
     canceled: int = 0
     switched: str = ""
+    action: tuple[str, str, float] | None = None
     last: Cursor | None = None
 
     @property

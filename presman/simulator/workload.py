@@ -10,6 +10,7 @@ from presman.simulator.accounts import Count
 from presman.simulator.arrivals import Arrivals
 from presman.simulator.machine import Machine
 from presman.simulator.plan import Group
+from presman.simulator.scenario import ACTIONS
 from presman.simulator.scheduler import Outcome, StatementQueue, Ticket
 from presman.simulator.sessions import Execution, Phase, Server, Session
 
@@ -246,6 +247,9 @@ class Workload:
                 continue
             execution.cpu_at_switch = execution.cpu
             target = leaf.directive.switch_group
+            # These words are believed to be Oracle's, not confirmed: presman shows them and compares none.
+            done = target if target in ACTIONS else f"SWITCH TO {target}"
+            execution.session.action = done, "SWITCH_CPU_TIME", self._simulation.now
             if target in {"CANCEL_SQL", "KILL_SESSION"}:
                 self._cancel(execution, killed=target == "KILL_SESSION")
             elif target != "LOG_ONLY":

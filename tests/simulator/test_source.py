@@ -187,7 +187,10 @@ def test_switch_time_moves_a_statement_and_its_servers(play: Play, tmp_path: Pat
     assert (found["FAST"].current_pq_servers_active, found["SLOW"].current_pq_servers_active) == (0, 4)
     assert (found["FAST"].switches_out_cpu_time, found["SLOW"].switches_in_cpu_time) == (1, 1)
     assert {row.resource_consumer_group for row in played.rows(rows.Session)} == {"SLOW"}
-    assert {row.mapped_consumer_group for row in played.rows(rows.SessionInfo) if row.dop} == {"FAST"}
+    (info,) = [row for row in played.rows(rows.SessionInfo) if row.dop]
+    assert (info.mapped_consumer_group, info.last_action) == ("FAST", "SWITCH TO SLOW")
+    assert info.last_action_reason == "SWITCH_CPU_TIME"
+    assert info.last_action_time == START + timedelta(seconds=8), "30 s of CPU of four servers"
 
 
 def test_switched_for_the_call_or_for_good(play: Play, tmp_path: Path) -> None:

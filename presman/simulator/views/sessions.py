@@ -249,7 +249,7 @@ class Faces:
     ) -> Row:
         mapped = session.group or group.name
         original = self._simulation.governance.resolve(session.con_id, mapped).name
-        switched = execution.switched if execution is not None else session.switched
+        action, reason, at = session.action or ("", "", 0.0)
         queued = running = 0.0
         dop = servers = None
         active = "FALSE"
@@ -270,7 +270,7 @@ class Faces:
             *(int(cpu * 2), _ms(pool), _ms(reads * 0.0005 + mb * 0.001), int(reads / 128), int(reads * 0.35 / 128)),
             *(int(mb), 0, int(reads), int(reads * 0.35), int(mb), 0, session.canceled, dop, servers, active, None),
             *(_ms(running), _ms(queued), _ms(session.pq_queued + queued), session.times_queued, session.time_outs),
-            *(switched or None, "SWITCH_TIME" if switched else None, None),
+            *((action, reason, when(self._simulation, at)) if action else (None, None, None)),
         )
 
 
