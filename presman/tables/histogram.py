@@ -13,6 +13,8 @@ from presman.formats import ABSENT, compact, count, duration, microseconds, numb
 Event = Column[EventLatency]
 BucketColumn = Column[LatencyBucket]
 Row = Column[Outlier]
+Line = tuple[tuple[str, str], ...]
+"""Runs of text with the name of a style each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +74,7 @@ def _sessions(row: EventLatency) -> str:
 
 
 def _p99(row: EventLatency) -> str:
-    if row.p99 is None:
-        return ABSENT
-    return f"≥{long_time(row.p99.lower_us)}" if row.p99.upper_us is None else f"<{long_time(row.p99.upper_us)}"
+    return ABSENT if row.p99 is None else _bound(row.p99)
 
 
 def figures(now: Latency | None, window: Latency | None, startup: Latency | None) -> tuple[Figure, ...]:
@@ -96,6 +96,28 @@ def figures(now: Latency | None, window: Latency | None, startup: Latency | None
         name = f"% under / over {limit // 1000} ms"
         lines.append(line(name, lambda span, at=place: _threshold(span, at)))  # type: ignore[misc]
     return tuple(lines)
+
+
+def brief(name: str, span: Latency | None) -> Line:
+    """Return what matters most of one span in one line."""
+    if span is None:
+        return ((f" {name:<7}", "title"), ("no delta yet", "dim"))
+    if not span.waits:
+        return ((f" {name:<7}", "title"), ("no waits", "dim"))
+    rate = span.waits_per_s
+    mean = span.mean_us if span.mean_us is not None else span.estimated_mean_us
+    told = f"{compact(rate)}/s" if rate is not None and rate >= 1 else f"{count(span.waits)} waits"
+    parts = [
+        f"{told:<8}",
+        f"{f'avg {_time(mean)}{_error(span)}':<21}",
+        *(f"{what} {_bound(span.percentiles[place]):<7}" for what, place in (("p50", 0), ("p99", 3))),
+        f"max {bound_text(span.longest)}",
+    ]
+    return ((f" {name:<7}", "title"), ("  ".join(parts), ""))
+
+
+def _bound(percentile: Percentile) -> str:
+    return f"≥{long_time(percentile.lower_us)}" if percentile.upper_us is None else f"<{long_time(percentile.upper_us)}"
 
 
 def _rate(span: Latency) -> str:

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.analysis.latency_history import NUMBERS, Column
-from presman.tui.widgets import heat
+from presman.tui.widgets import heat, shades
 from presman.tui.widgets.heat import GAP, LEVELS, RAMP, Quantity
-from presman.tui.widgets.heatmap import throttle_glyph
 
 numbers = st.lists(st.integers(0, NUMBERS - 1), unique=True, max_size=NUMBERS)
 
@@ -17,7 +16,7 @@ numbers = st.lists(st.integers(0, NUMBERS - 1), unique=True, max_size=NUMBERS)
 @given(numbers, st.integers(1, 40))
 def test_every_bucket_has_exactly_one_row_and_longer_waits_stand_higher(used: list[int], height: int) -> None:
     rows = heat.rows_for(used, height)
-    assert 1 <= rows.count <= height
+    assert 1 <= rows.height <= height
     assert rows.holds(used)
     for number in used:
         assert number in rows.numbers(rows.row_of(number))
@@ -27,12 +26,30 @@ def test_every_bucket_has_exactly_one_row_and_longer_waits_stand_higher(used: li
     assert len(shown) == len(set(shown))
 
 
-def test_buckets_share_a_row_only_where_they_must() -> None:
-    assert heat.rows_for([5, 20], 16) == heat.Rows(5, 16, 1)
-    assert heat.rows_for([5, 20], 15).merged == 2
+def test_buckets_share_a_row_only_where_they_must_and_rows_fill_the_height() -> None:
+    assert heat.rows_for([5, 20], 16) == heat.Rows(5, 16)
+    assert heat.rows_for([5, 20], 15) == heat.Rows(0, 15, 2)
     assert heat.rows_for(range(NUMBERS), 11).merged == 3
-    assert heat.rows_for([], 20).count >= heat.LEAST_ROWS - 1
+    assert heat.rows_for([8, 12], 19).height == 19, "with buckets above and below that nobody waited in"
+    assert heat.rows_for([8, 19], 25) == heat.Rows(8, 12, lines=2)
+    assert heat.rows_for([], 20) == heat.Rows(6, 10, lines=2)
     assert not heat.rows_for([12, 14], 20).holds([30])
+
+
+@pytest.mark.parametrize(("polls", "span"), [(1, 4), (25, 4), (26, 2), (50, 2), (51, 1), (3600, 1)])
+def test_few_polls_are_drawn_wide(polls: int, span: int) -> None:
+    assert heat.span_for(polls, 100) == span
+
+
+def test_the_axis_tells_times_changes_and_where_one_looks() -> None:
+    columns = [Column(2.0 * number, 2.0, {}, None, None) for number in range(40)]
+    data = heat.HeatData(columns, 100, {}, 16, 103, "x", 0, ((107, "NIGHT_PLAN (WINDOW)"), (5, "long gone")))
+    text = heat.axis_text(data, 100, 50, 2)
+    assert len(text) == 100
+    assert text.index("▲") == 2 * 3
+    assert text.index("┆NIGHT_PLAN (WINDOW) ") == 2 * 7
+    assert "long gone" not in text
+    assert [number for number in range(100, 140) if text[2 * (number - 100)] == "╷"] == [104, 120, 128, 136]
 
 
 @given(st.floats(1e-9, 1e12))
@@ -92,21 +109,21 @@ def test_shades_go_one_way_from_the_ground(quantity: Quantity, dark: bool) -> No
         return 0.2126 * color[0] + 0.7152 * color[1] + 0.0722 * color[2]
 
     for exact in (True, False):
-        colors = heat.shades(quantity, dark=dark, exact=exact)
+        colors = shades.shades(quantity, dark=dark, exact=exact)
         assert len(colors) == LEVELS
         values = [luminance(color) for color in colors]
         assert values == sorted(values, reverse=not dark)
         assert len(set(colors)) == (7 if exact else LEVELS)
     cube = {0, 95, 135, 175, 215, 255}
-    assert {part for color in heat.shades(quantity, dark=dark, exact=True) for part in color} <= cube
+    assert {part for color in shades.shades(quantity, dark=dark, exact=True) for part in color} <= cube
 
 
 def test_sixteen_colours_have_one_for_each_sign() -> None:
-    assert {len(names) for names in heat.ANSI.values()} == {len(RAMP)}
+    assert {len(names) for names in shades.ANSI.values()} == {len(RAMP)}
 
 
 @pytest.mark.parametrize(
     ("throttled", "sign"), [(None, " "), (0.0, " "), (0.1, "▁"), (8.0, "▅"), (15.9, "█"), (40.0, "█")]
 )
 def test_the_throttle_strip_is_full_at_all_the_cpus_there_are(throttled: float | None, sign: str) -> None:
-    assert throttle_glyph(throttled, 16.0) == sign
+    assert heat.throttle_glyph(throttled, 16.0) == sign

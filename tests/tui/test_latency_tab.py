@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from rich.style import Style
@@ -12,7 +12,10 @@ from textual.widget import Widget
 from presman.analysis.latency_history import LatencyHistory
 from presman.analysis.reading import Reading, Trouble, WaitReading
 from presman.analysis.waiting import Bucket, Histogram, Outlier, OutlierReading, RedoHealth, Waited
+from presman.rows import RsrcPlanHistory
+from presman.tui.feed import Arrived
 from presman.tui.widgets.heatmap import GUTTER, HeatMap
+from tests.analysis.make import row, snapshot
 from tests.tui.drive import Stage, acted, check, stage
 from tests.tui.readings import AT, busy, cluster
 
@@ -62,6 +65,7 @@ async def test_maps_take_the_whole_tab_and_give_it_back() -> None:
     async with stage(latencies(0), size=(80, 24)) as acting:
         before = await shown(acting, 12)
         assert "Frequency" not in before
+        assert "Intensity" in before
         check("latency-maps-80x24", await acting.press("m"))
         assert await acting.press("m") == before
 
@@ -166,9 +170,9 @@ async def test_a_poll_changes_one_column_of_a_map_and_asks_for_no_more(monkeypat
             new = map_text(widget)
             changed = {x for one, two in zip(old[1:], new[1:], strict=True)
                        for x, (a, b) in enumerate(zip(one, two, strict=True)) if a != b}  # fmt: skip
-            assert changed <= {GUTTER + 25}
+            assert changed <= {GUTTER + 50, GUTTER + 51}, "25 polls of two cells"
         assert asked
-        assert {region.width for regions in asked for region in regions} == {1}  # type: ignore[attr-defined]
+        assert {region.width for regions in asked for region in regions} == {2}  # type: ignore[attr-defined]
 
 
 @acted
@@ -190,13 +194,13 @@ async def test_clicking_a_cell_reads_it() -> None:
         await shown(acting, 25)
         widget = heat_maps(acting)[0]
         row = next(y for y, line in enumerate(map_text(widget)) if line.strip().startswith("<16.4ms"))
-        await acting.pilot.click(widget, offset=(GUTTER + 24, row))
+        await acting.pilot.click(widget, offset=(GUTTER + 2 * 24 + 1, row))
         await acting.settle()
         last = acting.screen.splitlines()[-2]
-        assert "waits of 8.2–16.4ms: " in last
+        assert "  8.2–16.4ms: " in last
         column = acting.app.timeline.latencies.columns(0, READ)[-1]
         assert column.seconds
-        assert f"{column.counts[14] / column.seconds:,.2f}/s" in last
+        assert f"{column.counts[14] / column.seconds:,.2f} waits/s" in last
 
 
 @acted
@@ -300,6 +304,49 @@ async def test_where_there_is_no_room_the_buckets_take_the_place_of_the_figures(
 
 
 @acted
+async def test_on_a_small_screen_figures_and_buckets_take_the_place_of_the_maps() -> None:
+    async with stage(latencies(0), size=(80, 24)) as acting:
+        before = await shown(acting, 12)
+        assert "  now    " in before
+        assert "p99.9 in bucket" not in before
+        screen = await acting.press("b")
+        assert "p99.9 in bucket" in screen
+        assert "Intensity" not in screen
+        for title in ("Buckets  window", "Buckets  since startup", "Buckets  now"):
+            assert title in await acting.press("b")
+        assert await acting.press("b") == before
+        await acting.press("b", "b")
+        await acting.resize(200, 50)
+        assert "p99.9 in bucket" in acting.screen
+        assert "Frequency" in acting.screen
+
+
+@acted
+async def test_a_change_of_plan_is_marked_on_the_maps() -> None:
+    def at(poll: int) -> datetime:
+        return AT + timedelta(seconds=2 * poll)
+
+    def arrived(poll: int, *activated: int) -> Arrived:
+        plans = [row(RsrcPlanHistory, name=f"P{each}", start_time=at(each), window_name="NIGHT") for each in activated]
+        reading = latencies(poll)
+        return Arrived(reading, snapshot(*plans, at=reading.at, number=poll))
+
+    async with stage(latencies(0), size=(120, 40)) as acting:
+        await acting.press("7")
+        for poll in range(1, 12):
+            acting.app.post_message(arrived(poll, -900, *([6] if poll > 7 else [])))
+            await acting.settle()
+        for widget in heat_maps(acting):
+            *rows, _, axis = (line for line in map_text(widget) if line.strip())
+            mark = axis.index("┆P6 (NIGHT)")
+            assert mark == GUTTER + 4 * 6
+            assert "P-900" not in axis
+            marked = {line[mark] for line in rows[1:]}
+            assert "┆" in marked
+            assert len(marked) > 1, "where there were waits they are on show"
+
+
+@acted
 async def test_a_quiet_poll_leaves_the_cell_that_is_read() -> None:
     async with stage(latencies(0), size=(160, 45)) as acting:
         await acting.press("7")
@@ -309,4 +356,4 @@ async def test_a_quiet_poll_leaves_the_cell_that_is_read() -> None:
             for each in latencies(2).histograms
         ]
         await acting.show(replace(latencies(2), histograms=tuple(quiet), waits=()))
-        assert ": 0.00/s, ~0.0000 s waited/s" in acting.screen
+        assert ": 0.00 waits/s, ~0.0000 s/s" in acting.screen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from math import ceil, floor, log10
 
@@ -16,12 +17,20 @@ GAP = LEVELS + 1
 """The level of a poll in which no delta could be taken."""
 EMPTY = GAP + 1
 """The level where no poll is."""
+MARK = EMPTY + 1
+"""The level that stands for nothing where a plan was activated."""
 
 DECADES = 4
 """How many powers of ten the shades span: a thousandth of the strongest is still seen."""
 
 RAMP = "·░▒▓█"
 """The shades without colour."""
+
+SPARK = "▁▂▃▄▅▆▇█"
+"""How many CPUs were held back: the last stands for all there are."""
+
+TICK = 15
+"""Cells between two times on the axis, at least."""
 
 LEAST_ROWS = 10
 """Rows shown even if all waits are in fewer buckets, so that the map does not jump with each new bucket."""
@@ -32,6 +41,28 @@ class Quantity(Enum):
 
     FREQUENCY = "Frequency: waits/s"
     INTENSITY = "Intensity: seconds waited/s (estimate)"
+
+
+@dataclass(frozen=True, slots=True)
+class HeatData:
+    """What a map is drawn from.
+
+    `columns` are polls, oldest first, the first of them number `first` counted from the very first poll; `bounds` the
+    bucket bounds in microseconds by number; `cpus` what the throttle strip is scaled to. `cursor` is the number of the
+    poll looked at while scrolled back, None while live; `event` and `inst_id` tell one history from another. `marks`
+    are (number of a poll, words) where something changed: a plan was activated. `height` is that of the lowest map on
+    show: all have the same rows.
+    """
+
+    columns: Sequence[Column]
+    first: int
+    bounds: Mapping[int, int]
+    cpus: float
+    cursor: int | None
+    event: str
+    inst_id: int
+    marks: tuple[tuple[int, str], ...] = ()
+    height: int = 1_000
 
 
 def rates(column: Column, quantity: Quantity, bounds: Mapping[int, int]) -> dict[int, float]:
@@ -69,18 +100,27 @@ def level(value: float, top: float) -> int:
 
 def glyph(shade: int) -> str:
     """Return the sign of a shade where there are no colours."""
-    if shade == GAP:
-        return "╎"
+    if shade in (GAP, MARK):
+        return "╎" if shade == GAP else "┆"
     return RAMP[(shade - 1) * len(RAMP) // LEVELS] if 0 < shade <= LEVELS else " "
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Which buckets stand in which row: from number `low`, `merged` buckets a row, `count` rows, the longest on top."""
+    """Which buckets stand in which row, the longest on top.
+
+    From number `low`, `merged` buckets a row, `count` rows of `lines` lines each.
+    """
 
     low: int
     count: int
-    merged: int
+    merged: int = 1
+    lines: int = 1
+
+    @property
+    def height(self) -> int:
+        """Lines of all rows."""
+        return self.count * self.lines
 
     def row_of(self, number: int) -> int:
         """Return the row of a bucket, 0 is the top; out of range where it is on none."""
@@ -97,13 +137,25 @@ class Rows:
 
 
 def rows_for(numbers: Sequence[int], height: int) -> Rows:
-    """Return the rows that hold these buckets in `height` lines; several buckets share a row where they must."""
+    """Return the rows that hold these buckets and fill `height` lines.
+
+    Several buckets share a row where they must. Where there is more room, rows are several lines high, and buckets
+    that nobody waited in are shown above and below.
+    """
     height = max(1, height)
     low, high = (min(numbers), max(numbers)) if numbers else (8, 14)
-    while high - low + 1 < min(height, LEAST_ROWS):
-        low, high = max(0, low - 1), min(NUMBERS - 1, high + 1)
     merged = ceil((high - low + 1) / height)
-    return Rows(low, ceil((high - low + 1) / merged), merged)
+    lines = max(1, height // max(LEAST_ROWS, high - low + 1))
+    room = min(NUMBERS, height // lines * merged)
+    while (missing := room - (high - low + 1)) > 0:
+        upwards = low == 0 or (high < NUMBERS - 1 and missing % 2 == 0)
+        low, high = (low, high + 1) if upwards else (low - 1, high)
+    return Rows(low, ceil((high - low + 1) / merged), merged, lines)
+
+
+def span_for(polls: int, cells: int) -> int:
+    """Return how many cells wide each of `polls` is drawn, so that few of them fill `cells` too: 4, 2 or 1."""
+    return next((span for span in (4, 2) if polls * span <= cells), 1)
 
 
 def anchor(first: int, capacity: int, newest: int, cursor: int | None, oldest: int) -> int:
@@ -120,49 +172,36 @@ def anchor(first: int, capacity: int, newest: int, cursor: int | None, oldest: i
     return max(oldest, newest + 1 - capacity + capacity // 5)
 
 
-_STOPS = {
-    (Quantity.FREQUENCY, True): ((16, 32, 72), (22, 80, 146), (40, 140, 212), (122, 202, 242), (234, 248, 255)),
-    (Quantity.INTENSITY, True): ((64, 18, 20), (142, 32, 20), (214, 82, 20), (250, 162, 44), (255, 242, 166)),
-    (Quantity.FREQUENCY, False): ((214, 230, 245), (158, 202, 225), (66, 146, 198), (8, 81, 156), (6, 38, 92)),
-    (Quantity.INTENSITY, False): ((254, 230, 206), (253, 190, 133), (245, 130, 50), (200, 70, 4), (112, 34, 4)),
-}
-"""Shades on dark and on light ground, from the faintest to the strongest: of true colour."""
-
-_CUBE = {
-    (Quantity.FREQUENCY, True): ((0, 0, 95), (0, 0, 175), (0, 95, 215), (0, 135, 255), (95, 175, 255),
-                                 (135, 215, 255), (215, 255, 255)),
-    (Quantity.INTENSITY, True): ((95, 0, 0), (135, 0, 0), (175, 0, 0), (215, 95, 0), (255, 135, 0), (255, 175, 0),
-                                 (255, 255, 135)),
-    (Quantity.FREQUENCY, False): ((215, 255, 255), (175, 215, 255), (135, 175, 255), (95, 135, 255), (0, 95, 215),
-                                  (0, 0, 175), (0, 0, 95)),
-    (Quantity.INTENSITY, False): ((255, 255, 215), (255, 215, 135), (255, 175, 0), (255, 135, 0), (215, 95, 0),
-                                  (175, 0, 0), (95, 0, 0)),
-}  # fmt: skip
-"""The same in colours that 256-colour terminals have exactly."""
-
-ANSI = {
-    Quantity.FREQUENCY: ("blue", "bright_blue", "cyan", "bright_cyan", "default"),
-    Quantity.INTENSITY: ("red", "bright_red", "yellow", "bright_yellow", "default"),
-}
-"""The same in the sixteen colours, one for each sign of the ramp."""
-
-Rgb = tuple[int, int, int]
+def ticks_every(span: int) -> int:
+    """Return how many polls of `span` cells lie between two times on the axis."""
+    return -(-TICK // span)
 
 
-def shades(quantity: Quantity, *, dark: bool, exact: bool) -> tuple[Rgb, ...]:
-    """Return the colours of levels 1 to 15; `exact` for terminals of 256 colours."""
-    if exact:
-        cube = _CUBE[quantity, dark]
-        return tuple(cube[index * len(cube) // LEVELS] for index in range(LEVELS))
-    stops = _STOPS[quantity, dark]
-    return tuple(_between(stops, index / (LEVELS - 1)) for index in range(LEVELS))
+def axis_text(data: HeatData, left: int, capacity: int, span: int) -> str:
+    """Return the line below a map of `capacity` polls from number `left` on: times, changes, ▲ at what is looked at."""
+    width = capacity * span
+    text = [" "] * width
+    last = data.first + len(data.columns) - 1
+    for number in range(left, min(last, left + capacity - 1) + 1):
+        x = (number - left) * span
+        if number % ticks_every(span) == 0 and x + 8 <= width:
+            text[x : x + 9] = f"╷{_time(data.columns[number - data.first].at)}"[: width - x]
+    for number, words in data.marks:
+        x = (number - left) * span
+        if 0 <= x < width:
+            told = f"┆{words} "[: width - x]
+            text[x : x + len(told)] = told
+    if data.cursor is not None and 0 <= data.cursor - left < capacity:
+        text[(data.cursor - left) * span] = "▲"
+    return "".join(text)
 
 
-def _between(stops: Sequence[Rgb], part: float) -> Rgb:
-    place = part * (len(stops) - 1)
-    index = min(len(stops) - 2, int(place))
-    rest = place - index
-    red, green, blue = (
-        round(low + rest * (high - low)) for low, high in zip(stops[index], stops[index + 1], strict=True)
-    )
-    return red, green, blue
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%H:%M:%S")
+
+
+def throttle_glyph(throttled: float | None, cpus: float) -> str:
+    """Return the sign of so many CPUs held back: full is as many as there are; a blank where none, or not known."""
+    if not throttled or throttled < 0.005 or cpus <= 0:
+        return " "
+    return SPARK[max(0, min(7, int(throttled / cpus * 8)))]

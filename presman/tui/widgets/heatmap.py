@@ -1,17 +1,15 @@
 """A heat map over time on the line API: one column per poll, one row per bucket, the throttle on the same time axis.
 
-A new poll changes one column, so only its cells are drawn and sent; everything else is cached as strips.
+A new poll changes one column, so only its cells are drawn and sent; everything else is cached as strips. Where there is
+room, columns are several cells wide and rows several lines high.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from itertools import groupby
 from typing import ClassVar
 
-from rich.color import Color as RichColor
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
@@ -24,49 +22,32 @@ from textual.widget import Widget
 from presman.analysis.latency_history import Column
 from presman.formats import compact, microseconds
 from presman.tui.widgets.heat import (
-    ANSI,
     DECADES,
     EMPTY,
     GAP,
     LEVELS,
-    RAMP,
+    MARK,
+    HeatData,
     Quantity,
     Rows,
     anchor,
+    axis_text,
     glyph,
     level,
     nice_top,
     rates,
     rows_for,
-    shades,
+    span_for,
+    throttle_glyph,
+    ticks_every,
 )
 from presman.tui.widgets.lines import cells, fit
 from presman.tui.widgets.palette import palette_of
+from presman.tui.widgets.shades import paints
 
 GUTTER = 9
 """Cells left of the map, for the buckets' bounds."""
 _TITLE, _STRIP, _AXIS = 1, 1, 1
-_TICK = 15
-"""Columns between two times on the axis."""
-_SPARK = "▁▂▃▄▅▆▇█"
-
-
-@dataclass(frozen=True, slots=True)
-class HeatData:
-    """What a map is drawn from.
-
-    `columns` are polls, oldest first, the first of them number `first` counted from the very first poll; `bounds` the
-    bucket bounds in microseconds by number; `cpus` what the throttle strip is scaled to. `cursor` is the number of the
-    poll looked at while scrolled back, None while live; `event` and `inst_id` tell one history from another.
-    """
-
-    columns: Sequence[Column]
-    first: int
-    bounds: Mapping[int, int]
-    cpus: float
-    cursor: int | None
-    event: str
-    inst_id: int
 
 
 class HeatMap(Widget, can_focus=True):
@@ -92,8 +73,9 @@ class HeatMap(Widget, can_focus=True):
         self._data: HeatData | None = None
         self._frame: tuple[object, ...] = ()
         self._left = 0
+        self._span = 1
         self._top = 1.0
-        self._rows = Rows(0, 0, 1)
+        self._rows = Rows(0, 0)
         self._used: set[int] = set()
         self._levels: list[bytearray] = []
         self._throttle: list[str] = []
@@ -121,20 +103,32 @@ class HeatMap(Widget, can_focus=True):
             self.refresh(*regions)
 
     def _room(self) -> int:
-        return self.size.height - _TITLE - _STRIP - _AXIS
+        height = self.size.height if self._data is None else min(self.size.height, self._data.height)
+        return height - _TITLE - _STRIP - _AXIS
+
+    def _place(self) -> tuple[object, ...]:
+        """Return what decides where things stand: another one needs the whole map anew."""
+        data = self._data
+        assert data is not None
+        width = self.size.width - GUTTER
+        span = span_for(len(data.columns), width)
+        newest = data.first + len(data.columns) - 1
+        left = anchor(self._left, width // span, newest, data.cursor, data.first)
+        return left, span, self.size, self._room(), data.event, data.inst_id, data.cpus, data.marks
+
+    def _capacity(self) -> int:
+        """Return how many polls fit."""
+        return (self.size.width - GUTTER) // self._span
 
     def _advance(self) -> list[Region] | None:
         """Add the columns that are new; None if the whole map has to be made anew."""
         data = self._data
         assert data is not None
-        capacity = self.size.width - GUTTER
         newest = data.first + len(data.columns) - 1
-        left = anchor(self._left, capacity, newest, data.cursor, data.first)
-        frame = (data.event, data.inst_id, data.cpus, self.size, left)
-        if frame != self._frame or self._drawn > newest + 1:
+        if self._place() != self._frame or self._drawn > newest + 1:
             return None
-        fresh = [(number, data.columns[number - data.first]) for number in range(self._drawn, newest + 1)]
-        fresh = [(number, column) for number, column in fresh if number - left < capacity]
+        beyond = self._left + self._capacity()
+        fresh = [(n, data.columns[n - data.first]) for n in range(self._drawn, min(newest + 1, beyond))]
         used = self._used.union(*(column.counts for _, column in fresh))
         # Rows and shades depend on nothing but the columns on show, whenever they came.
         if used != self._used and rows_for(sorted(used), self._room()) != self._rows:
@@ -145,17 +139,16 @@ class HeatMap(Widget, can_focus=True):
         self._used = used
         regions: list[Region] = []
         for (number, column), values in zip(fresh, sums, strict=True):
-            regions += self._put(number - left, number, column, values)
+            regions += self._put(number - self._left, number, column, values)
         self._drawn = newest + 1
         return regions
 
     def _rebuild(self) -> None:
         data = self._data
         assert data is not None
-        capacity = self.size.width - GUTTER
-        newest = data.first + len(data.columns) - 1
-        self._left = anchor(self._left, capacity, newest, data.cursor, data.first)
-        self._frame = (data.event, data.inst_id, data.cpus, self.size, self._left)
+        self._frame = self._place()
+        self._left, self._span, *_ = self._frame  # type: ignore[assignment]
+        capacity = self._capacity()
         start = self._left - data.first
         shown = [data.columns[index] for index in range(start, min(len(data.columns), start + capacity))]
         self._used = {number for column in shown for number in column.counts}
@@ -167,7 +160,7 @@ class HeatMap(Widget, can_focus=True):
         self._strips.clear()
         for x, (column, values) in enumerate(zip(shown, sums, strict=True)):
             self._put(x, self._left + x, column, values)
-        self._drawn = newest + 1
+        self._drawn = data.first + len(data.columns)
 
     def _sums(self, column: Column) -> dict[int, float]:
         """Return the figure of each row of a column that is not zero."""
@@ -189,20 +182,31 @@ class HeatMap(Widget, can_focus=True):
             if levels[x] != shade:
                 levels[x] = shade
                 if shade or blank:
-                    self._strips.pop(_TITLE + row, None)
+                    self._forget(*self._lines_of(row))
                     changed = True
         spark = throttle_glyph(column.throttled, data.cpus)
         if spark != self._throttle[x]:
             self._throttle[x] = spark
-            self._strips.pop(_TITLE + self._rows.count, None)
+            self._forget(_TITLE + self._rows.height)
             changed = True
         # One region for the whole column: many small ones cost more than the cells they save.
-        regions = [Region(GUTTER + x, _TITLE, 1, self._rows.count + _STRIP)] if changed else []
-        if number % _TICK == 0:
-            axis = _TITLE + self._rows.count + _STRIP
-            self._strips.pop(axis, None)
-            regions.append(Region(0, axis, self.size.width, 1))
+        place = Region(GUTTER + x * self._span, _TITLE, self._span, self._rows.height + _STRIP)
+        regions = [place] if changed else []
+        if number % ticks_every(self._span) == 0:
+            self._forget(self._axis_line())
+            regions.append(Region(0, self._axis_line(), self.size.width, 1))
         return regions
+
+    def _lines_of(self, row: int) -> range:
+        first = _TITLE + row * self._rows.lines
+        return range(first, first + self._rows.lines)
+
+    def _axis_line(self) -> int:
+        return _TITLE + self._rows.height + _STRIP
+
+    def _forget(self, *lines: int) -> None:
+        for y in lines:
+            self._strips.pop(y, None)
 
     # ---- cursor
 
@@ -214,11 +218,11 @@ class HeatMap(Widget, can_focus=True):
     def on_click(self, event: Click) -> None:
         """Read the cell that was clicked."""
         data = self._data
-        row, x = event.y - _TITLE, event.x - GUTTER
+        row, x = (event.y - _TITLE) // self._rows.lines, event.x - GUTTER
         if data is None or not 0 <= row < self._rows.count or x < 0:
             return
         last = data.first + len(data.columns) - 1
-        number = min(self._left + x, last)
+        number = min(self._left + x // self._span, last)
         looked_at = last if data.cursor is None else data.cursor
         self.post_message(self.Read(self._rows.numbers(row)[0], number - looked_at))
 
@@ -234,7 +238,7 @@ class HeatMap(Widget, can_focus=True):
             return None
         number = data.first + len(data.columns) - 1 if data.cursor is None else data.cursor
         x, row = number - self._left, self._rows.row_of(self.bucket)
-        if 0 <= x < self.size.width - GUTTER and 0 <= row < self._rows.count:
+        if 0 <= x < self._capacity() and 0 <= row < self._rows.count:
             return x, row
         return None
 
@@ -245,10 +249,9 @@ class HeatMap(Widget, can_focus=True):
         for cell in (before, after):
             if cell is not None:
                 x, row = cell
-                axis = _TITLE + self._rows.count + _STRIP
-                for y in (_TITLE + row, axis):
-                    self._strips.pop(y, None)
-                    regions.append(Region(GUTTER + x, y, 1, 1))
+                for y in (*self._lines_of(row), self._axis_line()):
+                    self._forget(y)
+                    regions.append(Region(GUTTER + x * self._span, y, self._span, 1))
         return regions
 
     def watch_has_focus(self, value: bool) -> None:
@@ -282,18 +285,18 @@ class HeatMap(Widget, can_focus=True):
 
     def _segments(self, y: int) -> list[Segment]:
         palette = palette_of(self.app.current_theme)
-        row = y - _TITLE
         if y == 0:
             return self._title()
         if self._data is None or not self._levels:
             return []
+        row, line = divmod(y - _TITLE, self._rows.lines)
         if row < self._rows.count:
-            return self._row(row)
-        if row == self._rows.count:
-            text = "".join(self._throttle)
+            return self._row(row, labelled=line == 0)
+        if y == self._axis_line() - 1:
+            text = "".join(sign * self._span for sign in self._throttle)
             return [Segment(fit("throttle ", GUTTER, "right"), palette["dim"]), Segment(text, palette["waiting"])]
-        if row == self._rows.count + _STRIP:
-            return [Segment(self._axis(), palette["dim"])]
+        if y == self._axis_line():
+            return self._axis()
         return []
 
     def _title(self) -> list[Segment]:
@@ -307,30 +310,43 @@ class HeatMap(Widget, can_focus=True):
         segments += [Segment(self._signs[shade], styles[shade]) for shade in range(1, LEVELS + 1)]
         return [*segments, Segment(f" {high}", palette["dim"])]
 
-    def _row(self, row: int) -> list[Segment]:
+    def _row(self, row: int, *, labelled: bool) -> list[Segment]:
         palette = palette_of(self.app.current_theme)
-        styles = self._shade_styles()
         assert self._data is not None
         number = self._rows.numbers(row)[-1]
-        bound = microseconds(self._data.bounds.get(number, 1 << number))
-        segments = [Segment(fit(f"<{bound} ", GUTTER, "right"), palette["dim"])]
-        levels = self._levels[row]
+        bound = f"<{microseconds(self._data.bounds.get(number, 1 << number))} " if labelled else ""
+        segments = [Segment(fit(bound, GUTTER, "right"), palette["dim"])]
+        levels = self._with_marks(self._levels[row])
         cursor = self._cursor_cell()
-        marked = cursor[0] if cursor is not None and cursor[1] == row else None
-        if marked is None:
-            return segments + self._runs(levels, styles)
-        at = levels[marked]
-        sign = glyph(at) if 0 < at <= GAP else " "
+        if cursor is None or cursor[1] != row:
+            return segments + self._runs(levels)
+        at = cursor[0]
+        sign = glyph(levels[at]) if 0 < levels[at] <= GAP else "◇"
         return [
             *segments,
-            *self._runs(levels[:marked], styles),
-            Segment(sign if sign != " " else "◇", palette["cursor"]),
-            *self._runs(levels[marked + 1 :], styles),
+            *self._runs(levels[:at]),
+            Segment(fit(sign * self._span if sign != "◇" else sign, self._span), palette["cursor"]),
+            *self._runs(levels[at + 1 :]),
         ]
 
-    def _runs(self, levels: bytearray, styles: list[Style]) -> list[Segment]:
-        signs = self._signs
-        return [Segment(signs[shade] * len(list(run)), styles[shade]) for shade, run in groupby(levels)]
+    def _with_marks(self, levels: bytearray) -> bytearray:
+        """Return the levels with a mark where a plan was activated and nobody waited."""
+        assert self._data is not None
+        places = [number - self._left for number, _ in self._data.marks]
+        if not places:
+            return levels
+        marked = bytearray(levels)
+        for x in places:
+            if 0 <= x < len(marked) and marked[x] in (0, EMPTY):
+                marked[x] = MARK
+        return marked
+
+    def _runs(self, levels: bytearray) -> list[Segment]:
+        styles = self._shade_styles()
+        texts = [
+            sign.ljust(self._span) if shade == MARK else sign * self._span for shade, sign in enumerate(self._signs)
+        ]
+        return [Segment(texts[shade] * len(list(run)), styles[shade]) for shade, run in groupby(levels)]
 
     def _mode(self) -> str:
         """Return how many colours there are: truecolor, 256, 16 or mono."""
@@ -344,45 +360,11 @@ class HeatMap(Widget, can_focus=True):
         """Return the styles of all levels, made once per theme and terminal."""
         theme, mode = self.app.current_theme, self._mode()
         if self._styles[0] != (theme.name, mode):
-            palette = palette_of(theme)
-            base, dim = palette[""], palette["dim"]
-            if mode in ("truecolor", "256"):
-                colors = shades(self.quantity, dark=theme.dark, exact=mode == "256")
-                made = [Style(bgcolor=RichColor.from_rgb(*color)) for color in colors]
-            elif mode == "16":
-                names = ANSI[self.quantity]
-                picked = [names[index * len(RAMP) // LEVELS] for index in range(LEVELS)]
-                made = [Style(color=name, bgcolor=base.bgcolor) for name in picked]
-            else:
-                made = [base] * LEVELS
-            self._styles = ((theme.name, mode), [base, *made, dim, base])
-            # A blank on coloured ground, or a sign where colours cannot tell.
-            colored = mode in ("truecolor", "256")
-            self._signs = [" " if colored and shade != GAP else glyph(shade) for shade in range(EMPTY + 1)]
+            styles, self._signs = paints(self.quantity, theme, mode)
+            self._styles = ((theme.name, mode), styles)
         return self._styles[1]
 
-    def _axis(self) -> str:
-        """Return the times below the map, and ▲ below the poll looked at while scrolled back."""
-        data = self._data
-        assert data is not None
-        capacity = self.size.width - GUTTER
-        text = [" "] * capacity
-        last = data.first + len(data.columns) - 1
-        for number in range(self._left, min(last, self._left + capacity - 1) + 1):
-            x = number - self._left
-            if number % _TICK == 0 and x + 8 <= capacity:
-                text[x : x + 9] = f"╷{_time(data.columns[number - data.first].at)}"[: capacity - x]
-        if data.cursor is not None and 0 <= data.cursor - self._left < capacity:
-            text[data.cursor - self._left] = "▲"
-        return " " * GUTTER + "".join(text)[:capacity]
-
-
-def _time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%H:%M:%S")
-
-
-def throttle_glyph(throttled: float | None, cpus: float) -> str:
-    """Return the sign of so many CPUs held back: full is as many as there are; a blank where none, or not known."""
-    if not throttled or throttled < 0.005 or cpus <= 0:
-        return " "
-    return _SPARK[max(0, min(7, int(throttled / cpus * 8)))]
+    def _axis(self) -> list[Segment]:
+        assert self._data is not None
+        text = axis_text(self._data, self._left, self._capacity(), self._span)
+        return [Segment(" " * GUTTER + text, palette_of(self.app.current_theme)["dim"])]
