@@ -18,7 +18,8 @@ from presman.release import Release
 from presman.snapshot import Problem, Section
 from presman.sources import Answer, Request, SourceError
 from presman.sources.oracle_errors import code_of, problem, source_error
-from presman.sources.oracle_line import Cancelled, Line, Lost, Rows, Statement, ThickLine, ThinLine
+from presman.sources.oracle_line import Cancelled, Line, Lost, Rows, Statement, ThinLine
+from presman.sources.oracle_thick import ThickLine
 from presman.targets import ConnectSettings
 from presman.text import clean
 

@@ -48,6 +48,7 @@ HOPELESS = frozenset(
         "DPI-1047",  # no client libraries
         "DPY-2017",
         "DPY-2019",
+        "DPY-2029",  # a proxy without TLS
         "DPY-3001",  # native network encryption
         "DPY-3010",  # release too old for the thin driver
         "DPY-3015",  # verifier too old for the thin driver
@@ -73,6 +74,7 @@ HINTS = {
     "ORA-12514": "the listener does not know this service (now)",
     "ORA-00018": "the database has no free session",
     "ORA-00020": "the database has no free process",
+    "DPY-2029": "write the address as tcps://host:port/service",
     "DPY-3001": "--thick can do this, with Oracle Client libraries",
     "DPY-3010": "this release needs --thick",
     "DPY-3015": "this password verifier needs --thick or a new password",

@@ -1,7 +1,7 @@
 """A line to the database: one connection that runs statements, each bounded in time.
 
 Two kinds: the thin driver through asyncio, which pipelines on 23ai and whose waits can all be ended, and the thick
-driver, which is synchronous. Both are used from one thread; only `cancel` is called from others.
+driver, which is synchronous (oracle_thick.py). Both are used from one thread; only `cancel` is called from others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import oracledb
 
 from presman.sources.oracle_connect import connect_arguments, label, output_type
-from presman.sources.oracle_errors import has_timed_out, is_lost
+from presman.sources.oracle_errors import is_lost
 from presman.targets import ConnectSettings
 
 GRACE = 0.2
@@ -295,81 +295,3 @@ class ThinLine:
     async def _leave(self) -> None:
         with suppress(Exception):
             await self._connection.close()
-
-
-class ThickLine:
-    """The synchronous driver, thick or (for networks where it must be so) thin."""
-
-    pipelines = False
-
-    def __init__(self, settings: ConnectSettings) -> None:
-        self._settings = settings
-        self._connection: Any = None
-        self._cancelled = False
-        self.round_trips = 0
-        self.version = ""
-
-    def connect(self, timeout: float) -> None:
-        """Log in. Raises oracledb.Error."""
-        if self._settings.thick and oracledb.is_thin_mode():
-            oracledb.init_oracle_client(lib_dir=self._settings.lib_dir)
-        arguments = connect_arguments(self._settings, timeout)
-        self._connection = oracledb.connect(**arguments, stmtcachesize=CACHED_STATEMENTS)
-        self._connection.outputtypehandler = output_type
-        label(self._connection)
-        self.version = self._connection.version
-
-    def fetch(self, statement: Statement, timeout: float) -> Rows:
-        """Run one SELECT."""
-        if self._cancelled:
-            raise Cancelled
-        self.round_trips += 1
-        self._connection.call_timeout = max(1, round(timeout * 1000))
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.arraysize = cursor.prefetchrows = statement.rows
-                cursor.execute(statement.sql, dict(statement.binds))
-                rows: Rows = cursor.fetchall()
-                return rows
-        except oracledb.Error as error:
-            if self._cancelled:
-                raise Cancelled from error
-            if has_timed_out(error):
-                raise Lost(TimeoutError(f"no answer within {timeout:g} s"), stuck=True) from error
-            if is_lost(error) or not self._connection.is_healthy():
-                raise Lost(error) from error
-            raise
-
-    def run(self, sql: str, binds: Mapping[str, Any], timeout: float) -> None:
-        """Run one statement that returns no rows."""
-        if self._cancelled:
-            raise Cancelled
-        self.round_trips += 1
-        self._connection.call_timeout = max(1, round(timeout * 1000))
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(sql, dict(binds))
-        except oracledb.Error as error:
-            if has_timed_out(error) or is_lost(error) or not self._connection.is_healthy():
-                raise Lost(error, stuck=has_timed_out(error)) from error
-            raise
-
-    def fetch_all(self, statements: Sequence[Statement], timeout: float) -> list[Rows | Any]:
-        """Not offered: `pipelines` is False."""
-        raise NotImplementedError
-
-    def cancel(self) -> None:
-        """End what is under way; may be called from any thread."""
-        self._cancelled = True
-        if self._connection is not None:
-            with suppress(oracledb.Error):
-                self._connection.cancel()
-
-    def close(self) -> None:
-        """Log off. Never raises."""
-        if self._connection is not None:
-            with suppress(oracledb.Error):
-                if self._connection.is_healthy():  # the driver crashes when a dead one is given a timeout
-                    self._connection.call_timeout = round(PARTING * 1000)
-                    self._connection.close()
-            self._connection = None

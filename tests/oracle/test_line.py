@@ -1,15 +1,22 @@
-"""The synchronous line, through the driver's thin mode: Oracle Client libraries are not to be had here."""
+"""The synchronous line, and the whole source on it, through the driver's thin mode.
+
+Oracle Client libraries are not to be had here: that they are asked for, and where, is seen at the driver's door.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import oracledb
 import pytest
 
 from presman.oracle_server.faults import Cut, Delay, Hold, Mute, Ora, Stage
-from presman.sources.oracle_line import Cancelled, Lost, Statement, ThickLine
+from presman.rows import Instance, Session, Sysstat
+from presman.sources import SourceError
+from presman.sources.oracle_line import Cancelled, Lost, Statement
+from presman.sources.oracle_thick import ThickLine
 from tests.oracle.bench import Bench
 
 SESSIONS = Statement("SELECT sid FROM gv$session WHERE sid > :low", {"low": 0}, 64)
@@ -80,3 +87,105 @@ def test_cancel(bench: Bench) -> None:
     with pytest.raises(Cancelled):
         line.fetch(SESSIONS, 1.0)
     line.close()
+
+
+# -- the whole source on it ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def asked_for(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Let the driver stay in thin mode; return the folders in which client libraries were to be."""
+    folders: list[Any] = []
+
+    def remember(lib_dir: str | None) -> None:
+        folders.append(lib_dir)
+
+    monkeypatch.setattr(oracledb, "init_oracle_client", remember)
+    return folders
+
+
+def test_a_source_in_thick_mode(bench: Bench, asked_for: list[Any]) -> None:
+    source = bench.opened(thick=True, lib_dir="/opt/client")
+    assert asked_for == ["/opt/client"]
+    assert source.about().driver.endswith(", thick")
+    bench.server.counters.reset()
+    answer = bench.answer(source, Instance, Session, Sysstat)
+    assert [len(section.rows) for section in answer.sections] == [1, 40, 1]
+    assert answer.round_trips == bench.server.counters.round_trips == 4  # the time, and one for each query
+    source.close()
+    assert bench.server.counters.most_sessions <= 1
+
+
+def test_a_query_fails_alone_in_thick_mode(bench: Bench, asked_for: list[Any]) -> None:
+    source = bench.opened(thick=True)
+    for action, code in ((Ora(942, "table or view does not exist"), "ORA-00942"), (Delay(60), "")):
+        bench.server.faults.add(Stage.STATEMENT, action, "gv$session")
+        instance, sessions, statistics = bench.read(source, Instance, Session, Sysstat)
+        assert (len(instance.rows), len(statistics.rows)) == (1, 1)
+        assert sessions.problem is not None
+        assert sessions.problem.code == code
+    assert [len(section.rows) for section in bench.read(source, Session)] == [40]
+    assert asked_for == [None, None]  # what took too long cost the connection
+
+
+def test_a_loss_in_thick_mode(bench: Bench, asked_for: list[Any]) -> None:
+    source = bench.opened(thick=True)
+    bench.server.faults.add(Stage.STATEMENT, Ora(3113, "end-of-file on communication channel"), "gv$session")
+    with pytest.raises(SourceError) as caught:
+        bench.read(source, Instance, Session)
+    assert (caught.value.code, caught.value.retry) == ("ORA-03113", True)
+    source.open()
+    assert [len(section.rows) for section in bench.read(source, Session)] == [40]
+    assert len(asked_for) == 2
+    assert bench.server.counters.most_sessions == 1
+
+
+def test_a_login_that_hangs_in_thick_mode(bench19: Bench, asked_for: list[Any]) -> None:
+    for hanging in (Stage.CONNECT, Stage.LOGIN):
+        bench19.server.faults.add(hanging, Mute())
+        with pytest.raises(SourceError, match="no answer within"):
+            bench19.source(thick=True, connect_timeout=0.1).open()
+    assert len(asked_for) == 2
+    bench19.server.drop_sessions()
+    assert len(bench19.read(bench19.opened(thick=True), Session)[0].rows) == 40
+
+
+def test_cancel_ends_a_login_in_thick_mode(bench19: Bench, asked_for: list[Any]) -> None:
+    bench19.server.faults.add(Stage.CONNECT, Mute())
+    source = bench19.source(thick=True, connect_timeout=60)
+    ended: list[str] = []
+
+    def connect() -> None:
+        try:
+            source.open()
+        except SourceError as error:
+            ended.append(str(error))
+
+    opening = threading.Thread(target=connect)
+    opening.start()
+    while not bench19.server.counters.connections:
+        time.sleep(0.005)
+    source.cancel()
+    opening.join(5)
+    assert ended == ["cancelled"]
+    assert asked_for == [None]
+
+
+def test_a_login_that_comes_too_late_is_ended(bench19: Bench, asked_for: list[Any]) -> None:
+    bench19.server.faults.add(Stage.LOGIN, Delay(0.2), skip=3)
+    with pytest.raises(SourceError, match="no answer within"):
+        bench19.source(thick=True, connect_timeout=0.1).open()
+    while not bench19.server.counters.logins or bench19.server.counters.connections:
+        time.sleep(0.005)
+    assert (bench19.server.counters.sessions, len(asked_for)) == (0, 1)
+
+
+def test_without_client_libraries(bench19: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(lib_dir: str | None) -> None:
+        raise oracledb.DatabaseError(f"DPI-1047: Cannot locate a 64-bit Oracle Client library: {lib_dir}")
+
+    monkeypatch.setattr(oracledb, "init_oracle_client", missing)
+    with pytest.raises(SourceError, match="--thick=LIBDIR says where they are") as caught:
+        bench19.opened(thick=True)
+    assert (caught.value.code, caught.value.retry) == ("DPI-1047", False)
+    assert not bench19.server.counters.connections

@@ -22,6 +22,7 @@ from presman.rows import Instance
 from presman.secret import Secret
 from presman.sources import SourceError
 from tests.oracle.bench import NOW, RELEASES, Bench, fill
+from tests.oracle.proxy import proxy
 
 
 class Authority:
@@ -157,6 +158,38 @@ def test_plain_text_to_a_tls_port(secured: Callable[..., Bench]) -> None:
     assert caught.value.retry
 
 
+# -- through a proxy --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_through_an_https_proxy(
+    secured: Callable[..., Bench], tmp_path: Path, ours: Authority, release: Release
+) -> None:
+    bench = secured(release)
+    given = {"dsn": f"tcps://{bench.server.dsn}", "wallet_location": wallet(tmp_path / "wallet", ours)}
+    with proxy() as between:
+        source = bench.opened(https_proxy="127.0.0.1", https_proxy_port=between.port, call_timeout=5.0, **given)
+        assert [row.instance_name for row in bench.read(source, Instance)[0].rows] == ["orcl"]
+        source.close()
+    assert [line.split()[:2] for line in between.asked] == [["CONNECT", f"127.0.0.1:{bench.server.port}"]]
+    assert between.passed > bench.server.counters.bytes_in + bench.server.counters.bytes_out
+
+
+def test_a_proxy_that_refuses(secured: Callable[..., Bench], tmp_path: Path, ours: Authority) -> None:
+    bench = secured(Release(19))
+    given = {"dsn": f"tcps://{bench.server.dsn}", "wallet_location": wallet(tmp_path / "wallet", ours)}
+    with proxy(refuses=True) as between, pytest.raises(SourceError, match="407") as caught:
+        bench.opened(https_proxy="127.0.0.1", https_proxy_port=between.port, **given)
+    assert caught.value.retry
+    assert bench.server.counters.connections == 0
+
+
+def test_a_proxy_needs_tls(bench19: Bench) -> None:
+    with proxy() as between, pytest.raises(SourceError, match="tcps://") as caught:
+        bench19.opened(https_proxy="127.0.0.1", https_proxy_port=between.port)
+    assert (caught.value.code, caught.value.retry, between.asked) == ("DPY-2029", False, [])
+
+
 # -- who logs in, and as what -----------------------------------------------------------------------------------------
 
 
@@ -171,6 +204,12 @@ def test_a_proxy_user_logs_in_for_another(bench: Bench) -> None:
 def test_the_server_sees_the_privilege(bench: Bench, mode: str, seen: str) -> None:
     bench.opened(mode=mode)
     assert bench.server.counters.last_login.privilege == seen
+
+
+def test_nobody_named_and_nothing_that_says_who(bench19: Bench) -> None:
+    with pytest.raises(SourceError, match="no user was named: that takes --thick, or a wallet") as caught:
+        bench19.opened(user=None, password=None)
+    assert not caught.value.retry
 
 
 # -- how the address is said ------------------------------------------------------------------------------------------
