@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from presman.commands import Command
+from presman.commands import Command, Kind
 from presman.formats import ABSENT
 
 
@@ -33,9 +33,10 @@ class ActionDialog(ModalScreen[Command | None]):
         *(Binding(str(n), f"choose({n})", f"choose {n}", show=False) for n in range(1, 10)),
     ]
 
-    def __init__(self, about: str, commands: Sequence[Command]) -> None:
+    def __init__(self, about: str, commands: Sequence[Command], *, cluster: bool = False) -> None:
         super().__init__()
         self._about = about
+        self._cluster = cluster
         self._commands = commands
         self._chosen: Command | None = None
 
@@ -46,8 +47,14 @@ class ActionDialog(ModalScreen[Command | None]):
             yield Input(placeholder="y and Enter sends it, anything else does not", max_length=3, disabled=True)
 
     def _menu(self) -> str:
-        rows = [f"{n}  {each.kind.value}\n   {each.text}" for n, each in enumerate(self._commands, start=1)]
+        rows = [f"{n}  {self._kind(each)}\n   {each.text}" for n, each in enumerate(self._commands, start=1)]
         return "\n".join([self._about, "", *rows, "", "A digit chooses, Esc leaves. Nothing is sent yet."])
+
+    def _kind(self, command: Command) -> str:
+        """Say what a command does; a switch of group works from the session's own instance alone."""
+        if self._cluster and command.kind is Kind.SWITCH:
+            return f"{command.kind.value} (works from instance {command.victim.inst_id} only)"
+        return command.kind.value
 
     def action_choose(self, number: int) -> None:
         """Show the statement of a command and ask."""

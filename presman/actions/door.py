@@ -34,4 +34,4 @@ class Door:
             if command is not None:
                 send(command)
 
-        app.push_screen(ActionDialog(about, commands), answered)
+        app.push_screen(ActionDialog(about, commands, cluster=len(reading.header.instances) > 1), answered)

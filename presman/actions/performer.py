@@ -115,7 +115,8 @@ def elsewhere(command: Command, source: Any) -> str:
     """Return why a command cannot be sent from this instance, "" if it can: a switch acts on its own instance only."""
     if command.kind is not Kind.SWITCH or source.instance == command.victim.inst_id:
         return ""
-    return f"it acts on instance {source.instance}, and the session is on {command.victim.inst_id}"
+    there = command.victim.inst_id
+    return f"it acts on instance {source.instance} only, the session is on {there}: connect to {there} and run it there"
 
 
 def default_log() -> Path:

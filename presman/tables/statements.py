@@ -41,8 +41,17 @@ def _degree(row: RunningStatement) -> str:
     return f"{count(row.degree)}/{count(row.requested)}{mark}"
 
 
+def at_timeout(row: QueuedStatement) -> str:
+    """Return what happens to a queued statement at its timeout. Before 18 there is nothing but the error."""
+    if row.timeout_action == "RUN":
+        return "it starts at once, downgraded if there are too few servers (PQ_TIMEOUT_ACTION RUN)"
+    return "it ends with ORA-07454"
+
+
 def _timeout(row: QueuedStatement) -> str:
-    return ABSENT if row.timeout_left is None else f"{duration(row.timeout_left)}"
+    if row.timeout_left is None:
+        return ABSENT
+    return f"{duration(row.timeout_left)} {'▶' if row.timeout_action == 'RUN' else '✕'}"
 
 
 def _timeout_state(row: QueuedStatement) -> State:
@@ -76,8 +85,8 @@ _WAITED = Queued(
 )
 _TIMEOUT = Queued(
     "timeout", "Timeout in", 10, _timeout,
-    "Time left to PARALLEL_QUEUE_TIMEOUT of its group's directive; then PQ_TIMEOUT_ACTION cancels it (ORA-07454) or "
-    "runs it at once. - without a timeout.",
+    "Time left to PARALLEL_QUEUE_TIMEOUT of its group's directive. Then: ✕ it ends with ORA-07454 (always before 18, "
+    "later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at once and may be downgraded (RUN). - without a timeout.",
     sort=lambda row: row.timeout_left, align="right", state=_timeout_state, narrow=False,
 )
 _Q_SQL_ID = Queued(

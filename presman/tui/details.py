@@ -19,6 +19,7 @@ from presman.analysis.verdicts import in_words
 from presman.columns import Table
 from presman.formats import ABSENT, clock, count, duration, number, percent
 from presman.tables.sessions import why_there
+from presman.tables.statements import at_timeout
 from presman.tui.alerts import head_sentence
 from presman.tui.closeup import unblocking
 from presman.tui.widgets.lines import Line
@@ -93,8 +94,8 @@ def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
     if row.timeout_left is None:
         lines.append(sentence("Its group has no queue timeout: it waits as long as it takes."))
     else:
-        then = row.timeout_action or "CANCEL"
-        lines.append(sentence(f"Its queue timeout comes in {duration(row.timeout_left)}; then: {then}.", "warn"))
+        left = duration(row.timeout_left)
+        lines.append(sentence(f"Its queue timeout comes in {left}: then {at_timeout(row)}.", "warn"))
     lines += unblocking(row, reading)
     lines += [BLANK, title("What it wants")]
     wants = "not known: its plan could not be read" if row.wants is None else f"{row.wants} parallel servers"

@@ -9,7 +9,7 @@ from presman.actions.door import Door
 from presman.commands import Kind
 from presman.tui.feed import Acted
 from tests.tui.drive import Stage, acted, stage
-from tests.tui.readings import busy
+from tests.tui.readings import busy, cluster
 
 
 async def open_dialog(acting: Stage) -> str:
@@ -85,3 +85,11 @@ async def test_in_the_past_nothing_can_be_done() -> None:
         acting.app.view = acting.app.view.__class__(tab="parallel", behind=3)
         await acting.press("a")
         assert not isinstance(acting.app.screen, ActionDialog)
+
+
+@acted
+async def test_on_a_cluster_a_switch_is_offered_with_the_instance_it_works_from() -> None:
+    async with stage(cluster(), size=(160, 45)) as acting:
+        assert "switch its group (works from instance 1 only)" in await open_dialog(acting)
+    async with stage(busy(), size=(140, 40)) as acting:
+        assert "(works from instance" not in await open_dialog(acting)

@@ -100,7 +100,7 @@ def test_a_switch_is_sent_on_the_sessions_own_instance_only(performer: Performer
     database = Database()
     database.instance = 2
     outcome = performer.carry_out(switch(WHO, "LOW"), database, Release(19))
-    assert outcome.text == "not sent: it acts on instance 2, and the session is on 1"
+    assert outcome.text.startswith("not sent: it acts on instance 2 only, the session is on 1: connect to 1")
 
 
 def test_what_the_database_refuses_is_told_and_written_down(performer: Performer) -> None:

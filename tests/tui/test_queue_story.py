@@ -11,7 +11,10 @@ from presman.analysis.reading import Reading
 from presman.analysis.unblock import unblock
 from presman.poller import Poller
 from presman.sources.simulator import SimulatorSource
+from presman.tables import QUEUE
+from presman.tables.statements import at_timeout
 from presman.tables.xplan import xplan
+from presman.tui import details
 from presman.tui.feed import Arrived
 from presman.tui.unblocking import ends_it
 from presman.tui.widgets.gantt import STRIP, GanttData, gantt
@@ -19,7 +22,7 @@ from presman.tui.widgets.lines import length, plain
 from presman.watch.spans import Span
 from tests.analysis.test_simulated import Clock
 from tests.tui.drive import Stage, acted, stage
-from tests.tui.readings import busy, quiet
+from tests.tui.readings import busy, queued, quiet
 
 END = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
 
@@ -198,3 +201,14 @@ async def test_a_page_looks_closely_while_it_is_open() -> None:
         await acting.press("1")
         assert acting.feed.focused is None
     poller.close()
+
+
+def test_what_happens_at_the_timeout_is_said() -> None:
+    cancelled, run = queued(1), queued(2, timeout_action="RUN")
+    assert at_timeout(cancelled) == "it ends with ORA-07454"
+    assert at_timeout(run).startswith("it starts at once, downgraded if")
+    show = QUEUE.column("timeout").show
+    assert (show(cancelled), show(run)) == ("56:26 ✕", "56:33 ▶")
+    assert show(queued(1, timeout_left=None)) == "-"
+    page = "\n".join(plain(line) for line in details.page(cancelled, QUEUE, busy()))
+    assert "Its queue timeout comes in 56:26: then it ends with ORA-07454." in page
