@@ -25,8 +25,18 @@ from tests.oracle.bench import NOW, RELEASES, Bench, fill
 from tests.oracle.proxy import proxy
 
 
+def _use(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs, key_cert_sign=signs, crl_sign=signs, content_commitment=False,
+        key_encipherment=False, data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+    )  # fmt: skip
+
+
 class Authority:
-    """A certificate authority made for the test; `issue` writes key, certificate and itself into one PEM file."""
+    """A certificate authority made for the test; `issue` writes key, certificate and itself into one PEM file.
+
+    Its certificates have what Python 3.13 and later insist on: which key signed them, and what a key is for.
+    """
 
     def __init__(self, name: str) -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
@@ -40,6 +50,9 @@ class Authority:
         made = x509.CertificateBuilder().subject_name(name).issuer_name(self.name).public_key(key)
         made = made.serial_number(x509.random_serial_number()).not_valid_before(begin)
         made = made.not_valid_after(begin + datetime.timedelta(days=1)).add_extension(*extension)
+        made = made.add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+        signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
+        made = made.add_extension(signer, critical=False).add_extension(_use(signs=name == self.name), critical=True)
         return made.sign(self.key, hashes.SHA256())
 
     def pem(self) -> bytes:
