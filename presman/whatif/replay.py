@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
+from itertools import combinations
 from math import inf
 from random import Random
 from statistics import fmean
@@ -26,6 +27,9 @@ ASSUMPTIONS = (
     "groups of one level are drawn by their guaranteed shares; all are on one level but where --level says otherwise",
     "a statement that timed out or was cancelled in the queue leaves after its group's timeout only",
 )
+
+COURSES = 9
+"""How often a replay is played, each time with other draws between the groups."""
 
 _UNLIMITED = 1_000_000
 _SETTLED = 1.0
@@ -54,10 +58,14 @@ class Fared(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The result: how each arrival fared, in their order, and the most servers in use at once."""
+    """The result: how each arrival fared, in their order, and the most servers in use at once.
+
+    `spread` is by how many seconds the wait of a statement differs between two courses of the draws, on average.
+    """
 
     fared: tuple[Fared, ...]
     peak: int
+    spread: float = 0.0
 
 
 def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
@@ -86,11 +94,33 @@ def _timed_out(each: Arrival) -> bool:
     return each.fate is Fate.LEFT and each.timeout is not None and each.waited >= each.timeout - 5
 
 
-def replay(arrivals: Sequence[Arrival], rules: Rules, seed: int = 1) -> Replayed:
-    """Play `arrivals` (by time) under `rules`, from the first reading of the observation to its last."""
-    play = _Play(arrivals, rules, seed)
+def replay(arrivals: Sequence[Arrival], rules: Rules, seed: int = 1, courses: int = COURSES) -> Replayed:
+    """Play `arrivals` (by time) under `rules`, from the first reading of the observation to its last.
+
+    The plan draws which group's statement is next, and nobody sees the draws. So it is played in several courses of
+    them, and what is told of each statement is the middle one of its waits.
+    """
+    free = bypassing(arrivals)
+    played = [_played(arrivals, rules, f"{seed}/whatif/{course}", free) for course in range(courses)]
+    together = tuple(map(_middle, zip(*(each.fared for each in played), strict=True)))
+    waits = [[fared.waited for fared in each.fared] for each in played]
+    return Replayed(together, max(each.peak for each in played), _spread(waits))
+
+
+def _played(arrivals: Sequence[Arrival], rules: Rules, seed: str, free: frozenset[int]) -> Replayed:
+    play = _Play(arrivals, rules, seed, free)
     play.run()
     return Replayed(tuple(play.fared), play.peak)
+
+
+def _middle(fared: Sequence[Fared]) -> Fared:
+    return sorted(fared, key=lambda each: each.waited)[len(fared) // 2]
+
+
+def _spread(courses: Sequence[Sequence[float]]) -> float:
+    """Return the mean difference between the waits of one statement in two courses."""
+    pairs = [abs(a - b) for one, other in combinations(courses, 2) for a, b in zip(one, other, strict=True)]
+    return fmean(pairs) if pairs else 0.0
 
 
 def _limits(rules: Rules, groups: Sequence[Group]) -> Limits:
@@ -113,14 +143,14 @@ def _weights(rules: Rules, group: Group) -> tuple[float, ...]:
 
 
 class _Play:
-    def __init__(self, arrivals: Sequence[Arrival], rules: Rules, seed: int) -> None:
+    def __init__(self, arrivals: Sequence[Arrival], rules: Rules, seed: str, free: frozenset[int]) -> None:
         self._arrivals = arrivals
         self._begin = min(each.first for each in arrivals)
         self._end = (max(each.last for each in arrivals) - self._begin).total_seconds()
         groups = sorted({Group(each.con_id, each.group) for each in arrivals})
-        self._queue = StatementQueue(_limits(rules, groups), Random(f"{seed}/whatif"))
+        self._queue = StatementQueue(_limits(rules, groups), Random(seed))
         self._mean = _mean_runs(arrivals)
-        self._free = bypassing(arrivals)
+        self._free = free
         self._events: list[tuple[float, int, int]] = []
         self._tickets: dict[int, Ticket] = {}
         self._left: set[int] = set()

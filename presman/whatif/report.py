@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from presman.formats import duration
 from presman.simulator.plan import Group
-from presman.whatif.replay import ASSUMPTIONS, Fared, Replayed
+from presman.whatif.replay import ASSUMPTIONS, COURSES, Fared, Replayed
 
 
 class Waits(NamedTuple):
@@ -50,6 +50,7 @@ def report(observed: Sequence[Fared], same: Replayed, other: Replayed | None, se
         f"{len(observed)} parallel statements in {duration(seconds)}; mean wait {mean:.1f} s",
         f"replayed under what held then, a wait is missed by {missed:.1f} s on average"
         + (f" ({100 * missed / mean:.0f} % of the mean wait)" if mean > 1 else ""),
+        *([_drawn(same.spread)] if same.spread > 1 else []),
         "",
         _head(),
     ]
@@ -60,6 +61,14 @@ def report(observed: Sequence[Fared], same: Replayed, other: Replayed | None, se
             lines.append(_line("", "what if", waits(_of(other.fared, group)), other.peak if group is None else None))
     lines += ["", "assumptions:", *(f"  - {text}" for text in ASSUMPTIONS)]
     return "\n".join(lines) + "\n"
+
+
+def _drawn(spread: float) -> str:
+    """Say how much of the error nothing can be done about."""
+    return (
+        "which group's statement is next is drawn, and nobody sees the draws: a wait differs by "
+        f"{spread:.1f} s between two courses of them; the middle one of {COURSES} is shown"
+    )
 
 
 def _groups(fared: Sequence[Fared]) -> list[tuple[str, Group | None]]:

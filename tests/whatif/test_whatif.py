@@ -86,6 +86,19 @@ def test_what_was_not_over_goes_on_and_what_never_ran_takes_the_mean() -> None:
     assert waited([came(0, 64, 1000, fate=Fate.RUNNING), *arrivals[1:]]) == [0, 995, 994]
 
 
+def test_draws_between_groups_are_played_in_several_courses() -> None:
+    two = [came(n, 64, 10, waited=10.0 * n, group=("BATCH", "ETL")[n % 2]) for n in range(12)]
+    once, often = (replay(two, observed_rules(two), courses=number) for number in (1, 9))
+    assert once.spread == 0
+    assert often.spread > 1
+    assert often == replay(two, observed_rules(two))
+    assert often.fared != replay(two, observed_rules(two), seed=2).fared
+    assert f"differs by {often.spread:.1f} s between two courses" in report(observed(two), often, None, 100.0)
+    alone = replay(THREE, observed_rules(THREE))
+    assert alone.spread == 0
+    assert "courses" not in report(observed(THREE), alone, None, 100.0)
+
+
 def test_waits_by_hand() -> None:
     found = waits([Fared(BATCH, float(n), n == 20) for n in range(1, 21)])
     assert (found.statements, found.queued, found.median, found.p95, found.longest) == (20, 19, 10.5, 19.0, 20.0)
