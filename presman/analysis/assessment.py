@@ -27,11 +27,15 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What the pages about CPU, the plan and the containers show besides the reading."""
+    """What the pages about CPU, the plan and the containers show besides the reading.
+
+    `plan` is that of the first instance, `other_plans` are those that other instances run.
+    """
 
     verdicts: tuple[Sentence, ...]
     conformance: tuple[Conformance, ...]
     plan: PlanView
+    other_plans: tuple[PlanView, ...]
     findings: tuple[Finding, ...]
     pdbs: tuple[PdbReading, ...]
     cpu_waiters: tuple[CpuWaiter, ...]
@@ -40,10 +44,12 @@ class Assessment:
 
 def assess(reading: Reading, previous: Snapshot | None, current: Snapshot) -> Assessment:
     """Return the assessment of a reading and the two snapshots it was made of."""
+    plan = plan_view(reading, current)
     return Assessment(
         verdicts=tuple(Sentence(row.inst_id, row.con_id, row.name, in_words(reading, row)) for row in reading.groups),
         conformance=conformance(reading),
-        plan=plan_view(reading, current),
+        plan=plan,
+        other_plans=tuple(plan_view(reading, current, run.plan) for run in plan.elsewhere if run.plan),
         findings=lint(reading, current),
         pdbs=pdbs(reading, previous, current),
         cpu_waiters=cpu_waiters(reading, current),

@@ -40,8 +40,9 @@ from presman.snapshot import Snapshot
 ROOT = 1
 """CON_ID of a container database's root; 0 is a database without containers, 2 the seed."""
 
-_DORMANT_CDB = frozenset({"PENDING", "LEGACY"})
-_DEFAULT_PDB = "ORA$DEFAULT_PDB_DIRECTIVE"
+DORMANT_CDB = frozenset({"PENDING", "LEGACY"})
+DEFAULT_PDB = "ORA$DEFAULT_PDB_DIRECTIVE"
+"""The directive of the containers that no other one names."""
 _TAKING_PART = (Instance, RsrcPlan, ConsumerGroup, PxProcessSysstat, Osstat, Session, PxSession)
 
 
@@ -187,10 +188,17 @@ class Facts:
         rows = {
             row.pluggable_database: row
             for row in self.snapshot.rows(CdbPlanDirective)
-            if row.plan == plan and row.status not in _DORMANT_CDB
+            if row.plan == plan and row.status not in DORMANT_CDB
         }
-        found = ((con_id, rows.get(name) or rows.get(_DEFAULT_PDB)) for con_id, name in self.pdbs.items())
+        found = ((con_id, rows.get(name) or rows.get(DEFAULT_PDB)) for con_id, name in self.pdbs.items())
         return {con_id: row for con_id, row in found if row is not None}
+
+    def setting(self, inst_id: int, con_id: int, name: str) -> int | None:
+        """Return a parameter that a container has set for itself, None if it has not (or to 0)."""
+        for row in self.snapshot.rows(Parameter):
+            if (row.inst_id, row.con_id, row.name) == (inst_id, con_id, name) and row.value.strip().isdecimal():
+                return int(row.value) or None
+        return None
 
     @cached_property
     def sessions(self) -> Mapping[tuple[int, int], Session]:

@@ -5,22 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from presman.analysis.facts import Facts
+from presman.analysis.facts import ROOT, Facts, percent_fraction
 from presman.analysis.lint_case import Case, Finding, Severity
+from presman.analysis.lint_cdb import RULES as CDB_RULES
+from presman.analysis.lint_cdb import cdb_case
 from presman.analysis.lint_rules import RULES
 from presman.analysis.plan import DORMANT, OTHER_GROUPS, UNNAMED, PlanShares
-from presman.analysis.plan_view import plan_windows
-from presman.analysis.reading import Reading
+from presman.analysis.plan_view import plan_windows, plans_by_instance
+from presman.analysis.reading import Reading, ServerPool
 from presman.rows import GroupMapping, Session, SessionInfo
 from presman.snapshot import Snapshot
 
+_PARAMETER = "Database Reference: RESOURCE_MANAGER_PLAN"
 _ORDER = {severity: place for place, severity in enumerate(Severity)}
 
 
 def lint(reading: Reading, snapshot: Snapshot) -> tuple[Finding, ...]:
     """Return what is doubtful about the plans in force, what matters most first."""
     found = [finding for case in cases(reading, snapshot) for rule in RULES for finding in rule(case)]
+    facts = Facts.of(None, snapshot)
+    for inst_id in facts.inst_ids if facts.cdb else ():
+        if (cdb := cdb_case(facts, reading, inst_id)) is not None:
+            found += [finding for rule in CDB_RULES for finding in rule(cdb)]
+    found += instances_differ(facts)
     return tuple(dict.fromkeys(sorted(found, key=lambda finding: _ORDER[finding.severity])))
+
+
+def instances_differ(facts: Facts) -> Iterable[Finding]:
+    """RESOURCE_MANAGER_PLAN is a parameter of each instance."""
+    for con_id in (ROOT, *facts.pdbs) if facts.cdb else (0,):
+        plans = plans_by_instance(facts, con_id)
+        if len(plans) > 1:
+            where = f" in {facts.pdbs[con_id]}" if con_id > ROOT else ""
+            told = "; ".join(f"{plan or 'no plan'} on {', '.join(map(str, on))}" for plan, on in plans.items())
+            text = (
+                f"The instances run different plans{where}: {told}. A session is managed by that of its own instance."
+            )
+            yield Finding("instances-differ", Severity.WARNING, next(iter(plans)), "", text, _PARAMETER)
 
 
 def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
@@ -79,12 +100,19 @@ def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) 
         reached=_reached(facts, con_id, mapped),
         # The mappings in view are those of the container connected to.
         mapped=mapped if len({key[0] for key in shares.shares}) < 2 else (),
-        pool=reading.header.servers,
+        pool=_pool(facts, reading, inst_id, con_id),
         degree_limit=int(degree) if degree.isascii() and degree.isdigit() else None,
         degree_policy=facts.parameters.get((inst_id, "parallel_degree_policy"), ""),
         windows=tuple(window for window in plan_windows(facts.snapshot) if window.inst_id == inst_id),
         tree_groups=frozenset(_names(shares, con_id)),
     )
+
+
+def _pool(facts: Facts, reading: Reading, inst_id: int, con_id: int) -> ServerPool:
+    """Return the servers there are for a container: limits of the CDB plan and of groups are multiplied."""
+    pool, row = reading.header.servers, facts.cdb_directives(inst_id).get(con_id)
+    limit = percent_fraction(row.parallel_server_limit) if row else None
+    return pool if limit is None or pool.target is None else replace(pool, target=int(limit * pool.target + 1e-9))
 
 
 def _names(shares: PlanShares, con_id: int) -> Iterable[str]:

@@ -5,10 +5,11 @@ Every finding says why it matters and which of Oracle's manuals describes what i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from presman.analysis.lint_case import Case, Finding, Severity
 from presman.analysis.plan import OTHER_GROUPS
+from presman.analysis.plan_view import Window
 
 TINY = 0.01
 """A guaranteed share below this is next to nothing."""
@@ -106,18 +107,22 @@ def short_timeout(case: Case) -> Found:
 
 def window_swaps_plan(case: Case) -> Found:
     """Maintenance windows set plans of their own."""
-    if not case.top:
-        return
     own = [window for window in case.windows if window.con_id in {case.con_id, 1 if case.con_id == 0 else case.con_id}]
+    if case.top and (text := swapping_windows(own)):
+        yield case.finding("window-swaps-plan", Severity.WARNING, "", text, _GUIDE)
+
+
+def swapping_windows(own: Sequence[Window]) -> str:
+    """Return what is to be said of the windows of one container if they change its plan, else ""."""
     now = next((window for window in own if window.until is None), None)
     swaps = {window.window or "not named": window.plan for window in own if window.by_scheduler}
-    if swaps and now is not None and now.switches_allowed:
-        told = ", ".join(f"{plan or 'no plan'} by {window}" for window, plan in sorted(swaps.items()))
-        text = (
-            f"Scheduler windows change the plan ({told}): at night or on weekends other rules hold. Set the plan with "
-            "FORCE: to keep it, or take the plan out of the windows."
-        )
-        yield case.finding("window-swaps-plan", Severity.WARNING, "", text, _GUIDE)
+    if not swaps or now is None or not now.switches_allowed:
+        return ""
+    told = ", ".join(f"{plan or 'no plan'} by {window}" for window, plan in sorted(swaps.items()))
+    return (
+        f"Scheduler windows change the plan ({told}): at night or on weekends other rules hold. Set the plan with "
+        "FORCE: to keep it, or take the plan out of the windows."
+    )
 
 
 def pdb_plan_with_subplans(case: Case) -> Found:

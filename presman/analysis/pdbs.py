@@ -18,7 +18,7 @@ from presman.analysis.io import rates, together
 from presman.analysis.io_limits import IoVerdict
 from presman.analysis.plan import Branch, Key, PlanShares
 from presman.analysis.reading import CLUSTER, InstanceReading, IoRates, Reading, Verdict
-from presman.rows import CdbPlanDirective, Parameter, PdbCpuExhausted, PdbMetric, RsrcPdb, Session
+from presman.rows import CdbPlanDirective, PdbCpuExhausted, PdbMetric, RsrcPdb, Session
 from presman.snapshot import Snapshot
 
 
@@ -140,25 +140,12 @@ def _tree(
         row = given.get(con_id)
         weight = float(row.shares or 1) if row else 1.0
         limit = percent_fraction(row.utilization_limit) if row else None
-        cap = _setting(facts, instance.inst_id, con_id, "cpu_count")
+        cap = facts.setting(instance.inst_id, con_id, "cpu_count")
         if cap and instance.num_cpus and cap < instance.num_cpus:
             limit = min(cap / instance.num_cpus, 1.0 if limit is None else limit)
         servers = percent_fraction(row.parallel_server_limit) if row else None
         branches.append(Branch(name, (weight,), (con_id, name), limit, servers))
     return Branch("", (100.0,), by_weight=True, branches=tuple(branches))
-
-
-def _setting(facts: Facts, inst_id: int, con_id: int, name: str) -> int | None:
-    """Return a parameter that the container has set for itself, None if it has not (or to 0)."""
-    for row in facts.snapshot.rows(Parameter):
-        if (row.inst_id, row.con_id, row.name) == (inst_id, con_id, name) and row.value.strip().isdecimal():
-            return int(row.value) or None
-    return None
-
-
-def _limit(facts: Facts, inst_id: int, con_id: int, name: str) -> int | None:
-    """Return an I/O limit: the container's own, else the one of the root, which containers inherit."""
-    return _setting(facts, inst_id, con_id, name) or facts.number(inst_id, name) or None
 
 
 def _grown(facts: Facts, inst_id: int) -> dict[int, Growth]:
@@ -185,6 +172,7 @@ def _row(
     claim = frame.claims.get(key)
     sessions = [each for each in facts.snapshot.rows(Session) if (each.inst_id, each.con_id) == (inst_id, con_id)]
     target = facts.number(inst_id, "parallel_servers_target")
+    most_requests, most_mb = io_limits.limits_of(facts, inst_id, con_id)
     servers = frame.shares.servers.get(key)
     by_plan = None if servers is None or target is None else int(servers * target)
     return PdbReading(
@@ -203,8 +191,8 @@ def _row(
         verdict=cpu.verdict(key, frame, frame.full),
         io=None,
         io_throttle_ms=metric.avg_io_throttle if metric else None,
-        iops_limit=_limit(facts, inst_id, con_id, "max_iops"),
-        mb_limit=_limit(facts, inst_id, con_id, "max_mbps"),
+        iops_limit=most_requests,
+        mb_limit=most_mb,
         sessions=len(sessions),
         active_sessions=sum(each.status == "ACTIVE" for each in sessions),
         px_active=row.current_pqs_active if row else 0,

@@ -5,14 +5,15 @@ Made only while somebody looks: the plan tab, `presman lint` and `once` call it,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from presman.analysis import cpu
 from presman.analysis.facts import ROOT, Facts
-from presman.analysis.plan import DORMANT, UNNAMED, Branch, Placed, PlanShares, leaves, places
-from presman.analysis.reading import GroupReading, Reading, Verdict
+from presman.analysis.plan import DORMANT, UNNAMED, Branch, Placed, leaves, places
+from presman.analysis.reading import CLUSTER, GroupReading, Reading, Verdict
 from presman.rows import GroupMapping, Plan, PlanDirective, RsrcPlanHistory
 from presman.snapshot import Snapshot
 
@@ -83,14 +84,26 @@ class GroupRule:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanRun:
+    """A plan ("" for none) and the instances that run it."""
+
+    plan: str
+    instances: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PlanView:
     """All about one plan. `unallocated` is the fraction nobody is given; `plans` are those there are to choose from.
 
-    `capacity` is CPUs and `target` parallel servers of the cluster, of which the lines' limits are parts.
+    `instances` run it, none where it is not active; `elsewhere` is what the other instances run. The lines' limits are
+    parts of `capacity`, CPUs of the instances that run it (of the cluster where none does), and of `target`, parallel
+    servers of the cluster.
     """
 
     plan: str
     active: bool
+    instances: tuple[int, ...]
+    elsewhere: tuple[PlanRun, ...]
     method: str
     set_by: str
     unallocated: float
@@ -113,51 +126,75 @@ class Difference:
 
 
 def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
-    """Return the view of `plan`, or of the active one. An unknown plan has no lines."""
+    """Return the view of `plan`, or of the active one of the first instance. An unknown plan has no lines."""
     facts = Facts.of(None, snapshot)
-    active = not plan or plan == reading.header.plan
     name = plan or reading.header.plan
-    shares = _shares(facts, name, active)
-    rows = {(row.con_id, row.name): row for row in reading.cluster_groups()} if active else {}
-    capacity, target = reading.header.num_cpus, reading.header.servers.target
+    runs = running_plans(facts)
+    on = next((run.instances for run in runs if run.plan == name), ())
+    active = bool(on) or name == reading.header.plan
+    shares = facts.shares[on[0]] if on else facts.book.shares(name)
+    partly = 0 < len(on) < len(facts.inst_ids)
+    rows = _groups(reading, on if partly else (CLUSTER,)) if active else {}
+    instances = [each for each in reading.header.instances if not partly or each.inst_id in on]
+    capacity, target = sum(each.num_cpus for each in instances), reading.header.servers.target
     lines = tuple(_line(each, capacity, target, rows) for each in places(shares.root))
     windows = plan_windows(snapshot)
     return PlanView(
         plan=name,
         active=active,
+        instances=on,
+        elsewhere=tuple(run for run in runs if active and run.plan != name),
         method=facts.book.methods.get(name, ""),
-        set_by=_set_by(facts, windows) if active else "",
+        set_by=_set_by(facts, tuple(each for each in windows if not on or each.inst_id in on)) if active else "",
         unallocated=shares.unallocated,
         capacity=capacity,
         target=target,
         lines=lines,
         windows=windows,
         mappings=_mappings(snapshot, lines),
-        plans=_plans(facts),
+        plans=_plans(facts, runs),
     )
 
 
-def _shares(facts: Facts, plan: str, active: bool) -> PlanShares:
-    if active and facts.inst_ids:
-        return facts.shares[facts.inst_ids[0]]
-    return facts.book.shares(plan)
+def running_plans(facts: Facts) -> tuple[PlanRun, ...]:
+    """Return the top plans in force with the instances that run each."""
+    plans = plans_by_instance(facts, 0)
+    return tuple(PlanRun(plan, tuple(instances)) for plan, instances in plans.items())
 
 
-def _plans(facts: Facts) -> tuple[str, ...]:
-    """Return the plans one may choose: those that are not only parts of others first."""
+def plans_by_instance(facts: Facts, con_id: int) -> dict[str, list[int]]:
+    """Return which instances run which plan in a container, in order of instances."""
+    plans: dict[str, list[int]] = {}
+    for inst_id in facts.inst_ids:
+        plans.setdefault(facts.plan_of(inst_id, con_id), []).append(inst_id)
+    return plans
+
+
+def _groups(reading: Reading, inst_ids: Collection[int]) -> dict[tuple[int, str], list[GroupReading]]:
+    """Return the rows of some instances (0: of the cluster) by group."""
+    found: dict[tuple[int, str], list[GroupReading]] = {}
+    for row in reading.groups:
+        if row.inst_id in inst_ids:
+            found.setdefault((row.con_id, row.name), []).append(row)
+    return found
+
+
+def _plans(facts: Facts, runs: Iterable[PlanRun]) -> tuple[str, ...]:
+    """Return the plans one may choose: those in force, then those that are not only parts of others."""
     rows = [row for row in facts.snapshot.rows(Plan) if row.status not in DORMANT]
     ordered = sorted(rows, key=lambda row: (row.sub_plan == "YES", row.plan))
-    named = dict.fromkeys([row.plan for row in ordered] + sorted(facts.book.directives))
+    named = dict.fromkeys([run.plan for run in runs] + [row.plan for row in ordered] + sorted(facts.book.directives))
     return tuple(name for name in named if name in facts.book.directives)
 
 
 def _line(
-    placed: Placed, capacity: float, target: int | None, rows: Mapping[tuple[int, str], GroupReading]
+    placed: Placed, capacity: float, target: int | None, rows: Mapping[tuple[int, str], list[GroupReading]]
 ) -> PlanLine:
     branch, row = placed.branch, placed.branch.directive
     below = [leaf.key for leaf in leaves(branch) if leaf.key is not None]
-    found = [rows[key] for key in below if key in rows]
-    own = found[0] if branch.key is not None and found else None
+    found = [row for key in below for row in rows.get(key, ())]
+    own = found if branch.key is not None else []
+    held = own[0].servers_limit if own and own[0].inst_id == CLUSTER else None
     servers = None if branch.servers is None or target is None else int(branch.servers * target)
     limit = None if branch.limit is None else branch.limit * capacity
     return PlanLine(
@@ -173,7 +210,7 @@ def _line(
         entitled=_sum([each.entitled for each in found]),
         limit=limit,
         limit_percent=row.utilization_limit if row else _percent(branch.limit),
-        servers_limit=own.servers_limit if own and own.servers_limit is not None else servers,
+        servers_limit=servers if held is None else held,
         servers_percent=_percent(branch.servers),
         degree_limit=row.parallel_degree_limit_p1 if row else None,
         queue_timeout=row.parallel_queue_timeout if row else None,
@@ -185,7 +222,7 @@ def _line(
         ends=other_limits(row) if row else "",
         used=_sum([each.used for each in found]),
         waiting=_sum([each.waiting for each in found]),
-        verdict=own.verdict if own else None,
+        verdict=cpu.worst(row.verdict for row in own) if own else None,
         comments=row.comments if row else "",
         capacity=capacity,
     )

@@ -192,3 +192,28 @@ def test_marks_are_the_top_plans_changes_and_instances_share_them() -> None:
     changes.append(row(RsrcPlanHistory, con_id=3, name="PDB_PLAN", start_time=NOON.replace(hour=11), sequence=1))
     found = marks(snapshot(*changes))
     assert [(mark.at.hour, mark.text) for mark in found] == [(12, "NIGHT (MONDAY)"), (13, "no plan")]
+
+
+def test_instances_with_different_plans_have_a_tree_each() -> None:
+    """DAY on 1 and 3, NIGHT on 2: CPUs and use of a tree are those of the instances that run it."""
+    fixed: list[Any] = [directive("DAY", "A", 100), directive("NIGHT", "A", 75), directive("NIGHT", "B", 25)]
+    for inst_id, plan in ((1, "DAY"), (2, "NIGHT"), (3, "DAY")):
+        fixed += [instance(inst_id), active_plan(plan, inst_id=inst_id)]
+        fixed.append(row(GroupMetric, inst_id=inst_id, consumer_group_name="X", num_cpus=8))
+    before = [group("A", inst_id) for inst_id in (1, 2, 3)]
+    after = [group("A", inst_id, consumed_cpu_time=2000 * inst_id, cpu_wait_time=10) for inst_id in (1, 2, 3)]
+    now = snapshot(*fixed, *after, after=2.0, number=2)
+    reading = analyse(snapshot(*fixed, *before), now)
+    first, second = plan_view(reading, now), plan_view(reading, now, "NIGHT")
+    assert (first.plan, first.instances, first.capacity) == ("DAY", (1, 3), 16.0)
+    assert [(run.plan, run.instances) for run in first.elsewhere] == [("NIGHT", (2,))]
+    assert [(line.name, line.guaranteed, line.used) for line in first.lines] == [("A", 16.0, pytest.approx(1 + 3))]
+    assert (second.active, second.instances, second.capacity) == (True, (2,), 8.0)
+    assert [(line.name, line.guaranteed, line.used) for line in second.lines] == [
+        ("A", 6.0, pytest.approx(2)),
+        ("B", 2.0, None),
+    ]
+    assert first.plans[:2] == ("DAY", "NIGHT")
+    assert [each.plan for each in assess(reading, None, now).other_plans] == ["NIGHT"]
+    same = view(*NESTED)
+    assert (same.instances, same.elsewhere) == ((1,), ())

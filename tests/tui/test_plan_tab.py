@@ -13,6 +13,7 @@ import pytest
 
 from presman.analysis import analyse
 from presman.analysis.marks import marks
+from presman.analysis.plan_view import plan_view
 from presman.poller import Poller
 from presman.release import Release
 from presman.rows import RsrcPlanHistory
@@ -20,7 +21,7 @@ from presman.sources.simulator import SimulatorSource
 from presman.tui.feed import Arrived
 from presman.tui.panels.io import io_source
 from presman.tui.panels.panel import Shown, chart_data
-from presman.tui.panels.plan import Plans
+from presman.tui.panels.plan import Plans, plan_line
 from presman.tui.series import Series
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.grid import Grid
@@ -181,6 +182,16 @@ def test_the_history_of_metrics_joins_the_live_polls_without_a_gap(scenario: str
         points = timeline.series.buckets((measure, 0, con_id, name), end - 300, 300.0, 1)
         assert points[0] is not None
         assert points[0] >= 0
+
+
+def test_the_line_above_the_tree_tells_where_another_plan_runs() -> None:
+    plans = [active_plan("DAY", inst_id=1), active_plan("NIGHT", inst_id=2), *NESTED]
+    now = snapshot(instance(1), instance(2), *plans)
+    reading = analyse(None, now)
+    text = "".join(part for part, _ in plan_line(plan_view(reading, now)))
+    assert "DAY   on instance 1 (NIGHT on 2: v shows it)" in text
+    alone = snapshot(instance(1), instance(2), active_plan("DAY", inst_id=1), active_plan("DAY", inst_id=2), *NESTED)
+    assert "on instance" not in "".join(part for part, _ in plan_line(plan_view(analyse(None, alone), alone)))
 
 
 def test_changes_of_plan_are_marks_on_the_chart() -> None:

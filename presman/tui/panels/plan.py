@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -19,10 +20,17 @@ from presman.tui.widgets.lines import Line
 _FINDINGS_SHOWN = 6
 
 
+def _numbers(instances: Iterable[int]) -> str:
+    return ", ".join(map(str, instances))
+
+
 def plan_line(view: PlanView) -> Line:
     """Return the line about a plan as a whole."""
     method = {"RATIO": "by shares", "EMPHASIS": "by levels"}.get(view.method.upper(), view.method)
     facts = [f"{view.plan or 'no plan'}", method, view.set_by if view.active else "not active: what it would guarantee"]
+    if view.active and view.elsewhere:
+        told = ", ".join(f"{run.plan or 'no plan'} on {_numbers(run.instances)}" for run in view.elsewhere)
+        facts.insert(1, f"on instance {_numbers(view.instances)} ({told}: v shows it)")
     if view.unallocated >= 0.0005:
         facts.append(f"{100 * view.unallocated:.2f} % guaranteed to nobody")
     facts.append(f"{number(view.capacity, 0)} CPUs, {count(view.target)} servers of target")
