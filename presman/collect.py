@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from presman.embedded import columns_of
+from presman.events import QUEUE_WAITS
 from presman.queries import Cadence, Query, load
 from presman.release import Release
 from presman.rows import OF_AN_UPDATE
 from presman.selection import selection
-from presman.statements import QUEUE_EVENTS
 
 SCRIPT = "presman_collect.sql"
 """The name under which the script calls itself for the second sample and those after it."""
@@ -150,7 +150,7 @@ def _condition(query: Query) -> str:
 
 def _on_show() -> str:
     """The statements that presman looks up: those in the parallel queue and those that hold parallel servers."""
-    events = ", ".join(f"'{event}'" for event in sorted(QUEUE_EVENTS))
+    events = ", ".join(f"'{event}'" for event in sorted(QUEUE_WAITS))
     return f"""(inst_id, sql_id, child_number) IN (
         SELECT
             inst_id,

@@ -12,16 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from presman.events import QUEUE_WAITS, is_quantum
 from presman.queries import Query
 from presman.rows import PlanXml, PxSession, Session, SqlText
 from presman.snapshot import Problem, Section
 from presman.sources import Request
-
-QUEUE_EVENTS = frozenset({"resmgr:pq queued", "PX Queuing: statement queue", "enq: JX - SQL statement queue"})
-"""What sessions in the parallel queue wait for: the first since 11.2.0.2, the others before."""
-
-HELD = "resmgr:cpuquantum"
-"""What sessions wait for that Resource Manager holds off CPU, without blanks: the views write it differently."""
 
 MOST_HELD = 5
 """Statements held off CPU that are looked up: those of most sessions."""
@@ -51,11 +46,11 @@ def statements_on_show(sessions: Iterable[Session], px_sessions: Iterable[PxSess
     queued, running = [], []
     held: Counter[Statement] = Counter()
     for session in sessions:
-        if session.event in QUEUE_EVENTS and session.sql_id:
+        if session.event in QUEUE_WAITS and session.sql_id:
             queued.append(_present(session))
         elif (session.inst_id, session.sid) in coordinators and (session.sql_id or session.prev_sql_id):
             running.append(_present(session) if session.sql_id else _previous(session))
-        elif session.sql_id and session.event.replace(" ", "") == HELD:
+        elif session.sql_id and is_quantum(session.event):
             held[_present(session)] += 1
     return list(dict.fromkeys(queued + running + [statement for statement, _ in held.most_common(MOST_HELD)]))
 

@@ -7,16 +7,13 @@ from collections.abc import Iterable, Mapping
 
 from presman.analysis.facts import Facts
 from presman.analysis.reading import DopStory, QueuedStatement, RunningStatement, Servers
+from presman.events import NEXT_IN_LINE, QUEUE_WAITS
 from presman.rows import PlanDirective, Session, SessionInfo
-
-NEXT_IN_LINE = "PX Queuing: statement queue"
-EVENTS = frozenset({"resmgr:pq queued", NEXT_IN_LINE, "enq: JX - SQL statement queue"})
-"""The wait by release: the first one since 11.2.0.2; before, the next in line and those behind it."""
 
 
 def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedStatement, ...]:
     """Return the queue in the order of groups and, within a group, oldest first."""
-    waiting = [each for each in facts.snapshot.rows(Session) if each.event in EVENTS and is_queued(each)]
+    waiting = [each for each in facts.snapshot.rows(Session) if each.event in QUEUE_WAITS and is_queued(each)]
     if not waiting:
         return ()
     sets = {(each.sql_id, each.child): each.sets for each in running if each.sql_id}
@@ -35,7 +32,7 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
 
 def is_queued(session: Session) -> bool:
     """Whether a session waits in the parallel queue; the state is empty where a spool lacks it."""
-    return session.event in EVENTS and session.state in {"WAITING", ""}
+    return session.event in QUEUE_WAITS and session.state in {"WAITING", ""}
 
 
 def _waited(session: Session, info: SessionInfo | None) -> float:

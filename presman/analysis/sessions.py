@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from presman.analysis.facts import Facts
 from presman.analysis.growth import SessionRates, of_sessions
-from presman.analysis.queue import EVENTS, is_queued
+from presman.analysis.queue import is_queued
 from presman.analysis.reading import SessionReading
 from presman.analysis.running import Coordinator, Holding
+from presman.events import QUEUE_WAITS
 from presman.rows import Session, SessionInfo
 
 COORDINATOR, SERVER, QUEUED = "QC", "server", "queued"
@@ -47,7 +48,7 @@ def _role(row: Session, held: int, servers: Mapping[tuple[int, int], int]) -> st
     serial = servers.get((row.inst_id, row.sid))
     if serial is not None and serial in {row.serial, 0}:
         return SERVER
-    return QUEUED if row.event in EVENTS and is_queued(row) else ""
+    return QUEUED if row.event in QUEUE_WAITS and is_queued(row) else ""
 
 
 def _session(

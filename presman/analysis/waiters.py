@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from presman.analysis.reading import Reading, SessionReading
+from presman.events import is_quantum
 from presman.rows import SqlText
 from presman.snapshot import Snapshot
-
-QUANTUM = "resmgr:cpuquantum"
-"""The event without blanks: manuals and views write it differently."""
 
 WAITING = "WAITING FOR CPU"
 """V$RSRC_SESSION_INFO.STATE of a session that is ready to run and may not."""
@@ -38,7 +36,7 @@ class CpuWaiter:
 
 def is_held(session: SessionReading) -> bool:
     """Tell whether Resource Manager holds the session off CPU now."""
-    return session.event.replace(" ", "") == QUANTUM or session.state == WAITING
+    return is_quantum(session.event) or session.state == WAITING
 
 
 def cpu_waiters(reading: Reading, snapshot: Snapshot | None = None) -> tuple[CpuWaiter, ...]:
