@@ -66,9 +66,10 @@ def _twins(reading: Reading, head: QueueHead) -> bool:
     return sum(abs(waited - head.statement.waited) < 0.01 for waited in waits) > 1
 
 
+@pytest.mark.parametrize("seed", some([5], [1, 2, 3]))
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_cause_is_the_schedulers(scenario: str) -> None:
-    source, clock = started(scenario, 5)
+def test_the_cause_is_the_schedulers(scenario: str, seed: int) -> None:
+    source, clock = started(scenario, seed)
     for reading in play(source, clock, 12, 30.0):
         for head in reading.heads:
             assert head.wants is not None

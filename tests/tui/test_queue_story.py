@@ -147,6 +147,26 @@ async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> N
 
 
 @acted
+async def test_from_the_storm_to_the_culprits_command_in_at_most_four_keys() -> None:
+    clock = Clock()
+    poller = Poller(SimulatorSource("storm", clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
+    poller.open()
+    keys = ["4", "c"]
+    assert len(keys) <= 4
+    for size in ((80, 24), (200, 50)):
+        async with stage(size=size) as acting:
+            reading = await look(acting, poller, clock, 2)
+            screen = await acting.press(keys[0])
+            who = unblock(reading)[0].candidates[0].statement
+            culprit = screen.split("①")[1].split("holds")[0]
+            assert f"{who.inst_id}:{who.sid},{who.serial}" in " ".join(culprit.split())
+            await acting.press(keys[1])
+            assert acting.app.clipboard.startswith("ALTER SYSTEM ")
+            assert str(who.sid) in acting.app.clipboard
+    poller.close()
+
+
+@acted
 async def test_nothing_queued_nothing_to_copy() -> None:
     async with stage(quiet(), size=(120, 30)) as acting:
         await acting.press("4", "c")
