@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from presman.analysis.assemble import analyse
-    from presman.analysis.waits import percent_under
 
-__all__ = ["analyse", "percent_under"]
+__all__ = ["analyse"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,8 +16,4 @@ def __getattr__(name: str) -> Any:
         from presman.analysis.assemble import analyse
 
         return analyse
-    if name == "percent_under":
-        from presman.analysis.waits import percent_under
-
-        return percent_under
     raise AttributeError(name)

@@ -109,6 +109,16 @@ class Latency:
         """Waits per second of the span."""
         return self.waits / self.seconds if self.seconds else None
 
+    @property
+    def frequency(self) -> tuple[float, ...]:
+        """Waits per second of each bucket: what a column of the first heat map shows. Empty without `seconds`."""
+        return tuple(bucket.waits / self.seconds for bucket in self.buckets) if self.seconds else ()
+
+    @property
+    def intensity(self) -> tuple[float, ...]:
+        """Estimated seconds waited per second in each bucket: what the second one shows."""
+        return tuple(bucket.time_us / 1e6 / self.seconds for bucket in self.buckets) if self.seconds else ()
+
 
 def latency(
     place: tuple[int, str], span: Span, counts: Mapping[int, int], seconds: float | None, waited: Waited | None

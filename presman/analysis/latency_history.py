@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from math import log2
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from presman.analysis.latency import Latency, Span, latency
 from presman.analysis.reading import CLUSTER, Reading
-from presman.analysis.waiting import Histogram, Waited
+from presman.analysis.waiting import ESTIMATOR, Histogram, Waited
 
 NUMBERS = 33
 """Buckets there can be: bounds from 1 us to 2**32 us, which is 71 minutes; the last one is open-ended."""
@@ -52,6 +52,18 @@ class Column(NamedTuple):
     counts: dict[int, int]
     waited: Waited | None
     throttled: float | None
+
+
+def frequency(column: Column) -> dict[int, float]:
+    """Return waits per second by bucket number, of the buckets that grew."""
+    return {number: count / column.seconds for number, count in column.counts.items()} if column.seconds else {}
+
+
+def intensity(column: Column, bounds: Mapping[int, int]) -> dict[int, float]:
+    """Return seconds waited per second by bucket number, estimated; `bounds` are in microseconds by number."""
+    return {
+        number: ESTIMATOR * bounds.get(number, 1 << number) / 1e6 * rate for number, rate in frequency(column).items()
+    }
 
 
 class _Poll(NamedTuple):

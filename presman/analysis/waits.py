@@ -12,9 +12,6 @@ from presman.analysis.redo import REDO_SIZE
 from presman.analysis.waiting import Bucket, Histogram, Waited
 from presman.rows import EventHistogram, Sysstat, SystemEvent, WatchedHistogram
 
-_BINARY = 1.05
-"""Histogram bounds are powers of two: 1,024 us stand for one millisecond, 2**20 for one second."""
-
 
 def events(facts: Facts) -> tuple[WaitReading, ...]:
     """Return the events waited for since the last poll, by average sessions waiting, the most first."""
@@ -107,19 +104,6 @@ def _counts(rows: Iterable[EventHistogram | WatchedHistogram]) -> Counts:
             buckets = found[inst_id, event] = {}
         buckets[upper] = buckets.get(upper, 0) + count
     return found
-
-
-def percent_under(histogram: Histogram, microseconds: float, *, since_poll: bool = False) -> float | None:
-    """Return the percent of waits shorter than `microseconds`; None without waits, or without a delta to take.
-
-    Only whole buckets count, so the figure is never too high. `since_poll` takes the last interval, not the totals.
-    """
-    counts = [(bucket.upper_us, bucket.delta if since_poll else bucket.count) for bucket in histogram.buckets]
-    if any(count is None for _, count in counts):
-        return None
-    total = sum(count or 0 for _, count in counts)
-    under = sum(count or 0 for upper, count in counts if upper <= microseconds * _BINARY)
-    return 100 * under / total if total > 0 else None
 
 
 def downgrades(facts: Facts) -> tuple[Downgrades, ...]:

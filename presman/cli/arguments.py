@@ -271,7 +271,13 @@ def once() -> Parser:
         "--format", type=one_of("text", "json", "csv"), default="text", metavar="F", help="text (default), json, csv"
     )
     parser.add_argument("--measure", type=measure, metavar="M", help=f"what CSV is about: {', '.join(MEASURES)}")
-    parser.add_argument("--interval", type=some_seconds, default=1.0, metavar="S", help="between the polls (default 1)")
+    parser.add_argument(
+        "--interval",
+        type=some_seconds,
+        default=1.0,
+        metavar="S",
+        help="between the polls (default 1); what it says of now is of this time: of a minute with 60",
+    )
     parser.add_argument("--outliers", action="store_true", help="ask for I/O outliers too (12.1 and later)")
     return parser
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from presman import __version__
 from presman.analysis.assessment import Assessment
-from presman.analysis.latency import summaries
+from presman.analysis.latency import events, summaries
 from presman.analysis.reading import Reading
 from presman.analysis.unblock import Candidate, Unblock, unblock
 from presman.analysis.usual import compare
@@ -36,6 +36,7 @@ def document(reading: Reading, assessment: Assessment | None = None) -> dict[str
         "presman": __version__,
         **plain(reading),
         "latency": plain(summaries(reading)),
+        "latency_events": plain(events(reading, by_instance=True)),
         "unblock": [_unblock(each) for each in unblock(reading)],
         "usual": [plain(each._asdict()) for each in compare(reading)],
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 from presman import tables
 from presman.analysis.assessment import Assessment
+from presman.analysis.latency import Latency, summaries
 from presman.analysis.lint_case import Finding, Severity
 from presman.analysis.reading import CLUSTER, Header, Reading, ServerPool
 from presman.analysis.waiting import OutlierReading
@@ -87,7 +88,7 @@ def full(reading: Reading, width: int | None = None, assessment: Assessment | No
         (tables.QUEUE, reading.queue),
         (tables.RUNNING, reading.running),
         (tables.WAITS, _busiest(tables.WAITS, reading.waits)),
-        (HISTOGRAMS, reading.histograms),
+        (HISTOGRAMS, _latencies(reading)),
         (tables.DOWNGRADES, reading.downgrades),
         (tables.SESSIONS, reading.sessions),
         *(_assessed(assessment) if assessment is not None else ()),
@@ -149,6 +150,11 @@ def _assessed(assessment: Assessment) -> Sequence[tuple[Table[Any], Sequence[Any
 def _busiest(shown: Table[Any], rows: Sequence[Any]) -> Sequence[Any]:
     key = shown.column(shown.order).sort if shown.order else None
     return sorted(rows, key=lambda row: key(row) or 0, reverse=True)[:_BUSIEST] if key else rows[:_BUSIEST]
+
+
+def _latencies(reading: Reading) -> Sequence[Latency]:
+    """Return what each histogram says of the last interval, where there is one, and of the time since startup."""
+    return [each for found in summaries(reading) for each in (found.now, found.startup) if each is not None]
 
 
 def _table(shown: Table[Any], rows: Sequence[Any], width: int | None) -> list[str]:

@@ -74,7 +74,7 @@ def _sessions(row: EventLatency) -> str:
 
 
 def _p99(row: EventLatency) -> str:
-    return ABSENT if row.p99 is None else _bound(row.p99)
+    return ABSENT if row.p99 is None else percentile_bound(row.p99)
 
 
 def figures(now: Latency | None, window: Latency | None, startup: Latency | None) -> tuple[Figure, ...]:
@@ -110,13 +110,14 @@ def brief(name: str, span: Latency | None) -> Line:
     parts = [
         f"{told:<8}",
         f"{f'avg {_time(mean)}{_error(span)}':<21}",
-        *(f"{what} {_bound(span.percentiles[place]):<7}" for what, place in (("p50", 0), ("p99", 3))),
+        *(f"{what} {percentile_bound(span.percentiles[place]):<7}" for what, place in (("p50", 0), ("p99", 3))),
         f"max {bound_text(span.longest)}",
     ]
     return ((f" {name:<7}", "title"), ("  ".join(parts), ""))
 
 
-def _bound(percentile: Percentile) -> str:
+def percentile_bound(percentile: Percentile) -> str:
+    """Return the bound of the bucket a percentile lies in: ``<8.2ms``."""
     return f"≥{long_time(percentile.lower_us)}" if percentile.upper_us is None else f"<{long_time(percentile.upper_us)}"
 
 

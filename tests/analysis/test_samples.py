@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from presman.analysis import analyse, percent_under
+from presman.analysis import analyse
 from presman.analysis.dop import story
+from presman.analysis.latency import now, since_startup
 from presman.rows import EventHistogram, PxSession, Session
 from tests.analysis.make import row, snapshot
 
@@ -113,5 +114,5 @@ def test_log_writes_under_a_millisecond(counts: tuple[int, ...], percent: float,
         for power, count in enumerate(counts)
     ]
     (histogram,) = analyse(None, snapshot(*reversed(rows))).histograms
-    assert percent_under(histogram, 1000) == pytest.approx(percent, abs=5e-5)
-    assert percent_under(histogram, 1000, since_poll=True) is None
+    assert since_startup(histogram, None).thresholds[0].under == pytest.approx(percent, abs=5e-5)
+    assert now(histogram) is None

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 
 from presman.analysis.reading import GroupReading, Reading
+from presman.analysis.waiting import Bucket, Histogram
 from presman.output.document import document, dump
 from presman.sources.simulator import SimulatorSource
 from tests.analysis.test_simulated import Clock, play
@@ -27,6 +28,17 @@ def test_it_is_json_with_stable_words_and_offsets() -> None:
     assert found["heads"][0]["cause"] == "group"
     assert found["queue"][0]["wants"] == {"low": 16, "high": 32}
     assert found["running"][0]["servers_by_instance"] == {"1": 48}
+
+
+def test_latencies_have_what_the_heat_maps_show() -> None:
+    found = Histogram(1, "x", (Bucket(512, 10, 8), Bucket(1024, 3, 2)), 4.0, "Other", None, None)
+    told = document(replace(reading(), histograms=(found,), waits=()))
+    now = told["latency"][0]["now"]
+    assert now["frequency"] == [2.0, 0.5]
+    assert now["intensity"] == [0.000768, 0.000384]
+    assert told["latency"][0]["startup"]["frequency"] is not None
+    (event,) = told["latency_events"]
+    assert (event["event"], event["estimated"], event["per_second"]) == ("x", True, 2.5)
 
 
 def test_what_is_not_finite_is_null() -> None:

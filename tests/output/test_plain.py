@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from presman import tables
+from presman.analysis.waiting import Bucket, Histogram, Waited
 from presman.columns import Bar
 from presman.output.grid import cells, draw, fit, table
 from presman.output.plain import ascii_only, brief, full
@@ -13,6 +16,29 @@ def test_full_text_tells_everything() -> None:
     text = full(reading())
     for part in ("ORCL", "DAYTIME", "BATCH is short by 16.", "GV$OSSTAT: ORA-00942", "7xq3h0000kd0", "4dz3dapm4uy8q"):
         assert part in text
+
+
+def test_latencies_of_the_last_interval_and_since_startup() -> None:
+    buckets = (Bucket(512, 1_000, 6), Bucket(1024, 999, 2), Bucket(2048, 1, 0))
+    found = Histogram(1, "log file sync", buckets, 60.0, "Commit", Waited(2_000, 800_000), Waited(8, 4_000))
+    text = full(replace(reading(), histograms=(found,)))
+    now, startup = (line.split() for line in text.splitlines() if line.startswith("log file sync ") and "ms" in line)
+    assert now[3:] == [
+        "now:",
+        "60.0",
+        "s",
+        "8",
+        "0.500",
+        "0.480",
+        "<512µs",
+        "<1.0ms",
+        "<1.0ms",
+        "<1.0ms",
+        *["100.0000"] * 3,
+    ]
+    assert startup[-10:] == [
+        "2,000", "0.400", "0.576", "<512µs", "<1.0ms", "<1.0ms", "<2.0ms", "99.9500", "100.0000", "100.0000"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("width", [1, 8, 20, 40, 80, 120, 200, 500])

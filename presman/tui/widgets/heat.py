@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from math import ceil, floor, log10
 
-from presman.analysis.latency_history import NUMBERS, Column
-from presman.analysis.waiting import ESTIMATOR
+from presman.analysis.latency_history import NUMBERS, Column, frequency, intensity
 
 LEVELS = 15
 """Shades above nothing: level 0 is nothing, 1 the faintest, 15 the strongest."""
@@ -66,15 +65,8 @@ class HeatData:
 
 
 def rates(column: Column, quantity: Quantity, bounds: Mapping[int, int]) -> dict[int, float]:
-    """Return the figure of each bucket of a column that is not zero, per second."""
-    if not column.seconds:
-        return {}
-    if quantity is Quantity.FREQUENCY:
-        return {number: count / column.seconds for number, count in column.counts.items()}
-    return {
-        number: ESTIMATOR * bounds.get(number, 1 << number) * count / 1e6 / column.seconds
-        for number, count in column.counts.items()
-    }
+    """Return the figure of each bucket of a column that is not zero."""
+    return frequency(column) if quantity is Quantity.FREQUENCY else intensity(column, bounds)
 
 
 def nice_top(value: float) -> float:
