@@ -180,7 +180,8 @@ class Facts:
         inside = tree.branches
         if not inside:
             inside = (Branch(plan, (1.0,), (con_id, UNNAMED if plan else OTHER_GROUPS), limit),)
-        return Branch(name, (weight,), None, limit, None, None, tree.by_weight or not tree.branches, inside)
+        servers = percent_fraction(directive.parallel_server_limit) if directive else None
+        return Branch(name, (weight,), None, limit, servers, None, tree.by_weight or not tree.branches, inside)
 
     def cdb_directives(self, inst_id: int) -> Mapping[int, CdbPlanDirective]:
         """Return the CDB plan's directive for each container, the default one where none names it."""

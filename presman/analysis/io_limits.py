@@ -75,15 +75,14 @@ def explain(row: Limited) -> str:
         limits.append(f"{_rate(None if row.io is None else row.io.mb)} of {row.mb_limit} MB/s (MAX_MBPS)")
     if not limits:
         return ""
-    return f"Does {' and '.join(limits)}; {_consequence(row)}."
+    return f"Does {' and '.join(limits)}: {_consequence(row)}."
 
 
 def _consequence(row: Limited) -> str:
     held, reached = row.io_throttle_ms, _reached(row)
     if held is not None and held >= FELT:
-        waited = f"each I/O was held back {held:.1f} ms on average in the last closed minute"
-        by = f"{reached} holds it there, whatever the storage could do: " if reached else "a limit held it: "
-        return by + waited
+        by = f"{reached} holds it there" if reached else "a limit held it"
+        return f"{by}, each I/O for {held:.1f} ms on average in the last closed minute"
     if held is None:
         return f"{reached} is nearly reached" if reached else "below its limits"
     return f"{reached} is nearly reached, but no I/O was held back" if reached else "no I/O was held back"

@@ -27,7 +27,7 @@ class PlanLine(NamedTuple):
     `share` is the guaranteed minimum as a fraction of all CPU and `by_level` how it comes about, level by level;
     `guaranteed`, `entitled` and `limit` are CPUs of the cluster, `servers_limit` parallel servers. `entitled`, `used`,
     `waiting` and `verdict` are None where the plan is not the active one. Percentages and seconds are the directive's;
-    `capacity` is all the CPUs there are.
+    `capacity` is all the CPUs there are, `runs` the plan of a container.
     """
 
     depth: int
@@ -57,6 +57,7 @@ class PlanLine(NamedTuple):
     verdict: Verdict | None
     comments: str
     capacity: float
+    runs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
     rows = _groups(reading, on if partly else (CLUSTER,)) if active else {}
     instances = [each for each in reading.header.instances if not partly or each.inst_id in on]
     capacity, target = sum(each.num_cpus for each in instances), reading.header.servers.target
-    lines = tuple(_line(each, capacity, target, rows) for each in places(shares.root))
+    lines = tuple(_with_plan(_line(each, capacity, target, rows), facts, on) for each in places(shares.root))
     windows = plan_windows(snapshot)
     return PlanView(
         plan=name,
@@ -226,6 +227,10 @@ def _line(
         comments=row.comments if row else "",
         capacity=capacity,
     )
+
+
+def _with_plan(line: PlanLine, facts: Facts, on: tuple[int, ...]) -> PlanLine:
+    return line._replace(runs=facts.plan_of(on[0], line.con_id)) if on and line.kind == CONTAINER else line
 
 
 def _kind(branch: Branch) -> str:
@@ -361,5 +366,5 @@ def parts_text(line: PlanLine) -> str:
     """Return a directive's allocation: ``L2 50 %`` per level, or its shares."""
     parts = [(level, part) for level, part in enumerate(line.parts, start=1) if part]
     if line.by_weight:
-        return f"{line.parts[0]:g} shares" if line.parts and line.parts[0] else "no share"
+        return f"{line.parts[0]:g} share{'s' * (line.parts[0] != 1)}" if line.parts and line.parts[0] else "no share"
     return ", ".join(f"L{level} {part:g} %" for level, part in parts) or "no share"

@@ -73,7 +73,7 @@ IO: Table[GroupReading] = Table(
 IO_SESSIONS: Table[SessionReading] = Table(
     "io_sessions", "Sessions by I/O",
     (
-        *(replace(SESSIONS.column(key), narrow=True) for key in ("sid", "user", "group")),
+        SESSIONS.column("sid"),
         replace(SESSIONS.column("io_mb"), narrow=True),
         Column[SessionReading](
             "io_requests", "IOPS", 6, lambda row: compact(row.io_requests),
@@ -81,6 +81,8 @@ IO_SESSIONS: Table[SessionReading] = Table(
             sort=lambda row: row.io_requests, align="right",
         ),
         SESSIONS.column("event"),
+        SESSIONS.column("user"),
+        SESSIONS.column("group"),
     ),
     SESSIONS.identity, "No session does I/O, or there is no delta yet.", order="io_mb", descending=True,
 )

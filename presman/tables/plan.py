@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from datetime import datetime
 
 from presman.analysis.lint_case import Finding, Severity
-from presman.analysis.plan_view import Difference, GroupRule, PlanLine, Window, parts_text
+from presman.analysis.plan_view import CONTAINER, GROUP, Difference, GroupRule, PlanLine, Window, parts_text
 from presman.columns import Bar, Column, State, Table
 from presman.formats import ABSENT, count, number
 from presman.tables.groups import VERDICT_MARKS
@@ -28,7 +28,8 @@ _VIEW = "DBA_RSRC_PLAN_DIRECTIVES"
 
 
 def _name(row: PlanLine) -> str:
-    return "  " * row.depth + row.name + ("" if row.kind == "group" else f" ({row.kind})")
+    what = {GROUP: "", CONTAINER: f" runs {row.runs or 'no plan'}"}.get(row.kind, f" ({row.kind})")
+    return "  " * row.depth + row.name + what
 
 
 def _bar(row: PlanLine) -> Bar | None:

@@ -73,7 +73,7 @@ def test_a_weight_is_shares_and_a_subplan_adds_up_its_groups() -> None:
     metric = row(GroupMetric, consumer_group_name="X", num_cpus=16)
     now = snapshot(*after, metric, after=2.0, number=2)
     found = {line.name: line for line in plan_view(analyse(snapshot(*before, metric), now), now).lines}
-    assert [parts_text(found[name]) for name in ("A", "B", "X")] == ["3 shares", "1 shares", "L1 60 %"]
+    assert [parts_text(found[name]) for name in ("A", "B", "X")] == ["3 shares", "1 share", "L1 60 %"]
     assert (found["B"].used, found["B"].waiting) == (3.0, 1.0)
     assert found["B"].share == pytest.approx(0.25)
     assert found["X"].verdict is not None

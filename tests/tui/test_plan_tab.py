@@ -111,7 +111,7 @@ def test_the_io_tab_says_whose_figures_it_shows() -> None:
 async def test_io_limits_of_containers_are_judged_in_words() -> None:
     async with playing("pdb", (200, 50)) as acting:
         screen = await acting.press("3")
-        assert "▲ TEST I/O: Does 80 of 80 IOPS (MAX_IOPS); MAX_IOPS holds it there, whatever the storage" in screen
+        assert "▲ TEST I/O: Does 80 of 80 IOPS (MAX_IOPS): MAX_IOPS holds it there, each I/O for " in screen
         assert "of 200 MB/s (MAX_MBPS)" in screen
         screen = await acting.press("8")
         assert "▲ TEST I/O: " in screen
@@ -124,7 +124,7 @@ async def test_every_figure_of_cpu_fits_on_a_wide_screen_and_exhaustion_on_23() 
     async with playing("throttled", (200, 50)) as acting:
         screen = await acting.press("2")
         (line,) = [line for line in screen.splitlines() if "entitled" in line and "yields/s" in line]
-        heads = "use CPU waiting entitled limit verdict use % throt % active wait now yields/s reqs/s held/s"
+        heads = "use CPU waiting verdict entitled limit use % throt % active wait now yields/s reqs/s held/s"
         assert f"{heads} min of all use %" in " ".join(line.split())
         assert "full %" not in screen
     async with playing("throttled", release=Release(23)) as acting:
