@@ -5,6 +5,7 @@ The document comes from outside, so it is parsed by defusedxml; whatever cannot 
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from types import MappingProxyType
 from xml.etree.ElementTree import Element, ParseError
@@ -17,6 +18,16 @@ from presman.text import clean
 
 LONGEST = 1_000_000
 """Characters of a document that is still read; real ones have a few thousand."""
+
+_HINTED = re.compile(r"/\*\+(.*?)(?:\*/|$)|--\+([^\n]*)", re.DOTALL)
+_PARALLEL = re.compile(r"\b(?:NO_)?(?:PARALLEL(?:_INDEX)?|STATEMENT_QUEUING)\b(?:\s*\([^()]{0,60}\))?", re.IGNORECASE)
+
+
+def hints(sql_text: str) -> tuple[str, ...]:
+    """Return the hints of a statement that ask for a degree, or to queue or not, as they stand in its text."""
+    comments = ("".join(match.groups(default="")) for match in _HINTED.finditer(sql_text))
+    found = (" ".join(match.group().split()) for text in comments for match in _PARALLEL.finditer(text))
+    return tuple(dict.fromkeys(found))
 
 
 @lru_cache(maxsize=1024)

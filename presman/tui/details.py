@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from presman.analysis.dop import hints
 from presman.analysis.reading import (
     DopStory,
     GroupReading,
@@ -34,7 +35,7 @@ def title(text: str) -> Line:
 
 def fact(label: str, text: str, style: str = "") -> Line:
     """Return one labelled fact."""
-    return ((f"  {label:<{_LABEL}}", "dim"), (text or ABSENT, style))
+    return ((f"  {label:<{_LABEL - 1}} ", "dim"), (text or ABSENT, style))
 
 
 def sentence(text: str, style: str = "") -> Line:
@@ -100,7 +101,7 @@ def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
     lines += [BLANK, title("What it wants")]
     wants = "not known: its plan could not be read" if row.wants is None else f"{row.wants} parallel servers"
     lines.append(fact("servers", wants))
-    lines += dop_lines(row.dop, row.requested)
+    lines += dop_lines(row.dop, row.requested, row.sql_text)
     lines += _same_group(row.group, reading)
     return lines + sql_lines(row.sql_text)
 
@@ -129,7 +130,7 @@ def running(row: RunningStatement, reading: Reading) -> list[Line]:
         lines.append(fact("degree", f"▼ {got}: downgraded by {percent(row.downgraded)} %", "warn"))
     else:
         lines.append(fact("degree", got))
-    lines += dop_lines(row.dop, row.requested)
+    lines += dop_lines(row.dop, row.requested, row.sql_text)
     lines += _same_group(row.group, reading)
     return lines + sql_lines(row.sql_text)
 
@@ -146,11 +147,21 @@ def _who(row: QueuedStatement | RunningStatement) -> list[Line]:
     ]
 
 
-def dop_lines(dop: DopStory, requested: int | None) -> list[Line]:
+_IN_MEMORY = {
+    "px_in_memory": "In-memory parallel execution (px_in_memory):",
+    "px_in_memory_imc": "In-memory column store (px_in_memory_imc):",
+}
+"""Types of OTHER_XML and the words before their value, which is yes or no."""
+
+
+def dop_lines(dop: DopStory, requested: int | None, sql_text: str = "") -> list[Line]:
     """Tell in sentences how a statement came to its degree of parallelism."""
     lines = [BLANK, title("How it came to its degree")]
+    hinted = hints(sql_text)
+    if hinted:
+        lines.append(sentence(f"Its text has the hint{'s' if len(hinted) > 1 else ''} {', '.join(hinted)}."))
     lines += [sentence(text) for text in dop_story(dop, requested)]
-    told = ("dop", "derived_", "queuing_reason")
+    told = ("dop", "derived_", "queuing_reason", *_IN_MEMORY)
     for name, text in sorted(dop.facts.items()):
         if not name.startswith(told):
             lines.append(fact(name, text, "dim"))
@@ -175,6 +186,7 @@ def dop_story(dop: DopStory, requested: int | None) -> list[str]:
         told.append(f"Queuing, says the plan: {dop.queuing_reason}.")
     if requested is not None:
         told.append(f"The execution asked for DOP {requested}.")
+    told += [f"{words} {dop.facts[name]}." for name, words in _IN_MEMORY.items() if dop.facts.get(name)]
     return told or ["V$SQL_PLAN.OTHER_XML says nothing of it, or could not be read."]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.analysis.dop import LONGEST, story
+from presman.analysis.dop import LONGEST, hints, story
 from presman.analysis.reading import DopStory
 
 BOMB = """<?xml version="1.0"?><!DOCTYPE other_xml [<!ENTITY a "xxxxxxxxxx">
@@ -53,3 +53,20 @@ def test_a_degree_that_is_no_number_is_not_known(degree: str) -> None:
 def test_no_text_raises(text: str) -> None:
     story(text)
     story(f"<other_xml><info type='dop_reason'>{text}</info></other_xml>")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("select /*+ parallel(16) */ 1 from t", ("parallel(16)",)),
+        ("insert /*+ append parallel(t 8) NO_STATEMENT_QUEUING */ into t", ("parallel(t 8)", "NO_STATEMENT_QUEUING")),
+        ("select --+ parallel\n * from parallel", ("parallel",)),
+        ("select /*+ parallel_index(t, i,  4) parallel(4) */ 1", ("parallel_index(t, i, 4)", "parallel(4)")),
+        ("select /*+ no_parallel(t) */ /* parallel(9) */ parallel(3) from t", ("no_parallel(t)",)),
+        ("select /*+ parallel(8", ("parallel",)),
+        ("select 1 from dual", ()),
+        ("", ()),
+    ],
+)
+def test_hints_that_ask_for_a_degree(text: str, found: tuple[str, ...]) -> None:
+    assert hints(text) == found

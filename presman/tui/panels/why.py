@@ -15,7 +15,7 @@ from presman.tui.widgets.lines import Line, wrap
 
 _INDENT = 6
 _NARROW = 100
-"""Cells below which what ends a wait may take two lines."""
+"""Cells below which what ends a wait may take two lines; what must end together may anywhere."""
 
 
 class Story(NamedTuple):
@@ -68,7 +68,7 @@ def _head(heads: Sequence[Unblock], place: int, width: int) -> list[Line]:
     same = next((each for each in heads[:place] if found.candidates and _who(each) == _who(found)), None)
     if same is not None:
         return wrap((*why, ("   ENDS IT  ", "title"), (f"as for {same.head.group}", "")), width, _INDENT)
-    room = width if width >= _NARROW else 2 * (width - _INDENT)
+    room = width if width >= _NARROW and found.needed <= 1 else 2 * (width - _INDENT)
     return [*wrap(why, width, _INDENT), *wrap(ends_it(found, room, key=place == 0), width, _INDENT)]
 
 
