@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
@@ -39,10 +39,10 @@ def doctor(
         release = source.open()
         yield _line("connected", f"in {_milliseconds(time.perf_counter() - begun)}")
         source.advance()
-        yield from _facts(source, release, target)
+        container = yield from _facts(source, release, target)
         yield _line("packs", f"allowed: {', '.join(packs)}" if packs else "none allowed: no view of a pack is read")
         yield from _latency(source, now)
-        yield from _sight(source, release, packs)
+        yield from _sight(source, release, packs, container=container)
     finally:
         source.close()
 
@@ -55,8 +55,8 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def _facts(source: Source, release: Release, target: Target) -> Iterator[str]:
-    """Say what kind of database this is."""
+def _facts(source: Source, release: Release, target: Target) -> Generator[str, None, bool]:
+    """Say what kind of database this is; return whether it has containers, as far as is known."""
     from presman.sources.oracle import OracleSource
 
     about = source.about() if isinstance(source, OracleSource) else None
@@ -79,6 +79,9 @@ def _facts(source: Source, release: Release, target: Target) -> Iterator[str]:
     yield _line("scope", f"{source.scope.value} ({where})")
     if target.connect is not None:
         yield _line("timeout", f"{target.connect.call_timeout:g} s for each query")
+    # Where neither can be read, all is asked for: that tells which grants would help.
+    unknown = found[Database].problem is not None and not pdbs
+    return unknown or any(row.cdb == "YES" for row in found[Database].rows) or any(row.con_id > 2 for row in pdbs)
 
 
 def _release(release: Release, instances: Section) -> str:
@@ -122,14 +125,17 @@ def _latency(source: Source, now: Callable[[], datetime]) -> Iterator[str]:
         )
 
 
-def _sight(source: Source, release: Release, packs: tuple[str, ...]) -> Iterator[str]:
-    """Run every query once and say what it saw."""
+def _sight(source: Source, release: Release, packs: tuple[str, ...], *, container: bool) -> Iterator[str]:
+    """Run every query once that this database has an answer to, and say what it saw."""
     cures: dict[str, None] = {}
     queries = load(release).values()
     allowed = [query for query in queries if query.pack == "none" or query.pack in packs]
     yield ""
     yield f"{'query':<26} {'view':<32} sees"
     for query in allowed:
+        if query.only == "cdb" and not container:
+            yield f"{query.name:<26} {view_in(query, source.scope):<32} not asked: only a container database has rows"
+            continue
         section = source.read([Request(query, _binds(query))]).sections[0]
         yield f"{query.name:<26} {view_in(query, source.scope):<32} {_seen(query, section)}"
         if section.problem and section.problem.cure:

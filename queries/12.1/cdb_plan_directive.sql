@@ -2,6 +2,7 @@
 -- every: minute
 -- needs: DBA_CDB_RSRC_PLAN_DIRECTIVES
 -- pack: none
+-- only: cdb
 SELECT
     plan,
     pluggable_database,

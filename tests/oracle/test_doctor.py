@@ -71,6 +71,16 @@ def test_missing_grants_are_the_sql_to_run(serve: Callable[..., OracleServer]) -
     assert any(line.startswith("session ") and "ORA-00942 table or view does not exist" in line for line in lines)
 
 
+def test_a_database_without_containers_is_not_asked_about_them(serve: Callable[..., OracleServer]) -> None:
+    server = serve("rac", Release(19))
+    server.faults.add(Stage.STATEMENT, Ora(942, "table or view does not exist"), "rsrc_pdb")
+    server.faults.add(Stage.STATEMENT, Ora(942, "table or view does not exist"), "dba_cdb")
+    lines = examined(server)
+    assert "Nothing is missing." in lines
+    skipped = [line.split()[0] for line in lines if line.endswith("not asked: only a container database has rows")]
+    assert skipped == ["cdb_plan_directive", "pdb_metric", "pdb_metric_history", "rsrc_pdb"]
+
+
 def test_packs_are_told_and_change_no_query_yet(serve: Callable[..., OracleServer]) -> None:
     server = serve("quiet", Release(19))
     assert "packs       none allowed: no view of a pack is read" in examined(server)

@@ -8,6 +8,7 @@ from presman.poller import Poller
 from presman.queries import Cadence, Scope, load
 from presman.release import Release
 from presman.rows import (
+    CdbPlanDirective,
     Database,
     GroupMetricHistory,
     Instance,
@@ -58,7 +59,7 @@ def test_what_only_a_container_database_answers_is_asked_once_it_is_known_to_be_
     polling = poller(source)
     polling.poll()
     assert not {RsrcPdb, PdbMetric} & set(source.asked(0))
-    assert set(source.asked(1)) == {RsrcPdb, PdbMetric, PdbMetricHistory}
+    assert set(source.asked(1)) == {CdbPlanDirective, RsrcPdb, PdbMetric, PdbMetricHistory}
     polling.poll()
     assert set(source.asked(2)) == cadence(Cadence.REFRESH) | {RsrcPdb}
 
