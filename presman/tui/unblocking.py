@@ -92,20 +92,21 @@ def state(each: RunningStatement) -> str:
     return f"runs {duration(each.elapsed)}, {each.operation} {100 * each.progress:.0f} %{left}"
 
 
-def top_command(row: Any, reading: Reading) -> tuple[Command, str] | None:
-    """Return the command that helps most where a row of the queue is, with whom it hits; a running row's own."""
+def commands_to_copy(row: Any, reading: Reading) -> list[tuple[Command, str]]:
+    """Return the commands for a row, those that help most first, each with whom it hits.
+
+    For one of the queue they are those that end the candidates of its head, the first of each before the others, and
+    those that act on the head itself; for a running statement its own.
+    """
     if isinstance(row, RunningStatement):
-        commands = commands_of(row, reading)
-        return (commands[0], f"{row.user}, {state(row)}, holds {row.servers}") if commands else None
-    if not isinstance(row, QueuedStatement):
-        return None
-    found = unblock_of(row, reading)
+        return [(each, f"{row.user}, {state(row)}, holds {row.servers}") for each in commands_of(row, reading)]
+    found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
     if found is None:
-        return None
-    for candidate in found.candidates[:1]:
-        if candidate.commands:
-            return candidate.commands[0], brief(candidate)
-    return (found.commands[0], f"{row.user}, the head of {row.group}") if found.commands else None
+        return []
+    firsts = [(each.commands[0], brief(each)) for each in found.candidates if each.commands]
+    others = [(command, brief(each)) for each in found.candidates for command in each.commands[1:]]
+    who = found.head.statement
+    return [*firsts, *((each, f"{who.user}, the head of {found.head.group}") for each in found.commands), *others]
 
 
 def commands_of(row: QueuedStatement | RunningStatement, reading: Reading) -> tuple[Command, ...]:

@@ -147,6 +147,24 @@ async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> N
 
 
 @acted
+async def test_c_again_copies_the_next_command() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        await acting.press("4")
+        copied = []
+        for _ in range(7):
+            await acting.press("c")
+            copied.append(acting.app.clipboard)
+        assert copied[0] == "ALTER SYSTEM KILL SESSION '526,60805,@1';"
+        assert copied[1].startswith("ALTER SYSTEM CANCEL SQL '144,")
+        assert any("DEQUEUE_PARALLEL_STATEMENT(501, 7, 1, " in text for text in copied)
+        assert len(set(copied[:6])) == 6
+        assert copied[6] == copied[0]
+        assert "6; c again copies the next" in " ".join(acting.screen.split())
+        await acting.press("c", "down", "c")
+        assert acting.app.clipboard == copied[0]  # another row begins anew
+
+
+@acted
 async def test_from_the_storm_to_the_culprits_command_in_at_most_four_keys() -> None:
     clock = Clock()
     poller = Poller(SimulatorSource("storm", clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Hashable, Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -18,7 +20,7 @@ from presman.tui.panels.division import SHORT, TALL, Division, Wanted, divide, m
 from presman.tui.panels.panel import BRIDGE, Panel, Shown, group_rows, hidden_columns, one_instance, plan_changes
 from presman.tui.panels.regime import regime, summary
 from presman.tui.panels.why import story, why_lines
-from presman.tui.unblocking import top_command
+from presman.tui.unblocking import commands_to_copy
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_view import LineView
@@ -27,6 +29,18 @@ from presman.tui.widgets.lines import Line, wrap
 _INDENT = 6
 _WIDE = 158
 """Cells from which a table beside the chart says what is worse than usual (the tab of a terminal of 160)."""
+
+
+_AGAIN = 8.0
+"""Seconds in which `c` goes on to the next command: as long as it is told what was copied."""
+
+
+class _Copied(NamedTuple):
+    """What `c` copied last: for which row, which command, when on the monotonic clock."""
+
+    row: Hashable
+    text: str
+    at: float
 
 
 class Parallel(Panel):
@@ -38,13 +52,15 @@ class Parallel(Panel):
         "WHY tells why the head of a queue waits; ENDS IT who would let it start: idle holders first, then those whose "
         "end throws away least work (servers x elapsed). Statements joined by + are needed together. The queue of the "
         "row under the cursor comes first.",
-        "c copies the command for ① of the row's queue, or for the running statement under the cursor; nothing is run.",
+        "c copies the command for ① of the row's queue, or for the running statement under the cursor; nothing is run. "
+        "Again, it copies the next: ② and so on, then what acts on the waiting statement itself.",
         "g shows the statements over time in place of the tables: ░ queued █ running ▒ idle holder; the more servers, "
         "the higher a block.",
     )
     _shown: Shown | None = None
     _unblocks: tuple[Unblock, ...] = ()
     _compared: tuple[Comparison, ...] = ()
+    _copied = _Copied(None, "", 0.0)
 
     def compose(self) -> ComposeResult:
         """Lay the tab out."""
@@ -81,7 +97,7 @@ class Parallel(Panel):
             self._groups.show_rows(group_rows(shown), hidden_columns(shown), "█ held ┊ limit")
             self._servers.show_rows(reading.header.instances, (), "█ in use ┊ target")
         if self._over_time.display:
-            self._usual.show_rows(self._compared)
+            self._usual.show_rows(sorted(self._compared, key=lambda each: not each.worse))
             self._ledger.show_rows(watch.ledger.since(reading.at - timedelta(hours=1)))
             self._gantt.show(_gantt(shown))
 
@@ -142,14 +158,27 @@ class Parallel(Panel):
         self._divide()
 
     def command(self, grid: Grid | None) -> tuple[Command, str] | None:
-        """Return the command that `c` copies, and whom it hits; None where the row has none."""
+        """Return the command that `c` copies, and whom it hits; None where the row has none.
+
+        Pressed again on the same row while that is still told, it goes on to the next command.
+        """
         if self._shown is None:
             return None
         reading = self._shown.reading
         row = grid.row if grid is not None else None
         if row is None and reading.queue:
             row = reading.queue[0]
-        return top_command(row, reading)
+        offered = commands_to_copy(row, reading)
+        if not offered:
+            return None
+        now, who = time.monotonic(), (grid.table.identity(row) if grid is not None else None)
+        known = [command.text for command, _ in offered]
+        again = self._copied.row == who and now - self._copied.at < _AGAIN and self._copied.text in known
+        place = (known.index(self._copied.text) + 1) % len(known) if again else 0
+        self._copied = _Copied(who, known[place], now)
+        command, whom = offered[place]
+        more = f" ({place + 1} of {len(known)}; c again copies the next)" if len(known) > 1 else ""
+        return command, whom + more
 
     def measure(self, grid: Grid | None) -> str:
         """Return the measure that `e` exports from here."""
