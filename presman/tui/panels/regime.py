@@ -34,7 +34,7 @@ def regime(reading: Reading, watch: Watch) -> Line:
     facts += [("  max ", "dim"), (count(pool.maximum), "")]
     if reading.unmanaged_servers:
         held = sum(group.px_servers for group in reading.cluster_groups())
-        outside = f"   groups {held} + {reading.unmanaged_servers} outside the queue (bypass, GV$, recovery …)"
+        outside = f"   groups {count(held)} + {count(reading.unmanaged_servers)} outside the queue (bypass, GV$ …)"
         facts.append((outside, "note"))
     return (*facts, *_downgrades(reading, watch))
 
@@ -71,7 +71,7 @@ def holders(reading: Reading) -> Line:
     if not groups:
         runs.append(("no group holds any", "dim"))
     if reading.unmanaged_servers:
-        runs.append((f" · outside the queue {reading.unmanaged_servers}", "dim"))
+        runs.append((f" · outside the queue {count(reading.unmanaged_servers)}", "dim"))
     if len(reading.header.instances) > 1:
         parts = (f"{each.inst_id}: {each.servers.in_use}" for each in reading.header.instances)
         runs.append((f" · by instance {', '.join(parts)}", "dim"))
@@ -79,6 +79,6 @@ def holders(reading: Reading) -> Line:
 
 
 def _held(group: GroupReading) -> str:
-    limit = "" if group.servers_limit is None else f" of {group.servers_limit}"
+    limit = "" if group.servers_limit is None else f" of {count(group.servers_limit)}"
     queued = f", {group.px_queued} queued" if group.px_queued else ""
-    return f"{group.name} {group.px_servers}{limit}{queued}"
+    return f"{group.name} {count(group.px_servers)}{limit}{queued}"
