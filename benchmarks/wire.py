@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 RELEASES = (Release(12, 1), Release(19), Release(23))
 WARM_UP, POLLS = 3, 5
 """Polls before it counts, in which the texts and plans of statements are looked up once, and those that count."""
+
+ROUNDS = 4
+FOR_EVER = -1
+F5 = b"\x1b[15~"
+"""Polls now."""
 
 LATENCY = 0.1
 """Seconds each way."""
@@ -69,24 +75,43 @@ def round_trips(report: Lines, release: Release) -> None:
 
 
 def reaction(report: Lines, presman: str) -> None:
-    """A key and quitting: over a line that takes 100 ms each way, and while a query hangs."""
+    """A key and quitting: over a line that takes 100 ms each way, and while a query hangs.
+
+    The yardstick is the same key while nothing is read: drawing the other tab takes the time, not the database. The
+    best of a few rounds counts, for whatever else the machine does only adds.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(0.0005)  # the server runs in this process; it must not hold up whoever looks at the clock
     with serving(Release(19)) as server:
-        environment = {"PRESMAN_PASSWORD": "presman", "PRESMAN_CONFIG": os.devnull}
-        screen = Screen([presman, f"presman@{server.dsn}", "--refresh", "0.5"], **environment)
-        try:
-            screen.wait_for(b"LIVE")
-            server.latency = LATENCY
-            presses = [(b"4", b"DOP reason"), (b"1", b"Top waits")] * 6
-            report.line("19, 100 ms each way: a key answered", key_answer(screen, presses) * 1e3, "ms", bar=50)
-            server.latency = 0.0
-            server.faults.add(Stage.STATEMENT, Delay(60), "gv$session", times=-1)
-            time.sleep(1.5)  # a poll has begun
-            begun = time.perf_counter()
-            screen.press(b"q")
-            screen.wait_for_end()
-            report.line("19, a query hangs: quit", (time.perf_counter() - begun) * 1e3, "ms", bar=500)
-        finally:
-            screen.close()
+        still, _ = reactions(server, presman, "3600")
+        key, leaving = reactions(server, presman, "0.5", latency=LATENCY)
+    sys.setswitchinterval(before)
+    report.line("19, 100 ms each way: a key answered", key * 1e3, "ms", bar=50)
+    report.line("the same beside a line that is not used", key * 1e3, "ms", bar=1.5, yardstick=still * 1e3)
+    report.line("19, a query hangs: quit", leaving * 1e3, "ms", bar=500)
+
+
+def reactions(server: OracleServer, presman: str, refresh: str, latency: float = 0.0) -> tuple[float, float]:
+    """Return the seconds until a key is answered while presman polls, and until it has ended while a query hangs."""
+    environment = {"PRESMAN_PASSWORD": "presman", "PRESMAN_CONFIG": os.devnull}
+    screen = Screen([presman, f"presman@{server.dsn}", "--refresh", refresh], **environment)
+    try:
+        screen.wait_for(b"LIVE")
+        server.latency = latency
+        presses = [(b"4", b"DOP reason"), (b"1", b"Top waits")] * 3
+        key = min(key_answer(screen, presses) for _ in range(ROUNDS))
+        server.latency = 0.0
+        hanging = server.faults.add(Stage.STATEMENT, Delay(60), "gv$session", times=FOR_EVER)
+        screen.press(F5)
+        while hanging.times == FOR_EVER:  # until the query has begun
+            screen.quiet(0.05)
+        begun = time.perf_counter()
+        screen.press(b"q")
+        screen.wait_for_end()
+        return key, time.perf_counter() - begun
+    finally:
+        server.faults.clear()
+        screen.close()
 
 
 def wire(report: Lines, presman: str) -> None:
