@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from presman.analysis.plan import LEVELS
+from presman.analysis.plan_view import GROUP, plan_view
 from presman.analysis.reading import Reading
 from presman.rows import (
     ConsumerGroup,
@@ -18,8 +20,6 @@ from presman.rows import (
     GroupMetric,
     Osstat,
     Parameter,
-    Plan,
-    PlanDirective,
     SessionInfo,
 )
 from presman.snapshot import Snapshot
@@ -28,8 +28,6 @@ Value = int | float | str | None
 
 PARAMETERS = ("resource_manager_plan", "resource_manager_cpu_allocation", "cpu_count")
 """What 1.x printed above every table (V$SYSTEM_PARAMETER)."""
-
-_LEVELS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ PARALLEL = (
     "PX_SERVERS",
     "PX_STMT_TIMEOUTS",
 )
-EMPHASIS = ("GROUP_OR_SUBPLAN", *(f"MGMT_P{level}" for level in range(1, _LEVELS + 1)))
+EMPHASIS = ("GROUP_OR_SUBPLAN", *(f"MGMT_P{level}" for level in range(1, LEVELS + 1)))
 
 
 def parameters(snapshot: Snapshot) -> dict[str, str]:
@@ -197,44 +195,16 @@ def parallel(snapshot: Snapshot, _reading: Reading) -> ClassicTable:
 def emphasis(snapshot: Snapshot, reading: Reading) -> ClassicTable:
     """Return what each group and subplan of the active plan gets at each level, in percent of all CPU.
 
-    A level shares what the levels above it leave; a subplan's groups share what the subplan gets. In a share-based
-    plan level 1 holds shares.
+    A level shares what the levels above it leave; a subplan's groups share what the subplan gets, those of a container
+    what the container gets. In a share-based plan level 1 holds shares.
     """
-    methods = {row.plan: row.mgmt_method for row in snapshot.rows(Plan)}
-    directives: dict[str, list[PlanDirective]] = {}
-    for row in snapshot.rows(PlanDirective):
-        if not row.status:
-            directives.setdefault(row.plan, []).append(row)
-    rows = tuple(_effective(reading.header.plan, 100.0, directives, methods, frozenset()))
-    return ClassicTable(EMPHASIS, rows, 0, tuple(range(1, _LEVELS + 1)))
-
-
-def _effective(
-    plan: str,
-    whole: float,
-    directives: Mapping[str, Sequence[PlanDirective]],
-    methods: Mapping[str, str],
-    above: frozenset[str],
-) -> Iterable[tuple[Value, ...]]:
-    own = directives.get(plan, ())
-    by_level = [[_allocation(row, level) for row in own] for level in range(_LEVELS)]
-    if methods.get(plan) == "RATIO":
-        shares = sum(by_level[0])
-        by_level = [[100 * share / shares for share in by_level[0]] if shares else by_level[0]]
-        by_level += [[0.0] * len(own)] * (_LEVELS - 1)
-    left, got = whole, []
-    for level in by_level:
-        got.append([left * percent / 100 for percent in level])
-        left *= max(0.0, 1 - sum(level) / 100)
-    for number, row in enumerate(own):
-        levels = [level[number] for level in got]
-        yield row.group_or_subplan, *(round(value, 2) for value in levels)
-        if row.type == "PLAN" and row.group_or_subplan not in above:
-            yield from _effective(row.group_or_subplan, sum(levels), directives, methods, above | {plan})
-
-
-def _allocation(row: PlanDirective, level: int) -> float:
-    return float(getattr(row, f"mgmt_p{level + 1}"))
+    lines = plan_view(reading, snapshot).lines
+    label = _labels(line.con_id for line in lines if line.kind == GROUP)
+    rows: list[tuple[Value, ...]] = []
+    for line in lines:
+        name = label(line.name, line.con_id) if line.kind == GROUP else line.name
+        rows.append((name, *(round(100 * part, 2) for part in line.by_level)))
+    return ClassicTable(EMPHASIS, tuple(rows), 0, tuple(range(1, LEVELS + 1)))
 
 
 def _labels(containers: Iterable[int]) -> Callable[[str, int], str]:

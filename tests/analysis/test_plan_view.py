@@ -182,6 +182,17 @@ def test_emphasis_of_the_documented_nested_plan() -> None:
     assert found["MAIL_MAINT_GROUP"] == (0.0, 3.6, 0.0)
 
 
+def test_emphasis_of_a_container_database_names_containers_and_their_groups() -> None:
+    """SALES has 3 of 4 shares, its group A 1 of 4 of them: 18.75 %."""
+    rows = [row(Database, cdb="YES"), active_plan("CDB", con_id=1), active_plan("OWN", con_id=3)]
+    for con_id, name, shares in ((3, "SALES", 3), (4, "HR", 1)):
+        rows.append(row(Pdb, con_id=con_id, name=name, open_mode="READ WRITE"))
+        rows.append(row(CdbPlanDirective, plan="CDB", pluggable_database=name, shares=shares))
+    now = snapshot(instance(), *rows, directive("OWN", "A", 1), directive("OWN", "OTHER_GROUPS", 3))
+    table = emphasis(now, analyse(None, now))
+    assert table.values(1) == {"SALES": 75.0, "A#3": 18.75, "OTHER_GROUPS#3": 56.25, "HR": 25.0, "OTHER_GROUPS#4": 25.0}
+
+
 def test_marks_are_the_top_plans_changes_and_instances_share_them() -> None:
     changes = [
         row(RsrcPlanHistory, inst_id=inst_id, name="SCHEDULER[0x1]:NIGHT", start_time=NOON, window_name="MONDAY",
