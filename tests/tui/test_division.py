@@ -9,7 +9,7 @@ import pytest
 
 from presman.analysis.unblock import unblock
 from presman.tui.panels.division import Wanted, divide, most_for_why
-from presman.tui.panels.regime import summary
+from presman.tui.panels.regime import by_class, summary
 from presman.tui.panels.why import story, why_lines
 from presman.tui.widgets.grid import HEADER_LINES
 from presman.tui.widgets.lines import length, plain
@@ -87,6 +87,14 @@ def test_who_holds_the_servers_in_two_lines() -> None:
         "outside the queue 8 · FULL: one queue per consumer group"
     )
     assert narrow.endswith("outside the queue 8")
+
+
+def test_downgrades_by_class() -> None:
+    prefix = "Parallel operations"
+    counted = {f"{prefix} downgraded to serial": 2, f"{prefix} downgraded 50 to 75 pct": 3}
+    counted |= {f"{prefix} not downgraded": 99, f"{prefix} downgraded 1 to 25 pct": 0}
+    assert by_class(counted) == "last hour: 50 to 75 pct 3, to serial 2"
+    assert by_class({f"{prefix} not downgraded": 99}) == ""
 
 
 @acted

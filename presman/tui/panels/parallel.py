@@ -18,7 +18,7 @@ from presman.commands import Command
 from presman.tables import LEDGER, PARALLEL_GROUPS, QUEUE, RUNNING, SERVERS, USUAL
 from presman.tui.panels.division import SHORT, TALL, Division, Wanted, divide, most_for_why
 from presman.tui.panels.panel import BRIDGE, Panel, Shown, group_rows, hidden_columns, one_instance, plan_changes
-from presman.tui.panels.regime import regime, summary
+from presman.tui.panels.regime import by_class, regime, summary
 from presman.tui.panels.why import story, why_lines
 from presman.tui.unblocking import commands_to_copy
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
@@ -98,7 +98,8 @@ class Parallel(Panel):
             self._servers.show_rows(reading.header.instances, (), "█ in use ┊ target")
         if self._over_time.display:
             self._usual.show_rows(sorted(self._compared, key=lambda each: not each.worse))
-            self._ledger.show_rows(watch.ledger.since(reading.at - timedelta(hours=1)))
+            seen = watch.ledger.since(reading.at - timedelta(hours=1))
+            self._ledger.show_rows(seen, (), by_class(watch.marks.downgrades(reading)))
             self._gantt.show(_gantt(shown))
 
     def on_grid_moved(self, event: Grid.Moved) -> None:

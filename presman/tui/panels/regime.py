@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from presman.analysis.reading import GroupReading, Reading
 from presman.formats import count
 from presman.tui.widgets.bars import spark
@@ -46,6 +48,17 @@ def _downgrades(reading: Reading, watch: Watch) -> Line:
     minutes = watch.marks.downgraded_by_minute(reading, _MINUTES)
     trend = f" {spark(minutes, len(minutes))}" if any(minutes) else ""
     return (("   downgraded in the last hour ", "dim"), (f"▼ {counted}{trend}", "warn"))
+
+
+def by_class(counted: Mapping[str, int]) -> str:
+    """Return the parallel operations of a stretch of time by class, as V$SYSSTAT names them, those downgraded only."""
+    parts = (
+        f"{name.lower().partition('downgraded')[2].strip()} {count(value)}"
+        for name, value in sorted(counted.items())
+        if value and is_downgrade(name)
+    )
+    text = ", ".join(parts)
+    return f"last hour: {text}" if text else ""
 
 
 def summary(reading: Reading, width: int, most: int = 2) -> list[Line]:
