@@ -134,3 +134,19 @@ def _session(index: int, group: str, queued: bool) -> Any:
         state="WAITING",
         wait_time_micro=1_000_000 * (index % 60),
     )
+
+
+def simulated(scenario: str, polls: int = 40) -> list[Snapshot]:
+    """Return polls of a simulated database, two of its seconds apart, the same ones in each run."""
+    from presman.poller import Poller
+    from presman.sources.simulator import SimulatorSource
+
+    seconds = [0.0]
+    poller = Poller(SimulatorSource(scenario, seed=1, clock=lambda: seconds[0], start=START), clock=lambda: seconds[0])
+    poller.open()
+    found = []
+    for _ in range(polls):
+        seconds[0] += 2.0
+        found.append(poller.poll())
+    poller.close()
+    return found
