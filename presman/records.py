@@ -60,13 +60,13 @@ def _long_text(value: Any) -> str:
     return clean_lines(str(value))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=4096)
 def _text(value: Any) -> str:
     """Clean a short text. The same few thousand names come at every poll: each is cleaned, and kept, once."""
     return clean(str(value))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2048)
 def _utc(value: datetime, _fold: int, zone: tzinfo) -> datetime:
     """Return an instant in UTC. The same ones come at each poll; `fold` tells two of one clock time apart."""
     return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)

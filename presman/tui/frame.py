@@ -59,10 +59,14 @@ _SETTLED = 4.0
 
 
 def settle() -> None:
-    """Take what was made so far out of the garbage collector's rounds: they cost a tenth of all CPU time."""
+    """Take what was made so far out of the garbage collector's rounds: they cost a tenth of all CPU time.
+
+    What is left to look at is little, so it looks often: a strip of the screen refers to itself, and some twenty are
+    thrown away at each poll.
+    """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(2_000, 5, 5)
 
 
 class FrameApp(App[None]):

@@ -1,11 +1,13 @@
-"""Numbers over time for sparklines and charts: a ring per measure and group, bounded by count."""
+"""Numbers over time for sparklines and charts, per measure and group; bounded by count."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from itertools import chain
+from itertools import repeat
+from math import isnan, nan
 from typing import TYPE_CHECKING
 
 from presman.analysis.reading import CLUSTER, Reading
@@ -18,139 +20,138 @@ if TYPE_CHECKING:
 Key = tuple[str, int, int, str]
 """Measure (used, waiting, io, servers, queued), inst_id, con_id, group; group "" is all of them."""
 
-KEPT = 2000
-"""Points kept per key: an hour at the usual refresh."""
+KEPT = 3600
+"""Instants kept: two hours at the usual refresh, as long as the history of snapshots."""
 
 _TRIM = 200
-"""Points beyond that before the oldest are dropped, all at once."""
-
-
-_NONE: array[float] = array("d")
+"""Instants beyond that before the oldest are dropped, all at once."""
 
 
 class Series:
-    """Points in order of time: epoch seconds and value in turn, in one array per key, at 16 bytes a point.
+    """Values in order of time: the instants in one array, and in one per key its value at each (4 bytes; NaN: none).
 
-    Where there is one instance, its points are those of the cluster, and kept once.
+    A key's array ends with its last value. Where there is one instance, its values are those of the cluster, kept once.
     """
 
     def __init__(self) -> None:
-        self._points: dict[Key, array[float]] = {}
-        self._last = 0.0
+        self._times = array("d")
+        self._values: dict[Key, array[float]] = {}
         self._alone: int | None = None
 
-    def add(self, reading: Reading) -> None:
-        """Add what a reading says. One that is not newer than the last changes nothing."""
+    def add(self, reading: Reading, containers: Iterable[PdbReading] = ()) -> None:
+        """Add what a reading says, and what its containers use. One that is not newer than the last changes nothing."""
         at = reading.at.timestamp()
-        if at <= self._last:
+        if self._times and at <= self._times[-1]:
             return
-        self._last = at
+        self._times.append(at)
         self._meet({group.inst_id for group in reading.groups} - {CLUSTER})
         for group in reading.groups:
-            if group.inst_id == self._alone:
-                continue
-            place = (group.inst_id, group.con_id, group.name)
             values = {
                 "used": group.used, "waiting": group.waiting, "servers": group.px_servers, "queued": group.px_queued,
                 "io": None if group.io is None else group.io.mb,
             }  # fmt: skip
-            for measure, value in values.items():
-                if value is not None:
-                    self._append((measure, *place), at, float(value))
-        self._append(("in_use", CLUSTER, 0, ""), at, float(reading.header.servers.in_use))
-        self._append(("queued", CLUSTER, 0, ""), at, float(len(reading.queue)))
+            self._append(values, group.inst_id, group.con_id, group.name)
+        for pdb in containers:
+            self._append({"pdb_used": pdb.used, "pdb_waiting": pdb.waiting}, pdb.inst_id, pdb.con_id, pdb.name)
+        self._append({"in_use": reading.header.servers.in_use, "queued": len(reading.queue)}, CLUSTER, 0, "")
+        self._trim()
 
-    def add_pdbs(self, at: datetime, rows: Iterable[PdbReading]) -> None:
-        """Add what containers use and wait for, before the reading of the same poll is added."""
-        if at.timestamp() <= self._last:
+    def _append(self, values: Mapping[str, float | None], inst_id: int, con_id: int, name: str) -> None:
+        """Add values of the newest instant; the instants a key has missed become NaN."""
+        if inst_id == self._alone:
             return
-        for row in rows:
-            if row.inst_id == self._alone:
-                continue
-            place = (row.inst_id, row.con_id, row.name)
-            for measure, value in (("pdb_used", row.used), ("pdb_waiting", row.waiting)):
-                if value is not None:
-                    self._append((measure, *place), at.timestamp(), value)
+        for measure, value in values.items():
+            if value is not None:
+                own = self._values.setdefault((measure, inst_id, con_id, name), array("f"))
+                own.extend(repeat(nan, len(self._times) - 1 - len(own)))
+                own.append(value)
+
+    def _trim(self) -> None:
+        surplus = len(self._times) - KEPT
+        if surplus > _TRIM:
+            for values in (self._times, *self._values.values()):
+                del values[:surplus]
 
     def fill(self, snapshot: Snapshot) -> None:
         """Fill the hour before the first poll from V$RSRCMGRMETRIC_HISTORY, if nothing is there yet."""
-        if self._points:
+        if self._times:
             return
-        rows = [row for row in snapshot.rows(GroupMetricHistory) if row.end_time is not None and row.intsize_csec > 0]
+        sums: dict[float, dict[Key, float]] = {}
+        for at, key, value in (*self._group_minutes(snapshot), *_pdb_minutes(snapshot)):
+            for inst_id in self._places(key[1]):
+                point = sums.setdefault(at, {})
+                whose = (key[0], inst_id, *key[2:])
+                point[whose] = point.get(whose, 0.0) + value
+        newest = snapshot.at.timestamp()
+        for at, point in sorted(sums.items()):
+            if at <= newest:
+                self._times.append(at)
+                for (measure, inst_id, con_id, name), value in point.items():
+                    self._append({measure: value}, inst_id, con_id, name)
+
+    def _group_minutes(self, snapshot: Snapshot) -> Iterator[tuple[float, Key, float]]:
+        rows = snapshot.rows(GroupMetricHistory)
         self._meet({row.inst_id for row in rows})
-        sums: dict[Key, dict[float, float]] = {}
         for row in rows:
-            assert row.end_time is not None
-            # The instances' minutes do not end at the same second: a minute is one point of the cluster.
-            at = round(row.end_time.timestamp() / 60) * 60.0
+            if row.end_time is None or row.intsize_csec <= 0:
+                continue
             values = {
                 "used": row.avg_running_sessions, "waiting": row.avg_waiting_sessions,
                 "io": row.io_megabytes * 100 / row.intsize_csec, "servers": row.avg_active_parallel_servers,
                 "queued": row.avg_queued_parallel_stmts,
             }  # fmt: skip
             for measure, value in values.items():
-                for inst_id in self._places(row.inst_id):
-                    points = sums.setdefault((measure, inst_id, row.con_id, row.consumer_group_name), {})
-                    points[at] = points.get(at, 0.0) + (value or 0.0)
-        self._fill_pdbs(snapshot, sums)
-        newest = snapshot.at.timestamp()
-        for key, points in sums.items():
-            self._points[key] = array("d", chain.from_iterable(p for p in sorted(points.items()) if p[0] <= newest))
+                yield _minute(row.end_time), (measure, row.inst_id, row.con_id, row.consumer_group_name), value or 0.0
 
     def _meet(self, instances: set[int]) -> None:
-        """Note which instances there are; one that was alone until now had its points under the cluster's keys."""
+        """Note which instances there are; one that was alone until now had its values under the cluster's keys."""
         if self._alone is not None and instances - {self._alone}:
-            own = {key: points for key, points in self._points.items() if key[1] == CLUSTER and key[3]}
-            for (measure, _, con_id, name), points in own.items():
-                self._points[measure, self._alone, con_id, name] = points[:]
+            shared = {key: values for key, values in self._values.items() if key[1] == CLUSTER and key[3]}
+            for (measure, _, con_id, name), values in shared.items():
+                self._values[measure, self._alone, con_id, name] = values[:]
             self._alone = None
-        elif not self._points and len(instances) == 1:
+        elif not self._values and len(instances) == 1:
             (self._alone,) = instances
 
     def _places(self, inst_id: int) -> tuple[int, ...]:
         return (CLUSTER,) if inst_id == self._alone else (CLUSTER, inst_id)
 
-    def _fill_pdbs(self, snapshot: Snapshot, sums: dict[Key, dict[float, float]]) -> None:
-        """Add the last hour of V$RSRCPDBMETRIC_HISTORY, minute by minute."""
-        names = {row.con_id: row.name for row in snapshot.rows(Pdb)}
-        for row in snapshot.rows(PdbMetricHistory):
-            name = names.get(row.con_id, "")
-            if row.end_time is None or row.con_id <= 2 or not name:
-                continue
-            at = round(row.end_time.timestamp() / 60) * 60.0
-            for measure, value in (("pdb_used", row.avg_running_sessions), ("pdb_waiting", row.avg_waiting_sessions)):
-                for inst_id in self._places(row.inst_id):
-                    points = sums.setdefault((measure, inst_id, row.con_id, name), {})
-                    points[at] = points.get(at, 0.0) + value
-
-    def _append(self, key: Key, at: float, value: float) -> None:
-        points = self._points.get(key)
-        if points is None:
-            points = self._points[key] = array("d")
-        points.extend((at, value))
-        if len(points) > 2 * (KEPT + _TRIM):
-            del points[: -2 * KEPT]
-
     def buckets(self, key: Key, start: float, width: float, count: int) -> tuple[float | None, ...]:
-        """Return the mean of each of `count` stretches of `width` seconds from `start`; None where no point is."""
+        """Return the mean of each of `count` stretches of `width` seconds from `start`; None where no value is."""
         measure, inst_id, con_id, name = key
-        points = self._points.get((measure, CLUSTER if inst_id == self._alone else inst_id, con_id, name), _NONE)
+        values = self._values.get((measure, CLUSTER if inst_id == self._alone else inst_id, con_id, name), ())
         sums = [0.0] * count
         counts = [0] * count
-        for index in range(len(points) - 2, -1, -2):
-            place = int((points[index] - start) // width)
-            if place < 0:
-                break
-            if place < count:
-                sums[place] += points[index + 1]
+        first = bisect_left(self._times, start)
+        last = min(len(values), bisect_left(self._times, start + width * count))
+        for index in range(first, last):
+            value = values[index]
+            if not isnan(value):
+                place = min(count - 1, int((self._times[index] - start) // width))
+                sums[place] += value
                 counts[place] += 1
         return tuple(sums[i] / counts[i] if counts[i] else None for i in range(count))
 
     def names(self, measure: str, inst_id: int) -> list[tuple[int, str]]:
-        """Return the (con_id, group) that have points of a measure on an instance."""
+        """Return the (con_id, group) that have values of a measure on an instance."""
         if inst_id == self._alone:
             inst_id = CLUSTER
-        return [(con, name) for what, inst, con, name in self._points if what == measure and inst == inst_id and name]
+        return [(con, name) for what, inst, con, name in self._values if what == measure and inst == inst_id and name]
+
+
+def _pdb_minutes(snapshot: Snapshot) -> Iterator[tuple[float, Key, float]]:
+    """Return the last hour of V$RSRCPDBMETRIC_HISTORY, minute by minute."""
+    names = {row.con_id: row.name for row in snapshot.rows(Pdb)}
+    for row in snapshot.rows(PdbMetricHistory):
+        name = names.get(row.con_id, "")
+        if row.end_time is not None and row.con_id > 2 and name:
+            yield _minute(row.end_time), ("pdb_used", row.inst_id, row.con_id, name), row.avg_running_sessions
+            yield _minute(row.end_time), ("pdb_waiting", row.inst_id, row.con_id, name), row.avg_waiting_sessions
+
+
+def _minute(at: datetime) -> float:
+    """Return a whole minute: those of the instances do not end at the same second, and are one point of the cluster."""
+    return round(at.timestamp() / 60) * 60.0
 
 
 def completed(at: datetime, width: float) -> float:

@@ -12,6 +12,7 @@ from presman.tui.series import Series
 from presman.watch import Watch
 
 if TYPE_CHECKING:
+    from presman.analysis.pdbs import PdbReading
     from presman.history import History
 
 _KEPT_READINGS = 4
@@ -33,6 +34,7 @@ class Timeline:
 
     def add(self, reading: Reading, snapshot: Snapshot | None) -> None:
         """Add a poll."""
+        containers: tuple[PdbReading, ...] = ()
         if snapshot is not None:
             if self._history is None:
                 from presman.history import History
@@ -43,9 +45,9 @@ class Timeline:
             if reading.header.cdb:
                 from presman.analysis.pdbs import pdbs
 
-                self.series.add_pdbs(reading.at, pdbs(reading, *self._history.pair(-1)))
+                containers = pdbs(reading, *self._history.pair(-1))
             self._keep((snapshot.epoch, snapshot.number), reading)
-        self.series.add(reading)
+        self.series.add(reading, containers)
         self.watch.add(reading)
         self.latencies.add(reading)
 

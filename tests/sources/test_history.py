@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import tempfile
 from datetime import timedelta
+from pathlib import Path
 from types import MappingProxyType
 
 import pytest
@@ -46,7 +48,6 @@ def test_every_snapshot_comes_back_as_it_was() -> None:
     for each in snapshots:
         history.append(each)
     assert len(history) == 30
-    assert history.times == tuple(each.at for each in snapshots)
     for index in (0, 1, 14, 29, -1, -30):
         previous, current = history.pair(index)
         place = index % 30
@@ -64,6 +65,18 @@ def test_bounded_by_count() -> None:
         history.append(snapshot(number))
     assert len(history) == 5
     assert history.pair(0)[1].number == 7
+
+
+def test_a_full_history_loses_a_quarter_at_once() -> None:
+    history = History(count=40)
+    lengths = []
+    for number in range(100):
+        history.append(snapshot(number))
+        lengths.append(len(history))
+        assert history.pair(-1)[1] == snapshot(number)
+        assert history.pair(0)[1].number == number + 1 - len(history)
+    assert max(lengths) == 40
+    assert min(lengths[40:]) == 31
 
 
 def test_bounded_by_bytes() -> None:
@@ -91,3 +104,42 @@ def test_rows_that_come_and_go(counts: list[int]) -> None:
     for each in snapshots:
         history.append(each)
     assert [history.pair(index)[1] for index in range(len(history))] == snapshots
+
+
+def test_without_a_place_for_files_it_is_kept_in_memory_and_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/does/not/exist")
+    history = History(memory=20_000)
+    for number in range(200):
+        history.append(snapshot(number))
+    assert LIVE < len(history) < 200
+    assert history.used <= 20_000
+    assert history.pair(0)[1] == snapshot(200 - len(history))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_disk_that_is_full_loses_no_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History()
+    for number in range(10):
+        history.append(snapshot(number))
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        history._files[-1]._file = full
+        for number in range(10, 20):
+            history.append(snapshot(number))
+    assert [history.pair(index)[1].number for index in range(9, 20)] == list(range(9, 20))
+
+
+def open_files() -> int:
+    """Return how many files this process has open; 0 where the system does not say."""
+    folder = Path("/proc/self/fd")
+    return len(list(folder.iterdir())) if folder.exists() else 0
+
+
+def test_no_file_stays_behind_and_none_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    history = History(count=20)
+    before = open_files()
+    for number in range(100):
+        history.append(snapshot(number))
+    assert list(tmp_path.iterdir()) == []
+    del history
+    assert open_files() == before

@@ -38,7 +38,7 @@ class ChartData:
     marks: tuple[tuple[int, str], ...] = ()
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def chart_lines(data: ChartData, width: int, height: int, letters: bool) -> tuple[Line, ...]:
     """Draw a chart in `width` x `height` cells: its title with the legend, then the plot."""
     legend: list[Run] = [(data.title, "title")]
