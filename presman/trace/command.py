@@ -150,6 +150,10 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError(f"{clean(arguments.image)}: pictures are .svg or .png")
     if arguments.image and arguments.image.lower().endswith(".png"):
         svg.require_png()
+    if arguments.files.count(STANDARD_INPUT) > 1:
+        raise UsageError("standard input (-) can be read once only")
+    if arguments.csv and arguments.image and Path(arguments.csv).absolute() == Path(arguments.image).absolute():
+        raise UsageError(f"{clean(arguments.csv)} cannot be both CSV and picture: choose another name for one of them")
     for output in (arguments.csv, arguments.image):
         if output and output != STANDARD_INPUT and any(_same(output, name) for name in arguments.files):
             raise UsageError(f"{clean(output)} is both read and written: choose another name for the output")

@@ -97,7 +97,11 @@ class TraceFile:
 
 def _open(name: str) -> BinaryIO:
     if name == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise TraceError("standard input is closed")
         return sys.stdin.buffer
+    if not name:
+        raise TraceError("a file needs a name")
     try:
         return Path(name).open("rb")
     except IsADirectoryError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from presman.trace.expressions import LONGEST_WAIT, START
+from presman.trace.files import TraceError
 
 LONGEST_STATEMENT = 65_536
 """Bytes of a statement with its heading; the end of a longer one is not looked for."""
@@ -16,15 +17,19 @@ _CLOSE = b"\nEND OF STMT"
 def pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Regroup blocks, cut anywhere, so that no piece ends within a wait or the text of a statement.
 
-    Holds back at most LONGEST_WAIT bytes, or LONGEST_STATEMENT.
+    Holds back at most LONGEST_WAIT bytes, or LONGEST_STATEMENT. If reading fails, lines that are whole still count.
     """
     held = b""
-    for block in blocks:
-        text = held + block
-        cut = _cut(text)
-        if cut:
-            yield text[:cut]
-        held = text[cut:]
+    try:
+        for block in blocks:
+            text = held + block
+            cut = _cut(text)
+            if cut:
+                yield text[:cut]
+            held = text[cut:]
+    except TraceError:
+        yield held[: held.rfind(b"\n") + 1]
+        raise
     yield held
 
 
@@ -54,12 +59,13 @@ def without_statements(piece: bytes) -> bytes:
 
     A statement without its end hides nothing.
     """
-    parts, start = [], 0
+    parts, start, closed = [], 0, -1
     opened = piece.find(_OPEN)
     while opened >= 0:
+        if closed < opened and (closed := piece.find(_CLOSE, opened)) < 0:
+            break
         another = piece.find(_OPEN, opened + 1)
-        closed = piece.find(_CLOSE, opened, opened + LONGEST_STATEMENT)
-        if closed >= 0 and not 0 <= another < closed:
+        if closed - opened < LONGEST_STATEMENT and not 0 <= another < closed:
             parts.append(piece[start:opened])
             start = closed
         opened = another

@@ -82,6 +82,27 @@ def test_a_damaged_archive_counts_as_far_as_it_goes(run: Run, tmp_path: Path) ->
     assert int(row(out, f"{packed} ")[0].replace(",", "")) > 1_000
 
 
+def test_what_follows_an_archive_loses_no_wait_before_it(run: Run, tmp_path: Path) -> None:
+    line = b"WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=58\n"
+    packed = tmp_path / "odd.trc.gz"
+    packed.write_bytes(gzip.compress(line * 3) + b"no archive")
+    code, out, _ = run(packed)
+    assert code == 2
+    assert row(out, f"{packed} ")[0] == "3"
+    half = gzip.compress(line * 3 + line[:45], 0)
+    packed.write_bytes(half[:-8] + b"no archive")
+    assert row(run(packed)[1], f"{packed} ")[0] == "3", "a number may go on: half a line is no wait"
+
+
+def test_arguments_that_name_one_thing_twice(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "can be read once only" in run("-", SAMPLE, "-")[2]
+    target = tmp_path / "x.svg"
+    assert "cannot be both CSV and picture" in run(SAMPLE, "--csv", target, "--image", target)[2]
+    assert not target.exists()
+    monkeypatch.setattr(sys, "stdin", None)
+    assert run("-", "") == (2, "", "presman: -: standard input is closed\npresman: : a file needs a name\n")
+
+
 def test_a_trace_without_the_event(run: Run, tmp_path: Path) -> None:
     code, out, errors = run(SAMPLE, "--event", "log file sync", "--event", "log*")
     assert (code, errors) == (0, "")
