@@ -17,7 +17,7 @@ from presman.analysis.growth import Growth
 from presman.analysis.io import rates, together
 from presman.analysis.io_limits import IoVerdict
 from presman.analysis.plan import Branch, Key, PlanShares
-from presman.analysis.reading import CLUSTER, InstanceReading, IoRates, Reading, Verdict
+from presman.analysis.reading import CLUSTER, InstanceReading, IoRates, Reading, Verdict, demand, throttled_percent
 from presman.rows import CdbPlanDirective, PdbCpuExhausted, PdbMetric, RsrcPdb, Session
 from presman.snapshot import Snapshot
 
@@ -65,15 +65,12 @@ class PdbReading:
     @property
     def wanted(self) -> float | None:
         """CPUs wanted: used + waiting."""
-        return None if self.used is None or self.waiting is None else self.used + self.waiting
+        return demand(self.used, self.waiting)
 
     @property
     def throttled_percent(self) -> float | None:
         """Percent of CPU demand that had to wait."""
-        wanted = self.wanted
-        if wanted is None or self.waiting is None:
-            return None
-        return 100 * self.waiting / wanted if wanted > 0 else 0.0
+        return throttled_percent(self.used, self.waiting)
 
 
 _COUNTERS = itemgetter(

@@ -91,8 +91,10 @@ class InstanceReading:
 class Header:
     """What the top line shows. `px_managed` etc. are those of the first instance; `mixed_plans` tells they differ.
 
-    `exadata` tells that storage cells answered, so that the database's I/O figures are not all there is to say.
-    `nature` are the words for what kind of database it is (CDB root, PDB, non-CDB, RAC, Exadata).
+    `exadata` tells that storage cells answered, so that the database's I/O figures are not all there is to say;
+    `autonomous` that the session is in a service of the Autonomous Database.
+    `nature` are the words for what kind of database it is (CDB root, PDB, non-CDB, RAC, Exadata,
+    Autonomous Database).
     """
 
     database: str
@@ -111,6 +113,7 @@ class Header:
     uptime: float | None
     mixed_plans: bool = False
     exadata: bool = False
+    autonomous: bool = False
     nature: tuple[str, ...] = ()
 
 
@@ -153,6 +156,19 @@ class QueueTotals(NamedTuple):
     active_ms: int
     queued_ms: int
     timeouts: int
+
+
+def demand(used: float | None, waiting: float | None) -> float | None:
+    """Return CPUs wanted: used + waiting."""
+    return None if used is None or waiting is None else used + waiting
+
+
+def throttled_percent(used: float | None, waiting: float | None) -> float | None:
+    """Return percent of CPU demand that had to wait: waiting / (used + waiting)."""
+    wanted = demand(used, waiting)
+    if wanted is None or waiting is None:
+        return None
+    return 100 * waiting / wanted if wanted > 0 else 0.0
 
 
 class GroupReading(NamedTuple):
@@ -199,7 +215,7 @@ class GroupReading(NamedTuple):
     @property
     def wanted(self) -> float | None:
         """CPUs wanted: used + waiting."""
-        return None if self.used is None or self.waiting is None else self.used + self.waiting
+        return demand(self.used, self.waiting)
 
     @property
     def used_percent(self) -> float | None:
@@ -214,10 +230,7 @@ class GroupReading(NamedTuple):
     @property
     def throttled_percent(self) -> float | None:
         """Percent of CPU demand that had to wait: waiting / (used + waiting)."""
-        if self.used is None or self.waiting is None:
-            return None
-        demand = self.used + self.waiting
-        return 100 * self.waiting / demand if demand > 0 else 0.0
+        return throttled_percent(self.used, self.waiting)
 
     @property
     def cpu_wait_ms(self) -> float | None:

@@ -159,11 +159,13 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
         capacity=instance.num_cpus,
         host_cpus=instance.host_cpus,
         host_busy=instance.host_busy,
-        sentence=f"{_kept(score, missing)} {_pressure(instance, total, rows)}".strip(),
+        sentence=f"{_kept(instance, score, missing)} {_pressure(instance, total, rows)}".strip(),
     )
 
 
-def _kept(score: float | None, missing: float) -> str:
+def _kept(instance: InstanceReading, score: float | None, missing: float) -> str:
+    if instance.cpu_managed == "OFF":
+        return "Resource Manager does not manage CPU: no plan decides who gets it, and nobody is held off it."
     if score is None:
         return ""
     if missing <= 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Protocol
 
 from presman.analysis.reading import GroupReading, Verdict
 from presman.columns import Bar, Column, State, Table
@@ -34,7 +35,23 @@ def _name_state(row: GroupReading) -> State:
     return "" if row.in_plan else "dim"
 
 
-def _cpu_bar(row: GroupReading) -> Bar | None:
+class Loaded(Protocol):
+    """What a bar of CPUs is about: a consumer group, a line of a plan, a container."""
+
+    @property
+    def used(self) -> float | None: ...  # noqa: D102
+    @property
+    def waiting(self) -> float | None: ...  # noqa: D102
+    @property
+    def capacity(self) -> float: ...  # noqa: D102
+    @property
+    def entitled(self) -> float | None: ...  # noqa: D102
+    @property
+    def limit(self) -> float | None: ...  # noqa: D102
+
+
+def cpu_bar(row: Loaded) -> Bar | None:
+    """Return CPUs used and waited for, of all there are, with entitlement and limit; None without a delta."""
     if row.used is None or not row.capacity:
         return None
     return Bar(row.capacity, row.used, row.waiting or 0.0, row.entitled, row.limit)
@@ -87,7 +104,7 @@ CPU_BAR = Group(
     "(resmgr:cpu quantum), both the change of CONSUMED_CPU_TIME and CPU_WAIT_TIME in "
     f"{_CONSUMER_GROUP} since the last poll; │ what the group may claim among those with demand now; "
     "┊ its UTILIZATION_LIMIT. A part that is over the edge ends in ▶.",
-    sort=lambda row: row.used, bar=_cpu_bar, flexible=True,
+    sort=lambda row: row.used, bar=cpu_bar, flexible=True,
 )
 USED = Group(
     "used", "use CPU", 7, lambda row: number(row.used),

@@ -6,9 +6,9 @@ from collections.abc import Hashable
 
 from presman.analysis.io_limits import IoVerdict
 from presman.analysis.pdbs import PdbReading
-from presman.columns import Bar, Column, State, Table
+from presman.columns import Column, State, Table
 from presman.formats import ABSENT, compact, count, number, percent
-from presman.tables.groups import VERDICT_MARKS
+from presman.tables.groups import VERDICT_MARKS, cpu_bar
 
 Pdb = Column[PdbReading]
 
@@ -29,12 +29,6 @@ IO_MARKS: dict[IoVerdict, tuple[str, State]] = {
 def identity(row: PdbReading) -> Hashable:
     """Return what makes a container the same at the next poll."""
     return row.inst_id, row.con_id
-
-
-def _bar(row: PdbReading) -> Bar | None:
-    if row.used is None or not row.capacity:
-        return None
-    return Bar(row.capacity, row.used, row.waiting or 0.0, row.entitled, row.limit)
 
 
 def size(value: int | None) -> str:
@@ -65,7 +59,7 @@ PDBS: Table[PdbReading] = Table(
         Pdb("cpu", "CPU", 8, lambda row: number(row.used),
             "The whole width is all CPUs. █ CPUs used and ▒ waited for, both the change of CONSUMED_CPU_TIME and "
             f"CPU_WAIT_TIME in {_VIEW} since the last poll; │ what it may claim now; ┊ its limit.",
-            sort=lambda row: row.used, bar=_bar, flexible=True),
+            sort=lambda row: row.used, bar=cpu_bar, flexible=True),
         Pdb("used", "use CPU", 7, lambda row: number(row.used), f"CPUs used since the last poll ({_VIEW}).",
             sort=lambda row: row.used, align="right"),
         Pdb("waiting", "waiting", 7, lambda row: number(row.waiting), f"CPUs waited for since the last poll ({_VIEW}).",

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from presman.analysis.lint_case import Finding, Severity
 from presman.analysis.plan_view import CONTAINER, GROUP, Difference, GroupRule, PlanLine, Window, parts_text
-from presman.columns import Bar, Column, State, Table
+from presman.columns import Column, State, Table
 from presman.formats import ABSENT, count, number
-from presman.tables.groups import VERDICT_MARKS
+from presman.tables.groups import VERDICT_MARKS, cpu_bar
 
 Line = Column[PlanLine]
 Finds = Column[Finding]
@@ -30,12 +30,6 @@ _VIEW = "DBA_RSRC_PLAN_DIRECTIVES"
 def _name(row: PlanLine) -> str:
     what = {GROUP: "", CONTAINER: f" runs {row.runs or 'no plan'}"}.get(row.kind, f" ({row.kind})")
     return "  " * row.depth + row.name + what
-
-
-def _bar(row: PlanLine) -> Bar | None:
-    if row.used is None or not row.capacity:
-        return None
-    return Bar(row.capacity, row.used, row.waiting or 0.0, row.entitled, row.limit)
 
 
 def _limit(row: PlanLine) -> str:
@@ -107,7 +101,7 @@ PLAN: Table[PlanLine] = Table(
              "CPUs used since the last poll (V$RSRC_CONSUMER_GROUP.CONSUMED_CPU_TIME); of a subplan, by its groups.",
              sort=lambda row: row.used, align="right"),
         Line("bar", "CPU", 10, lambda row: number(row.used),
-             "█ CPUs used, ▒ waited for, │ entitlement now, ┊ limit.", sort=lambda row: row.used, bar=_bar,
+             "█ CPUs used, ▒ waited for, │ entitlement now, ┊ limit.", sort=lambda row: row.used, bar=cpu_bar,
              flexible=True, narrow=False),
         Line("limit", "CPU limit", 9, _limit,
              f"CPUs at {_VIEW}.UTILIZATION_LIMIT, limits above multiplied in; in brackets the directive's percent.",

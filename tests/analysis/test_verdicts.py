@@ -149,6 +149,14 @@ def test_every_verdict_has_its_words(verdict: Verdict, told: str) -> None:
     assert text.endswith(".")
 
 
+def test_a_database_whose_cpu_is_not_managed_is_not_called_healthy() -> None:
+    reading = read(loads({"OTHER_GROUPS": (15.9, 0.0)}, cpu_managed="OFF"))
+    (kept,) = conformance(reading)
+    assert kept.score is None
+    assert kept.sentence.startswith("Resource Manager does not manage CPU: no plan decides who gets it")
+    assert "15.9 of 16 CPUs used" in kept.sentence
+
+
 def test_without_a_delta_nothing_is_claimed() -> None:
     rows = loads({"A": (0.0, 0.0)}, directive("DAY", "A", 100))[0]
     reading = analyse(None, snapshot(*rows))
