@@ -404,7 +404,7 @@ examples:
   presman trace --list *.trc
   presman trace --event 'db file*' --chart histogram orcl_ora_4711.trc.gz
   presman trace --csv waits.csv --image waits.svg orcl_lgwr_2001.trc
-exit codes: 0 done, 2 a file was refused or cut short (the others count all the same)""",
+exit codes: 0 done, 2 a file was refused or cut short (the others count all the same), 4 an output cannot be written""",
     )
     add_arguments(parser)
     return parser

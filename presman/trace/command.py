@@ -22,7 +22,10 @@ from presman.trace.survey import Survey
 from presman.trace.waits_csv import WaitsCsv
 
 REFUSED = 2
-"""Exit code if a file could not be read, is no trace, or an output could not be written."""
+"""Exit code if a file could not be read, is no trace, ended before its time, or an argument cannot be followed."""
+
+UNWRITTEN = 4
+"""Exit code if an output could not be written."""
 
 CHARTS = ("scatter", "histogram")
 MOST_CHARTED = 4
@@ -48,13 +51,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--idle", action="store_true", help="idle events too, where --all or a pattern includes them")
     which.add_argument("--list", action="store_true", help="list the events found, idle ones with the reason")
     output = parser.add_argument_group("output")
-    output.add_argument("--csv", metavar="FILE", help="write every wait as a line of CSV; - is standard output")
+    output.add_argument(
+        "--csv",
+        metavar="FILE",
+        help="write every wait as a line of CSV (takes its place once it is whole); - is standard output",
+    )
     output.add_argument("--chart", action="append", choices=CHARTS, help="draw in the terminal; may be repeated")
     output.add_argument("--image", metavar="FILE", help="draw the charts (default: both) into a .svg or .png file")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Summarise the files; return 0, or REFUSED if anything was refused. BrokenPipeError passes through."""
+    """Summarise the files; return 0, REFUSED if anything was refused, UNWRITTEN. BrokenPipeError passes through."""
     try:
         _check(arguments)
         with contextlib.ExitStack() as stack:
@@ -64,7 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        return _refuse(f"cannot write {clean(str(error.filename or 'output'))}: {error.strerror or error}")
+        _refuse(f"cannot write {clean(str(error.filename or 'output'))}: {error.strerror or error}")
+        return UNWRITTEN
 
 
 def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:

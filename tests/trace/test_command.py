@@ -150,7 +150,7 @@ def test_csv_on_standard_output_comes_alone(run: Run) -> None:
 @pytest.mark.parametrize("option", ["--csv", "--image"])
 def test_outputs_that_cannot_be_written(option: str, run: Run, tmp_path: Path) -> None:
     code, _, errors = run(SAMPLE, option, tmp_path / "none" / "out.svg")
-    assert code == 2
+    assert code == 4
     assert errors == f"presman: cannot write {tmp_path / 'none' / 'out.svg'}: No such file or directory\n"
 
 
