@@ -163,6 +163,7 @@ class Poller:
             seconds=self._clock() - begun,
             round_trips=first.round_trips + second.round_trips,
             sections=MappingProxyType(sections),
+            cloud_service=first.cloud_service,
         )
 
     def _begin_epoch(self, keep: int = 0) -> None:

@@ -47,12 +47,14 @@ class Request:
 class Answer:
     """What came back for a list of requests: one section each, in their order.
 
-    `at` is the database's instant in UTC; `round_trips` what it cost the network (0 for embedded sources).
+    `at` is the database's instant in UTC; `round_trips` what it cost the network (0 for embedded sources);
+    `cloud_service` what the session calls the service it is in (SYS_CONTEXT's CLOUD_SERVICE), "" for none.
     """
 
     at: datetime
     sections: tuple[Section, ...]
     round_trips: int = 0
+    cloud_service: str = ""
 
 
 class Source(Protocol):

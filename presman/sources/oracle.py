@@ -36,6 +36,9 @@ ABOUT_CONTAINER = "SELECT SYS_CONTEXT('USERENV', 'CON_NAME') FROM dual"
 ABOUT_CLOUD = "SELECT SYS_CONTEXT('USERENV', 'CLOUD_SERVICE') FROM dual"
 """Session facts that older releases do not know by name and answer with an error."""
 
+AUTONOMOUS_SINCE = Release(18)
+"""Before it there was no Autonomous Database to ask for."""
+
 CONNECT_TIMEOUT = 15.0
 ACTING = 65.0
 """Seconds a statement that acts may take: ALTER SYSTEM KILL SESSION waits for up to 60 (then ORA-00031)."""
@@ -93,6 +96,7 @@ class OracleSource:
         self._sizes: dict[str, int] = {}
         self._apart: set[str] = set()
         self._odd: set[str] = set()
+        self._cloud = ""
         self._cancelled = False
         self._spent = 0
 
@@ -103,7 +107,9 @@ class OracleSource:
         self.close()
         self._cancelled = False
         self._connect()
-        return Release.parse(self._connected.version)
+        release = Release.parse(self._connected.version)
+        self._cloud = self._fact(ABOUT_CLOUD) if release >= AUTONOMOUS_SINCE else ""
+        return release
 
     def _connect(self) -> None:
         line: Line = ThickLine(self._settings) if self._settings.thick else ThinLine(self._settings)
@@ -164,7 +170,8 @@ class OracleSource:
         except Lost as lost:
             self.close()
             raise source_error(lost.cause) from None
-        return Answer(self._place.at if self._place else datetime.now(UTC), sections, self._round_trips() - before)
+        at = self._place.at if self._place else datetime.now(UTC)
+        return Answer(at, sections, self._round_trips() - before, self._cloud)
 
     def _round_trips(self) -> int:
         return self._spent + (self._line.round_trips if self._line else 0)
@@ -260,7 +267,7 @@ class OracleSource:
             place.instance if place else 0,
             self._fact(ABOUT_SESSION),
             self._fact(ABOUT_CONTAINER),
-            self._fact(ABOUT_CLOUD),
+            self._cloud,
         )
 
     def _fact(self, sql: str) -> str:

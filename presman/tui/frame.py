@@ -197,7 +197,7 @@ class FrameApp(App[None]):
         first = self.latest is None
         self.latest = event.reading
         self.timeline.add(event.reading, event.snapshot)
-        self.link = Link(LinkState.LIVE, since=now, fresh=now)
+        self._link_is(Link(LinkState.LIVE, since=now, fresh=now))
         self._costs = [*self._costs[-8:], event.reading.poll_seconds]
         if self.view.paused is not None or self.view.behind:
             self.view = replace(self.view, behind=min(self.view.behind + 1, max(0, len(self.timeline) - 1)))
@@ -216,8 +216,13 @@ class FrameApp(App[None]):
         now = self.clock()
         since = self.link.since if self.link.state is LinkState.LOST else now
         retry_at = None if event.retry_in is None else now + event.retry_in
-        self.link = Link(LinkState.LOST, event.text, since, self.link.fresh, retry_at)
+        self._link_is(Link(LinkState.LOST, event.text, since, self.link.fresh, retry_at))
         self.repaint()
+
+    def _link_is(self, link: Link) -> None:
+        """Take note of how the data comes in; old data are greyed."""
+        self.link = link
+        self.query_one("#body").set_class(link.state is LinkState.LOST, "-old")
 
     def on_ended(self) -> None:
         """Say that no more will come."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -29,12 +29,19 @@ STARTED = "2026-02-28 10:00:00"
 class Node:
     """An instance: what its views say. Its one group uses half a CPU."""
 
-    def __init__(self, release: Release, number: int = 1, cpu: int = 1_000_000, started: str = STARTED) -> None:
+    def __init__(
+        self,
+        release: Release,
+        number: int = 1,
+        cpu: int = 1_000_000,
+        started: str = STARTED,
+        facts: Mapping[str, str] | None = None,
+    ) -> None:
         self.number, self.cpu, self.started = number, cpu, started
         self.sequence, self.plan = 1, "DAY"
         self.at = NOW
         self.database = EmbeddedDatabase(release)
-        self.backend = Backend(self.database, now=lambda: self.at, context={"INSTANCE": str(number)})
+        self.backend = Backend(self.database, now=lambda: self.at, context={"INSTANCE": str(number), **(facts or {})})
         self.pass_time(0)
 
     def pass_time(self, seconds: float) -> None:

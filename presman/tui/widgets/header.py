@@ -106,7 +106,9 @@ def _release(header: Header) -> str:
     release = ".".join(header.version.split(".")[:2])
     instances = len(header.instances)
     cluster = f" RAC {instances} instances" if instances > 1 else ""
-    return f"{release}{cluster}{' Exadata' if header.exadata else ''}"
+    exadata = " Exadata" if header.exadata else ""
+    cloud = " Autonomous" if header.autonomous else ""
+    return f"{release}{cluster}{exadata}{cloud}"
 
 
 def _mixed(header: Header) -> Run:
