@@ -154,6 +154,8 @@ async def _refresh_cost(
     from presman.tui.feed import Arrived
 
     arrivals = [Arrived(analyse(before, after), after) for before, after in itertools.pairwise(snapshots)]
+    for arrived in arrivals:
+        len(arrived.reading.sessions)  # the sampler's thread makes them while somebody looks at them
     app = MonitorApp(lambda _post, _refresh: Still(), name="load")
     async with app.run_test(size=(200, 50)) as pilot:
         await pilot.pause(0.5)

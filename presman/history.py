@@ -29,8 +29,8 @@ LIVE = 2
 PARTS = 4
 """Files that a full history fills; when one more is begun the oldest goes, and all that was in it."""
 
-_SMALL = 8192
-"""Bytes up to which a block is compressed with little memory."""
+_TINY, _SMALL = 1024, 8192
+"""Bytes up to which a block is left as it is, and up to which it is compressed with little memory."""
 
 _NO_SECTIONS: Mapping[type[Any], Section] = {}
 
@@ -127,7 +127,8 @@ class _File:
     def _read(self, span: _Span) -> Any:
         self._file.seek(span[0])
         # Our own bytes, from a file that nobody else can open.
-        return pickle.loads(zlib.decompress(self._file.read(span[1])))
+        content = self._file.read(span[1])
+        return pickle.loads(content if content[:1] == pickle.PROTO else zlib.decompress(content))
 
 
 class History:
@@ -209,7 +210,9 @@ def _whole(length: int, values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _compressed(content: bytes) -> bytes:
-    """Compress. Most blocks are small: for those zlib's usual tables of 256 KiB would cost more than the work."""
+    """Compress what gains by it: for small blocks zlib's usual tables of 256 KiB would cost more than the work."""
+    if len(content) <= _TINY:
+        return content
     if len(content) > _SMALL:
         return zlib.compress(content, 1)
     squeeze = zlib.compressobj(1, zlib.DEFLATED, wbits=13, memLevel=5)

@@ -15,18 +15,24 @@ class Deferred(Sequence[T]):
     with all that it refers to.
     """
 
-    __slots__ = ("_made", "_make")
+    __slots__ = ("_made", "_make", "looked")
 
     def __init__(self, make: Callable[[], tuple[T, ...]]) -> None:
         self._make: Callable[[], tuple[T, ...]] | None = make
         self._made: tuple[T, ...] = ()
+        self.looked = False
 
-    def _rows(self) -> tuple[T, ...]:
+    def make(self) -> tuple[T, ...]:
+        """Make the rows, if they are not there yet, without this counting as a look."""
         make = self._make
         if make is not None:
             self._made = make()
             self._make = None
         return self._made
+
+    def _rows(self) -> tuple[T, ...]:
+        self.looked = True
+        return self.make()
 
     def __len__(self) -> int:
         return len(self._rows())
@@ -51,3 +57,9 @@ class Deferred(Sequence[T]):
 
     def __repr__(self) -> str:
         return repr(self._rows())
+
+
+def prepare(before: object, after: object) -> None:
+    """Make the rows of `after` if somebody has looked at those of `before`: who looks again does not wait for them."""
+    if isinstance(before, Deferred) and before.looked and isinstance(after, Deferred):
+        after.make()

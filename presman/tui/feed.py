@@ -110,6 +110,7 @@ class SamplerFeed:
         self._refresh = refresh
         self._sampler: Sampler | None = None
         self._previous: Snapshot | None = None
+        self._reading: Reading | None = None
 
     def start(self) -> None:
         """Start the thread."""
@@ -174,9 +175,12 @@ class SamplerFeed:
 
     def _read(self, snapshot: Snapshot) -> Message:
         from presman.analysis import analyse
+        from presman.analysis.deferred import prepare
 
         previous, self._previous = self._previous, snapshot
         try:
-            return Arrived(analyse(previous, snapshot), snapshot)
+            before, self._reading = self._reading, analyse(previous, snapshot)
+            prepare(before.sessions if before else None, self._reading.sessions)
+            return Arrived(self._reading, snapshot)
         except Exception as error:
             return Failed(error)

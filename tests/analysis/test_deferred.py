@@ -8,7 +8,7 @@ import pytest
 
 from presman.analysis import analyse
 from presman.analysis import sessions as of_sessions
-from presman.analysis.deferred import Deferred
+from presman.analysis.deferred import Deferred, prepare
 from tests.analysis.make import queued_session, snapshot
 
 
@@ -33,6 +33,21 @@ def test_it_equals_a_tuple_of_the_same_rows() -> None:
     assert rows != (2, 1)
     assert hash(rows) == hash((1, 2))
     assert repr(rows) == "(1, 2)"
+
+
+def test_what_was_looked_at_is_made_again_before_the_next_look_and_else_not() -> None:
+    made: list[str] = []
+
+    def rows(name: str) -> Deferred[int]:
+        return Deferred(lambda: (made.append(name), (1,))[1])
+
+    seen, unseen, following, idle = (rows(name) for name in ("seen", "unseen", "following", "idle"))
+    assert list(seen) == [1]
+    prepare(seen, following)
+    prepare(unseen, idle)
+    prepare(following, idle)  # made, but nobody has looked
+    prepare((), idle)
+    assert made == ["seen", "following"]
 
 
 def test_the_sessions_of_a_reading_are_not_made_until_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
