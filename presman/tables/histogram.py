@@ -64,7 +64,12 @@ def percentile_text(percentile: Percentile | None) -> str:
     if percentile is None:
         return ABSENT
     text = range_text(percentile.lower_us, percentile.upper_us)
-    return text if percentile.estimate_us is None else f"{text} ~{long_time(percentile.estimate_us)}"
+    return text if percentile.estimate_us is None else f"{text} ~{_roughly(percentile.estimate_us)}"
+
+
+def _roughly(microsecond: float) -> str:
+    """Return an estimate with no more digits than it deserves."""
+    return f"{microsecond / 1000:.0f}ms" if 1e5 <= microsecond < 1e6 else long_time(microsecond)
 
 
 def _sessions(row: EventLatency) -> str:
@@ -109,11 +114,18 @@ def brief(name: str, span: Latency | None) -> Line:
     told = f"{compact(rate)}/s" if rate is not None and rate >= 1 else f"{count(span.waits)} waits"
     parts = [
         f"{told:<8}",
-        f"{f'avg {_time(mean)}{_error(span)}':<21}",
+        f"{f'avg {_short_time(mean)}{_error(span)}':<20}",
         *(f"{what} {percentile_bound(span.percentiles[place]):<7}" for what, place in (("p50", 0), ("p99", 3))),
         f"max {bound_text(span.longest)}",
     ]
     return ((f" {name:<7}", "title"), ("  ".join(parts), ""))
+
+
+def _short_time(microsecond: float | None) -> str:
+    """Return a mean in three digits."""
+    if microsecond is None or microsecond >= 1e6:
+        return ABSENT if microsecond is None else long_time(microsecond)
+    return f"{microsecond / 1000:.3g} ms"
 
 
 def percentile_bound(percentile: Percentile) -> str:

@@ -174,17 +174,18 @@ def axis_text(data: HeatData, left: int, capacity: int, span: int) -> str:
     width = capacity * span
     text = [" "] * width
     last = data.first + len(data.columns) - 1
+    looked_at = -1 if data.cursor is None else (data.cursor - left) * span
     for number in range(left, min(last, left + capacity - 1) + 1):
         x = (number - left) * span
-        if number % ticks_every(span) == 0 and x + 8 <= width:
+        if number % ticks_every(span) == 0 and x + 8 <= width and not x < looked_at < x + 9:
             text[x : x + 9] = f"╷{_time(data.columns[number - data.first].at)}"[: width - x]
     for number, words in data.marks:
         x = (number - left) * span
         if 0 <= x < width:
             told = f"┆{words} "[: width - x]
             text[x : x + len(told)] = told
-    if data.cursor is not None and 0 <= data.cursor - left < capacity:
-        text[(data.cursor - left) * span] = "▲"
+    if 0 <= looked_at < width:
+        text[looked_at] = "▲"
     return "".join(text)
 
 
