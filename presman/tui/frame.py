@@ -20,7 +20,7 @@ from presman.tui import keeping
 from presman.tui.actions import ACTIONS, BY_NAME, KEYS_LINE, Action
 from presman.tui.reader import Reader
 from presman.tui.state import Link, LinkState, View
-from presman.tui.widgets.header import TopLine, TopLines
+from presman.tui.widgets.header import StateView, TopLine, TopLines
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.tab_line import KeysLine, TabLine
 
@@ -122,8 +122,9 @@ class FrameApp(App[None]):
     def compose(self) -> ComposeResult:
         """Lay out the lines; the first panel comes after the first frame, the others when there is time."""
         self._top, self._tabs, self._keys = TopLines(id="top"), TabLine(id="tabs"), KeysLine(id="keys")
-        self._told = LineView(id="message")
+        self._told, self._status = LineView(id="message"), StateView(id="state")
         yield self._top
+        yield self._status
         yield self._tabs
         yield Container(id="body")
         yield self._told
@@ -320,6 +321,7 @@ class FrameApp(App[None]):
         exporting = self.export.measure if self.export else ""
         top = TopLine(self.database, self.reading, self.view, self.link, cost, exporting, self.clock())
         self._top.show(top, self._alerts)
+        self._status.show(top)
 
     def _labelled(self, action: Action) -> Action:
         if action.name == "leave":

@@ -20,6 +20,9 @@ COSTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000,
 """Milliseconds the cost of a poll is rounded up to: a figure that flickers tells nothing more."""
 
 
+_STATE_STEP = 4
+
+
 class Part(NamedTuple):
     """A piece of the top line; those with the highest rank go first where the room is short."""
 
@@ -59,11 +62,24 @@ class TopLines(LineView):
             self.show(*self._last)
 
 
+class StateView(LineView):
+    """The state, over the right end of the line of facts: what counts by the second is sent without the rest."""
+
+    ground = "panel"
+
+    def show(self, top: TopLine) -> None:
+        """Show the state, in as many cells as it needs."""
+        state = state_runs(top)
+        width = state_width(state)
+        if self.styles.width is None or self.styles.width.value != width:
+            self.styles.width = width
+        self.show_lines((((" " * (width - length(state) - 1), ""), *state, (" ", "")),))
+
+
 def top_line(top: TopLine, width: int) -> Line:
-    """Return the line of facts, cut to what matters most in `width` cells; the state stands at the right."""
-    state = state_runs(top)
+    """Return the line of facts, cut to what matters most in `width` cells; the state will stand at the right."""
     parts = _facts(top)
-    room = width - length(state) - 3
+    room = width - state_width(state_runs(top)) - 1
     while len(parts) > 1 and sum(length(part.runs) for part in parts) + 3 * (len(parts) - 1) > room:
         parts.remove(max(parts, key=lambda part: part.rank))
     runs: list[Run] = [(" ", "")]
@@ -73,7 +89,7 @@ def top_line(top: TopLine, width: int) -> Line:
     used = length(runs)
     if used > room + 1:
         runs, used = [(fit(" " + top.name, max(1, room)), "title")], max(1, room)
-    return merge([*runs, (" " * max(1, width - used - length(state) - 1), ""), *state, (" ", "")])
+    return merge([*runs, (" " * max(0, width - used), "")])
 
 
 def _facts(top: TopLine) -> list[Part]:
@@ -169,6 +185,11 @@ def state_runs(top: TopLine) -> Line:
     if link.state is LinkState.ENDED:
         return (("■ END of data", "note"),)
     return (("● LIVE", "good"),)
+
+
+def state_width(state: Line) -> int:
+    """Return the cells that the state takes, with blanks beside it: in steps, so that the line seldom moves."""
+    return -(-(length(state) + 2) // _STATE_STEP) * _STATE_STEP
 
 
 def alert_line(found: Sequence[Alert], width: int) -> Line:
