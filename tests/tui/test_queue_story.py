@@ -140,7 +140,9 @@ async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> N
         await acting.press("c")
         assert acting.app.clipboard == "ALTER SYSTEM KILL SESSION '526,60805,@1';"
         assert "not run" in acting.screen
-        await acting.press("tab", "c")
+        assert "c copies ①" in screen
+        assert "c copies ①" not in await acting.press("tab")
+        await acting.press("c")
         assert acting.app.clipboard.startswith("ALTER SYSTEM KILL SESSION '526,")  # the first of those running
         await acting.press("down", "c")
         assert acting.app.clipboard.startswith("ALTER SYSTEM CANCEL SQL '144,")

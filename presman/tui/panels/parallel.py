@@ -102,6 +102,10 @@ class Parallel(Panel):
             self._ledger.show_rows(seen, (), by_class(watch.marks.downgrades(reading)))
             self._gantt.show(_gantt(shown))
 
+    def on_descendant_focus(self) -> None:
+        """Tell what c copies from here."""
+        self._divide()
+
     def on_grid_moved(self, event: Grid.Moved) -> None:
         """Tell first why the queue under the cursor waits."""
         if event.grid is self._waiting:
@@ -134,6 +138,7 @@ class Parallel(Panel):
         under = (row.con_id, row.group) if row is not None else None
         compared = () if height >= TALL and width >= _WIDE else self._compared  # there it has a table
         told = story(shown.reading, self._unblocks, compared, top, under)
+        told = told._replace(key=not self._holders.has_focus)
         return why_lines(told, width, most_for_why(height))
 
     def _apply(self, parts: Division) -> None:

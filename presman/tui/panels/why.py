@@ -19,12 +19,16 @@ _NARROW = 100
 
 
 class Story(NamedTuple):
-    """What the block tells: the regime first if that is wanted, the heads in this order, what is worse than usual."""
+    """What the block tells: the regime first if that is wanted, the heads in this order, what is worse than usual.
+
+    `key` tells whether the key c copies the command of the first head now.
+    """
 
     top: Sequence[Line]
     heads: Sequence[Unblock]
     nothing: Line
     worse: Line
+    key: bool = True
 
 
 def story(
@@ -50,7 +54,7 @@ def why_lines(told: Story, width: int, most: int | None = None) -> list[Line]:
     Those without room are named. `most` None means all the room there is.
     """
     lines = [*told.top, *([told.nothing] if told.nothing else [])]
-    blocks = [_head(told.heads, place, width) for place in range(len(told.heads))]
+    blocks = [_head(told.heads, place, width, key=told.key and not place) for place in range(len(told.heads))]
     if told.worse:
         blocks.append(wrap(told.worse, width, _INDENT))
     for place, block in enumerate(blocks):
@@ -61,7 +65,7 @@ def why_lines(told: Story, width: int, most: int | None = None) -> list[Line]:
     return lines
 
 
-def _head(heads: Sequence[Unblock], place: int, width: int) -> list[Line]:
+def _head(heads: Sequence[Unblock], place: int, width: int, *, key: bool) -> list[Line]:
     """Return the lines of one head; if the same statements end the wait of one before it, that is said in its line."""
     found = heads[place]
     why: Line = ((" WHY  ", "title"), (head_sentence(found.head), "warn"))
@@ -69,7 +73,7 @@ def _head(heads: Sequence[Unblock], place: int, width: int) -> list[Line]:
     if same is not None:
         return wrap((*why, ("   ENDS IT  ", "title"), (f"as for {same.head.group}", "")), width, _INDENT)
     room = width if width >= _NARROW and found.needed <= 1 else 2 * (width - _INDENT)
-    return [*wrap(why, width, _INDENT), *wrap(ends_it(found, room, key=place == 0), width, _INDENT)]
+    return [*wrap(why, width, _INDENT), *wrap(ends_it(found, room, key=key), width, _INDENT)]
 
 
 def _who(found: Unblock) -> tuple[object, ...]:
