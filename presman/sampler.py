@@ -29,8 +29,8 @@ LONGEST_PAUSE = 60.0
 PATIENCE = 0.4
 """Seconds that `stop` waits for a read that was told to end."""
 
-CANCELS = 8
-"""How often it is told within that time."""
+NUDGE = 0.05
+"""Seconds between two times it is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +194,12 @@ class Sampler:
 
     def _cancel(self) -> None:
         # In a thread of its own: cancelling may itself wait for the network.
-        for _ in range(CANCELS):
-            # More than once: it may have come just before a read began. Not while the source is being closed.
+        while self._thread.is_alive():
+            # Again and again: it may have come just before a read began. Not while the source is being closed.
             if self._poller is not None and self._is_open:
                 with suppress(Exception):
                     self._poller.source.cancel()
-            self._thread.join(PATIENCE / CANCELS)
-            if not self._thread.is_alive():
-                return
+            self._thread.join(NUDGE)
 
     # -- the thread -----------------------------------------------------------------------------------------------
 
@@ -236,6 +234,8 @@ class Sampler:
         if self._poller is None:
             self._poller = Poller(self._make_source(), packs=self._packs)
             self._poller.focus(self._focus)
+        if self._stopping:  # what was imported meanwhile may have taken its time
+            raise SourceError("stopped")
         with self._woken:
             wishes, self._wishes = self._wishes, []
         for record, binds, lasting in wishes:

@@ -107,8 +107,9 @@ FAULTS: dict[Stage, list[Action]] = {
 class Storm:
     """Commits faults at random, from a seed; counts what was committed."""
 
-    def __init__(self, seed: int, share: float, slow: float) -> None:
+    def __init__(self, seed: int, share: float, slow: float, faults: dict[Stage, list[Action]] = FAULTS) -> None:
         self._rng = random.Random(seed)
+        self._faults = faults
         self._share = share
         self._slow = slow
         self.committed: Counter[str] = Counter()
@@ -118,7 +119,7 @@ class Storm:
         share = self._share / 4 if stage is Stage.STATEMENT else self._share
         if not self.on or self._rng.random() >= share:
             return None
-        action = self._rng.choice(FAULTS[stage])
+        action = self._rng.choice(self._faults[stage])
         if isinstance(action, Mute | Delay | Hold) and self._rng.random() >= self._slow:
             return None
         self.committed[stage.value] += 1
