@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Protocol
 
-from presman.analysis.facts import Facts
+from presman.analysis.facts import ROOT, Facts
 from presman.analysis.reading import IoRates
 
 NEAR = 0.95
@@ -44,8 +44,10 @@ class Limited(Protocol):
 
 def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int | None]:
     """Return MAX_IOPS and MAX_MBPS of a container: its own, else the root's, which it inherits; None for none."""
+    places = (con_id, 0, ROOT)
     requests, megabytes = (
-        facts.setting(inst_id, con_id, name) or facts.number(inst_id, name) or None for name in ("max_iops", "max_mbps")
+        next((own for place in places if (own := facts.setting(inst_id, place, name))), None)
+        for name in ("max_iops", "max_mbps")
     )
     return requests, megabytes
 

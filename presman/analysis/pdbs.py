@@ -96,6 +96,12 @@ def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tupl
     return tuple(cluster + (apart if len(reading.header.instances) > 1 else []))
 
 
+def io_limited(rows: tuple[PdbReading, ...]) -> tuple[PdbReading, ...]:
+    """Return the rows with I/O limits, those of instances where there are several: a limit holds on each of them."""
+    apart = tuple(row for row in rows if row.inst_id != CLUSTER)
+    return tuple(row for row in apart or rows if row.iops_limit is not None or row.mb_limit is not None)
+
+
 def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     inst_id = instance.inst_id
     rows = {row.con_id: row for row in facts.snapshot.rows(RsrcPdb) if row.inst_id == inst_id and row.con_id > 2}

@@ -7,8 +7,10 @@ from typing import Any
 
 from presman import tables
 from presman.analysis.assessment import Assessment
+from presman.analysis.io_limits import explain
 from presman.analysis.latency import Latency, summaries
 from presman.analysis.lint_case import Finding, Severity
+from presman.analysis.pdbs import io_limited
 from presman.analysis.reading import CLUSTER, Header, Reading, ServerPool
 from presman.analysis.waiting import OutlierReading
 from presman.columns import Table
@@ -133,6 +135,9 @@ def _verdicts(assessment: Assessment, width: int | None) -> list[str]:
         for each in assessment.verdicts
         if each.inst_id == CLUSTER
     ]
+    for row in io_limited(assessment.pdbs):
+        where = f" on instance {row.inst_id}" if row.inst_id != CLUSTER else ""
+        lines.append(f"{row.name} I/O{where}: {explain(row)}")
     return [piece for line in lines for piece in _wrapped(line, width)]
 
 
@@ -141,6 +146,7 @@ def _assessed(assessment: Assessment) -> Sequence[tuple[Table[Any], Sequence[Any
         (PDBS, assessment.pdbs),
         (CPU_WAITERS, assessment.cpu_waiters),
         (PLAN, assessment.plan.lines),
+        *((PLAN, each.lines) for each in assessment.other_plans),
         (FINDINGS, assessment.findings),
         (WINDOWS, assessment.plan.windows),
         (MAPPINGS, assessment.plan.mappings),

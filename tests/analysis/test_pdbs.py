@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.pdbs import PdbReading, pdbs
+from presman.analysis.io_limits import IoVerdict
+from presman.analysis.pdbs import PdbReading, io_limited, pdbs
 from presman.analysis.reading import Verdict
 from presman.analysis.waiters import cpu_waiters
 from presman.rows import (
@@ -17,6 +18,7 @@ from presman.rows import (
     GroupMetric,
     Parameter,
     Pdb,
+    PdbCpuExhausted,
     PdbMetric,
     RsrcPdb,
     RsrcPlanHistory,
@@ -160,3 +162,22 @@ def test_statements_behind_cpu_quantum_are_grouped_by_sql_id() -> None:
         ("U1", "U2", "U3"),
     )
     assert (second.sql_id, second.group, second.held) == ("ccc", "BATCH", 1)
+
+
+def test_io_limits_are_judged_on_each_instance_and_exhaustion_is_the_metrics() -> None:
+    fixed = [*containers(1, 2), row(Parameter, con_id=3, name="max_iops", value="100")]
+    fixed.append(row(Parameter, inst_id=2, con_id=3, name="max_iops", value="100"))
+    fixed += [row(PdbMetric, inst_id=inst_id, con_id=3, avg_io_throttle=held) for inst_id, held in ((1, 0.0), (2, 7.5))]
+    fixed += [row(PdbCpuExhausted, inst_id=inst_id, con_id=3, cpu_exhausted=40.0 * inst_id) for inst_id in (1, 2)]
+    before = [row(RsrcPdb, inst_id=inst_id, con_id=3, pdb_name="SALES") for inst_id in (1, 2)]
+    after = [each._replace(small_read_requests=190 if each.inst_id == 2 else 40) for each in before]
+    found = compare([*fixed, *before], [*fixed, *after])
+    assert [found[inst_id, "SALES"].io_verdict for inst_id in (0, 1, 2)] == [
+        IoVerdict.THROTTLED,
+        IoVerdict.UNDER,
+        IoVerdict.THROTTLED,
+    ]
+    assert found[1, "HR"].io_verdict is IoVerdict.FREE
+    assert [(row.inst_id, row.name) for row in io_limited(tuple(found.values()))] == [(1, "SALES"), (2, "SALES")]
+    assert [found[inst_id, "SALES"].cpu_exhausted for inst_id in (0, 1, 2)] == [80.0, 40.0, 80.0]
+    assert found[0, "HR"].cpu_exhausted is None

@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from presman.analysis.pdbs import pdbs
-from presman.analysis.reading import CLUSTER, Reading
+from presman.analysis.reading import Reading
 from presman.tables import IO
 from presman.tables.io import IO_SESSIONS
 from presman.tui.panels.panel import ChartFeed, Panel, Shown, Trends, group_rows, hidden_columns
@@ -59,10 +59,8 @@ class Io(Panel):
         """Say what MAX_IOPS and MAX_MBPS do, in a container database that has them."""
         moment = shown.moment() if shown.reading.header.cdb else None
         found = pdbs(shown.reading, *moment) if moment is not None else ()
-        # A limit holds on each instance, so the cluster's sum says nothing about it.
-        apart = tuple(row for row in found if row.inst_id != CLUSTER)
         width = self._limits.size.width or self.app.size.width
-        lines = [part for line in io_lines(apart or found) for part in wrap(line, width, 3)]
+        lines = [part for line in io_lines(found) for part in wrap(line, width, 3)]
         self._limits.display = bool(lines)
         self._limits.fit_lines(lines)
 

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from presman.analysis import io_limits
-from presman.analysis.pdbs import PdbReading, pdbs
+from presman.analysis.pdbs import PdbReading, io_limited, pdbs
 from presman.analysis.reading import CLUSTER
 from presman.analysis.verdicts import explain
 from presman.tables.groups import VERDICT_MARKS
@@ -32,10 +32,9 @@ def pdb_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
 def io_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
     """Return what MAX_IOPS and MAX_MBPS do to each container that has them, in words."""
     found: list[Line] = []
-    for row in rows:
-        if text := io_limits.explain(row):
-            mark, state = IO_MARKS[row.io_verdict]
-            found.append(((f" {mark} ", state), (f"{_named(row)} I/O: ", state), (text, "")))
+    for row in io_limited(rows):
+        mark, state = IO_MARKS[row.io_verdict]
+        found.append(((f" {mark} ", state), (f"{_named(row)} I/O: ", state), (io_limits.explain(row), "")))
     return found
 
 
