@@ -9,7 +9,7 @@ import pytest
 
 from presman.analysis.unblock import unblock
 from presman.tui.panels.division import Wanted, divide, most_for_why
-from presman.tui.panels.regime import by_class, summary
+from presman.tui.panels.regime import by_class, in_one_line, summary
 from presman.tui.panels.why import story, why_lines
 from presman.tui.widgets.grid import HEADER_LINES
 from presman.tui.widgets.lines import length, plain
@@ -87,6 +87,13 @@ def test_who_holds_the_servers_in_two_lines() -> None:
         "outside the queue 8 · FULL: one queue per consumer group"
     )
     assert narrow.endswith("outside the queue 8")
+
+
+def test_a_line_that_is_too_long_ends_with_a_whole_fact() -> None:
+    line = (("in use ", "dim"), ("248", ""), ("  max 480", "dim"))
+    assert plain(in_one_line(line, 19)) == "in use 248  max 480"
+    assert plain(in_one_line(line, 18)) == "in use 248"
+    assert plain(in_one_line(line, 3)) == "in use "
 
 
 def test_downgrades_by_class() -> None:

@@ -18,7 +18,7 @@ from presman.commands import Command
 from presman.tables import LEDGER, PARALLEL_GROUPS, QUEUE, RUNNING, SERVERS, USUAL
 from presman.tui.panels.division import SHORT, TALL, Division, Wanted, divide, most_for_why
 from presman.tui.panels.panel import BRIDGE, Panel, Shown, group_rows, hidden_columns, one_instance, plan_changes
-from presman.tui.panels.regime import by_class, regime, summary
+from presman.tui.panels.regime import by_class, in_one_line, regime, summary
 from presman.tui.panels.why import story, why_lines
 from presman.tui.unblocking import commands_to_copy
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
@@ -131,9 +131,10 @@ class Parallel(Panel):
 
     def _why_lines(self, shown: Shown, width: int, height: int) -> list[Line]:
         """Return why the queues wait, that of the row under the cursor first."""
-        top = wrap(regime(shown.reading, shown.watch), width, _INDENT)
-        if height < TALL:  # what is wrong comes before what is in use
-            top = [] if height < SHORT and shown.reading.queue else top[:1]
+        about = regime(shown.reading, shown.watch)
+        top = wrap(about, width, _INDENT) if height >= TALL else [in_one_line(about, width)]
+        if height < SHORT and shown.reading.queue:  # what is wrong comes before what is in use
+            top = []
         row = self._waiting.row
         under = (row.con_id, row.group) if row is not None else None
         compared = () if height >= TALL and width >= _WIDE else self._compared  # there it has a table

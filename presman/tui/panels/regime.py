@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from presman.analysis.reading import GroupReading, Reading
 from presman.formats import count
 from presman.tui.widgets.bars import spark
-from presman.tui.widgets.lines import Line, Run, wrap
+from presman.tui.widgets.lines import Line, Run, length, wrap
 from presman.watch import Watch
 from presman.watch.marks import is_downgrade
 
@@ -39,6 +39,14 @@ def regime(reading: Reading, watch: Watch) -> Line:
         outside = f"   groups {count(held)} + {count(reading.unmanaged_servers)} outside the queue (bypass, GV$ …)"
         facts.append((outside, "note"))
     return (*facts, *_downgrades(reading, watch))
+
+
+def in_one_line(line: Line, width: int) -> Line:
+    """Return as many whole runs of a line as there is room for."""
+    runs = list(line)
+    while len(runs) > 1 and length(runs) > width:
+        runs.pop()
+    return tuple(runs)
 
 
 def _downgrades(reading: Reading, watch: Watch) -> Line:
