@@ -77,10 +77,22 @@ _ELA = f"{_PLAIN.blanks}ela={_PLAIN.blanks}-?{_PLAIN.number}"
 _SOUND_ELA = rf"{_PLAIN.blanks}ela={_PLAIN.blanks}\d{{1,15}}+(?!\d)"
 _END = rf"(?:\n(?={_REGULAR})|\Z)"
 
+
+def _parameters(form: _Form) -> str:
+    """Return what takes the second and the third parameter, as far as there are any: one of them may count blocks."""
+    value = f"(-?{form.number})"
+    return f"(?:{form.key}-?{form.number}{form.key}{value}(?:{form.key}{value})?)?"
+
+
 PLAIN = _compiled(
-    _until_name(_PLAIN), f"({_PLAIN.name})'{_PLAIN.blanks}ela={_PLAIN.blanks}(-?{_PLAIN.number})(.*+)", _END
+    _until_name(_PLAIN),
+    f"({_PLAIN.name})'{_PLAIN.blanks}ela={_PLAIN.blanks}(-?{_PLAIN.number})",
+    _parameters(_PLAIN),
+    ".*+",
+    _END,
 )
-"""Waits that fill one line, but for their name, and are not continued on the next: name, ``ela=``, parameters."""
+"""Waits that fill one line, but for their name, and are not continued on the next: name, ``ela=``, the second and the
+third parameter."""
 
 COUNTED = _compiled(_until_name(_PLAIN), f"({_PLAIN.name}'{_ELA}).*+", _END)
 """The same in one group, such as ``log file sync' ela= 501``, for what is only to be counted."""
@@ -89,14 +101,9 @@ WRAPPED = _compiled(
     _until_name(_WRAPPED),
     f"({_WRAPPED.name})'",
     f"{_WRAPPED.blanks}{_WRAPPED.gap.join('ela=')}{_WRAPPED.blanks}(-?{_WRAPPED.number})",
-    f"((?:{_WRAPPED.key}-?{_WRAPPED.number}){{0,3}})",
+    _parameters(_WRAPPED),
 )
 """Like PLAIN for lines that a mail program or a terminal wrapped, between words or within them."""
-
-
-def _digits_at(form: _Form, position: int) -> str:
-    """Return what takes the digits of the parameter at `position`, and what is before it."""
-    return f"{form.key}-?{form.number}" * (position - 1) + f"{form.key}({form.number})"
 
 
 def moved(events: Iterable[str]) -> re.Pattern[bytes] | None:
@@ -112,19 +119,12 @@ def moved(events: Iterable[str]) -> re.Pattern[bytes] | None:
     return _compiled(
         "nam='(?:",
         "|".join(
-            f"((?i:{'|'.join(names)}))'{_SOUND_ELA}{_digits_at(_PLAIN, place)}" for place, names in places.items()
+            f"((?i:{'|'.join(names)}))'{_SOUND_ELA}{_before(place)}({_PLAIN.number})" for place, names in places.items()
         ),
         ")",
     )
 
 
-_PLACES = set(BLOCKS.values())
-_PLAIN_BLOCKS = {place: _compiled(_digits_at(_PLAIN, place)) for place in _PLACES}
-_WRAPPED_BLOCKS = {place: _compiled(_digits_at(_WRAPPED, place)) for place in _PLACES}
-
-
-def block_digits(parameters: bytes, place: int) -> bytes:
-    """Return the digits at `place` of ``files=1 blocks=58 requests=1`` or ``p1=1 p2=58 p3=1``; empty if missing."""
-    forms = _WRAPPED_BLOCKS if b"\n" in parameters else _PLAIN_BLOCKS
-    found = forms[place].match(parameters)
-    return found[1] if found else b""
+def _before(place: int) -> str:
+    """Return what takes the parameters before the one at `place`, and its key."""
+    return f"{_PLAIN.key}-?{_PLAIN.number}" * (place - 1) + _PLAIN.key

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from presman.text import clean
 from presman.trace.events import BLOCKS, IDLE, Selection, is_pattern
-from presman.trace.expressions import COUNTED, PLAIN, START, WRAPPED, block_digits, moved
+from presman.trace.expressions import COUNTED, PLAIN, START, WRAPPED, moved
 from presman.trace.tally import Ledger
 
 IMPLAUSIBLE = 10**15
@@ -40,7 +40,7 @@ class Name(NamedTuple):
     left_out: bool
     """Because it is idle."""
     place: int
-    """Of its parameter that counts blocks, 0 if none does."""
+    """Of its parameter that counts blocks, 2 or 3; 0 if none does."""
 
 
 class _Names(dict[bytes, Name]):
@@ -68,18 +68,21 @@ class _Names(dict[bytes, Name]):
         return name
 
 
-class _Numbers(dict[bytes, int | None]):
-    """Digits to numbers, remembered: looking one up is faster than reading it. No digits are None."""
+class _Numbers(dict[bytes, int]):
+    """Digits to numbers, remembered: looking one up is faster than reading it."""
 
-    def __missing__(self, digits: bytes) -> int | None:
-        number = self[digits] = int(b"".join(digits.split())) if digits else None
+    def __missing__(self, digits: bytes) -> int:
+        number = self[digits] = int(b"".join(digits.split()))
         return number
 
-    def bounded(self) -> _Numbers:
-        """Return itself, emptied if it has grown large."""
-        if len(self) > _MOST_DIGITS:
-            self.clear()
-        return self
+
+class _Blocks(dict[bytes, int | None]):
+    """The same of numbers of blocks; None where there is none, or it cannot be one."""
+
+    def __missing__(self, digits: bytes) -> int | None:
+        joined = b"".join(digits.split())
+        number = self[digits] = int(joined) if joined.isdigit() else None
+        return number
 
 
 class Parser:
@@ -95,6 +98,7 @@ class Parser:
         self._unit = unit
         self._names = _Names(selection)
         self._numbers = _Numbers()
+        self._moved_by_wait = _Blocks()
         self._moved = moved(event for event in BLOCKS if selection.names_event(event))
         self._times: Counter[bytes] = Counter()
         self._blocks: Counter[tuple[bytes, ...]] = Counter()
@@ -104,19 +108,19 @@ class Parser:
         rows = PLAIN.findall(piece)
         if len(rows) != piece.count(START):
             rows = WRAPPED.findall(piece)
-        names, numbers = self._names, self._numbers.bounded()
-        named = [(names[raw], ticks, parameters) for raw, ticks, parameters in rows]
-        wanted = [row for row in named if row[0].wanted]
+        for remembered in (self._numbers, self._moved_by_wait):
+            if len(remembered) > _MOST_DIGITS:
+                remembered.clear()
+        names, numbers, blocks = self._names, self._numbers, self._moved_by_wait
+        named = [(names[row[0]], row) for row in rows]
+        wanted = [pair for pair in named if pair[0].wanted]
         if len(wanted) < len(named):
-            self.idle += sum(name.left_out for name, _, _ in named)
+            self.idle += len([None for name, _ in named if name.left_out])
         return self._checked(
             Waits(
-                [name.event for name, _, _ in wanted],
-                [(numbers[ticks] or 0) * self._unit for _, ticks, _ in wanted],
-                [
-                    numbers[block_digits(parameters, name.place)] if name.place else None
-                    for name, _, parameters in wanted
-                ],
+                [name.event for name, _ in wanted],
+                [numbers[row[1]] * self._unit for _, row in wanted],
+                [blocks[row[name.place]] if name.place else None for name, row in wanted],
             )
         )
 
