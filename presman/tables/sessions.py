@@ -36,13 +36,8 @@ def _switched(row: SessionReading) -> str:
 
 
 def why_there(row: SessionReading) -> str:
-    """Return how a session came to its group: the rule that mapped it, what the plan lacks, what switched it."""
+    """Return how a session came to its group: what switched it, the rule that mapped it, what the plan lacks."""
     told = []
-    if row.mapped_group:
-        by = f" by {row.mapping_attribute}" if row.mapping_attribute else ""
-        told.append(f"mapped to {row.mapped_group}{by}")
-    if row.original_group and row.mapped_group and row.original_group != row.mapped_group:
-        told.append(f"which the plan does not name, so {row.original_group}")
     origin = row.original_group or row.mapped_group
     if origin and origin != row.group:
         told.append(f"switched to {row.group}")
@@ -50,6 +45,11 @@ def why_there(row: SessionReading) -> str:
         reason = f" ({row.last_action_reason})" if row.last_action_reason else ""
         at = f" at {clock(row.last_action_time)}" if row.last_action_time else ""
         told.append(f"last action: {row.last_action}{reason}{at}")
+    if row.mapped_group:
+        by = f" by {row.mapping_attribute}" if row.mapping_attribute else ""
+        told.append(f"mapped to {row.mapped_group}{by}")
+    if row.original_group and row.mapped_group and row.original_group != row.mapped_group:
+        told.append(f"which the plan does not name, so {row.original_group}")
     return "; ".join(told)
 
 
@@ -75,32 +75,32 @@ SESSIONS: Table[SessionReading] = Table(
         Session("event", "Waits for", 12, _event,
                 "V$SESSION.EVENT while it waits, else `on CPU`. An instant. Scheduler waits are Resource Manager's.",
                 sort=_event, state=_state, flexible=True),
-        Session("waited", "for", 8, lambda row: duration(row.waited),
-                "Age of the present wait (V$SESSION.WAIT_TIME_MICRO), h:mm:ss. An instant.",
-                sort=lambda row: row.waited, align="right", narrow=False),
         Session("sql_id", "SQL_ID", 13, lambda row: row.sql_id or ABSENT, "V$SESSION.SQL_ID.",
                 sort=lambda row: row.sql_id, narrow=False),
         Session("px", "PX", 6, lambda row: row.px_role,
                 "QC for a query coordinator, else its part as a parallel server (V$PX_SESSION). An instant.",
                 sort=lambda row: row.px_role, narrow=False),
-        Session("servers", "Servers", 7, lambda row: count(row.px_servers or None),
-                "Parallel servers the coordinator holds (V$PX_SESSION). An instant.",
-                sort=lambda row: row.px_servers, align="right", narrow=False),
-        Session("dop", "DOP", 4, lambda row: count(row.dop), f"{_INFO}.DOP.", sort=lambda row: row.dop,
-                align="right", narrow=False),
         Session("io_mb", "I/O MB/s", 8, lambda row: compact(row.io_mb),
                 f"MB read and written: *_MEGABYTES of {_INFO}, {_DELTA}", sort=lambda row: row.io_mb,
                 align="right", narrow=False),
-        Session("last_call", "last call", 9, lambda row: duration(row.last_call),
-                "Since the session became ACTIVE or INACTIVE (V$SESSION.LAST_CALL_ET), h:mm:ss. An instant.",
-                sort=lambda row: row.last_call, align="right", narrow=False),
-        Session("state", "RM state", 18, lambda row: row.state,
+        Session("state", "RM state", 15, lambda row: row.state,
                 f"What Resource Manager says of the session ({_INFO}.STATE). An instant.",
                 sort=lambda row: row.state, narrow=False),
         Session("why", "why in its group", 16, lambda row: why_there(row) or ABSENT,
                 f"{_INFO}: MAPPED_CONSUMER_GROUP and MAPPING_ATTRIBUTE, ORIG_CONSUMER_GROUP_ID, and since 12.1 "
                 "LAST_ACTION, LAST_ACTION_REASON and LAST_ACTION_TIME, as the view words them.",
                 sort=why_there, narrow=False, most=60),
+        Session("waited", "for", 8, lambda row: duration(row.waited),
+                "Age of the present wait (V$SESSION.WAIT_TIME_MICRO), h:mm:ss. An instant.",
+                sort=lambda row: row.waited, align="right", narrow=False),
+        Session("servers", "Servers", 7, lambda row: count(row.px_servers or None),
+                "Parallel servers the coordinator holds (V$PX_SESSION). An instant.",
+                sort=lambda row: row.px_servers, align="right", narrow=False),
+        Session("dop", "DOP", 4, lambda row: count(row.dop), f"{_INFO}.DOP.", sort=lambda row: row.dop,
+                align="right", narrow=False),
+        Session("last_call", "last call", 9, lambda row: duration(row.last_call),
+                "Since the session became ACTIVE or INACTIVE (V$SESSION.LAST_CALL_ET), h:mm:ss. An instant.",
+                sort=lambda row: row.last_call, align="right", narrow=False),
         Session("program", "Program", 18, lambda row: row.module or row.program,
                 "V$SESSION.MODULE, or PROGRAM where it is empty.", sort=lambda row: row.module or row.program,
                 narrow=False),

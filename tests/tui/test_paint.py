@@ -62,7 +62,7 @@ async def test_one_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPa
         rows = sessions(40)
         with monkeypatch.context() as patched:
             patched.setattr(Widget, "refresh", refresh)
-            await acting.show(replace(busy(2), sessions=(*rows[:3], rows[3]._replace(last_call=13.0), *rows[4:])))
+            await acting.show(replace(busy(2), sessions=(*rows[:3], rows[3]._replace(io_mb=13.0), *rows[4:])))
         assert 0 < sum(cells) < 20
 
 
