@@ -117,7 +117,8 @@ def moved(events: Iterable[str]) -> re.Pattern[bytes] | None:
     if not places:
         return None
     return _compiled(
-        "nam='(?:",
+        _until_name(_PLAIN),
+        "(?:",
         "|".join(
             f"((?i:{'|'.join(names)}))'{_SOUND_ELA}{_before(place)}({_PLAIN.number})" for place, names in places.items()
         ),

@@ -56,14 +56,17 @@ class _Names(dict[bytes, Name]):
         self._known = {squeezed(name): name for name in (*wished, *IDLE, *BLOCKS)}
 
     def __missing__(self, raw: bytes) -> Name:
-        event = clean(" ".join(raw.decode("utf-8", "replace").split()))
-        if b"\n" not in raw and len(self._known) < _MOST_NAMES:
+        text, whole = raw.decode("utf-8", "replace"), b"\n" not in raw
+        event = clean(" ".join(text.split()))
+        if whole and len(self._known) < _MOST_NAMES:
             self._known.setdefault(squeezed(event), event)
         event = self._known.get(squeezed(event), event)
         wanted = self._selection.names_event(event)
         left_out = wanted and self._selection.leaves_out(event)
-        name = Name(event, wanted and not left_out, left_out, BLOCKS.get(event, 0))
-        if b"\n" not in raw and len(self) < _MOST_NAMES:
+        # A line whose name is damaged is not trusted to tell blocks at their place.
+        place = BLOCKS.get(event, 0) if not whole or text.casefold() == event.casefold() else 0
+        name = Name(event, wanted and not left_out, left_out, place)
+        if whole and len(self) < _MOST_NAMES:
             self[raw] = name
         return name
 

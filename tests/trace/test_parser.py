@@ -193,6 +193,13 @@ LINES = (
     b"\nEND OF STMT\n",
     b"value=\"WAIT #0: nam='log file parallel write' ela= 5\"\n",
     b"x" * LONGEST_WAIT,
+    b"STAT #9 id=1 cnt=1 pid=0 pos=1 obj=0 op='SORT AGGREGATE (cr=4)'\n",
+    b"WA=IT #0:\nnam='log file parallel write' ela= 5 files=1 blocks=3\n",
+    b"WAIT #0: nam='log file parallelwrite' ela= 5 files=1 blocks=3\n",
+    b"WAIT #0: nam='LOG file parallel write' ela= 6 files=1 blocks=-3\n",
+    b"WAIT #0: nam='log file parallel write' ela=\t7 files=1 blocks=3\n",
+    b"WAIT #0: nam='direct path read' ela= 8 file number=5 first dba=1153 block cnt=127 obj#=77\n",
+    b"WAIT #0: nam='db file scattered read' ela= 1000000000000000 p1=1 p2=2 p3=8\n",
     *(line + b"\n" for line in WRAPPED),
 )
 
