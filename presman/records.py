@@ -66,7 +66,7 @@ def _text(value: Any) -> str:
     return clean(str(value))
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=1024)
 def _utc(value: datetime, _fold: int, zone: tzinfo) -> datetime:
     """Return an instant in UTC. The same ones come at each poll; `fold` tells two of one clock time apart."""
     return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)

@@ -22,6 +22,10 @@ from presman.analysis.waiting import ESTIMATOR, Histogram, Waited
 NUMBERS = 33
 """Buckets there can be: bounds from 1 us to 2**32 us, which is 71 minutes; the last one is open-ended."""
 
+_POLL = struct.Struct("<ddB")
+"""Epoch seconds, length of the interval (0: none), and how many instances' throttling follow."""
+
+_THROTTLED = struct.Struct("<Hd")
 _HEAD = struct.Struct("<HHBQQ")
 _BUCKET = struct.Struct("<BI")
 _UNKNOWN = 255
@@ -31,8 +35,8 @@ _NOT_MEASURED = (1 << 64) - 1
 """In place of the measured waits of an event that V$SYSTEM_EVENT is not asked for."""
 
 _MOST = (1 << 32) - 1
-_FIXED = 120
-"""Bytes that a poll costs besides its block, roughly."""
+_FIXED = 48
+"""Bytes that a poll costs besides what is packed, roughly."""
 
 
 def number_of(upper_us: int) -> int:
@@ -66,20 +70,14 @@ def intensity(column: Column, bounds: Mapping[int, int]) -> dict[int, float]:
     }
 
 
-class _Poll(NamedTuple):
-    at: float
-    seconds: float
-    throttled: tuple[tuple[int, float], ...]
-    block: bytes
-
-
 class LatencyHistory:
     """The columns of all events, oldest first. Bounded by `count` polls and by `size` bytes."""
 
     def __init__(self, count: int = 3600, size: int = 4 << 20) -> None:
         self._count = count
         self._size = size
-        self._polls: deque[_Poll] = deque()
+        self._polls: deque[bytes] = deque()
+        self._newest = 0.0
         self._used = 0
         self._events: dict[str, int] = {}
         self.bounds: dict[int, int] = {}
@@ -96,14 +94,17 @@ class LatencyHistory:
     def add(self, reading: Reading) -> None:
         """Add what a reading says. One that is not newer than the last changes nothing."""
         at = reading.at.timestamp()
-        if self._polls and at <= self._polls[-1].at:
+        if self._polls and at <= self._newest:
             return
+        self._newest = at
         seconds = next((each.seconds for each in reading.histograms if each.seconds), 0.0)
-        block = b"".join(self._packed(reading.histograms)) if seconds else b""
-        self._polls.append(_Poll(at, seconds or 0.0, tuple(_throttled(reading)), block))
-        self._used += len(block) + _FIXED
+        throttled = [_THROTTLED.pack(*each) for each in _throttled(reading)]
+        block = self._packed(reading.histograms) if seconds else ()
+        poll = b"".join((_POLL.pack(at, seconds, len(throttled)), *throttled, *block))
+        self._polls.append(poll)
+        self._used += len(poll) + _FIXED
         while len(self._polls) > self._count or (self._used > self._size and len(self._polls) > 1):
-            self._used -= len(self._polls.popleft().block) + _FIXED
+            self._used -= len(self._polls.popleft()) + _FIXED
             self.dropped += 1
 
     def _packed(self, histograms: Iterable[Histogram]) -> Iterator[bytes]:
@@ -146,11 +147,13 @@ def _throttled(reading: Reading) -> Iterator[tuple[int, float]]:
     yield from sums.items()
 
 
-def _column(poll: _Poll, inst_id: int, event: int) -> Column:
+def _column(poll: bytes, inst_id: int, event: int) -> Column:
     counts: dict[int, int] = {}
     waits = micros = 0
-    known, measured = poll.seconds > 0, True
-    place, block = 0, poll.block
+    at, seconds, instances = _POLL.unpack_from(poll)
+    known, measured = seconds > 0, True
+    block = poll[_POLL.size + instances * _THROTTLED.size :]
+    place = 0
     while place < len(block):
         number, instance, buckets, its_waits, its_micros = _HEAD.unpack_from(block, place)
         place += _HEAD.size
@@ -162,10 +165,10 @@ def _column(poll: _Poll, inst_id: int, event: int) -> Column:
             for bucket, grown in _BUCKET.iter_unpack(block[place : place + size]):
                 counts[bucket] = counts.get(bucket, 0) + grown
         place += size
-    throttled = dict(poll.throttled)
+    throttled = dict(_THROTTLED.iter_unpack(poll[_POLL.size : len(poll) - len(block)]))
     held = throttled.get(inst_id, throttled.get(CLUSTER))
     waited = Waited(waits, micros) if known and measured else None
-    return Column(poll.at, poll.seconds if known else None, counts if known else {}, waited, held)
+    return Column(at, seconds if known else None, counts if known else {}, waited, held)
 
 
 @dataclass(slots=True)

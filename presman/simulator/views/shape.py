@@ -57,7 +57,7 @@ def when(simulation: Simulation, seconds: float | None) -> str | None:
     return None if seconds is None else _date(simulation.origin, int(seconds // 1))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _date(origin: datetime, seconds: int) -> str:
     moment = origin + timedelta(seconds=seconds)
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "seconds")
