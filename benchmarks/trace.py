@@ -69,7 +69,7 @@ class Lines(Protocol):
 
 
 class Cost(NamedTuple):
-    """CPU milliseconds for 100 MB, the most memory in MB."""
+    """CPU milliseconds for 100 MB; MB of memory at most, for a process is charged with what its parent had, too."""
 
     cpu_ms: float
     memory: float
