@@ -49,12 +49,16 @@ class _Columns(NamedTuple):
 
 
 class _Newest(NamedTuple):
-    """The section of one kind that was packed last, what the next one is compared with, and where it is."""
+    """The section of one kind that was packed last, what the next one is compared with, and in which snapshot."""
 
     section: Section
     columns: list[tuple[Any, ...]]
     packed: _Columns
-    span: _Span
+    place: int
+
+
+_Sections = Mapping[type[Any], "_Columns | int"]
+"""The sections of a snapshot by record, or the place of the snapshot in whose record the very same section is."""
 
 
 class _File:
@@ -73,26 +77,37 @@ class _File:
 
     def append(self, snapshot: Snapshot) -> None:
         """Write a snapshot. Raises OSError if there is no room."""
-        spans = {record: self._section(record, section) for record, section in snapshot.sections.items()}
-        self._snapshots.extend(self._write((replace(snapshot, sections=_NO_SECTIONS), spans)))
+        sections = {record: self._section(record, section) for record, section in snapshot.sections.items()}
+        self._snapshots.extend(self._write((replace(snapshot, sections=_NO_SECTIONS), sections)))
 
     def read(self, place: int) -> Snapshot:
         """Return the snapshot at a place, as it was."""
-        bare, spans = self._read((self._snapshots[2 * place], self._snapshots[2 * place + 1]))
+        bare, found = self._record(place)
+        others: dict[int, _Sections] = {}
         blocks: dict[_Span, list[_Brief]] = {}
-        sections = {record: self._rows(record, self._read(span), blocks) for record, span in spans.items()}
-        whole: Snapshot = replace(bare, sections=MappingProxyType(sections))
-        return whole
+        sections = {}
+        for record, packed in found.items():
+            if isinstance(packed, int):
+                if packed not in others:
+                    others[packed] = self._record(packed)[1]
+                packed = others[packed][record]  # noqa: PLW2901
+            assert isinstance(packed, _Columns)
+            sections[record] = self._rows(record, packed, blocks)
+        return replace(bare, sections=MappingProxyType(sections))
+
+    def _record(self, place: int) -> tuple[Snapshot, _Sections]:
+        bare, sections = self._read((self._snapshots[2 * place], self._snapshots[2 * place + 1]))
+        return bare, sections
 
     def finish(self) -> None:
         """Let go of what only the next snapshot would have needed."""
         self._newest.clear()
 
-    def _section(self, record: type[Any], section: Section) -> _Span:
+    def _section(self, record: type[Any], section: Section) -> _Columns | int:
         """Write a section unless it is the very one written last; columns that did not change are written once."""
         newest = self._newest.get(record)
         if newest is not None and newest.section is section:
-            return newest.span
+            return newest.place
         columns = list(zip(*section.rows, strict=True))
         shared: list[tuple[_Span, int] | None] = [None] * len(columns)
         if newest is not None and len(newest.columns) == len(columns):
@@ -102,9 +117,11 @@ class _File:
         block = self._write(changed) if changed else (0, 0)
         numbers = iter(range(len(changed)))
         packed = _Columns(replace(section, rows=()), tuple(place or (block, next(numbers)) for place in shared))
-        span = newest.span if newest is not None and newest.packed == packed else self._write(packed)
-        self._newest[record] = _Newest(section, columns, packed, span)
-        return span
+        if newest is not None and newest.packed == packed:
+            self._newest[record] = newest._replace(section=section, columns=columns)
+            return newest.place
+        self._newest[record] = _Newest(section, columns, packed, len(self))
+        return packed
 
     def _rows(self, record: Any, packed: _Columns, blocks: dict[_Span, list[_Brief]]) -> Section:
         """Make a section again; `blocks` remembers what was read already."""
