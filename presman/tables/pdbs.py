@@ -96,15 +96,15 @@ PDBS: Table[PdbReading] = Table(
         Pdb("io_throttle", "held ms", 7, lambda row: number(row.io_throttle_ms),
             f"Milliseconds each I/O was held back on average in the last closed minute ({_METRIC}.AVG_IO_THROTTLE).",
             sort=lambda row: row.io_throttle_ms, align="right", narrow=False, state=_throttle_state),
-        Pdb("cpu_exhausted", "full %", 6, lambda row: percent(row.cpu_exhausted),
-            f"Percent of the checks of the last closed minute at which CPU was exhausted ({_METRIC}.CPU_EXHAUSTED, an "
-            "update of 23 brought it).", sort=lambda row: row.cpu_exhausted, align="right", narrow=False),
         Pdb("px", "PX", 8, lambda row: f"{row.px_servers}/{count(row.servers_limit)}",
             f"Parallel servers held now ({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those it may hold before it queues.",
             sort=lambda row: row.px_servers, align="right", narrow=False),
         Pdb("memory", "SGA/PGA", 11, lambda row: f"{size(row.sga_bytes)}/{size(row.pga_bytes)}",
             f"SGA and PGA in use now ({_VIEW}.SGA_BYTES, PGA_BYTES).", sort=lambda row: row.sga_bytes, align="right",
             narrow=False),
+        Pdb("cpu_exhausted", "full %", 6, lambda row: percent(row.cpu_exhausted),
+            f"Percent of the checks of the last closed minute at which CPU was exhausted ({_METRIC}.CPU_EXHAUSTED, an "
+            "update of 23 brought it).", sort=lambda row: row.cpu_exhausted, align="right", narrow=False),
         Pdb("guaranteed", "min", 6, lambda row: number(row.guaranteed),
             "CPUs it is guaranteed when all open containers are busy.", sort=lambda row: row.guaranteed, align="right",
             narrow=False),

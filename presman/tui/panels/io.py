@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
@@ -30,6 +32,11 @@ class Io(Panel):
 
     tables = (IO, IO_SESSIONS)
     charts = True
+    notes: ClassVar[tuple[str, ...]] = (
+        "Where containers set MAX_IOPS or MAX_MBPS (12.2 and later), the lines below the groups say how much of them each "
+        "uses since the last poll, and for how long each I/O was held back on average in the last closed minute "
+        "(V$RSRCPDBMETRIC.AVG_IO_THROTTLE, read on 18 and later).",
+    )
 
     def compose(self) -> ComposeResult:
         """Lay the tab out."""
