@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from presman.tables import CPU
-from presman.tui.panels.panel import CPU_LEGEND, ChartFeed, Panel, Shown, Trends, group_rows, hidden_columns
+from presman.tui.panels.panel import APART, CPU_LEGEND, ChartFeed, Panel, Shown, Trends, group_rows, hidden_columns
 from presman.tui.panels.verdicts import VerdictLines
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
@@ -31,7 +31,7 @@ class Cpu(Panel):
         self._groups = Grid(CPU, trend=self._trends)
         self._used, self._waiting = Chart(id="cpu-used"), Chart(id="cpu-waiting")
         self._used_feed = ChartFeed("used", "CPUs used")
-        self._waiting_feed = ChartFeed("waiting", "CPUs waited for (throttled)")
+        self._waiting_feed = ChartFeed("waiting", "CPUs waited for (throttled)", after=APART)
         self._verdicts = VerdictLines(id="verdicts")
         yield self._groups
         yield self._verdicts

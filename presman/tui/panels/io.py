@@ -33,8 +33,8 @@ class Io(Panel):
     tables = (IO, IO_SESSIONS)
     charts = True
     notes: ClassVar[tuple[str, ...]] = (
-        "Where containers set MAX_IOPS or MAX_MBPS (12.2 and later), the lines below the groups say how much of them each "
-        "uses since the last poll, and for how long each I/O was held back on average in the last closed minute "
+        "Where containers set MAX_IOPS or MAX_MBPS (12.2 and later), the lines below the groups say how much of them "
+        "each uses since the last poll, and for how long each I/O was held back on average in the last closed minute "
         "(V$RSRCPDBMETRIC.AVG_IO_THROTTLE, read on 18 and later).",
     )
 

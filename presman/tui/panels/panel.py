@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, NamedTuple
 
 from textual.widget import Widget
@@ -24,6 +24,9 @@ from presman.watch import Watch
 CPU_LEGEND = "CPU of all there are: █ used ▒ waiting │ entitled ┊ limit"
 """What the bars of CPU are made of."""
 
+
+APART = 4.0
+"""Seconds by which the second of two charts is drawn later than the first: two refreshes."""
 
 BRIDGE = 120.0
 """Seconds without a point that a chart's line goes on across: the history has one point a minute."""
@@ -181,17 +184,23 @@ def _label(at: float) -> str:
 
 
 class ChartFeed:
-    """Builds a chart's data once per completed stretch of time, not at each poll."""
+    """Builds a chart's data once per completed stretch of time, not at each poll.
 
-    def __init__(self, measure: str, title: str) -> None:
+    Of two charts side by side the second may come `after` so many seconds, so that no poll has to draw both.
+    """
+
+    def __init__(self, measure: str, title: str, after: float = 0.0) -> None:
         self._measure = measure
         self._title = title
+        self._after = timedelta(seconds=after)
         self._key: tuple[object, ...] = ()
         self._data = ChartData(title, (), (), 60)
 
     def data(self, shown: Shown, limit: float | None = None) -> ChartData:
         """Return the data, built anew only if something that shows has changed."""
         view = shown.view
+        if self._data.series:
+            shown = shown._replace(newest=shown.newest - self._after)
         start = completed(shown.newest, float(view.window))
         back = shown.reading.at if view.behind else None
         key = (start, view.window, back, limit, not self._data.series)

@@ -13,7 +13,7 @@ from presman.analysis.reading import CLUSTER
 from presman.analysis.verdicts import explain
 from presman.tables.groups import VERDICT_MARKS
 from presman.tables.pdbs import IO_MARKS, PDBS
-from presman.tui.panels.panel import CPU_LEGEND, ChartFeed, Panel, Shown
+from presman.tui.panels.panel import APART, CPU_LEGEND, ChartFeed, Panel, Shown
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_view import LineView
@@ -58,7 +58,7 @@ class Pdbs(Panel):
         self._words = LineView(id="pdb-words")
         self._used, self._waiting = Chart(id="pdb-used"), Chart(id="pdb-waiting")
         self._used_feed = ChartFeed("pdb_used", "CPUs used")
-        self._waiting_feed = ChartFeed("pdb_waiting", "CPUs waited for (throttled)")
+        self._waiting_feed = ChartFeed("pdb_waiting", "CPUs waited for (throttled)", after=APART)
         yield self._containers
         yield self._words
         with Horizontal(classes="charts"):
