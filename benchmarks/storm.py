@@ -12,7 +12,6 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 from textual.pilot import Pilot
@@ -74,13 +73,20 @@ async def storm(size: tuple[int, int] = (200, 50)) -> Cost:
     from presman.tui.app import MonitorApp
     from presman.tui.feed import Arrived
     from presman.tui.frame import settle
-    from presman.tui.timeline import Timeline
 
     moments = polls()
     taken: list[tuple[float, float, float]] = []
     readings: list[Reading] = []
-    kept = Timeline()
     app = MonitorApp(lambda _post, _refresh: Still(), name="load")
+    keep, keeping = app.timeline.add, 0.0
+
+    def timed_keep(reading: Reading, snapshot: Snapshot | None) -> None:
+        nonlocal keeping
+        begun = time.process_time()
+        keep(reading, snapshot)
+        keeping = time.process_time() - begun
+
+    app.timeline.add = timed_keep  # type: ignore[method-assign]
     async with app.run_test(size=size) as pilot:
         await pilot.pause(0.5)
         await pilot.press("4")
@@ -90,12 +96,12 @@ async def storm(size: tuple[int, int] = (200, 50)) -> Cost:
                 settle()
                 idle = await _idle(pilot)
             gc.collect()
-            reading, analysis = _timed(lambda pair=(before, after): analyse(*pair))  # type: ignore[misc]
-            _, keeping = _timed(lambda pair=(reading, after): kept.add(*pair))  # type: ignore[misc]
             begun = time.process_time()
+            reading = analyse(before, after)
+            analysed = time.process_time()
             app.post_message(Arrived(reading, after))
             await pilot.pause()
-            taken.append((analysis, keeping, analysis + time.process_time() - begun - idle))
+            taken.append((analysed - begun, keeping, time.process_time() - begun - idle))
             readings.append(reading)
     middle = readings[len(readings) // 2]
     figures = [1e3 * statistics.quantiles(column, n=4)[0] for column in zip(*taken[WARM:], strict=True)]
@@ -111,12 +117,6 @@ async def _idle(pilot: Pilot[None]) -> float:
         await pilot.pause()
         taken.append(time.process_time() - begun)
     return min(taken)
-
-
-def _timed(work: Callable[[], Reading]) -> tuple[Reading, float]:
-    begun = time.process_time()
-    result = work()
-    return result, time.process_time() - begun
 
 
 def main() -> None:
