@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
+from textual.reactive import Reactive
+from textual.screen import Screen
+from textual.widget import Widget
 
 from presman.tui import feed as feeds
 from presman.tui import keeping
@@ -67,6 +70,12 @@ def settle() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(2_000, 5, 5)
+
+
+class FrameScreen(Screen[None]):
+    """The screen. Textual's own paints everything anew when the focus moves; here only what has it looks different."""
+
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
 
 class FrameApp(App[None]):
@@ -129,6 +138,10 @@ class FrameApp(App[None]):
         yield Container(id="body")
         yield self._told
         yield self._keys
+
+    def get_default_screen(self) -> FrameScreen:
+        """Return the screen everything stands on."""
+        return FrameScreen(id="_default")
 
     def on_mount(self) -> None:
         """Begin to poll as soon as the first frame is on the screen."""
