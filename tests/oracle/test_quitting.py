@@ -17,7 +17,7 @@ from presman.sources.oracle import OracleSource
 from tests.oracle.bench import Bench
 from tests.oracle.test_cost import Storm
 
-TIMES = int(os.environ.get("PRESMAN_QUITS", "8"))
+TIMES = int(os.environ.get("PRESMAN_QUITS", "5"))
 
 HANGING: dict[Stage, list[Action]] = {
     Stage.CONNECT: [Mute(), Cut(9)],
