@@ -61,15 +61,18 @@ _SETTLED = 4.0
 """Seconds after the first reading by when everything that stays has been made."""
 
 
+_TIDY = 15.0
+"""Seconds between two rounds of the garbage collector from then on."""
+
+
 def settle() -> None:
     """Take what was made so far out of the garbage collector's rounds: they cost a tenth of all CPU time.
 
-    What is left to look at is little, so it looks often: a strip of the screen refers to itself, and some twenty are
-    thrown away at each poll.
+    What is left is little. It is looked at when there is time, not while a poll is drawn: see `_TIDY`.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(2_000, 5, 5)
+    gc.set_threshold(20_000, 20, 20)
 
 
 class FrameScreen(Screen[None]):
@@ -223,7 +226,16 @@ class FrameApp(App[None]):
             self.write_export(event.reading)
         if first:
             self.set_timer(_PACE, self._mount_ahead)
-            self.set_timer(_SETTLED, settle)
+            self.set_timer(_SETTLED, self._settle)
+
+    def _settle(self) -> None:
+        settle()
+        # A strip of the screen refers to itself, and some twenty are thrown away at each poll.
+        self.set_interval(_TIDY, self._tidy)
+
+    @staticmethod
+    def _tidy() -> None:
+        gc.collect()
 
     def on_lost(self, event: feeds.Lost) -> None:
         """Keep the last data on screen, and say that it grows old."""
