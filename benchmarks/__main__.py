@@ -188,6 +188,8 @@ def main() -> int:
     parser.add_argument("--only", choices=["start", "run", "analysis", "screen", "trace", "oracle"])
     chosen = parser.parse_args()
     report = Report()
+    if chosen.only in (None, "trace"):  # first: a process is charged with the memory its parent has
+        traces(report)
     with tempfile.TemporaryDirectory():
         if chosen.only in (None, "start"):
             start_up(report, chosen.runs)
@@ -197,8 +199,6 @@ def main() -> int:
             screen(report)
         if chosen.only in (None, "run"):
             running(report, chosen.window)
-    if chosen.only in (None, "trace"):
-        traces(report)
     if chosen.only in (None, "oracle"):
         from benchmarks.wire import wire
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from sys import intern
 from time import perf_counter
 from typing import Any, NamedTuple
+from weakref import finalize
 
 from sqlalchemy import Connection, DateTime, Engine, Float, Integer, String, TextualSelect, column, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -78,6 +79,7 @@ class EmbeddedDatabase:
             "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
         )
         self._connection: Connection = self._engine.connect()
+        self._drop = finalize(self, _drop, self._connection, self._engine)
         self._statements: dict[tuple[str, Scope], TextualSelect] = {}
         self._made: set[str] = set()
 
@@ -125,9 +127,13 @@ class EmbeddedDatabase:
         return self._statements[key]
 
     def close(self) -> None:
-        """Drop the database."""
-        self._connection.close()
-        self._engine.dispose()
+        """Drop the database; whoever forgets it has it dropped all the same."""
+        self._drop()
+
+
+def _drop(connection: Connection, engine: Engine) -> None:
+    connection.close()
+    engine.dispose()
 
 
 def _declared(fact: Column) -> str:

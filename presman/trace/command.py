@@ -27,6 +27,9 @@ REFUSED = 2
 UNWRITTEN = 4
 """Exit code if an output could not be written."""
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C; what was read until then is summarised and written."""
+
 CHARTS = ("scatter", "histogram")
 MOST_CHARTED = 4
 """Events drawn, those that took most time; more would be lost in each other."""
@@ -61,7 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Summarise the files; return 0, REFUSED if anything was refused, UNWRITTEN. BrokenPipeError passes through."""
+    """Summarise the files; return 0, REFUSED if anything was refused, UNWRITTEN or INTERRUPTED.
+
+    BrokenPipeError passes through.
+    """
     try:
         _check(arguments)
         with contextlib.ExitStack() as stack:
@@ -93,6 +99,9 @@ def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
         if (refusal := _add(survey, name)) is not None:
             progress.clear()
             code = _refuse(f"{clean(name)}: {refusal}")
+        if survey.interrupted:
+            code = INTERRUPTED
+            break
     progress.clear()
     if survey.files and arguments.csv != STANDARD_INPUT:
         _print(report.events_found(survey) if arguments.list else report.report(survey, selection))

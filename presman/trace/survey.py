@@ -50,6 +50,7 @@ class Survey:
         moved: Callable[[str, int, int, int], None] = lambda *_: None,
     ) -> None:
         self.files: list[FileFigures] = []
+        self.interrupted = False
         self.total = Ledger()
         self.trails: dict[str, Trail] = {}
         self._selection = selection
@@ -58,7 +59,10 @@ class Survey:
         self._moved = moved
 
     def add(self, trace: TraceFile) -> FileFigures:
-        """Read a whole file. One that ends before its time counts as far as it goes, with `error` set."""
+        """Read a whole file. One that ends before its time counts as far as it goes, with `error` set.
+
+        So does one that the user interrupts, with `interrupted` set.
+        """
         parser = Parser(self._selection, unit=trace.unit)
         figures = FileFigures(clean(trace.name), ticks=trace.unit)
         ledger = Ledger()
@@ -66,6 +70,9 @@ class Survey:
             self._read(trace, parser, ledger)
         except TraceError as error:
             figures.error = str(error)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            figures.error = "interrupted; what was read until then counts"
         figures.idle, figures.damaged = parser.idle, parser.damaged
         figures.summaries = [tally.summary(event, figures.name) for event, tally in ledger.tallies.items()]
         self.total.merge(ledger)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from presman.trace import command
+from presman.trace.files import BLOCK
 from presman.trace.progress import Progress, bar
 
 SAMPLE = Path(__file__).parents[1] / "data" / "trace_10046_log_file_parallel_write.trc"
@@ -80,6 +81,24 @@ def test_a_damaged_archive_counts_as_far_as_it_goes(run: Run, tmp_path: Path) ->
     assert "incomplete gzip" in errors
     assert f"{packed}: incomplete" in out
     assert int(row(out, f"{packed} ")[0].replace(",", "")) > 1_000
+
+
+def test_what_was_read_before_an_interruption_counts(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long, waits = tmp_path / "long.trc", tmp_path / "waits.csv"
+    long.write_bytes(b"WAIT #0: nam='log file parallel write' ela= 400 p1=1 p2=6 p3=1\n" * 20_000)
+
+    def stop_in_the_middle(progress: Progress, name: str, done: int, size: int, unpacked: int) -> None:
+        if done > BLOCK:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "show", stop_in_the_middle)
+    code, out, errors = run("--csv", waits, long, SAMPLE)
+    assert code == 130
+    assert "interrupted; what was read until then counts" in errors
+    counted = int(row(out.partition("incomplete")[0].rpartition("\n")[0], str(long))[0].replace(",", ""))
+    assert 0 < counted < 20_000
+    assert len(waits.read_text().splitlines()) == counted + 1
+    assert str(SAMPLE) not in out
 
 
 def test_what_follows_an_archive_loses_no_wait_before_it(run: Run, tmp_path: Path) -> None:
