@@ -1,0 +1,114 @@
+"""A parser of arguments whose complaints are one line, and how the values of options are read."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from presman.cli import codes, talk
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose complaints are one line, with the nearest name where there is one."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise Failure instead of printing a usage page."""
+        raise codes.Failure(f"{message} (see {self.prog} --help)")
+
+    def _print_message(self, message: str, file: object = None) -> None:  # noqa: ARG002
+        """Write a help page or the version; argparse would pass over a full disk in silence."""
+        if message:
+            talk.put(message)
+
+    def read(self, arguments: Sequence[str], known: argparse.Namespace) -> argparse.Namespace:
+        """Return what `arguments` say on top of `known`. Raises Failure."""
+        found, extra = self.parse_known_args(arguments, known)
+        if extra:
+            self.error(self._stray(extra[0]))
+        return found
+
+    def _stray(self, word: str) -> str:
+        """Return what is wrong with a word that is neither an option nor has a place."""
+        if not word.startswith("-"):
+            return f"too many arguments: {'user/***@...' if {'@', '/'} & set(word) else repr(word)}"
+        from presman.suggest import nearest
+
+        name = word.partition("=")[0]
+        guess = nearest(name, [option for option in self._option_string_actions if option.startswith("--")])
+        return f"unknown option {name}" + (f", did you mean {guess}?" if guess else "")
+
+
+def seconds(text: str) -> float:
+    """Read a refresh interval as config.ini does."""
+    from presman.config import refresh
+
+    return float(_said(refresh, text))
+
+
+def measure(text: str) -> str:
+    """Read a measure's name."""
+    from presman.config import measure as read
+
+    return str(_said(read, text))
+
+
+def some_seconds(text: str) -> float:
+    """Read a duration: seconds, or 90s, 15m, 2h."""
+    scale = {"s": 1, "m": 60, "h": 3600}.get(text[-1:].lower(), 0)
+    try:
+        value = float(text[:-1]) * scale if scale else float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e8:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90, 90s, 15m or 2h")
+    return value
+
+
+def positive(text: str) -> int:
+    """Read a count of at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def port(text: str) -> int:
+    """Read a TCP port; 0 takes a free one."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port (0 to 65535)")
+    return int(text)
+
+
+def one_of(*known: str) -> Callable[[str], str]:
+    """Return a reader of one of `known`, which suggests the nearest."""
+
+    def read(text: str) -> str:
+        if text.lower() in known:
+            return text.lower()
+        from presman.suggest import did_you_mean
+
+        raise argparse.ArgumentTypeError(f"unknown value {text!r}, {did_you_mean(text, known)}")
+
+    return read
+
+
+def _said(read: Callable[[str], Any], text: str) -> Any:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def of_group(text: str) -> tuple[str, float]:
+    """Read GROUP=NUMBER."""
+    name, mark, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = -1.0
+    if not mark or not name or not 0 <= value < 1e8:
+        raise argparse.ArgumentTypeError(f"{text!r} is not GROUP=NUMBER")
+    return name.upper(), value
