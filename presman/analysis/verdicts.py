@@ -159,7 +159,7 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
         capacity=instance.num_cpus,
         host_cpus=instance.host_cpus,
         host_busy=instance.host_busy,
-        sentence=f"{_kept(instance, score, missing)} {_pressure(instance, total, rows)}".strip(),
+        sentence=f"{_kept(instance, score, missing)}{_shareless(rows)} {_pressure(instance, total, rows)}".strip(),
     )
 
 
@@ -171,6 +171,12 @@ def _kept(instance: InstanceReading, score: float | None, missing: float) -> str
     if missing <= 0:
         return "The plan is kept: every group that wants CPU gets its due."
     return f"The plan is kept to {score:.0f} %: groups get {missing:.1f} CPUs less than their due."
+
+
+def _shareless(groups: Iterable[GroupReading]) -> str:
+    """Name the groups whose due may be nothing, lest a plan that is kept be taken for one that is good."""
+    names = ", ".join(row.name for row in groups if row.verdict is Verdict.ZERO_SHARE)
+    return f" What {names} is due is only what the levels above leave." if names else ""
 
 
 def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[GroupReading]) -> str:

@@ -91,6 +91,17 @@ def test_a_starved_group_lowers_the_score_by_what_it_misses() -> None:
     )
 
 
+def test_a_plan_that_is_kept_and_leaves_a_group_nothing_is_not_praised() -> None:
+    plan = [directive("DAY", "WEB", 100), directive("DAY", "BATCH", 0, mgmt_p2=100)]
+    reading = read(loads({"WEB": (15.9, 2.0), "BATCH": (0.1, 3.9)}, *plan))
+    assert of(reading, "BATCH").verdict is Verdict.ZERO_SHARE
+    (kept,) = conformance(reading)
+    assert kept.sentence.startswith(
+        "The plan is kept: every group that wants CPU gets its due. "
+        "What BATCH is due is only what the levels above leave."
+    )
+
+
 def test_a_limit_holds_a_group_on_an_idle_host_and_the_sentence_says_so() -> None:
     plan = [directive("DAY", "A", 50, utilization_limit=25), directive("DAY", "OTHER_GROUPS", 50)]
     reading = read(loads({"A": (4.0, 6.0), "OTHER_GROUPS": (0.5, 0.0)}, *plan))
