@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cached_cell_len
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
@@ -236,6 +237,7 @@ class FrameApp(App[None]):
     @staticmethod
     def _tidy() -> None:
         gc.collect()
+        cached_cell_len.cache_clear()  # of thousands of texts, each on screen for one poll
 
     def on_lost(self, event: feeds.Lost) -> None:
         """Keep the last data on screen, and say that it grows old."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from presman.analysis.pdbs import PdbReading
     from presman.history import History
 
-_KEPT_READINGS = 4
-"""Readings made again from the history; each takes some 100 kB."""
+_KEPT_READINGS = 2
+"""Readings made again from the history; each takes some 100 kB, and megabytes where there are thousands of sessions."""
 
 
 class Timeline:
