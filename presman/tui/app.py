@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 from textual.app import SystemCommand
@@ -40,6 +40,14 @@ THEMES = ("textual-dark", "textual-light", "nord", "gruvbox", "solarized-light",
 
 class MonitorApp(FrameApp):
     """The monitor."""
+
+    async def run_action(self, *arguments: Any, **named: Any) -> bool:
+        """Do what a key or a click asks for; a fault in that is told, and the screen lives on."""
+        try:
+            return await super().run_action(*arguments, **named)
+        except Exception as error:
+            self.complain(error)
+            return True
 
     # ---- tabs, tables, pages
 

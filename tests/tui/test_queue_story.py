@@ -149,6 +149,15 @@ async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> N
 
 
 @acted
+async def test_the_command_is_copied_from_the_gantt_and_after_it() -> None:
+    for keys in (("4", "g", "c"), ("4", "g", "tab", "tab", "c"), ("4", "g", "g", "c")):
+        async with stage(busy(), size=(120, 30)) as acting:
+            await acting.press(*keys)
+            assert acting.app.clipboard == "ALTER SYSTEM KILL SESSION '526,60805,@1';", keys
+            assert "a fault in presman" not in acting.screen
+
+
+@acted
 async def test_c_again_copies_the_next_command() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         await acting.press("4")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from typing import Any, ClassVar, NamedTuple
 
 from textual.widget import Widget
@@ -65,7 +66,11 @@ class Panel(Widget):
 
     def grids(self) -> list[Grid]:
         """Return the tables on show, in the order Tab goes through them."""
-        return [grid for grid in self.query(Grid) if grid.display]
+        return [grid for grid in self.query(Grid) if self._shows(grid)]
+
+    def _shows(self, grid: Grid) -> bool:
+        """Whether neither the table nor what it stands in is put away."""
+        return all(node.display for node in takewhile(lambda node: node is not self, grid.ancestors_with_self))
 
     def toggle_maps(self) -> None:
         """Give the heat maps, where there are some, the whole tab, or take it back."""

@@ -172,13 +172,14 @@ class Parallel(Panel):
         if self._shown is None:
             return None
         reading = self._shown.reading
-        row = grid.row if grid is not None else None
+        grid = self._waiting if grid is None or grid.row is None else grid
+        row = grid.row
         if row is None and reading.queue:
             row = reading.queue[0]
         offered = commands_to_copy(row, reading)
         if not offered:
             return None
-        now, who = time.monotonic(), (grid.table.identity(row) if grid is not None else None)
+        now, who = time.monotonic(), grid.table.identity(row)
         known = [command.text for command, _ in offered]
         again = self._copied.row == who and now - self._copied.at < _AGAIN and self._copied.text in known
         place = (known.index(self._copied.text) + 1) % len(known) if again else 0
