@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from tests.thorough import THOROUGH
 
-settings.register_profile("ordinary", max_examples=30, deadline=None)
+settings.register_profile("ordinary", max_examples=20, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("thorough" if THOROUGH else "ordinary")
 
