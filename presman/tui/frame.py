@@ -51,7 +51,7 @@ PANELS = {
 LEAST = (60, 15)
 """The smallest terminal that shows anything useful, in columns and lines."""
 
-AHEAD = ("parallel",)
+AHEAD = ("parallel", "cpu", "sessions")
 """The tabs that are made before they are asked for; the others when they are, to save memory."""
 
 _PACE = 0.15
