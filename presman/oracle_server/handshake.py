@@ -15,7 +15,9 @@ from presman.oracle_server.packets import HEADER, SDU, Gone, Packet, Packets
 from presman.oracle_server.profiles import Profile
 from presman.oracle_server.wire import Writer
 
-NO_ENCRYPTION = 4
+NO_SERVICES = 4
+"""Network services are not spoken of: the login follows at once."""
+
 FLAGS_SINCE = 319
 NO_SUCH_SERVICE = 12514
 DATABASE = bytes(16)
@@ -30,6 +32,7 @@ class House(Protocol):
     faults: Faults
     counters: Counters
     accounts: Mapping[str, str]
+    certificates: Mapping[str, str]
     services: frozenset[str] | None
     latency: float
 
@@ -53,7 +56,8 @@ async def shake_hands(house: House, packets: Packets) -> Profile:
     apply_cut(packets, action)
     version = min(int.from_bytes(body[:2], "big"), house.profile.tns_version)
     agreed = replace(house.profile, tns_version=version, flags=house.profile.flags if version >= FLAGS_SINCE else 0)
-    accept = Writer().u16(version, 0, SDU, 0xFFFF, 1, 0, 45).u8(NO_ENCRYPTION, NO_ENCRYPTION).raw(bytes(8))
+    services = 0 if packets.certificate in house.certificates else NO_SERVICES
+    accept = Writer().u16(version, 0, SDU, 0xFFFF, 1, 0, 45).u8(services, services).raw(bytes(8))
     accept.raw(SDU.to_bytes(4, "big") + (0xFFFF).to_bytes(4, "big")).u8(0).raw(agreed.flags.to_bytes(4, "big"))
     if version >= FLAGS_SINCE:
         accept.raw(DATABASE)

@@ -50,6 +50,12 @@ class Packets:
         self.wide = False
         self.closing_after: int | None = None
 
+    @property
+    def certificate(self) -> str:
+        """The common name in the client's TLS certificate; "" without one."""
+        subject = (self._writer.get_extra_info("peercert") or {}).get("subject", ())
+        return next((value for part in subject for key, value in part if key == "commonName"), "")
+
     async def read(self) -> tuple[int, bytes]:
         """Read one packet: its type and what follows the header. Raises Gone."""
         try:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from presman.oracle_server import services
 from presman.oracle_server.wire import Dialect, Reader, decode_date, decode_number
 
 PROTOCOL, DATA_TYPES, FUNCTION, PIGGYBACK, ONE_WAY, FAST_AUTH, ROW_DATA = 1, 2, 3, 17, 26, 34, 7
 REEXECUTE, FETCH, LOGOFF, COMMIT, ROLLBACK, REEXECUTE_FETCH = 4, 5, 9, 14, 15, 78
 EXECUTE, LOB, AUTH_TWO, AUTH_ONE, PING, RELEASE, PIPELINE_END = 94, 96, 115, 118, 147, 163, 200
 VERSION = 59
+SERVICES = services.FIRST_BYTE
 CLOSE_CURSORS, END_TO_END, SET_SCHEMA, KEY_VALUE, SESSION_STATE, PIPELINE_BEGIN, ALTER = (
     105,
     135,
@@ -23,6 +25,7 @@ CLOSE_CURSORS, END_TO_END, SET_SCHEMA, KEY_VALUE, SESSION_STATE, PIPELINE_BEGIN,
 )
 
 NAMES = {
+    SERVICES: "network services",
     PROTOCOL: "protocol",
     DATA_TYPES: "data types",
     AUTH_ONE: "login one",
@@ -87,7 +90,10 @@ class Bind(NamedTuple):
 
 @dataclass(slots=True)
 class Call:
-    """One request. Which fields are filled depends on `code`; `before` are the piggybacks that came with it."""
+    """One request. Which fields are filled depends on `code`; `before` are the piggybacks that came with it.
+
+    `phase` is what a fast login begins with: AUTH_ONE, or AUTH_TWO where no password is to be proved.
+    """
 
     code: int
     token: int = 0
@@ -99,6 +105,8 @@ class Call:
     sql: str = ""
     user: str = ""
     mode: int = 0
+    phase: int = 0
+    certificate: bool = False
     dialect: Dialect = UNKNOWN
     operation: int = 0
     offset: int = 0
@@ -132,6 +140,8 @@ def parse(data: bytes, dialect: Dialect, known: Mapping[int, tuple[Bind, ...]]) 
     before: list[Call] = []
     while True:
         kind = reader.u8()
+        if kind == SERVICES:
+            return Call(SERVICES, certificate=services.wants_certificate(services.parse(reader))), reader.at
         if kind == PROTOCOL:
             _protocol(reader)
             return Call(PROTOCOL), reader.at
@@ -182,12 +192,12 @@ def _fast_auth(reader: Reader) -> Call:
     version = reader.raw(6)[-1]
     reader.u8()
     dialect = _data_types(reader)
-    sequence = reader.raw(3)[-1]
+    _, phase, sequence = reader.raw(3)
     if version >= TOKENS_SINCE:
         reader.ub()
     reader.dialect = dialect
-    call = _auth(reader, AUTH_ONE)
-    call.code, call.dialect, call.sequence = FAST_AUTH, dialect, sequence
+    call = _auth(reader, phase)
+    call.code, call.phase, call.dialect, call.sequence = FAST_AUTH, phase, dialect, sequence
     return call
 
 

@@ -26,6 +26,7 @@ class OracleServer:
     """Speaks enough of Oracle's protocol for thin clients to log in and SELECT.
 
     It listens on 127.0.0.1 only; port 0 takes a free one. `accounts` are user names (upper case) and passwords;
+    `certificates` common names in clients' certificates and the users they stand for, as IDENTIFIED EXTERNALLY does;
     `services` the service names it answers to, all when None. `latency` is added each way, in seconds.
     """
 
@@ -36,6 +37,7 @@ class OracleServer:
         *,
         port: int = 0,
         accounts: Mapping[str, str] | None = None,
+        certificates: Mapping[str, str] | None = None,
         services: Iterable[str] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
@@ -44,6 +46,7 @@ class OracleServer:
         self.faults = Faults()
         self.counters = Counters()
         self.accounts: Mapping[str, str] = {"PRESMAN": "presman"} if accounts is None else accounts
+        self.certificates = certificates or {}
         self.services = None if services is None else frozenset(name.lower() for name in services)
         self.latency = 0.0
         self.port = port

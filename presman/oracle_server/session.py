@@ -6,6 +6,7 @@ import asyncio
 from typing import NoReturn
 
 from presman.oracle_server import requests as ask
+from presman.oracle_server import services
 from presman.oracle_server.answers import Answer
 from presman.oracle_server.backend import OraError
 from presman.oracle_server.counters import Login
@@ -15,6 +16,9 @@ from presman.oracle_server.faults import FATAL, Action, Delay, Hold, Mute, Ora, 
 from presman.oracle_server.handshake import House, apply_cut, shake_hands
 from presman.oracle_server.packets import SDU, Broken, Gone, Packets
 from presman.oracle_server.wire import Dialect, NeedMore
+
+LOGIN = {ask.SERVICES, ask.PROTOCOL, ask.DATA_TYPES, ask.FAST_AUTH, ask.AUTH_ONE, ask.AUTH_TWO}
+"""The calls that a session begins with."""
 
 
 class Session:
@@ -28,6 +32,7 @@ class Session:
         self._buffer = b""
         self._dialect = Dialect()
         self._user = ""
+        self._certified = ""
         self._challenge: Challenge | None = None
         self._logged_in = False
         self._cursors = Cursors(house.backend)
@@ -102,7 +107,7 @@ class Session:
             self._cursors.drop(note.closed)
         if call.code not in {ask.EXECUTE, ask.REEXECUTE, ask.REEXECUTE_FETCH}:
             counters.note(self.number, ask.NAMES.get(call.code, str(call.code)))
-        if call.code in {ask.PROTOCOL, ask.DATA_TYPES, ask.FAST_AUTH, ask.AUTH_ONE, ask.AUTH_TWO}:
+        if call.code in LOGIN:
             return await self._login(call)
         if not self._logged_in:
             return False
@@ -130,37 +135,36 @@ class Session:
             await self._silence()
         if isinstance(action, Delay):
             await self._packets.pause(action.seconds)
-        if call.code == ask.PROTOCOL:
+        if call.code == ask.SERVICES:
+            self._certified = self._house.certificates.get(self._packets.certificate, "") if call.certificate else ""
+            await self._packets.send(services.answer(certified=bool(self._certified)), marked=False)
+        elif call.code == ask.PROTOCOL:
             await self._say(self._new_answer().protocol())
         elif call.code == ask.DATA_TYPES:
             await self._say(self._new_answer().data_types())
             self._agree_on(call.dialect)
-        elif call.code == ask.AUTH_TWO:
-            return await self._prove(call, action)
+        elif call.code == ask.FAST_AUTH:
+            self._agree_on(call.dialect)
+            return await self._authenticate(call, call.phase, self._new_answer(call).protocol().data_types(), action)
         else:
-            if call.code == ask.FAST_AUTH:
-                self._agree_on(call.dialect)
-            answer = self._new_answer(call)
-            if call.code == ask.FAST_AUTH:
-                answer.protocol().data_types()
-            self._user = call.user.upper()
-            self._challenge = Challenge(self._house.accounts.get(self._user, "\0"))
-            await self._say(answer.parameters(self._challenge.pairs()).error())
+            return await self._authenticate(call, call.code, self._new_answer(call), action)
         return True
 
     def _agree_on(self, dialect: Dialect) -> None:
         version = min(self._profile.field_version, dialect.version)
         self._dialect = dialect._replace(version=version, marked=dialect.marked and self._profile.end_of_response)
 
-    async def _prove(self, call: ask.Call, action: Action | None) -> bool:
-        proof = None
-        if self._challenge:
-            proof = self._challenge.accept(call.pairs.get("AUTH_SESSKEY", ""), call.pairs.get("AUTH_PASSWORD", ""))
-        answer = self._new_answer(call)
+    async def _authenticate(self, call: ask.Call, phase: int, answer: Answer, action: Action | None) -> bool:
+        if phase == ask.AUTH_ONE:
+            self._user = call.user.upper()
+            self._challenge = Challenge(self._house.accounts.get(self._user, "\0"))
+            await self._say(answer.parameters(self._challenge.pairs()).error())
+            return True
         if isinstance(action, Ora):
             await self._say(answer.error(action.code, action.text))
             return False
-        if proof is None or self._user not in self._house.accounts:
+        proof = self._proof(call)
+        if proof is None:
             await self._say(answer.error(1017, "invalid username/password; logon denied"))
             return False
         if isinstance(action, Warn):
@@ -173,6 +177,17 @@ class Session:
         self._logged_in = True
         await self._say(answer.parameters(self._session_facts(proof)).language("AMERICAN").error())
         return True
+
+    def _proof(self, call: ask.Call) -> str | None:
+        """Return what proves to the client that the server knows the user too; None if it does not.
+
+        A certificate has done that beneath, and stands for its user; nobody else can be named with it.
+        """
+        if self._challenge:
+            proof = self._challenge.accept(call.pairs.get("AUTH_SESSKEY", ""), call.pairs.get("AUTH_PASSWORD", ""))
+            return proof if self._user in self._house.accounts else None
+        self._user = self._certified
+        return "" if self._certified and call.user.upper() in {"", self._certified} else None
 
     def _session_facts(self, proof: str) -> list[tuple[str, str, int]]:
         facts = {

@@ -23,8 +23,8 @@ MODES = {
 def connect_arguments(settings: ConnectSettings, timeout: float) -> dict[str, Any]:
     """Return the arguments of `oracledb.connect`; they hold the password, so they are not to be kept.
 
-    `user` may be ``proxy[user]``; without a user the database authenticates by other means (wallet, Kerberos,
-    operating system), which needs a wallet or the thick driver.
+    `user` may be ``proxy[user]``; without a user the database knows him by other means: a wallet's certificate over
+    TLS, or what takes the thick driver (Kerberos, the operating system, a password kept in the wallet).
     """
     given: dict[str, Any] = {
         "dsn": settings.dsn,

@@ -67,6 +67,11 @@ HOPELESS = frozenset(
 NOBODY = frozenset({"ORA-01017", "DPY-4001", "ORA-01005", "DPY-3001"})
 """What a login without a user ends in where nothing else says who it is."""
 
+NOBODY_NAMED = (
+    "no user was named: that takes a wallet with a certificate that stands for one, over tcps://"
+    " (python-oracledb 26 or later), or --thick"
+)
+
 HINTS = {
     "ORA-01017": "check user and password",
     "ORA-28000": "the account is locked: ALTER USER ... ACCOUNT UNLOCK",
@@ -122,7 +127,9 @@ def source_error(error: Any, user: str | None = "") -> SourceError:
     codes = {code, *(found[0] for found in _CODE.finditer(text))}
     hint = next((HINTS[found] for found in (code, *sorted(codes)) if found in HINTS), "")
     if user is None and codes & NOBODY:
-        hint = "no user was named: that takes --thick, or a wallet that the database accepts in place of a password"
+        hint = NOBODY_NAMED
+    elif "CERTIFICATE_VERIFY_FAILED" in text:
+        hint = "nobody in the wallet has signed the server's certificate: see wallet_location"
     return SourceError(f"{text} - {hint}" if hint else text, code=code, retry=not codes & HOPELESS)
 
 

@@ -8,6 +8,7 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -17,6 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from presman.embedded import EmbeddedDatabase
 from presman.oracle_server import Backend, OracleServer, profile_of
+from presman.oracle_server.counters import Login
 from presman.release import Release
 from presman.rows import Instance
 from presman.secret import Secret
@@ -80,7 +82,9 @@ def secured(tmp_path: Path, ours: Authority) -> Iterator[Callable[..., Bench]]:
     servers: list[OracleServer] = []
     benches: list[Bench] = []
 
-    def make(release: Release, *, mutual: bool = False, authority: Authority = ours, name: str = "127.0.0.1") -> Bench:
+    def make(
+        release: Release, *, mutual: bool = False, authority: Authority = ours, name: str = "127.0.0.1", **given: Any
+    ) -> Bench:
         own = authority.issue(
             tmp_path / "server.pem", name, address="127.0.0.1" if name == "127.0.0.1" else "192.0.2.9"
         )
@@ -92,7 +96,7 @@ def secured(tmp_path: Path, ours: Authority) -> Iterator[Callable[..., Bench]]:
         database = EmbeddedDatabase(release)
         fill(database)
         backend = Backend(database, now=lambda: NOW)
-        servers.append(OracleServer(backend, profile_of(release), tls=context).start())
+        servers.append(OracleServer(backend, profile_of(release), tls=context, **given).start())
         benches.append(Bench(servers[-1], release))
         return benches[-1]
 
@@ -135,7 +139,9 @@ def refused(bench: Bench, place: str | None) -> SourceError:
 
 def test_certificate_of_a_stranger_is_refused(secured: Callable[..., Bench], tmp_path: Path, ours: Authority) -> None:
     bench = secured(Release(19), authority=Authority("somebody else"))
-    assert "CERTIFICATE_VERIFY_FAILED" in str(refused(bench, wallet(tmp_path / "wallet", ours)))
+    told = str(refused(bench, wallet(tmp_path / "wallet", ours)))
+    assert "CERTIFICATE_VERIFY_FAILED" in told
+    assert told.endswith("nobody in the wallet has signed the server's certificate: see wallet_location")
 
 
 def test_certificate_for_another_host_is_refused(
@@ -219,8 +225,38 @@ def test_the_server_sees_the_privilege(bench: Bench, mode: str, seen: str) -> No
     assert bench.server.counters.last_login.privilege == seen
 
 
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_a_certificate_in_place_of_a_password(
+    secured: Callable[..., Bench], tmp_path: Path, ours: Authority, release: Release
+) -> None:
+    bench = secured(release, mutual=True, accounts={}, certificates={"client": "WATCHER"})
+    place = wallet(tmp_path / "wallet", ours)
+    source = bench.opened(
+        dsn=f"tcps://{bench.server.dsn}", wallet_location=place, user=None, password=None, call_timeout=5.0
+    )
+    assert [row.instance_name for row in bench.read(source, Instance)[0].rows] == ["orcl"]
+    source.close()
+    counters = bench.server.counters
+    assert (counters.last_login, counters.calls["network services"]) == (Login("WATCHER"), 1)
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("certificates", [{}, {"somebody": "WATCHER"}], ids=["none", "another"])
+def test_a_certificate_that_stands_for_nobody(
+    secured: Callable[..., Bench], tmp_path: Path, ours: Authority, release: Release, certificates: dict[str, str]
+) -> None:
+    bench = secured(release, mutual=True, accounts={}, certificates=certificates)
+    place = wallet(tmp_path / "wallet", ours)
+    with pytest.raises(SourceError, match=r"ORA-01017.* no user was named") as caught:
+        bench.opened(
+            dsn=f"tcps://{bench.server.dsn}", wallet_location=place, user=None, password=None, call_timeout=5.0
+        )
+    assert not caught.value.retry
+    assert (bench.server.counters.logins, bench.server.counters.sessions) == (0, 0)
+
+
 def test_nobody_named_and_nothing_that_says_who(bench19: Bench) -> None:
-    with pytest.raises(SourceError, match="no user was named: that takes --thick, or a wallet") as caught:
+    with pytest.raises(SourceError, match="no user was named: that takes a wallet") as caught:
         bench19.opened(user=None, password=None)
     assert not caught.value.retry
 
