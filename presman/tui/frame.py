@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.cells import cached_cell_len
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container
+from textual.geometry import Region
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
@@ -24,6 +24,7 @@ from presman.tui import keeping
 from presman.tui.actions import ACTIONS, BY_NAME, KEYS_LINE, Action
 from presman.tui.reader import Reader
 from presman.tui.state import Link, LinkState, View
+from presman.tui.widgets.ground import Ground, Place
 from presman.tui.widgets.header import StateView, TopLine, TopLines
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.tab_line import KeysLine, TabLine
@@ -65,6 +66,9 @@ _SETTLED = 4.0
 _TIDY = 15.0
 """Seconds between two rounds of the garbage collector from then on."""
 
+_PASSING = cached_cell_len, Region.translate, Region.intersection, Region.overlaps
+"""What remembers thousands of texts and places, each on screen for one poll."""
+
 
 def settle() -> None:
     """Take what was made so far out of the garbage collector's rounds: they cost a tenth of all CPU time.
@@ -76,7 +80,7 @@ def settle() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-class FrameScreen(Screen[None]):
+class FrameScreen(Screen[None], Ground):
     """The screen. Textual's own paints everything anew when the focus moves; here only what has it looks different."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
@@ -139,7 +143,7 @@ class FrameApp(App[None]):
         yield self._top
         yield self._status
         yield self._tabs
-        yield Container(id="body")
+        yield Place(id="body")
         yield self._told
         yield self._keys
 
@@ -237,7 +241,8 @@ class FrameApp(App[None]):
     @staticmethod
     def _tidy() -> None:
         gc.collect()
-        cached_cell_len.cache_clear()  # of thousands of texts, each on screen for one poll
+        for forgotten in _PASSING:
+            forgotten.cache_clear()
 
     def on_lost(self, event: feeds.Lost) -> None:
         """Keep the last data on screen, and say that it grows old."""

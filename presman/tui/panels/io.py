@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 
 from presman.analysis.pdbs import pdbs
 from presman.analysis.reading import Reading
@@ -15,6 +14,7 @@ from presman.tui.panels.panel import ChartFeed, Panel, Shown, Trends, group_rows
 from presman.tui.panels.pdbs import io_lines
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.ground import Abreast
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.lines import wrap
 
@@ -48,7 +48,7 @@ class Io(Panel):
         self._feed = ChartFeed("io", "MB/s")
         yield self._groups
         yield self._limits
-        with Horizontal(classes="charts"):
+        with Abreast(classes="charts"):
             yield self._chart
             yield self._sessions
 

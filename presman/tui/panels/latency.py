@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Container, Horizontal, Vertical
 from textual.message import Message
 
 from presman.analysis import latency
@@ -18,6 +17,7 @@ from presman.tables.histogram import BUCKETS, EVENTS, FIGURES, brief, figures, r
 from presman.tui.messages import Wanted
 from presman.tui.panels.panel import Panel, Shown, one_instance
 from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.ground import Abreast, Place, Stack
 from presman.tui.widgets.heat import HeatData, Quantity, rates
 from presman.tui.widgets.heatmap import HeatMap
 from presman.tui.widgets.line_view import LineView
@@ -91,14 +91,14 @@ class Latencies(Panel):
         self._bucket: int | None = None
         self._changes: dict[Mark, None] = {}
         self._wanted = ""
-        with Horizontal(id="latency-top"):
+        with Abreast(id="latency-top"):
             yield self._events
-            with Vertical(id="latency-figures"):
+            with Stack(id="latency-figures"):
                 yield self._figures
             yield self._buckets
         self._brief = LineView(id="latency-brief")
         yield self._brief
-        with Container(id="latency-maps"):
+        with Place(id="latency-maps"):
             yield from self._maps
         yield self._readout
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 
 from presman.analysis.reading import Reading
 from presman.tables import OVERVIEW, WAITS
@@ -23,6 +22,7 @@ from presman.tui.panels.panel import (
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.findings import Findings
 from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.ground import Abreast
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.lines import Line
 
@@ -58,7 +58,7 @@ class Overview(Panel):
         yield self._groups
         yield self._findings
         yield self._redo
-        with Horizontal(id="overview-bottom"):
+        with Abreast(id="overview-bottom"):
             yield self._chart
             yield self._waits
 

@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any, ClassVar, NamedTuple
 
-from textual.widget import Widget
-
 from presman.analysis.latency_history import LatencyHistory
 from presman.analysis.reading import CLUSTER, GroupReading, Reading
 from presman.columns import Table
@@ -19,6 +17,7 @@ from presman.tui.series import Series, completed, window_start
 from presman.tui.state import View
 from presman.tui.widgets.chart import ChartData
 from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.ground import Ground
 from presman.tui.widgets.palette import SERIES
 from presman.watch import Watch
 
@@ -50,7 +49,7 @@ class Shown(NamedTuple):
     """Gives the two snapshots the reading was made of; None where they are not kept."""
 
 
-class Panel(Widget):
+class Panel(Ground):
     """One tab's content."""
 
     tables: ClassVar[tuple[Table[Any], ...]] = ()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 
 from presman.analysis import io_limits
 from presman.analysis.pdbs import PdbReading, io_limited, pdbs
@@ -16,6 +15,7 @@ from presman.tables.pdbs import IO_MARKS, PDBS
 from presman.tui.panels.panel import APART, CPU_LEGEND, ChartFeed, Panel, Shown
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.ground import Abreast
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.lines import Line, wrap
 
@@ -61,7 +61,7 @@ class Pdbs(Panel):
         self._waiting_feed = ChartFeed("pdb_waiting", "CPUs waited for (throttled)", after=APART)
         yield self._containers
         yield self._words
-        with Horizontal(classes="charts"):
+        with Abreast(classes="charts"):
             yield self._used
             yield self._waiting
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 
 from presman.analysis.lint import lint
 from presman.analysis.plan_view import PlanView, differences, plan_view
@@ -14,6 +13,7 @@ from presman.formats import count, number
 from presman.tables.plan import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
 from presman.tui.panels.panel import Panel, Shown
 from presman.tui.widgets.grid import HEADER_LINES, Grid
+from presman.tui.widgets.ground import Abreast
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.lines import Line
 
@@ -64,7 +64,7 @@ class Plans(Panel):
         yield self._about
         yield self._tree
         yield self._findings
-        with Horizontal(id="plan-past"):
+        with Abreast(id="plan-past"):
             yield self._windows
             yield self._mappings
             yield self._differences

@@ -16,6 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from presman.columns import Column, Table
+from presman.tui.widgets.by_line import ByLine
 from presman.tui.widgets.columns import Fitted, Trend, cell_runs, fit_columns, gap_at, matches, row_text
 from presman.tui.widgets.lines import Line, Run, changes, fit, merge, pad
 from presman.tui.widgets.palette import palette_of
@@ -24,7 +25,7 @@ HEADER_LINES = 2
 """Lines above the rows: the title and the column heads."""
 
 
-class Grid(ScrollView, can_focus=True, inherit_bindings=False):
+class Grid(ScrollView, ByLine, can_focus=True, inherit_bindings=False):
     """Shows the rows of a :class:`presman.columns.Table`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -17,10 +17,10 @@ from textual.events import Click
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from presman.analysis.latency_history import Column
 from presman.formats import compact, microseconds
+from presman.tui.widgets.by_line import ByLine
 from presman.tui.widgets.heat import (
     DECADES,
     EMPTY,
@@ -50,7 +50,7 @@ GUTTER = 9
 _TITLE, _STRIP, _AXIS = 1, 1, 1
 
 
-class HeatMap(Widget, can_focus=True):
+class HeatMap(ByLine, can_focus=True):
     """Draws :class:`HeatData`. ↑ and ↓ move its cursor from bucket to bucket; time is that of all tabs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

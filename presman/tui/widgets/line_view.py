@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from textual.geometry import Region
 from textual.strip import Strip
-from textual.widget import Widget
 
+from presman.tui.widgets.by_line import ByLine
 from presman.tui.widgets.lines import Line, changes, pad
 from presman.tui.widgets.palette import palette_of
 
 
-class LineView(Widget):
+class LineView(ByLine):
     """Shows lines; sends only the parts that changed."""
 
     ground = ""

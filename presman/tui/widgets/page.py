@@ -10,11 +10,12 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from presman.tui.widgets.by_line import ByLine
 from presman.tui.widgets.lines import Line, pad, plain, wrap
 from presman.tui.widgets.palette import palette_of
 
 
-class Page(ScrollView, can_focus=True, inherit_bindings=False):
+class Page(ScrollView, ByLine, can_focus=True, inherit_bindings=False):
     """Shows lines; long ones are wrapped, the second line under the text of the first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
