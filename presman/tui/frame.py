@@ -128,6 +128,7 @@ class FrameApp(App[None]):
         self._costs: list[float] = []
         self._alerts: tuple[Alert, ...] = ()
         self.panels: dict[str, Panel] = {}
+        self._painted: set[str] = set()
         self.reader = Reader()
         self.begun = False
         self.feed = make_feed(self.post_message, refresh)
@@ -238,11 +239,14 @@ class FrameApp(App[None]):
         # A strip of the screen refers to itself, and some twenty are thrown away at each poll.
         self.set_interval(_TIDY, self._tidy)
 
-    @staticmethod
-    def _tidy() -> None:
+    def _tidy(self) -> None:
+        """Let go of what is on no screen any more."""
+        for tab in self._painted - {self.view.tab}:
+            self.panels[tab].forget()
+        self._painted = {self.view.tab}
+        for remembered in _PASSING:
+            remembered.cache_clear()
         gc.collect()
-        for forgotten in _PASSING:
-            forgotten.cache_clear()
 
     def on_lost(self, event: feeds.Lost) -> None:
         """Keep the last data on screen, and say that it grows old."""
@@ -325,6 +329,7 @@ class FrameApp(App[None]):
             moment = partial(line.moment, self.latest.number - number, number)
             shown = (self.reading, self.view, line.series, self._alerts, self.latest.at, line.latencies, line.watch)
             panel.show(Shown(*shown, moment))
+            self._painted.add(self.view.tab)
 
     def _message(self) -> list[tuple[tuple[str, str], ...]]:
         """Return what stands in place of the body: the terminal is too small, or there is no data."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.strip import Strip
 from textual.widget import Widget
 
 from presman.columns import Column
@@ -64,6 +66,44 @@ async def test_one_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPa
             patched.setattr(Widget, "refresh", refresh)
             await acting.show(replace(busy(2), sessions=(*rows[:3], rows[3]._replace(io_mb=13.0), *rows[4:])))
         assert 0 < sum(cells) < 20
+
+
+def lines_kept() -> int:
+    gc.collect()
+    return sum(type(found) is Strip for found in gc.get_objects())
+
+
+@acted
+async def test_what_is_on_no_screen_any_more_is_let_go() -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        await acting.mount_all()
+        seen = {tab: await acting.press(tab) for tab in "5421"}
+        assert acting.app._painted == {"sessions", "parallel", "cpu", "overview"}
+        all_tabs = lines_kept()
+        acting.app._tidy()
+        await acting.settle()
+        assert lines_kept() < all_tabs - 3 * 30
+        assert {tab: await acting.press(tab) for tab in "5421"} == seen
+
+
+@acted
+async def test_blank_lines_of_containers_are_one_line() -> None:
+    """Fifty lines on screen, behind them those of three containers, each cut at the edges of what stands before it."""
+    before = lines_kept()
+    async with stage(busy(), size=(200, 50)) as acting:
+        assert acting.app._painted == {"overview"}
+        assert lines_kept() - before < 6 * 50
+
+
+@acted
+async def test_places_that_changed_do_not_add_up() -> None:
+    async with stage(replace(busy(), sessions=sessions(40)), size=(200, 50)) as acting:
+        await acting.press("5")
+        rows = sessions(40)
+        for number in range(1, 40):
+            changed = tuple(row._replace(io_mb=number * 1.5) if row is rows[number] else row for row in rows)
+            await acting.show(replace(busy(number + 1), sessions=changed))
+        assert max(len(widget._dirty_regions) for widget in acting.app.screen.walk_children(Widget)) < 10
 
 
 @acted

