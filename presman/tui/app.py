@@ -77,10 +77,11 @@ class MonitorApp(FrameApp):
             self.notify("This is no container database: there are no PDBs to show.", markup=False, timeout=4)
             return
         self.reader.close()
-        if tab not in self.panels:
-            await self.query_one("#body").mount(self.make_panel(tab))
-        for name, panel in self.panels.items():
-            panel.display = name == tab
+        with self.batch_update():  # or it would be laid out before it has anything to show
+            if tab not in self.panels:
+                await self.query_one("#body").mount(self.make_panel(tab))
+            for name, panel in self.panels.items():
+                panel.display = name == tab
         self.view = replace(self.view, tab=tab)
         self.look_at(None)
         self._filter_tables()

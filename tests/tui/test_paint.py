@@ -68,6 +68,28 @@ async def test_one_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPa
         assert 0 < sum(cells) < 20
 
 
+@pytest.mark.parametrize("tab", "2345")
+@acted
+async def test_what_is_shown_again_wants_no_second_layout(tab: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        await acting.mount_all()
+        await acting.press(tab, "1", tab, "1")
+        wanted: list[Widget] = []
+        original = Widget.refresh
+
+        def refresh(self: Widget, *regions: Any, **how: Any) -> Any:
+            if how.get("layout"):
+                wanted.append(self)
+            return original(self, *regions, **how)
+
+        monkeypatch.setattr(Widget, "refresh", refresh)
+        await acting.press(tab)
+        assert {type(widget).__name__ for widget in wanted} - {"ScrollBar"} == {
+            "Overview",
+            type(acting.app.panel).__name__,
+        }
+
+
 def lines_kept() -> int:
     gc.collect()
     return sum(type(found) is Strip for found in gc.get_objects())

@@ -144,6 +144,8 @@ class Chart(LineView):
         self._draw()
 
     def _draw(self) -> None:
+        if not self.size:
+            return  # hidden: it is drawn when it is shown
         if self._data is None or self.size.width < 20 or self.size.height < 5:
             self.show_lines(())
             return

@@ -9,7 +9,7 @@ from collections.abc import Collection, Hashable, Sequence
 from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.events import Click, Resize
+from textual.events import Click
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -135,21 +135,25 @@ class Grid(ScrollView, ByLine, can_focus=True, inherit_bindings=False):
             if column.bar is not None
         }
         self._version += 1
-        self._extend(Size(self.size.width, HEADER_LINES + max(1, len(rows))))
+        self._extend(HEADER_LINES + max(1, len(rows)))
         self._repaint()
 
-    def _extend(self, size: Size) -> None:
-        """Take a new virtual size, without having the whole screen laid out again where only the scrollbar changes."""
-        before, seen = self.virtual_size, self.size.height
-        if size == before:
+    def _extend(self, lines: int) -> None:
+        """Take a new virtual height, without having the whole screen laid out again where only the scrollbar changes.
+
+        The virtual width is never used: were it that of the widget, each tab would be laid out twice when it is shown.
+        """
+        before, seen = self.virtual_size.height, self.size.height
+        if lines == before:
             return
+        size = Size(1, lines)
         height = self.styles.height
         is_fixed = height is not None and not height.is_auto
-        if not is_fixed or before.width != size.width or (before.height > seen) != (size.height > seen):
+        if not is_fixed or (before > seen) != (lines > seen):
             self.virtual_size = size
-        elif size.height > seen:
+        elif lines > seen:
             self.set_reactive(Grid.virtual_size, size)
-            self.vertical_scrollbar.window_virtual_size = size.height
+            self.vertical_scrollbar.window_virtual_size = lines
             self.scroll_y = self.validate_scroll_y(self.scroll_y)
 
     def _follow(self) -> None:
@@ -280,9 +284,8 @@ class Grid(ScrollView, ByLine, can_focus=True, inherit_bindings=False):
         self._frame_key = ()
         super().notify_style_update()
 
-    def on_resize(self, event: Resize) -> None:
-        """Lay the columns out anew."""
-        self.virtual_size = Size(event.size.width, HEADER_LINES + max(1, len(self._rows)))
+    def on_resize(self) -> None:
+        """Keep the cursor on show."""
         self._keep_visible()
 
     # ---- cursor
