@@ -110,6 +110,10 @@ async def test_resize_equals_a_fresh_start() -> None:
         assert acting.screen == wide
     async with stage(busy(), size=(80, 24)) as acting:
         assert await acting.press("4") == narrow
+        assert "Statements" in await acting.press("g")
+        await acting.press("g")
+        await acting.resize(200, 50)
+        assert acting.screen == wide
 
 
 @pytest.mark.parametrize("theme", ["textual-light", "ansi-dark", "ansi-light", "solarized-light"])

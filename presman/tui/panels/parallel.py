@@ -81,18 +81,30 @@ class Parallel(Panel):
 
     def on_resize(self) -> None:
         """Divide the lines anew."""
+        self._divide_anew()
+
+    def _divide_anew(self) -> None:
+        """Divide the lines, and fill what has room only now."""
+        before = self._pools.display, self._over_time.display
         self._divide()
+        if self._shown is not None and before != (self._pools.display, self._over_time.display):
+            self._fill(self._shown)
 
     def show(self, shown: Shown) -> None:
         """Fill the widgets."""
-        reading, watch = shown.reading, shown.watch
+        reading = shown.reading
         self._shown = shown
         self._unblocks = unblock(reading)
-        self._compared = watch.marks.compare(reading)
+        self._compared = shown.watch.marks.compare(reading)
         single = one_instance(shown)
         self._waiting.show_rows(reading.queue, single)
         self._holders.show_rows(reading.running, single)
         self._divide()
+        self._fill(shown)
+
+    def _fill(self, shown: Shown) -> None:
+        """Fill what is below the tables, where there is room for it."""
+        reading, watch = shown.reading, shown.watch
         if self._pools.display:
             self._groups.show_rows(group_rows(shown), hidden_columns(shown), "█ held ┊ limit")
             self._servers.show_rows(reading.header.instances, (), "█ in use ┊ target")
@@ -162,7 +174,7 @@ class Parallel(Panel):
     def toggle_gantt(self) -> None:
         """Show the statements over time in place of the tables, or the tables again."""
         self.toggle_class("-gantt")
-        self._divide()
+        self._divide_anew()
 
     def command(self, grid: Grid | None) -> tuple[Command, str] | None:
         """Return the command that `c` copies, and whom it hits; None where the row has none.
