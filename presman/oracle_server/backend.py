@@ -19,7 +19,7 @@ _TOKENS = re.compile(
     r"(?P<keep>--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"[^\"]*\")"
     r"|(?P<bind>:\w+)"
     r"|(?P<utc>\bSYS_EXTRACT_UTC\s*\(\s*SYSTIMESTAMP\s*\))"
-    r"|\b(?P<word>SYSDATE|SYSTIMESTAMP)\b"
+    r"|\b(?P<word>SYSDATE|SYSTIMESTAMP|DBTIMEZONE|SESSIONTIMEZONE)\b"
     r"|(?P<date>\bDATE\s+(?='))",
     re.IGNORECASE | re.DOTALL,
 )
@@ -86,7 +86,10 @@ class Backend:
         connection.create_function("sys_context", 2, self._sys_context)
         connection.execute('CREATE TABLE "DUAL" ("DUMMY" "VARCHAR2(1)")')
         connection.execute("""INSERT INTO "DUAL" VALUES ('X')""")
-        connection.execute('CREATE TABLE "SYS$NOW" ("SYSDATE" DATE, "SYSTIMESTAMP" TIMESTAMPTZ, "UTC" TIMESTAMPUTC)')
+        connection.execute(
+            'CREATE TABLE "SYS$NOW" ("SYSDATE" DATE, "SYSTIMESTAMP" TIMESTAMPTZ, "UTC" TIMESTAMPUTC,'
+            ' "DBTIMEZONE" "VARCHAR2(6)", "SESSIONTIMEZONE" "VARCHAR2(6)")'
+        )
         self._declared: dict[str, list[str]] = {}
 
     def _sys_context(self, namespace: str, key: str) -> str | None:
@@ -109,8 +112,12 @@ class Backend:
         text = _portable(sql, "?")
         try:
             connection.execute('DELETE FROM "SYS$NOW"')
-            stamp = self._now().astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-            connection.execute('INSERT INTO "SYS$NOW" VALUES (?, ?, ?)', (stamp[:19], stamp, stamp))
+            now = self._now()
+            stamp = now.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+            offset = now.astimezone(self.zone).isoformat()[-6:]
+            connection.execute(
+                'INSERT INTO "SYS$NOW" VALUES (?, ?, ?, ?, ?)', (stamp[:19], stamp, stamp, offset, offset)
+            )
             cursor = connection.execute(text, tuple(binds))
             rows = cursor.fetchall()
             names = [column[0] for column in cursor.description]

@@ -165,6 +165,8 @@ def test_database_in_another_time_zone() -> None:
             cursor.execute("SELECT startup_time, SYSDATE, SYSTIMESTAMP FROM gv$instance")
             local = datetime(2026, 3, 1, 17, 30)
             assert cursor.fetchone() == (datetime(2026, 3, 1, 4, 30), local, local)
+            cursor.execute("SELECT DBTIMEZONE, SESSIONTIMEZONE FROM dual")
+            assert cursor.fetchone() == ("+05:30", "+05:30")
         connection.close()
         bench = Bench(server, release)
         source = bench.opened()
