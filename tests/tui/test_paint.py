@@ -11,13 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.style import Style
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
 from presman.columns import Column
 from presman.tui.frame import AHEAD
+from presman.tui.widgets.by_line import ByLine
 from presman.tui.widgets.columns import fit_columns
 from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.heatmap import HeatMap
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, sessions
 
@@ -73,7 +77,8 @@ async def test_one_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPa
 async def test_what_is_shown_again_wants_no_second_layout(tab: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.mount_all()
-        await acting.press(tab, "1", tab, "1")
+        for key in (tab, "1") * 2:
+            await acting.press(key)
         wanted: list[Widget] = []
         original = Widget.refresh
 
@@ -88,6 +93,51 @@ async def test_what_is_shown_again_wants_no_second_layout(tab: str, monkeypatch:
             "Overview",
             type(acting.app.panel).__name__,
         }
+
+
+def cells_of(strips: list[Strip]) -> list[list[tuple[str, object]]]:
+    """Return what one sees: of a blank only the background."""
+
+    def looks(char: str, style: Style | None) -> object:
+        return style.bgcolor if style is not None and char == " " else style
+
+    return [[(char, looks(char, segment.style)) for segment in strip for char in segment.text] for strip in strips]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+@acted
+async def test_lines_are_painted_as_textual_would(size: tuple[int, int]) -> None:
+    """What is painted without Textual's style cache is cell by cell what it would have made of the same lines."""
+    compared: set[str] = set()
+    async with stage(replace(busy(), sessions=sessions(40)), size=size) as acting:
+        for tab in "1234567":
+            await acting.press(tab)
+            for widget in acting.app.screen.walk_children(ByLine):
+                width, height = widget.region.size
+                if not width or not widget.bare:
+                    continue
+                for crop in (Region(0, 0, width, height), Region(width // 3, height // 2, width // 3, 1)):
+                    direct = widget.render_lines(crop)
+                    assert widget._is_plain() or isinstance(widget, HeatMap)  # in sixteen colours here
+                    assert cells_of(direct) == cells_of(Widget.render_lines(widget, crop))
+                compared.add(type(widget).__name__)
+    assert {"Grid", "Chart", "TopLines", "HeatMap", "StateView", "KeysLine"} <= compared
+
+
+@acted
+async def test_old_data_are_greyed_line_by_line() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        grid = acting.app.query_one("#grid-overview", Grid)
+        crop = Region(0, 0, *grid.region.size)
+        fresh = cells_of(grid.render_lines(crop))
+        acting.app.query_one("#body").add_class("-old")
+        await acting.settle()
+        greyed = cells_of(grid.render_lines(crop))
+        assert [[char for char, _ in line] for line in greyed] == [[char for char, _ in line] for line in fresh]
+        assert greyed != fresh
+        acting.app.query_one("#body").remove_class("-old")
+        await acting.settle()
+        assert cells_of(grid.render_lines(crop)) == fresh
 
 
 def lines_kept() -> int:

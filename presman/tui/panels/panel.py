@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any, ClassVar, NamedTuple
 
-from textual.widget import Widget
-
 from presman.analysis.latency_history import LatencyHistory
 from presman.analysis.reading import CLUSTER, GroupReading, Reading
 from presman.columns import Table
@@ -17,6 +15,7 @@ from presman.snapshot import Snapshot
 from presman.tui.alerts import Alert
 from presman.tui.series import Series, completed, window_start
 from presman.tui.state import View
+from presman.tui.widgets.by_line import ByLine
 from presman.tui.widgets.chart import ChartData
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.ground import Ground
@@ -67,8 +66,8 @@ class Panel(Ground):
 
     def forget(self) -> None:
         """Let go of the lines that were painted while the panel was on show: some 300 kB."""
-        for widget in self.walk_children(Widget):
-            widget.refresh()
+        for widget in self.walk_children(ByLine):
+            widget.forget()
 
     def grids(self) -> list[Grid]:
         """Return the tables on show, in the order Tab goes through them."""

@@ -19,7 +19,6 @@ from presman.columns import Column, Table
 from presman.tui.widgets.by_line import ByLine
 from presman.tui.widgets.columns import Fitted, Trend, cell_runs, fit_columns, gap_at, matches, row_text
 from presman.tui.widgets.lines import Line, Run, changes, fit, merge, pad
-from presman.tui.widgets.palette import palette_of
 
 HEADER_LINES = 2
 """Lines above the rows: the title and the column heads."""
@@ -277,7 +276,7 @@ class Grid(ScrollView, ByLine, can_focus=True, inherit_bindings=False):
         width = self._frame_width
         line = self._frame[y] if y < len(self._frame) else pad((), width)
         ground = "cursor" if self._rows and y == self._cursor_line(self._frame_key) else ""
-        return palette_of(self.app.current_theme).strip(line, width, ground)
+        return self.strip(y, line, width, ground)
 
     def notify_style_update(self) -> None:
         """Forget what was drawn in other colours."""

@@ -42,7 +42,6 @@ from presman.tui.widgets.heat import (
     ticks_every,
 )
 from presman.tui.widgets.lines import cells, fit
-from presman.tui.widgets.palette import palette_of
 from presman.tui.widgets.shades import paints
 
 GUTTER = 9
@@ -281,10 +280,10 @@ class HeatMap(ByLine, can_focus=True):
         return strip
 
     def _base(self) -> Style:
-        return palette_of(self.app.current_theme)[""]
+        return self.palette[""]
 
     def _segments(self, y: int) -> list[Segment]:
-        palette = palette_of(self.app.current_theme)
+        palette = self.palette
         if y == 0:
             return self._title()
         if self._data is None or not self._levels:
@@ -300,7 +299,7 @@ class HeatMap(ByLine, can_focus=True):
         return []
 
     def _title(self) -> list[Segment]:
-        palette = palette_of(self.app.current_theme)
+        palette = self.palette
         styles = self._shade_styles()
         low, high = compact(self._top / 10**DECADES), compact(self._top)
         if self._top / 10**DECADES < 0.05:
@@ -311,7 +310,7 @@ class HeatMap(ByLine, can_focus=True):
         return [*segments, Segment(f" {high}", palette["dim"])]
 
     def _row(self, row: int, *, labelled: bool) -> list[Segment]:
-        palette = palette_of(self.app.current_theme)
+        palette = self.palette
         assert self._data is not None
         number = self._rows.numbers(row)[-1]
         bound = f"<{microseconds(self._data.bounds.get(number, 1 << number))} " if labelled else ""
@@ -356,6 +355,10 @@ class HeatMap(ByLine, can_focus=True):
             return "16"
         return {"truecolor": "truecolor", "256": "256"}.get(self.app.console.color_system or "", "16")
 
+    def _is_plain(self) -> bool:
+        """Tell whether the lines are shown as they are: of sixteen colours Textual makes those of the theme."""
+        return self._mode() != "16" and super()._is_plain()
+
     def _shade_styles(self) -> list[Style]:
         """Return the styles of all levels, made once per theme and terminal."""
         theme, mode = self.app.current_theme, self._mode()
@@ -367,4 +370,4 @@ class HeatMap(ByLine, can_focus=True):
     def _axis(self) -> list[Segment]:
         assert self._data is not None
         text = axis_text(self._data, self._left, self._capacity(), self._span)
-        return [Segment(" " * GUTTER + text, palette_of(self.app.current_theme)["dim"])]
+        return [Segment(" " * GUTTER + text, self.palette["dim"])]

@@ -9,7 +9,6 @@ from textual.strip import Strip
 
 from presman.tui.widgets.by_line import ByLine
 from presman.tui.widgets.lines import Line, changes, pad
-from presman.tui.widgets.palette import palette_of
 
 
 class LineView(ByLine):
@@ -61,7 +60,7 @@ class LineView(ByLine):
             self._shown_width = width
             self._shown = [self._padded(line, width) for line in range(self.size.height)]
         line = self._shown[y] if y < len(self._shown) else pad((), width)
-        return palette_of(self.app.current_theme).strip(line, width, self.ground)
+        return self.strip(y, line, width, self.ground)
 
     def notify_style_update(self) -> None:
         """Forget what was drawn in other colours."""

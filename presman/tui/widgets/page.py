@@ -12,11 +12,12 @@ from textual.strip import Strip
 
 from presman.tui.widgets.by_line import ByLine
 from presman.tui.widgets.lines import Line, pad, plain, wrap
-from presman.tui.widgets.palette import palette_of
 
 
 class Page(ScrollView, ByLine, can_focus=True, inherit_bindings=False):
     """Shows lines; long ones are wrapped, the second line under the text of the first."""
+
+    bare = False
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll_lines(-1)", "scroll up", show=False, key_display="↑ k"),
@@ -57,7 +58,7 @@ class Page(ScrollView, ByLine, can_focus=True, inherit_bindings=False):
         width = self.scrollable_content_region.width
         index = y + self.scroll_offset.y
         line = pad(self._wrapped[index] if index < len(self._wrapped) else (), width)
-        return palette_of(self.app.current_theme).strip(line, width)
+        return self.strip(y, line, width)
 
     def action_scroll_lines(self, lines: int) -> None:
         """Scroll by some lines."""
