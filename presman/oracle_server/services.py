@@ -56,8 +56,8 @@ def answer(*, certified: bool) -> bytes:
     """Return what the server says: whether the certificate stands for the user; nothing is encrypted twice."""
     version = (_VERSION, _RELEASE)
     known: list[Field] = [(_STATUS, (_CERTIFIED if certified else _PASSWORD).to_bytes(2, "big"))]
-    supervised = Writer().raw(MAGIC.to_bytes(4, "big")).u16(_U16, 0, 4)
-    supervised.u16(SUPERVISOR, AUTHENTICATION, ENCRYPTION, INTEGRITY)
+    active = SUPERVISOR, AUTHENTICATION
+    supervised = Writer().raw(MAGIC.to_bytes(4, "big")).u16(_U16, 0, len(active)).u16(*active)
     services: Services = {
         SUPERVISOR: [version, (_STATUS, _SUPERVISED.to_bytes(2, "big")), (_RAW, bytes(supervised.data))],
         AUTHENTICATION: [version, *known, *(_BY_CERTIFICATE if certified else ())],

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import shutil
 import socket
 import ssl
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import NameOID
 
 from presman.embedded import EmbeddedDatabase
@@ -25,6 +28,7 @@ from presman.secret import Secret
 from presman.sources import SourceError
 from tests.oracle.bench import NOW, RELEASES, Bench, fill
 from tests.oracle.proxy import proxy
+from tests.oracle.test_other_clients import CLIENTS, place
 
 
 def _use(*, signs: bool) -> x509.KeyUsage:
@@ -238,6 +242,31 @@ def test_a_certificate_in_place_of_a_password(
     source.close()
     counters = bench.server.counters
     assert (counters.last_login, counters.calls["network services"]) == (Login("WATCHER"), 1)
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_jdbc_with_a_certificate(
+    secured: Callable[..., Bench], tmp_path: Path, ours: Authority, release: Release
+) -> None:
+    """Somebody else's driver agrees on network services with this server, too."""
+    archive, java = place("PRESMAN_JDBC"), shutil.which("java")
+    if not archive.is_file() or java is None:
+        pytest.skip("no jdbc client: CONTRIBUTING.md says how to get one")
+    bench = secured(release, mutual=True, accounts={}, certificates={"client": "WATCHER"})
+    pem = Path(wallet(tmp_path / "wallet", ours), "ewallet.pem").read_bytes()
+    key, (own, *others) = serialization.load_pem_private_key(pem, None), x509.load_pem_x509_certificates(pem)
+    secret = serialization.BestAvailableEncryption(b"opensesame")
+    keys, trusted = tmp_path / "keys.p12", tmp_path / "trusted.p12"
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    keys.write_bytes(pkcs12.serialize_key_and_certificates(b"client", key, own, others, secret))
+    trusted.write_bytes(
+        pkcs12.serialize_java_truststore([pkcs12.PKCS12Certificate(ours.certificate, b"authority")], secret)
+    )
+    program = str(CLIENTS / "Certificate.java")
+    command = [java, "-cp", str(archive), program, str(bench.server.port), str(keys), str(trusted), "opensesame"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "orcl\n"), done.stderr
+    assert bench.server.counters.last_login == Login("WATCHER")
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
