@@ -11,10 +11,10 @@ import struct
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from math import log2
 from typing import NamedTuple
 
+from presman.analysis.blocks import Blocks
 from presman.analysis.latency import Latency, Span, latency
 from presman.analysis.reading import CLUSTER, Reading
 from presman.analysis.waiting import ESTIMATOR, Histogram, Waited
@@ -35,8 +35,6 @@ _NOT_MEASURED = (1 << 64) - 1
 """In place of the measured waits of an event that V$SYSTEM_EVENT is not asked for."""
 
 _MOST = (1 << 32) - 1
-_FIXED = 48
-"""Bytes that a poll costs besides what is packed, roughly."""
 
 
 def number_of(upper_us: int) -> int:
@@ -76,12 +74,10 @@ class LatencyHistory:
     def __init__(self, count: int = 3600, size: int = 4 << 20) -> None:
         self._count = count
         self._size = size
-        self._polls: deque[bytes] = deque()
+        self._polls = Blocks()
         self._newest = 0.0
-        self._used = 0
         self._events: dict[str, int] = {}
         self.bounds: dict[int, int] = {}
-        self.dropped = 0
 
     def __len__(self) -> int:
         return len(self._polls)
@@ -89,7 +85,12 @@ class LatencyHistory:
     @property
     def used(self) -> int:
         """Bytes the polls take, roughly."""
-        return self._used
+        return self._polls.size
+
+    @property
+    def dropped(self) -> int:
+        """Polls that went before those that are kept."""
+        return self._polls.dropped
 
     def add(self, reading: Reading) -> None:
         """Add what a reading says. One that is not newer than the last changes nothing."""
@@ -102,10 +103,8 @@ class LatencyHistory:
         block = self._packed(reading.histograms) if seconds else ()
         poll = b"".join((_POLL.pack(at, seconds, len(throttled)), *throttled, *block))
         self._polls.append(poll)
-        self._used += len(poll) + _FIXED
-        while len(self._polls) > self._count or (self._used > self._size and len(self._polls) > 1):
-            self._used -= len(self._polls.popleft()) + _FIXED
-            self.dropped += 1
+        while len(self._polls) > self._count or (self._polls.size > self._size and len(self._polls) > 1):
+            self._polls.drop()
 
     def _packed(self, histograms: Iterable[Histogram]) -> Iterator[bytes]:
         for histogram in histograms:
@@ -130,8 +129,7 @@ class LatencyHistory:
         """Return the columns of an event on an instance (0: all of them) from poll `first` on, which counts from the
         very first poll, those that were dropped too."""
         number = self._events.get(event, -1)
-        begin = max(0, first - self.dropped)
-        return [_column(poll, inst_id, number) for poll in islice(self._polls, begin, None)]
+        return [_column(poll, inst_id, number) for poll in self._polls.since(first)]
 
     def bound(self, number: int) -> int:
         """Return the bound of a bucket in microseconds, as the database has it."""
