@@ -20,8 +20,8 @@ _WAITING = frozenset(
 """Verdicts of groups that wait for CPU."""
 
 
-class Judged(Protocol):
-    """What a verdict is about: a consumer group or a container. CPUs, as in a group's reading."""
+class Loaded(Protocol):
+    """What a bar of CPUs is about: a consumer group, a line of a plan, a container. CPUs, as in a group's reading."""
 
     @property
     def used(self) -> float | None: ...  # noqa: D102
@@ -30,11 +30,16 @@ class Judged(Protocol):
     @property
     def capacity(self) -> float: ...  # noqa: D102
     @property
+    def entitled(self) -> float | None: ...  # noqa: D102
+    @property
     def limit(self) -> float | None: ...  # noqa: D102
+
+
+class Judged(Loaded, Protocol):
+    """What a verdict is about: a consumer group or a container."""
+
     @property
     def guaranteed(self) -> float: ...  # noqa: D102
-    @property
-    def entitled(self) -> float | None: ...  # noqa: D102
     @property
     def verdict(self) -> Verdict: ...  # noqa: D102
     @property

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Protocol
 
 from presman.analysis.reading import GroupReading, Verdict
+from presman.analysis.verdicts import Loaded
 from presman.columns import Bar, Column, State, Table
 from presman.formats import ABSENT, compact, count, duration, number, percent
 
@@ -33,21 +33,6 @@ def identity(row: GroupReading) -> Hashable:
 
 def _name_state(row: GroupReading) -> State:
     return "" if row.in_plan else "dim"
-
-
-class Loaded(Protocol):
-    """What a bar of CPUs is about: a consumer group, a line of a plan, a container."""
-
-    @property
-    def used(self) -> float | None: ...  # noqa: D102
-    @property
-    def waiting(self) -> float | None: ...  # noqa: D102
-    @property
-    def capacity(self) -> float: ...  # noqa: D102
-    @property
-    def entitled(self) -> float | None: ...  # noqa: D102
-    @property
-    def limit(self) -> float | None: ...  # noqa: D102
 
 
 def cpu_bar(row: Loaded) -> Bar | None:
