@@ -97,7 +97,7 @@ def running(report: Report, window: float) -> None:
         own.press(b" ")
         own.idle(2 * REFRESH, REFRESH)  # with the first newer poll other keys are offered
         paused = own.idle(10, REFRESH).bytes_per_refresh
-        report.line("bytes per refresh, paused: the count of newer polls", paused, "B", bar=200)
+        report.line("bytes per refresh, paused: newer polls and their cost", paused, "B", bar=600)
     finally:
         bare.close()
         own.close()
