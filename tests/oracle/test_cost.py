@@ -175,7 +175,7 @@ def test_a_storm_of_faults(bench: Bench, seed: int) -> None:
     bench.server.faults.clear()
     bench.server.drop_sessions()
     before = leftovers(process)
-    committed = weather(bench, seed, faults=int(os.environ.get("PRESMAN_STORM", "30")))
+    committed = weather(bench, seed, faults=int(os.environ.get("PRESMAN_STORM", "20")))
     assert all(committed[stage.value] for stage in Stage)
     while bench.server.counters.connections:  # the server sees each of them end by itself
         time.sleep(0.005)
