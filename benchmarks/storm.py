@@ -72,7 +72,7 @@ async def storm(size: tuple[int, int] = (200, 50)) -> Cost:
     """Measure a refresh of the Parallel tab on a terminal of that size."""
     from presman.tui.app import MonitorApp
     from presman.tui.feed import Arrived
-    from presman.tui.frame import settle
+    from presman.tui.memory import settle
 
     moments = polls()
     taken: list[tuple[float, float, float]] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,20 +10,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.cells import cached_cell_len
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
-from textual.geometry import Region
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
 from presman.tui import feed as feeds
-from presman.tui import keeping
+from presman.tui import keeping, memory
 from presman.tui.actions import ACTIONS, BY_NAME, KEYS_LINE, Action
 from presman.tui.reader import Reader
 from presman.tui.state import Link, LinkState, View
-from presman.tui.widgets.ground import Ground, Place
+from presman.tui.widgets.containers import Container, PlainBackground
 from presman.tui.widgets.header import StateView, TopLine, TopLines
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.tab_line import KeysLine, TabLine
@@ -66,21 +63,8 @@ _SETTLED = 4.0
 _TIDY = 15.0
 """Seconds between two rounds of the garbage collector from then on."""
 
-_PASSING = cached_cell_len, Region.translate, Region.intersection, Region.overlaps
-"""What remembers thousands of texts and places, each on screen for one poll."""
 
-
-def settle() -> None:
-    """Take what was made so far out of the garbage collector's rounds: they cost a tenth of all CPU time.
-
-    What is left is little. It is looked at when there is time, not while a poll is drawn: see `_TIDY`.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
-
-
-class FrameScreen(Screen[None], Ground):
+class FrameScreen(Screen[None], PlainBackground):
     """The screen. Textual's own paints everything anew when the focus moves; here only what has it looks different."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
@@ -144,7 +128,7 @@ class FrameApp(App[None]):
         yield self._top
         yield self._status
         yield self._tabs
-        yield Place(id="body")
+        yield Container(id="body")
         yield self._told
         yield self._keys
 
@@ -235,8 +219,7 @@ class FrameApp(App[None]):
             self.set_timer(_SETTLED, self._settle)
 
     def _settle(self) -> None:
-        settle()
-        # A strip of the screen refers to itself, and some twenty are thrown away at each poll.
+        memory.settle()
         self.set_interval(_TIDY, self._tidy)
 
     def _tidy(self) -> None:
@@ -244,9 +227,7 @@ class FrameApp(App[None]):
         for tab in self._painted - {self.view.tab}:
             self.panels[tab].forget()
         self._painted = {self.view.tab}
-        for remembered in _PASSING:
-            remembered.cache_clear()
-        gc.collect()
+        memory.tidy()
 
     def on_lost(self, event: feeds.Lost) -> None:
         """Keep the last data on screen, and say that it grows old."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,12 +12,12 @@ from presman.analysis.blocks import TOGETHER, Blocks
 
 
 @given(st.integers(0, 3 * TOGETHER + 5), st.integers(0, 4 * TOGETHER), st.integers(0, 4 * TOGETHER), st.randoms())
-def test_it_is_a_queue(count: int, drops: int, number: int, random: object) -> None:
+def test_it_is_a_queue(count: int, drops: int, number: int, random: Random) -> None:
     """Appended and dropped in any order, it gives what a list would."""
     blocks, expected, dropped = Blocks(), [], 0
     appended = 0
     for _ in range(count + drops):
-        if appended < count and (not expected or random.random() < 0.7):  # type: ignore[attr-defined]
+        if appended < count and (not expected or random.random() < 0.7):
             block = b"%d " % appended * (appended % 5)
             blocks.append(block)
             expected.append(block)

@@ -18,10 +18,10 @@ from textual.widget import Widget
 
 from presman.columns import Column
 from presman.tui.frame import AHEAD
-from presman.tui.widgets.by_line import ByLine
 from presman.tui.widgets.columns import fit_columns
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heatmap import HeatMap
+from presman.tui.widgets.line_api import LineApiWidget
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, sessions
 
@@ -112,7 +112,7 @@ async def test_lines_are_painted_as_textual_would(size: tuple[int, int]) -> None
     async with stage(replace(busy(), sessions=sessions(40)), size=size) as acting:
         for tab in "1234567":
             await acting.press(tab)
-            for widget in acting.app.screen.walk_children(ByLine):
+            for widget in acting.app.screen.walk_children(LineApiWidget):
                 width, height = widget.region.size
                 if not width or not widget.bare:
                     continue

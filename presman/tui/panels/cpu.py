@@ -10,8 +10,8 @@ from presman.tables import CPU
 from presman.tui.panels.panel import APART, CPU_LEGEND, ChartFeed, Panel, Shown, Trends, group_rows, hidden_columns
 from presman.tui.panels.verdicts import VerdictLines
 from presman.tui.widgets.chart import Chart
+from presman.tui.widgets.containers import Horizontal
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.ground import Abreast
 
 
 class Cpu(Panel):
@@ -35,7 +35,7 @@ class Cpu(Panel):
         self._verdicts = VerdictLines(id="verdicts")
         yield self._groups
         yield self._verdicts
-        with Abreast(classes="charts"):
+        with Horizontal(classes="charts"):
             yield self._used
             yield self._waiting
 

@@ -13,8 +13,8 @@ from presman.tables.io import IO_SESSIONS
 from presman.tui.panels.panel import ChartFeed, Panel, Shown, Trends, group_rows, hidden_columns
 from presman.tui.panels.pdbs import io_lines
 from presman.tui.widgets.chart import Chart
+from presman.tui.widgets.containers import Horizontal
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.ground import Abreast
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.lines import wrap
 
@@ -48,7 +48,7 @@ class Io(Panel):
         self._feed = ChartFeed("io", "MB/s")
         yield self._groups
         yield self._limits
-        with Abreast(classes="charts"):
+        with Horizontal(classes="charts"):
             yield self._chart
             yield self._sessions
 

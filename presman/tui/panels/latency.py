@@ -16,8 +16,8 @@ from presman.formats import duration, number
 from presman.tables.histogram import BUCKETS, EVENTS, FIGURES, brief, figures, range_text
 from presman.tui.messages import Wanted
 from presman.tui.panels.panel import Panel, Shown, one_instance
+from presman.tui.widgets.containers import Container, Horizontal, Vertical
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.ground import Abreast, Place, Stack
 from presman.tui.widgets.heat import HeatData, Quantity, rates
 from presman.tui.widgets.heatmap import HeatMap
 from presman.tui.widgets.line_view import LineView
@@ -91,14 +91,14 @@ class Latencies(Panel):
         self._bucket: int | None = None
         self._changes: dict[Mark, None] = {}
         self._wanted = ""
-        with Abreast(id="latency-top"):
+        with Horizontal(id="latency-top"):
             yield self._events
-            with Stack(id="latency-figures"):
+            with Vertical(id="latency-figures"):
                 yield self._figures
             yield self._buckets
         self._brief = LineView(id="latency-brief")
         yield self._brief
-        with Place(id="latency-maps"):
+        with Container(id="latency-maps"):
             yield from self._maps
         yield self._readout
 

@@ -20,9 +20,9 @@ from presman.tui.panels.panel import (
     one_instance,
 )
 from presman.tui.widgets.chart import Chart
+from presman.tui.widgets.containers import Horizontal
 from presman.tui.widgets.findings import Findings
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.ground import Abreast
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.lines import Line
 
@@ -58,7 +58,7 @@ class Overview(Panel):
         yield self._groups
         yield self._findings
         yield self._redo
-        with Abreast(id="overview-bottom"):
+        with Horizontal(id="overview-bottom"):
             yield self._chart
             yield self._waits
 

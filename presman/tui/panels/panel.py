@@ -15,10 +15,10 @@ from presman.snapshot import Snapshot
 from presman.tui.alerts import Alert
 from presman.tui.series import Series, completed, window_start
 from presman.tui.state import View
-from presman.tui.widgets.by_line import ByLine
 from presman.tui.widgets.chart import ChartData
+from presman.tui.widgets.containers import PlainBackground
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.ground import Ground
+from presman.tui.widgets.line_api import LineApiWidget
 from presman.tui.widgets.palette import SERIES
 from presman.watch import Watch
 
@@ -50,7 +50,7 @@ class Shown(NamedTuple):
     """Gives the two snapshots the reading was made of; None where they are not kept."""
 
 
-class Panel(Ground):
+class Panel(PlainBackground):
     """One tab's content."""
 
     tables: ClassVar[tuple[Table[Any], ...]] = ()
@@ -66,7 +66,7 @@ class Panel(Ground):
 
     def forget(self) -> None:
         """Let go of the lines that were painted while the panel was on show: some 300 kB."""
-        for widget in self.walk_children(ByLine):
+        for widget in self.walk_children(LineApiWidget):
             widget.forget()
 
     def grids(self) -> list[Grid]:

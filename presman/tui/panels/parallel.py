@@ -20,9 +20,9 @@ from presman.tui.panels.panel import BRIDGE, Panel, Shown, group_rows, hidden_co
 from presman.tui.panels.regime import by_class, in_one_line, regime, summary
 from presman.tui.panels.why import story, why_lines
 from presman.tui.unblocking import commands_to_copy
+from presman.tui.widgets.containers import Horizontal, Vertical
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.ground import Abreast, Stack
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.lines import Line, wrap
 
@@ -69,9 +69,9 @@ class Parallel(Panel):
         self._groups, self._servers = Grid(PARALLEL_GROUPS, filterable=False), Grid(SERVERS, filterable=False)
         self._usual, self._ledger = Grid(USUAL, filterable=False), Grid(LEDGER, filterable=False)
         self._gantt = Gantt(id="parallel-gantt")
-        self._pools = Abreast(self._groups, self._servers, id="pools")
-        past = Stack(self._usual, self._ledger, id="past")
-        self._over_time = Abreast(self._gantt, past, id="over-time")
+        self._pools = Horizontal(self._groups, self._servers, id="pools")
+        past = Vertical(self._usual, self._ledger, id="past")
+        self._over_time = Horizontal(self._gantt, past, id="over-time")
         yield self._why
         yield self._waiting
         yield self._holders

@@ -14,8 +14,8 @@ from presman.tables.groups import VERDICT_MARKS
 from presman.tables.pdbs import IO_MARKS, PDBS
 from presman.tui.panels.panel import APART, CPU_LEGEND, ChartFeed, Panel, Shown
 from presman.tui.widgets.chart import Chart
+from presman.tui.widgets.containers import Horizontal
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.ground import Abreast
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.lines import Line, wrap
 
@@ -61,7 +61,7 @@ class Pdbs(Panel):
         self._waiting_feed = ChartFeed("pdb_waiting", "CPUs waited for (throttled)", after=APART)
         yield self._containers
         yield self._words
-        with Abreast(classes="charts"):
+        with Horizontal(classes="charts"):
             yield self._used
             yield self._waiting
 

@@ -12,8 +12,8 @@ from presman.analysis.plan_view import PlanView, differences, plan_view
 from presman.formats import count, number
 from presman.tables.plan import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
 from presman.tui.panels.panel import Panel, Shown
+from presman.tui.widgets.containers import Horizontal
 from presman.tui.widgets.grid import HEADER_LINES, Grid
-from presman.tui.widgets.ground import Abreast
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.lines import Line
 
@@ -64,7 +64,7 @@ class Plans(Panel):
         yield self._about
         yield self._tree
         yield self._findings
-        with Abreast(id="plan-past"):
+        with Horizontal(id="plan-past"):
             yield self._windows
             yield self._mappings
             yield self._differences

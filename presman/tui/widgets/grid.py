@@ -16,15 +16,15 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from presman.columns import Column, Table
-from presman.tui.widgets.by_line import ByLine
 from presman.tui.widgets.columns import Fitted, Trend, cell_runs, fit_columns, gap_at, matches, row_text
+from presman.tui.widgets.line_api import LineApiWidget
 from presman.tui.widgets.lines import Line, Run, changes, fit, merge, pad
 
 HEADER_LINES = 2
 """Lines above the rows: the title and the column heads."""
 
 
-class Grid(ScrollView, ByLine, can_focus=True, inherit_bindings=False):
+class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     """Shows the rows of a :class:`presman.columns.Table`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -20,7 +20,6 @@ from textual.strip import Strip
 
 from presman.analysis.latency_history import Column
 from presman.formats import compact, microseconds
-from presman.tui.widgets.by_line import ByLine
 from presman.tui.widgets.heat import (
     DECADES,
     EMPTY,
@@ -41,6 +40,7 @@ from presman.tui.widgets.heat import (
     throttle_glyph,
     ticks_every,
 )
+from presman.tui.widgets.line_api import LineApiWidget
 from presman.tui.widgets.lines import cells, fit
 from presman.tui.widgets.shades import paints
 
@@ -49,7 +49,7 @@ GUTTER = 9
 _TITLE, _STRIP, _AXIS = 1, 1, 1
 
 
-class HeatMap(ByLine, can_focus=True):
+class HeatMap(LineApiWidget, can_focus=True):
     """Draws :class:`HeatData`. ↑ and ↓ move its cursor from bucket to bucket; time is that of all tabs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -271,6 +271,11 @@ class HeatMap(ByLine, can_focus=True):
         self._strips.clear()
         self._styles = (None, [])
         super().notify_style_update()
+
+    def forget(self) -> None:
+        """Let go of the lines that were painted."""
+        self._strips.clear()
+        super().forget()
 
     def render_line(self, y: int) -> Strip:
         """Return one line of the widget."""

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from textual.geometry import Region
 from textual.strip import Strip
 
-from presman.tui.widgets.by_line import ByLine
+from presman.tui.widgets.line_api import LineApiWidget
 from presman.tui.widgets.lines import Line, changes, pad
 
 
-class LineView(ByLine):
+class LineView(LineApiWidget):
     """Shows lines; sends only the parts that changed."""
 
     ground = ""

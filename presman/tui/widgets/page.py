@@ -10,11 +10,11 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from presman.tui.widgets.by_line import ByLine
+from presman.tui.widgets.line_api import LineApiWidget
 from presman.tui.widgets.lines import Line, pad, plain, wrap
 
 
-class Page(ScrollView, ByLine, can_focus=True, inherit_bindings=False):
+class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     """Shows lines; long ones are wrapped, the second line under the text of the first."""
 
     bare = False

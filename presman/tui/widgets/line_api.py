@@ -13,7 +13,7 @@ from presman.tui.widgets.lines import Line
 from presman.tui.widgets.palette import Palette, palette_of
 
 
-class ByLine(Widget):
+class LineApiWidget(Widget):
     """A widget that has `render_line`, and says itself which parts of it changed.
 
     Beside another base it is named last: Textual takes its styles from the first.

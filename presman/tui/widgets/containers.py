@@ -1,4 +1,4 @@
-"""What stands behind the widgets: containers without border, whose own lines are all alike.
+"""Textual's containers, whose own lines are all alike here: no border, nothing but background.
 
 Textual makes, cuts and keeps a line of blanks for every line of every container that is on show, one behind the other.
 Here one is made, and shown as often as it takes: a megabyte less.
@@ -6,13 +6,13 @@ Here one is made, and shown as often as it takes: a megabyte less.
 
 from __future__ import annotations
 
-from textual.containers import Container, Horizontal, Vertical
+from textual import containers
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
 
-class Ground(Widget):
+class PlainBackground(Widget):
     """A widget that shows nothing but its background, and its children.
 
     It is named last among the bases: Textual takes its styles from the first.
@@ -23,13 +23,13 @@ class Ground(Widget):
         return super().render_lines(Region(0, 0, crop.width, 1)) * crop.height
 
 
-class Place(Container, Ground):
+class Container(containers.Container, PlainBackground):
     """Takes what is put into it."""
 
 
-class Abreast(Horizontal, Ground):
+class Horizontal(containers.Horizontal, PlainBackground):
     """Children side by side."""
 
 
-class Stack(Vertical, Ground):
+class Vertical(containers.Vertical, PlainBackground):
     """Children one below the other."""
