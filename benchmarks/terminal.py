@@ -41,6 +41,22 @@ class Screen:
         self._tail = b""
         self.written = 0
 
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return int(self._process.pid)
+
+    @property
+    def status(self) -> int | None:
+        """Its exit code, once it has ended."""
+        code: int | None = self._process.exitstatus
+        return code
+
+    @property
+    def last(self) -> bytes:
+        """The newest bytes it wrote, escape sequences and all."""
+        return self._tail
+
     def wait_for(self, *markers: bytes, limit: float = 15.0) -> float:
         """Return the seconds until every marker has been written. Raises TimeoutError after `limit` seconds."""
         begun, missing = time.perf_counter(), set(markers)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
+from textual.driver import Driver
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
@@ -22,7 +23,7 @@ from presman.tui.actions import ACTIONS, BY_NAME, KEYS_LINE, Action
 from presman.tui.reader import Reader
 from presman.tui.state import Link, LinkState, View
 from presman.tui.widgets.containers import Container, PlainBackground
-from presman.tui.widgets.header import StateView, TopLine, TopLines
+from presman.tui.widgets.header import StateView, TopLine, TopLines, counts
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.tab_line import KeysLine, TabLine
 
@@ -131,6 +132,15 @@ class FrameApp(App[None]):
         yield Container(id="body")
         yield self._told
         yield self._keys
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return what reads keys: on Unix our own, which sleeps until one comes."""
+        chosen = super().get_driver_class()
+        if chosen.__module__ != "textual.drivers.linux_driver":
+            return chosen
+        from presman.tui.driver import TerminalDriver
+
+        return TerminalDriver
 
     def get_default_screen(self) -> FrameScreen:
         """Return the screen everything stands on."""
@@ -276,8 +286,8 @@ class FrameApp(App[None]):
     # ---- painting
 
     def _tick(self) -> None:
-        """Let the figures that count by the second go on. Sends nothing while none does."""
-        if self.is_running:
+        """Let the figures that count by the second go on."""
+        if self.is_running and counts(self._top_line()):
             self._paint_top()
 
     def repaint(self) -> None:
@@ -333,11 +343,14 @@ class FrameApp(App[None]):
         self._tabs.show(self.view.tab, f"filter: {self.view.filter}" if self.view.filter else "", self.hidden_tabs())
         self._keys.show([self._labelled(BY_NAME[name]) for name in KEYS_LINE if self.offers(name)])
 
-    def _paint_top(self) -> None:
+    def _top_line(self) -> TopLine:
         costs = sorted(self._costs)
         cost = costs[len(costs) // 2] if costs else None
         exporting = self.export.measure if self.export else ""
-        top = TopLine(self.database, self.reading, self.view, self.link, cost, exporting, self.clock())
+        return TopLine(self.database, self.reading, self.view, self.link, cost, exporting, self.clock())
+
+    def _paint_top(self) -> None:
+        top = self._top_line()
         self._top.show(top, self._alerts)
         self._status.show(top)
 

@@ -155,10 +155,19 @@ def _coarse(seconds: float) -> str:
     return f"{seconds // 60:.0f}m"
 
 
+def counts(top: TopLine) -> bool:
+    """Tell whether something on the top line changes by the second, even without a poll."""
+    return top.link.state is LinkState.LOST or top.view.paused is not None or not _is_fresh(top)
+
+
+def _is_fresh(top: TopLine) -> bool:
+    return top.now - top.link.fresh <= 2 * top.view.refresh + 1
+
+
 def _age(top: TopLine) -> Line:
     """Say how old the data is: coarsely while it is as fresh as it can be, by the second when it is not."""
     age = top.now - top.link.fresh
-    if age <= 2 * top.view.refresh + 1:
+    if _is_fresh(top):
         return ((f"age <{max(1, round(top.view.refresh + 0.5))}s", "dim"),)
     return ((f"age {duration(age)}", "warn"),)
 

@@ -1,0 +1,99 @@
+"""Keys and the mouse from a terminal, without looking for them ten times a second."""
+
+from __future__ import annotations
+
+import os
+from codecs import getincrementaldecoder
+from collections.abc import Iterable
+from contextlib import suppress
+from selectors import EVENT_READ, SelectSelector
+from threading import Event
+from typing import Any
+from weakref import finalize
+
+from textual._parser import ParseError
+from textual._xterm_parser import XTermParser
+from textual.constants import ESCAPE_DELAY
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+_CHUNK = 4096
+
+_ROUNDS = 3
+"""How often to look, after something came, whether an Esc is the key or begins the name of another."""
+
+
+class WakingEvent(Event):
+    """An event that whoever waits for files can wait for, too: `fileno` is readable while it is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        finalize(self, _close, self._reader, self._writer)
+
+    def fileno(self) -> int:
+        """Return the file to wait for."""
+        return self._reader
+
+    def set(self) -> None:
+        """Set the event, and wake who waits."""
+        super().set()
+        os.write(self._writer, b"\0")
+
+    def clear(self) -> None:
+        """Have it not happened."""
+        super().clear()
+        with suppress(BlockingIOError):
+            os.read(self._reader, _CHUNK)
+
+
+def _close(*files: int) -> None:
+    for file in files:
+        os.close(file)
+
+
+class TerminalDriver(LinuxDriver):
+    """Textual's driver for Unix, but its thread sleeps until a key comes.
+
+    Textual's own wakes ten times a second, which was a sixth of all that the monitor cost when nobody touched it, and
+    never sleeps once its input has ended.
+    """
+
+    exit_event: WakingEvent
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.exit_event = WakingEvent()
+
+    def run_input_thread(self) -> None:
+        """Pass on what the terminal sends until the event is set. Runs in a thread of its own."""
+        parser = XTermParser(self._debug)
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        rounds = 0
+        with SelectSelector() as selector:
+            selector.register(self.exit_event, EVENT_READ)
+            selector.register(self.fileno, EVENT_READ)
+            while not self.exit_event.is_set():
+                came = {key.fd for key, _ in selector.select(ESCAPE_DELAY if rounds else None)}
+                rounds = _ROUNDS if came else max(0, rounds - 1)
+                if self.fileno in came:
+                    data = self._read()
+                    if not data:
+                        selector.unregister(self.fileno)
+                    elif text := decode(data):  # half a character is no text yet
+                        self._pass_on(parser.feed(text))
+                self._pass_on(parser.tick())
+        with suppress(EOFError, ParseError):
+            list(parser.feed(""))
+
+    def _read(self) -> bytes:
+        """Return what the terminal sent; nothing if it is gone."""
+        try:
+            return os.read(self.fileno, _CHUNK)
+        except OSError:
+            return b""
+
+    def _pass_on(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.process_message(message)

@@ -1,0 +1,53 @@
+"""The whole program on a terminal: keys, being stopped and going on, quitting, a terminal that goes away."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from benchmarks.terminal import Screen
+from tests.cli.run import command, environment
+
+
+@pytest.fixture
+def screen() -> Iterator[Screen]:
+    made = Screen(command("demo:quiet"), **environment())
+    made.wait_for(b"LIVE", b"CPUs used")
+    yield made
+    made.close()
+
+
+def test_keys_and_quit(screen: Screen) -> None:
+    screen.press(b"?")
+    screen.wait_for(b"Help: Overview")
+    screen.forget()
+    screen.press(b"\x1b")
+    screen.wait_for(b"CPUs used")
+    screen.press(b"q")
+    screen.wait_for_end(5)
+    assert screen.status == 0
+    left, shown = screen.last.rfind(b"\x1b[?1049l"), screen.last.rfind(b"\x1b[?25h")
+    assert 0 < left < shown, "back from the other screen, and the cursor is on show"
+
+
+def stopped(process: psutil.Process) -> None:
+    end = time.monotonic() + 5
+    while process.status() != psutil.STATUS_STOPPED:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_stopped_and_going_on(screen: Screen) -> None:
+    process = psutil.Process(screen.pid)
+    process.send_signal(signal.SIGTSTP)
+    stopped(process)
+    screen.forget()
+    process.send_signal(signal.SIGCONT)
+    screen.wait_for(b"CPUs used")
+    screen.press(b"q")
+    screen.wait_for_end(5)
+    assert screen.status == 0
