@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 
+# Tests and benchmarks start presman a hundred times; users' Python keeps what it compiled, so here, too.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format lint types contracts bench screenshots dist clean
 
@@ -50,4 +53,5 @@ dist: $(STAMP) ## wheel and sdist
 	$(BIN)/python -m build
 
 clean: ## everything that was made
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -41,6 +41,8 @@ THEMES = ("textual-dark", "textual-light", "nord", "gruvbox", "solarized-light",
 class MonitorApp(FrameApp):
     """The monitor."""
 
+    _focus: Focus | None = None
+
     async def run_action(self, *arguments: Any, **named: Any) -> bool:
         """Do what a key or a click asks for; a fault in that is told, and the screen lives on."""
         try:
@@ -96,10 +98,14 @@ class MonitorApp(FrameApp):
         self.look_at(focus_of(event.row))
 
     def look_at(self, focus: Focus | None) -> None:
-        """Have one session read closely; without one only progress, and that only where the tab shows it."""
+        """Have one session read closely; without one only progress, and that only where the tab shows it.
+
+        That makes a poll at once, which would hold up the screen: so what there is already is painted first.
+        """
         from presman.focus import Focus
 
-        self.feed.focus(focus or (Focus() if self.view.tab == "parallel" else None))
+        self._focus = focus or (Focus() if self.view.tab == "parallel" else None)
+        self.call_after_refresh(lambda: self.feed.focus(self._focus))
 
     def action_details(self) -> None:
         """Show the details of the row under the cursor."""

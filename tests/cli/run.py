@@ -17,8 +17,8 @@ def environment(**more: str) -> dict[str, str]:
     """A plain environment: no configuration, no colours, UTF-8."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PRESMAN", "LC_", "TNS"))}
     kept |= {"XDG_CONFIG_HOME": "/nonexistent", "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
-    for size in ("COLUMNS", "LINES"):
-        kept.pop(size, None)
+    for name in ("COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE"):
+        kept.pop(name, None)
     return kept | more
 
 
