@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from presman.cli import codes
+from tests.cli.conftest import Run
 from tests.cli.run import QUEUEING, presman
 
 ZERO = "demo:throttled?seed=1"
@@ -23,32 +24,34 @@ ZERO = "demo:throttled?seed=1"
         ([ZERO, "--fail-on", "eror"], codes.USAGE),
     ],
 )
-def test_the_code_tells_whether_something_as_severe_was_found(arguments: list[str], code: int, tmp_path: Path) -> None:
-    assert presman("lint", *arguments, cwd=tmp_path).returncode == code
+def test_the_code_tells_whether_something_as_severe_was_found(arguments: list[str], code: int, inside: Run) -> None:
+    assert inside("lint", *arguments).returncode == code
 
 
 def test_text_gives_reason_rule_and_source_and_counts(tmp_path: Path) -> None:
-    text = presman("lint", ZERO, cwd=tmp_path).stdout
+    done = presman("lint", ZERO, cwd=tmp_path)
+    assert done.returncode == codes.FINDINGS
+    text = done.stdout
     assert "error: CPU_PLAN BATCH: BATCH is guaranteed nothing" in text
     assert "zero-share  (Administrator's Guide" in text
     assert text.splitlines()[-1] == "3 errors, 1 note"
 
 
-def test_json_names_every_part_of_a_finding(tmp_path: Path) -> None:
-    found = json.loads(presman("lint", ZERO, "--format", "json", cwd=tmp_path).stdout)
+def test_json_names_every_part_of_a_finding(inside: Run) -> None:
+    found = json.loads(inside("lint", ZERO, "--format", "json").stdout)
     assert found["plan"] == "CPU_PLAN"
     assert {"rule", "severity", "plan", "subject", "text", "source"} == set(found["findings"][0])
     assert found["findings"][0]["severity"] == "error"
 
 
-def test_a_spool_without_a_plan_has_nothing_to_find(tmp_path: Path) -> None:
-    done = presman("lint", QUEUEING, cwd=tmp_path)
+def test_a_spool_without_a_plan_has_nothing_to_find(inside: Run) -> None:
+    done = inside("lint", QUEUEING)
     assert done.returncode == codes.OK
     assert done.stdout.splitlines()[-1] == "no finding"
 
 
-def test_once_carries_the_assessment(tmp_path: Path) -> None:
-    done = presman("once", "demo:pdb?speed=10", "--format", "json", "--interval", "0.5", cwd=tmp_path)
+def test_once_carries_the_assessment(inside: Run) -> None:
+    done = inside("once", "demo:pdb?speed=10", "--format", "json", "--interval", "0.5")
     found = json.loads(done.stdout)["assessment"]
     assert [row["name"] for row in found["pdbs"]] == ["SALES", "HR", "TEST"]
     assert found["conformance"][0]["score"] == 100.0

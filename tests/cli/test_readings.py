@@ -237,11 +237,11 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("measure", "column"), [("cpu", "4"), ("session_io", "9"), ("parallel", "6"), ("emphasis", "1")]
 )
-def test_the_tables_of_1_x(measure: str, column: str, tmp_path: Path) -> None:
+def test_the_tables_of_1_x(measure: str, column: str, tmp_path: Path, inside: Run) -> None:
     (tmp_path / "config.ini").write_text(
         f"[presman]\nconnection_string={DEMO}\noption={measure}\nrefresh_rate=0.5\n", encoding="utf-8"
     )
-    done = presman("-m", measure, "-c", column, "-p", "-o", "out.csv", "--polls", "2", cwd=tmp_path)
+    done = inside("-m", measure, "-c", column, "-p", "-o", "out.csv", "--polls", "2")
     assert done.returncode == codes.OK, done.stderr
     assert done.stdout.count("resource_manager_plan: ") == 2
     assert done.stdout.count("%]") >= 2

@@ -350,13 +350,13 @@ def test_hundreds_queued_and_running(play: Play, tmp_path: Path) -> None:
 
 
 def test_storm_of_any_size(play: Play) -> None:
-    small, big = play("storm", size=0.5), play("storm", size=9)
+    small, big = play("storm", size=0.5), play("storm", size=5)
     counts = {}
     for name, played in (("small", small), ("big", big)):
         groups = played.to(5).rows(rows.ConsumerGroup)
         counts[name] = sum(row.current_pqs_active for row in groups), sum(row.current_pqs_queued for row in groups)
-    assert counts["big"][0] > 75
-    assert counts["big"][1] > 150
+    assert counts["big"][0] > 40
+    assert counts["big"][1] > 40
     assert counts["small"][0] < 15
 
 

@@ -225,7 +225,7 @@ def test_hundreds_of_faults_in_a_row_leave_nothing_behind(start: Start) -> None:
     polled(events)
     assert source.opened == 301
     assert source.closed == 300
-    assert threading.active_count() == threads + 1
+    assert threading.active_count() <= threads + 1, "one of before may have ended meanwhile"
 
 
 def test_a_wish_is_answered_in_a_poll_at_once_and_a_lasting_one_in_each(start: Start) -> None:

@@ -52,8 +52,8 @@ def safe(acting: Stage) -> str:
 @pytest.mark.parametrize(
     ("size", "number"),
     some(
-        [*(((200, 50), number) for number in (0, 1, 3)), *(((80, 24), number) for number in (2, 4))],
-        [*(((200, 50), number) for number in (2, 4, 5, 6)), *(((80, 24), number) for number in (0, 1, 3, 5, 6))],
+        [*(((200, 50), number) for number in (0, 4)), *(((80, 24), number) for number in (1, 2))],
+        [*(((200, 50), number) for number in (1, 2, 3, 5, 6)), *(((80, 24), number) for number in (0, 3, 4, 5, 6))],
     ),
     ids=str,
 )

@@ -118,7 +118,7 @@ def test_the_simulated_queue_is_reproduced(scenario: str) -> None:
     source, clock = started(scenario, 6)
     following = Following()
     arrivals: list[Arrival] = []
-    for reading in play(source, clock, 200, 4.0):
+    for reading in play(source, clock, 120, 4.0):
         arrivals += following.add(reading)
     arrivals = sorted(arrivals + following.rest(), key=lambda each: each.at)
     assert len(arrivals) > 20
