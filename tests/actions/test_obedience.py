@@ -111,8 +111,8 @@ def test_the_held_cursor_of_a_killed_session_is_not_closed_twice() -> None:
     reading = play.until(lambda reading: any(each.idle is not None for each in reading.running))
     row = next(each for each in reading.running if each.idle is not None)
     play.send(kill(victim(row)))
-    for _ in range(20):
-        play.reading(60.0)
+    for _ in range(10):
+        play.reading(300.0)
     queue = play.source.simulation.workload.queue
     assert queue.in_use == sum(ticket.servers for ticket in queue.running()) >= 0
 
