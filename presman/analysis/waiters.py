@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from presman.analysis.reading import Reading, SessionReading
 from presman.events import is_quantum
@@ -14,8 +14,7 @@ WAITING = "WAITING FOR CPU"
 """V$RSRC_SESSION_INFO.STATE of a session that is ready to run and may not."""
 
 
-@dataclass(frozen=True, slots=True)
-class CpuWaiter:
+class CpuWaiter(NamedTuple):
     """One statement whose sessions are held off CPU, in one consumer group.
 
     `held` sessions wait at this moment of the `sessions` that run it; `used` and `waiting` are CPUs since the last
@@ -41,15 +40,21 @@ def is_held(session: SessionReading) -> bool:
 
 def cpu_waiters(reading: Reading, snapshot: Snapshot | None = None) -> tuple[CpuWaiter, ...]:
     """Return the statements held off CPU, those that wait for most CPU first; their texts as far as they were read."""
-    statements: dict[tuple[int, str, str], list[SessionReading]] = {}
+    held = [session for session in reading.sessions if is_held(session)]
+    statements: dict[tuple[int, str, str], list[SessionReading]] = {_key(session): [] for session in held}
     for session in reading.sessions:
-        if session.sql_id or is_held(session):
-            statements.setdefault((session.con_id, session.group, session.sql_id), []).append(session)
+        rows = statements.get(_key(session))
+        if rows is not None:
+            rows.append(session)
     texts = {each.sql_id: each.sql_text for each in reading.running if each.sql_text}
     texts |= {each.sql_id: each.sql_text for each in reading.queue if each.sql_text}
     texts |= {row.sql_id: row.sql_text for row in (snapshot.rows(SqlText) if snapshot else ())}
-    found = [_waiter(*key, rows, texts.get(key[2], "")) for key, rows in statements.items() if any(map(is_held, rows))]
+    found = [_waiter(*key, rows, texts.get(key[2], "")) for key, rows in statements.items()]
     return tuple(sorted(found, key=lambda row: (-(row.waiting or 0.0), -row.held, row.group, row.sql_id)))
+
+
+def _key(session: SessionReading) -> tuple[int, str, str]:
+    return session.con_id, session.group, session.sql_id
 
 
 def _waiter(con_id: int, group: str, sql_id: str, rows: list[SessionReading], text: str) -> CpuWaiter:
@@ -60,14 +65,14 @@ def _waiter(con_id: int, group: str, sql_id: str, rows: list[SessionReading], te
         sql_id=sql_id,
         held=len(held),
         sessions=len(rows),
-        used=_sum(row.used for row in rows),
-        waiting=_sum(row.waiting for row in rows),
-        longest=max((row.waited for row in held if row.waited is not None), default=None),
+        used=_sum([row.used for row in rows]),
+        waiting=_sum([row.waiting for row in rows]),
+        longest=max([row.waited for row in held if row.waited is not None], default=None),
         users=tuple(sorted({row.user for row in rows if row.user})),
         sql_text=text,
     )
 
 
-def _sum(values: Iterable[float | None]) -> float | None:
+def _sum(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
