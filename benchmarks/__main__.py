@@ -44,12 +44,12 @@ class Report:
         judged = value / yardstick if yardstick else value
         beyond = judged > bar
         self.passed_bars += beyond
-        beside = f"{yardstick:>11.1f} {unit:<2}" if yardstick else f"{'':>14}"
+        digits = 2 if unit == "s" else 1
+        beside = f"{yardstick:>11.{digits}f} {unit:<2}" if yardstick else f"{'':>14}"
         ratio = f"{judged:>7.2f}x" if yardstick else f"{'':>8}"
         limit = f"<= {bar:g}{'x' if yardstick else ' ' + unit}"
-        print(
-            f"{what:<58}{value:>11.1f} {unit:<2}{beside}{ratio}  {limit}{'  PASSED IT' if beyond else ''}", flush=True
-        )
+        passed = "  PASSED IT" if beyond else ""
+        print(f"{what:<58}{value:>11.{digits}f} {unit:<2}{beside}{ratio}  {limit}{passed}", flush=True)
 
 
 def start_up(report: Report, runs: int) -> None:
