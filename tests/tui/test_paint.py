@@ -23,7 +23,7 @@ from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heatmap import HeatMap
 from presman.tui.widgets.line_api import LineApiWidget
 from tests.tui.drive import acted, stage
-from tests.tui.readings import busy, sessions
+from tests.tui.readings import busy, quiet, sessions
 
 ROOT = Path(__file__).parents[2]
 
@@ -256,3 +256,14 @@ def test_a_column_is_never_narrower_than_it_says() -> None:
     assert [(column.key, size) for column, size in fit_columns(columns, 16)] == [("a", 5), ("b", 10)]
     assert [(column.key, size) for column, size in fit_columns(columns, 44)] == [("a", 5), ("b", 30), ("c", 7)]
     assert [(column.key, size) for column, size in fit_columns(columns, 100)] == [("a", 5), ("b", 73), ("c", 20)]
+
+
+@acted
+async def test_one_finding_more_moves_nothing_below() -> None:
+    places = []
+    async with stage(size=(200, 50)) as acting:
+        for notes in ((), ("one",), ("one", "two"), ("one", "two", "three")):
+            await acting.show(replace(quiet(), notes=notes))
+            places.append(acting.app.query_one("#overview-chart").region)
+    assert places[0] == places[1] == places[2]
+    assert places[3].y == places[0].y + 1

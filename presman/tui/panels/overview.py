@@ -20,7 +20,7 @@ from presman.tui.panels.panel import (
     one_instance,
 )
 from presman.tui.widgets.chart import Chart
-from presman.tui.widgets.containers import Horizontal
+from presman.tui.widgets.containers import Horizontal, Vertical
 from presman.tui.widgets.findings import Findings
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_view import LineView
@@ -56,8 +56,7 @@ class Overview(Panel):
         self._waits = Grid(WAITS, filterable=False)
         self._feed = ChartFeed("used", "CPUs used")
         yield self._groups
-        yield self._findings
-        yield self._redo
+        yield Vertical(self._findings, self._redo, id="told")
         with Horizontal(id="overview-bottom"):
             yield self._chart
             yield self._waits
