@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 
 from hypothesis import settings
 
@@ -12,6 +13,10 @@ from tests.thorough import THOROUGH
 settings.register_profile("ordinary", max_examples=20, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("thorough" if THOROUGH else "ordinary")
+
+# A suite that runs in the background has Ctrl-C ignored, and would hand that on to the programs it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Thousands of short tests make little garbage that matters: fewer rounds of the collector save a tenth of the time.
 gc.set_threshold(50_000, 20, 20)
