@@ -17,6 +17,7 @@ from presman.release import Release
 from presman.simulator.loading import load_scenario
 from presman.simulator.scheduler import Held, Hold
 from presman.sources.simulator import SimulatorSource
+from tests.scenarios import with_short_past
 from tests.thorough import some
 
 SCENARIOS = sorted(path.stem for path in (Path(presman.simulator.__file__).parent / "scenarios").glob("*.toml"))
@@ -50,7 +51,7 @@ def play(source: SimulatorSource, clock: Clock, polls: int, every: float) -> Ite
 
 def started(scenario: str, seed: int) -> tuple[SimulatorSource, Clock]:
     clock = Clock()
-    return SimulatorSource(scenario, seed=seed, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)), clock
+    return SimulatorSource(with_short_past(scenario), seed=seed, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)), clock
 
 
 def truth(source: SimulatorSource, head: QueueHead) -> Hold:

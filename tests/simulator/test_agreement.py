@@ -14,6 +14,7 @@ from presman.release import Release
 from presman.simulator.governance import BACKGROUND
 from presman.simulator.loading import scenario_names
 from presman.simulator.sessions import Phase
+from tests.scenarios import with_short_past
 from tests.simulator.conftest import Played
 from tests.thorough import THOROUGH, some
 
@@ -25,7 +26,7 @@ Play = Callable[..., Played]
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{case[1]}")
 def played(request: pytest.FixtureRequest, play: Play) -> Played:
     name, seed = request.param
-    return play(name, seed=seed)
+    return play(with_short_past(name), seed=seed)
 
 
 def gauge(played: Played, inst_id: int, statistic: str) -> int:
@@ -122,7 +123,9 @@ def test_metrics(played: Played) -> None:
         assert 60 <= seconds < 60.2
 
 
-def test_metric_history_is_an_hour_without_gaps(played: Played) -> None:
+@pytest.mark.parametrize("scenario", ["mixed", "rac", "pdb", "storm"])
+def test_metric_history_is_an_hour_without_gaps(scenario: str, play: Play) -> None:
+    played = play(scenario, seed=1)
     history = played.to(30).rows(rows.GroupMetricHistory)
     keys = {(row.inst_id, row.con_id, row.consumer_group_name) for row in history}
     warm = played.source.simulation.scenario.header.warmup / 60

@@ -144,7 +144,7 @@ def test_spans_agree_with_the_simulator() -> None:
     source, clock = started("storm", 3)
     watch = Watch()
     truth: dict[tuple[int, int], Any] = {}
-    for reading in play(source, clock, 60, 2.0):
+    for reading in play(source, clock, 120, 2.0):
         watch.add(reading)
         for session, one in source.simulation.workload.executions.items():
             truth[session.sid, session.serial] = (one.queued_at, one.started)
