@@ -16,6 +16,7 @@ from presman.release import Release
 from presman.sources import SourceError
 from presman.sources.simulator import SimulatorSource
 from tests.analysis.test_simulated import Clock
+from tests.scenarios import with_short_past
 
 
 class Play:
@@ -24,7 +25,9 @@ class Play:
     def __init__(self, scenario: str, *, release: Release | None = None, seed: int = 3) -> None:
         self.clock = Clock()
         start = datetime(2026, 3, 14, 9, tzinfo=UTC)
-        self.source = SimulatorSource(scenario, seed=seed, clock=self.clock, start=start, release=release)
+        self.source = SimulatorSource(
+            with_short_past(scenario), seed=seed, clock=self.clock, start=start, release=release
+        )
         self.poller = Poller(self.source)
         self.poller.open()
 

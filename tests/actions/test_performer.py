@@ -165,12 +165,12 @@ def test_the_sampler_carries_out_and_tells() -> None:
     found: list[Event] = []
     sampler = Sampler(
         lambda: play.source, refresh=60, scope=Scope.CLUSTER, post=found.append,
-        carry_out=lambda command, source, release: (command, True, f"{source.name} {release}"),
+        carry_out=lambda command, source, release: (command, True, f"{source.kind} {release}"),
     )  # fmt: skip
     sampler.act(dequeue(victim(row_)))
     sampler._step()
     (acted,) = (event for event in found if isinstance(event, Acted))
-    assert (acted.done, acted.text) == (True, "demo:storm 19")
+    assert (acted.done, acted.text) == (True, "simulator 19")
 
 
 def test_what_was_ordered_before_the_connection_was_lost_is_dropped() -> None:

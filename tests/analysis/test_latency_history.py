@@ -15,6 +15,7 @@ from presman.release import Release
 from presman.rows import ConsumerGroup, EventHistogram
 from presman.sources.simulator import SimulatorSource
 from tests.analysis.make import NOON, group, instance, snapshot
+from tests.scenarios import with_short_past
 
 EVENT = "log file sync"
 
@@ -130,7 +131,7 @@ def test_deltas_are_what_the_simulated_instances_counted(scenario: str, release:
     """
     first = 0 if release is None else 10
     clock = [0.0]
-    source = SimulatorSource(scenario, seed=3, clock=lambda: clock[0], release=release)
+    source = SimulatorSource(with_short_past(scenario), seed=3, clock=lambda: clock[0], release=release)
     poller = Poller(source)
     poller.open()
     previous = poller.poll()

@@ -51,7 +51,8 @@ def play(source: SimulatorSource, clock: Clock, polls: int, every: float) -> Ite
 
 def started(scenario: str, seed: int) -> tuple[SimulatorSource, Clock]:
     clock = Clock()
-    return SimulatorSource(with_short_past(scenario), seed=seed, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)), clock
+    start = datetime(2026, 3, 14, 9, tzinfo=UTC)
+    return SimulatorSource(with_short_past(scenario), seed=seed, clock=clock, start=start), clock
 
 
 def truth(source: SimulatorSource, head: QueueHead) -> Hold:
@@ -119,7 +120,9 @@ def test_every_release_gives_a_reading(scenario: str, release: Release) -> None:
     if load_scenario(scenario).pdbs and release < Release(12, 1):
         pytest.skip("pluggable databases came with 12.1")
     clock = Clock()
-    readings = list(play(SimulatorSource(scenario, seed=1, clock=clock, release=release), clock, 3, 2.0))
+    readings = list(
+        play(SimulatorSource(with_short_past(scenario), seed=1, clock=clock, release=release), clock, 3, 2.0)
+    )
     assert readings[-1].troubles == ()
     groups = {each.name for each in readings[-1].cluster_groups()}
     assert {each.group for each in readings[-1].queue} <= groups

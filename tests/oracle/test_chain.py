@@ -19,6 +19,7 @@ from presman.sources.oracle import OracleSource
 from presman.sources.simulator import SimulatorSource
 from presman.targets import ConnectSettings
 from tests.oracle.bench import RELEASES
+from tests.scenarios import with_short_past
 from tests.thorough import some
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -36,7 +37,7 @@ class Clock:
 
 
 def simulator(scenario: str, release: Release, clock: Clock) -> SimulatorSource:
-    return SimulatorSource(scenario, seed=7, release=release, clock=clock, start=START)
+    return SimulatorSource(with_short_past(scenario), seed=7, release=release, clock=clock, start=START)
 
 
 def polled(poller: Poller, clock: Clock) -> list[Snapshot]:

@@ -20,6 +20,7 @@ from presman.sources.oracle_connect import connect_arguments
 from presman.sources.simulator import SimulatorSource
 from presman.targets import ConnectSettings, Target, parse_target
 from tests.oracle.bench import RELEASES
+from tests.scenarios import with_short_past
 
 
 def examined(server: OracleServer, scope: Scope = Scope.CLUSTER, packs: tuple[str, ...] = ()) -> list[str]:
@@ -32,7 +33,7 @@ def serve() -> Callable[..., OracleServer]:
     servers: list[OracleServer] = []
 
     def make(scenario: str, release: Release) -> OracleServer:
-        source = SimulatorSource(scenario, release=release, clock=lambda: 0.0)
+        source = SimulatorSource(with_short_past(scenario), release=release, clock=lambda: 0.0)
         source.open()
         servers.append(simulated_server(source, release).start())
         return servers[-1]
