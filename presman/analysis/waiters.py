@@ -40,11 +40,12 @@ def is_held(session: SessionReading) -> bool:
 
 def cpu_waiters(reading: Reading, snapshot: Snapshot | None = None) -> tuple[CpuWaiter, ...]:
     """Return the statements held off CPU, those that wait for most CPU first; their texts as far as they were read."""
-    held = [session for session in reading.sessions if is_held(session)]
-    statements: dict[tuple[int, str, str], list[SessionReading]] = {_key(session): [] for session in held}
+    statements: dict[tuple[int, str, str], list[SessionReading]] = {
+        _key(session): [] for session in reading.sessions if is_held(session)
+    }
     for session in reading.sessions:
         rows = statements.get(_key(session))
-        if rows is not None:
+        if rows is not None and (session.sql_id or is_held(session)):
             rows.append(session)
     texts = {each.sql_id: each.sql_text for each in reading.running if each.sql_text}
     texts |= {each.sql_id: each.sql_text for each in reading.queue if each.sql_text}

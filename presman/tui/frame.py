@@ -23,7 +23,7 @@ from presman.tui.actions import ACTIONS, BY_NAME, KEYS_LINE, Action
 from presman.tui.reader import Reader
 from presman.tui.state import Link, LinkState, View
 from presman.tui.widgets.containers import Container, PlainBackground
-from presman.tui.widgets.header import StateView, TopLine, TopLines, counts
+from presman.tui.widgets.header import StateView, TopLine, TopLines, is_ticking
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.tab_line import KeysLine, TabLine
 
@@ -287,7 +287,7 @@ class FrameApp(App[None]):
 
     def _tick(self) -> None:
         """Let the figures that count by the second go on."""
-        if self.is_running and counts(self._top_line()):
+        if self.is_running and is_ticking(self._top_line()):
             self._paint_top()
 
     def repaint(self) -> None:

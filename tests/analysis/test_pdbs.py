@@ -152,8 +152,10 @@ def test_statements_behind_cpu_quantum_are_grouped_by_sql_id() -> None:
         session(4, "bbb", "db file sequential read"),
         session(5, "ccc", "SQL*Net message to client", group="BATCH"),
         row(SessionInfo, sid=5, current_consumer_group="BATCH", state="WAITING FOR CPU"),
+        session(6, "", "resmgr:cpu quantum", group="LOGON"),
+        session(7, "", "SQL*Net message from client", group="LOGON"),
     )
-    first, second = cpu_waiters(analyse(None, now))
+    first, second, third = cpu_waiters(analyse(None, now))
     assert (first.sql_id, first.held, first.sessions, first.longest, first.users) == (
         "aaa",
         2,
@@ -162,6 +164,7 @@ def test_statements_behind_cpu_quantum_are_grouped_by_sql_id() -> None:
         ("U1", "U2", "U3"),
     )
     assert (second.sql_id, second.group, second.held) == ("ccc", "BATCH", 1)
+    assert (third.sql_id, third.held, third.sessions) == ("", 1, 1), "who runs no statement runs none together"
 
 
 def test_io_limits_are_judged_on_each_instance_and_exhaustion_is_the_metrics() -> None:

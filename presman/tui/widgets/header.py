@@ -155,7 +155,7 @@ def _coarse(seconds: float) -> str:
     return f"{seconds // 60:.0f}m"
 
 
-def counts(top: TopLine) -> bool:
+def is_ticking(top: TopLine) -> bool:
     """Tell whether something on the top line changes by the second, even without a poll."""
     return top.link.state is LinkState.LOST or top.view.paused is not None or not _is_fresh(top)
 
