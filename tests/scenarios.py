@@ -15,10 +15,10 @@ _folder = TemporaryDirectory(prefix="presman-scenarios-")
 
 @cache
 def with_short_past(scenario: str) -> str:
-    """Return the scenario with five minutes before its start, as a file; as it is if the tests are to be thorough."""
+    """Return the scenario with ten minutes before its start, as a file; as it is if the tests are to be thorough."""
     if THOROUGH:
         return scenario
     text = (FOLDER / f"{scenario}.toml").read_text(encoding="utf-8")
     path = Path(_folder.name) / f"{scenario}.toml"
-    path.write_text(re.sub(r'^warmup = "\d+m"$', 'warmup = "5m"', text, flags=re.MULTILINE), encoding="utf-8")
+    path.write_text(re.sub(r'^warmup = "\d+m"$', 'warmup = "10m"', text, flags=re.MULTILINE), encoding="utf-8")
     return str(path)

@@ -1,4 +1,4 @@
-"""The whole program on a terminal: keys, being stopped and going on, quitting, a terminal that goes away."""
+"""The whole program on a terminal: keys, being stopped and going on, quitting."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import pty
 import time
+import tty
 from collections.abc import Iterator
 from contextlib import suppress
 from selectors import SelectSelector
@@ -57,8 +58,6 @@ class Terminal(TerminalDriver):
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
     monkeypatch.setattr("signal.signal", lambda *_: None)
     made = Terminal()
-    import tty
-
     tty.setraw(made.fileno)
     made.thread.start()
     yield made
