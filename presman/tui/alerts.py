@@ -41,13 +41,18 @@ _GROUP_VERDICTS = frozenset({Verdict.STARVED, Verdict.ZERO_SHARE, Verdict.CAPPED
 
 def head_sentence(head: QueueHead) -> str:
     """Return why a queue waits, with the group and the statement it is about."""
-    return f"{head.group}: head {head.statement.sql_id or head.statement.user} {head.sentence}"
+    who = head.statement.sql_id or head.statement.user or "(no SQL_ID)"
+    return f"{_group_of(head)}: head {who} {head.sentence}"
+
+
+def _group_of(head: QueueHead) -> str:
+    return head.group or "unknown group"
 
 
 def _head(head: QueueHead, reading: Reading) -> Alert:
     queued = sum(1 for statement in reading.queue if statement.group == head.group)
     never = head.cause is Cause.NEVER_FITS
-    short = f"{head.group}: {queued} queued, head {duration(head.statement.waited)}, {head.cause.value}"
+    short = f"{_group_of(head)}: {queued} queued, head {duration(head.statement.waited)}, {head.cause.value}"
     return Alert("bad" if never else "warn", "✕" if never else "▲", head_sentence(head), short)
 
 

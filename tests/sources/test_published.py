@@ -15,6 +15,7 @@ from presman.release import Release
 from presman.snapshot import Snapshot
 from presman.sources import Exhausted
 from presman.targets import parse_target
+from presman.tui.alerts import head_sentence
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -43,6 +44,8 @@ def test_twelve_ways_run_and_the_next_one_queues() -> None:
     assert (running.servers, running.degree, running.requested, running.downgraded) == (12, 12, 12, 0.0)
     (queued,) = first.queue
     assert (queued.position, queued.event, queued.sid, queued.sql_id) == (1, "resmgr:pq queued", 0, "")
+    (head,) = first.heads
+    assert head_sentence(head) == "unknown group: head (no SQL_ID) its DOP is not known"
 
 
 def test_then_thirty_six_ways_run() -> None:
