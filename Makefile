@@ -9,7 +9,7 @@ ARGS ?=
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint types contracts bench screenshots dist clean
+.PHONY: help demo test check format lint types contracts bench torture docs screenshots dist clean
 
 help: ## what can be made
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,12 @@ contracts: $(STAMP)
 
 bench: $(STAMP) ## what presman costs, as ratios measured in one run
 	$(BIN)/python -m benchmarks $(ARGS)
+
+torture: $(STAMP) ## a thousand cuts of the line, for each release and client (minutes)
+	$(BIN)/python -m tests.torture $(ARGS)
+
+docs: $(STAMP) ## docs/reference.md and the tables of README.md, from presman itself
+	$(BIN)/python -m docs.make
 
 screenshots: $(STAMP) ## screenshots/ from the demo, SVG and PNG
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group screenshots

@@ -23,7 +23,7 @@ from benchmarks.still import Still
 from benchmarks.storm import storm
 from benchmarks.terminal import Screen, first_frame, key_answer, run_time
 from benchmarks.trace import traces
-from presman.snapshot import Snapshot
+from presman.records.snapshot import Snapshot
 from tests.analysis import large_plan
 
 BIN = Path(sys.executable).parent

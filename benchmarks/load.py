@@ -6,18 +6,22 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from presman import rows
-from presman.queries import Scope
-from presman.release import Release
-from presman.rows import RecordType
-from presman.snapshot import Section, Snapshot
+from presman.base.release import Release
+from presman.records.group_rows import ConsumerGroup
+from presman.records.instance_rows import Database, Instance
+from presman.records.parallel_rows import PxProcessSysstat, PxSession
+from presman.records.plan_rows import Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
+from presman.records.queries import Scope
+from presman.records.rows import RecordType
+from presman.records.session_rows import Session, SessionInfo
+from presman.records.snapshot import Section, Snapshot
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 
 
 def _filled(record: Any, **values: Any) -> Any:
     """A record with `values`; what is not given is what NULL becomes."""
-    from presman.records import to_records
+    from presman.records.conversion import to_records
 
     (row,) = to_records(record, [tuple(values.get(name) for name in record._fields)])
     return row
@@ -29,13 +33,11 @@ def snapshot(number: int, *, groups: int = 12, sessions: int = 500, servers: int
     names = [f"GROUP_{index:02}" for index in range(groups)]
     per_session = [names[index % groups] for index in range(sessions)]
     section: dict[RecordType, tuple[Any, ...]] = {
-        rows.Instance: (
-            _filled(rows.Instance, inst_id=1, instance_name="load1", version="19.22.0.0.0", startup_time=START),
-        ),
-        rows.Database: (_filled(rows.Database, name="LOAD", cdb="NO"),),
-        rows.RsrcPlan: (
+        Instance: (_filled(Instance, inst_id=1, instance_name="load1", version="19.22.0.0.0", startup_time=START),),
+        Database: (_filled(Database, name="LOAD", cdb="NO"),),
+        RsrcPlan: (
             _filled(
-                rows.RsrcPlan,
+                RsrcPlan,
                 inst_id=1,
                 name="BIG_PLAN",
                 is_top_plan="TRUE",
@@ -46,13 +48,11 @@ def snapshot(number: int, *, groups: int = 12, sessions: int = 500, servers: int
                 parallel_execution_managed="FULL",
             ),
         ),
-        rows.RsrcPlanHistory: (
-            _filled(rows.RsrcPlanHistory, inst_id=1, sequence=1, name="BIG_PLAN", start_time=START),
-        ),
-        rows.Plan: (_filled(rows.Plan, plan="BIG_PLAN", mgmt_method="EMPHASIS"),),
-        rows.PlanDirective: tuple(
+        RsrcPlanHistory: (_filled(RsrcPlanHistory, inst_id=1, sequence=1, name="BIG_PLAN", start_time=START),),
+        Plan: (_filled(Plan, plan="BIG_PLAN", mgmt_method="EMPHASIS"),),
+        PlanDirective: tuple(
             _filled(
-                rows.PlanDirective,
+                PlanDirective,
                 plan="BIG_PLAN",
                 group_or_subplan=name,
                 type="CONSUMER_GROUP",
@@ -61,9 +61,9 @@ def snapshot(number: int, *, groups: int = 12, sessions: int = 500, servers: int
             )
             for name in names
         ),
-        rows.ConsumerGroup: tuple(
+        ConsumerGroup: tuple(
             _filled(
-                rows.ConsumerGroup,
+                ConsumerGroup,
                 inst_id=1,
                 id=index,
                 name=name,
@@ -77,14 +77,14 @@ def snapshot(number: int, *, groups: int = 12, sessions: int = 500, servers: int
             )
             for index, name in enumerate(names)
         ),
-        rows.PxProcessSysstat: (
-            _filled(rows.PxProcessSysstat, inst_id=1, statistic="Servers In Use", value=servers),
-            _filled(rows.PxProcessSysstat, inst_id=1, statistic="Servers Available", value=0),
+        PxProcessSysstat: (
+            _filled(PxProcessSysstat, inst_id=1, statistic="Servers In Use", value=servers),
+            _filled(PxProcessSysstat, inst_id=1, statistic="Servers Available", value=0),
         ),
-        rows.Session: tuple(_session(index, per_session[index], index % 20 == 1) for index in range(sessions)),
-        rows.SessionInfo: tuple(
+        Session: tuple(_session(index, per_session[index], index % 20 == 1) for index in range(sessions)),
+        SessionInfo: tuple(
             _filled(
-                rows.SessionInfo,
+                SessionInfo,
                 inst_id=1,
                 sid=index + 1,
                 current_consumer_group=per_session[index],
@@ -94,9 +94,9 @@ def snapshot(number: int, *, groups: int = 12, sessions: int = 500, servers: int
             )
             for index in range(sessions)
         ),
-        rows.PxSession: tuple(
+        PxSession: tuple(
             _filled(
-                rows.PxSession,
+                PxSession,
                 inst_id=1,
                 sid=1000 + index,
                 serial=1,
@@ -118,7 +118,7 @@ def snapshot(number: int, *, groups: int = 12, sessions: int = 500, servers: int
 
 def _session(index: int, group: str, queued: bool) -> Any:
     return _filled(
-        rows.Session,
+        Session,
         inst_id=1,
         sid=index + 1,
         serial=1,
@@ -138,8 +138,8 @@ def _session(index: int, group: str, queued: bool) -> Any:
 
 def simulated(scenario: str, polls: int = 40) -> list[Snapshot]:
     """Return polls of a simulated database, two of its seconds apart, the same ones in each run."""
-    from presman.poller import Poller
-    from presman.sources.simulator import SimulatorSource
+    from presman.polling.poller import Poller
+    from presman.sources.simulator_source import SimulatorSource
 
     seconds = [0.0]
     poller = Poller(SimulatorSource(scenario, seed=1, clock=lambda: seconds[0], start=START), clock=lambda: seconds[0])

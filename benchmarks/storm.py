@@ -18,8 +18,8 @@ from textual.pilot import Pilot
 
 from benchmarks.still import Still
 from presman.analysis import analyse
-from presman.analysis.reading import Reading
-from presman.snapshot import Snapshot
+from presman.analysis.readings.reading import Reading
+from presman.records.snapshot import Snapshot
 
 SIZE = 8
 """How many times the scenario's machine and load."""
@@ -52,9 +52,9 @@ class Cost(NamedTuple):
 
 def polls() -> list[Poll]:
     """Return consecutive polls of the storm, each with the one before it."""
-    from presman.focus import Focus
-    from presman.poller import Poller
-    from presman.sources.simulator import SimulatorSource
+    from presman.polling.poller import Poller
+    from presman.records.focus import Focus
+    from presman.sources.simulator_source import SimulatorSource
 
     now = [0.0]
     poller = Poller(SimulatorSource("storm", seed=15, size=SIZE, clock=lambda: now[0]))
@@ -72,13 +72,13 @@ async def storm(size: tuple[int, int] = (200, 50)) -> Cost:
     """Measure a refresh of the Parallel tab on a terminal of that size."""
     from presman.tui.app import MonitorApp
     from presman.tui.feed import Arrived
-    from presman.tui.memory import settle
+    from presman.tui.garbage import settle
 
     moments = polls()
     taken: list[tuple[float, float, float]] = []
     readings: list[Reading] = []
     app = MonitorApp(lambda _post, _refresh: Still(), name="load")
-    keep, keeping = app.timeline.add, 0.0
+    keep, keeping = app.monitor.timeline.add, 0.0
 
     def timed_keep(reading: Reading, snapshot: Snapshot | None) -> None:
         nonlocal keeping
@@ -86,7 +86,7 @@ async def storm(size: tuple[int, int] = (200, 50)) -> Cost:
         keep(reading, snapshot)
         keeping = time.process_time() - begun
 
-    app.timeline.add = timed_keep  # type: ignore[method-assign]
+    app.monitor.timeline.add = timed_keep  # type: ignore[method-assign]
     async with app.run_test(size=size) as pilot:
         await pilot.pause(0.5)
         await pilot.press("4")

@@ -10,18 +10,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.terminal import Screen, key_answer
-from presman.oracle_server import OracleServer
-from presman.oracle_server.faults import Delay, Stage
-from presman.oracle_server.simulated import simulated_server
-from presman.poller import Poller
-from presman.release import Release
-from presman.secret import Secret
-from presman.sources.oracle import OracleSource
-from presman.sources.simulator import SimulatorSource
-from presman.targets import ConnectSettings
+from presman.base.release import Release
+from presman.base.secret import Secret
+from presman.polling.poller import Poller
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.simulator_source import SimulatorSource
+from tests.oracle_server import OracleServer
+from tests.oracle_server.faults import Delay, Stage
+from tests.oracle_server.simulated import simulated_server
 
 if TYPE_CHECKING:
-    from presman.snapshot import Snapshot
+    from presman.records.snapshot import Snapshot
 
 RELEASES = (Release(12, 1), Release(19), Release(23))
 WARM_UP, POLLS = 3, 5

@@ -5,8 +5,5 @@
 SELECT
     consumer_group_id,
     consumer_group,
-    mgmt_method,
-    category,
-    comments,
     status
 FROM dba_rsrc_consumer_groups

@@ -6,7 +6,6 @@ SELECT
     inst_id,
     sql_id,
     child_number,
-    plan_hash_value,
     other_xml
 FROM gv$sql_plan
 WHERE inst_id = :at_inst_id

@@ -11,7 +11,8 @@ SELECT
     qcinst_id,
     server_group,
     server_set,
-    "SERVER#" AS server,
     degree,
     req_degree
 FROM gv$px_session
+WHERE COALESCE(qcsid, -1) <> :own_sid
+    OR COALESCE(qcinst_id, inst_id) <> :own_inst_id

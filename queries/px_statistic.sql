@@ -7,7 +7,6 @@ SELECT
     sid,
     qcsid,
     qcinst_id,
-    server_group,
     server_set,
     "SERVER#" AS server,
     degree,

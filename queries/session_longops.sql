@@ -13,7 +13,6 @@ SELECT
     sofar,
     totalwork,
     units,
-    time_remaining,
-    elapsed_seconds
+    time_remaining
 FROM gv$session_longops
 WHERE sofar < totalwork

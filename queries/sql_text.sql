@@ -6,11 +6,7 @@ SELECT
     inst_id,
     sql_id,
     child_number,
-    plan_hash_value,
-    sql_fulltext AS sql_text,
-    executions,
-    px_servers_executions,
-    elapsed_time
+    sql_fulltext AS sql_text
 FROM gv$sql
 WHERE inst_id = :at_inst_id
     AND sql_id = :sql_id

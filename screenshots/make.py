@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from presman.analysis.advice.commands import Command
 from textual.pilot import Pilot
 
 from presman.analysis import analyse
-from presman.commands import Command
-from presman.focus import Focus
-from presman.poller import Poller
-from presman.queries import records
-from presman.snapshot import Snapshot
-from presman.sources.simulator import SimulatorSource
+from presman.polling.poller import Poller
+from presman.records.focus import Focus
+from presman.records.queries import records
+from presman.records.snapshot import Snapshot
+from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import MonitorApp
 from presman.tui.feed import Arrived, Post
 

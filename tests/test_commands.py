@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.commands import Kind, Victim, cancel, dequeue, for_queued, is_sql_id, kill, switch, to_end
-from presman.release import Release
+from presman.base.release import Release
+from presman.records.commands import Kind, Victim, cancel, dequeue, for_queued, is_sql_id, kill, switch, to_end
 
 WHO = Victim(2, 144, 1201, "9md3ukhghgj58")
 

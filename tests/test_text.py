@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.text import LONGEST, clean, clean_lines, one_line
+from presman.base.text import LONGEST, LONGEST_STATEMENT, clean, clean_lines, one_line
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,18 @@ def test_harmless_text_is_untouched(text: str) -> None:
 def test_long_texts_are_cut_and_say_so() -> None:
     assert len(clean("x" * 100_000)) == LONGEST
     assert clean("x" * 100_000).endswith("…")
+
+
+def test_a_statement_on_one_line_may_be_longer_than_a_name() -> None:
+    text = "select " + "x" * 2 * LONGEST
+    assert clean_lines(text) == text
+
+
+def test_long_statements_are_cut_and_say_so() -> None:
+    kept = "s" * LONGEST_STATEMENT
+    assert clean_lines(kept) == kept
+    assert clean_lines(kept + "s") == f"{kept}\n… cut here: it has more than 100,000 characters"
+    assert clean_lines("abc", 2) == "ab\n… cut here: it has more than 2 characters"
 
 
 def test_lines_survive_where_they_are_wanted() -> None:

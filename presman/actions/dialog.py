@@ -12,8 +12,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from presman.commands import Command, Kind
-from presman.formats import ABSENT
+from presman.base.formats import ABSENT
+from presman.records.commands import Command, Kind
 
 
 class ActionDialog(ModalScreen[Command | None]):

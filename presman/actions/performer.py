@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from presman.commands import Command, Kind
-from presman.queries import load
-from presman.release import Release
-from presman.rows import Session
+from presman.base.release import Release
+from presman.base.text import clean, one_line
+from presman.records.commands import Command, Kind
+from presman.records.queries import load
+from presman.records.session_rows import Session
 from presman.sources import Request, SourceError
-from presman.text import clean, one_line
 
 _LONGEST = 500
 

@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
-from presman.analysis import details, header, heads, outliers, queue, redo, running, servers, sessions, waits
-from presman.analysis import groups as consumer_groups
-from presman.analysis.deferred import Deferred
-from presman.analysis.facts import Facts
-from presman.analysis.reading import CLUSTER, Header, HourReading, Reading, Trouble
-from presman.analysis.usual import hours
-from presman.queries import Scope
-from presman.rows import OF_AN_UPDATE, GroupMetricHistory, PxSession
-from presman.snapshot import Snapshot
+from presman.analysis import instances, session_list
+from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.groups import consumer_groups
+from presman.analysis.latency import io_outliers, redo, system_waits
+from presman.analysis.lazy_rows import Deferred
+from presman.analysis.parallel import detail, queue, queue_heads, running, server_pools
+from presman.analysis.parallel.usual import hours
+from presman.analysis.readings.instance_readings import CLUSTER, Header
+from presman.analysis.readings.reading import Reading, Trouble
+from presman.analysis.readings.statement_readings import HourReading
+from presman.records.group_rows import GroupMetricHistory
+from presman.records.queries import Scope
+from presman.records.rows import OF_AN_UPDATE
+from presman.records.snapshot import Snapshot
 
 
-def analyse(previous: Snapshot | None, current: Snapshot) -> Reading:
+def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:
     """Return what `current` means, given the snapshot before it.
 
     Never raises for what a database may answer: sections may be missing, empty or partial. Without a usable
     `previous` (None, another target or epoch, a restart, a new plan window) rates are None.
+    `cache` is that of the polls before.
     """
-    facts = Facts.of(previous, current)
-    pools = servers.pools(facts)
-    cluster = servers.together(pools.values())
-    rooms = servers.rooms(facts, cluster)
-    instances = header.instances(facts, pools)
-    holdings = running.holdings(current.rows(PxSession))
-    statements = running.running(facts, holdings)
+    facts = Facts.of(previous, current, cache)
+    pools = server_pools.pools(facts)
+    cluster = server_pools.together(pools.values())
+    rooms = server_pools.rooms(facts, cluster)
+    each = instances.instances(facts, pools)
+    holdings = running.holdings(facts)
+    statements = running.running(facts, holdings.statements)
     queued = queue.queued(facts, statements)
-    rows = consumer_groups.groups(facts, instances, consumer_groups.Statements(queued, statements), rooms)
-    top = header.header(facts, instances, cluster)
-    waited = waits.events(facts)
-    histograms = waits.histograms(facts)
+    rows = consumer_groups.groups(facts, each, consumer_groups.Statements(queued, statements), rooms)
+    header = instances.header(facts, each, cluster)
+    waited = system_waits.events(facts)
+    histograms = system_waits.histograms(facts)
     return Reading(
         target=current.target,
         kind=current.kind,
@@ -39,37 +46,29 @@ def analyse(previous: Snapshot | None, current: Snapshot) -> Reading:
         interval=facts.deltas.interval(),
         poll_seconds=current.seconds,
         round_trips=current.round_trips,
-        header=top,
+        header=header,
         groups=rows,
         queue=queued,
-        heads=heads.heads(facts, queued, [row for row in rows if row.inst_id == CLUSTER], rooms),
+        heads=queue_heads.heads(facts, queued, [row for row in rows if row.inst_id == CLUSTER], rooms),
         running=statements,
-        sessions=Deferred(lambda: sessions.sessions(facts, holdings)),
+        sessions=Deferred(lambda: session_list.sessions(facts, holdings)),
         waits=waited,
         histograms=histograms,
-        downgrades=waits.downgrades(facts),
-        unmanaged_servers=servers.unmanaged(facts, cluster),
+        downgrades=system_waits.downgrades(facts),
+        unmanaged_servers=server_pools.unmanaged(facts, cluster),
+        monitor_servers=server_pools.of_monitors(facts, holdings.monitors.values()),
         troubles=troubles(current),
-        notes=notes(facts, top),
-        detail=details.detail(facts),
-        hour=hour(current.rows(GroupMetricHistory)),
+        notes=notes(facts, header),
+        detail=detail.detail(facts),
+        hour=facts.cache.call(hour, current.rows(GroupMetricHistory)),
         redo=redo.redo(facts, waited),
-        outliers=outliers.outliers(facts, histograms),
+        outliers=io_outliers.outliers(facts, histograms),
     )
-
-
-_last_hour: tuple[tuple[GroupMetricHistory, ...], tuple[HourReading, ...]] = ((), ())
-"""The rows that were summed up last, and their sum: they are read once, and are the same at each poll."""
 
 
 def hour(rows: tuple[GroupMetricHistory, ...]) -> tuple[HourReading, ...]:
     """Return the last hour of each group's queue."""
-    global _last_hour  # noqa: PLW0603 - a memo: the same rows give the same sums
-    known, found = _last_hour
-    if known is not rows:
-        found = tuple(HourReading(*key, usual) for key, usual in sorted(hours(rows).items()))
-        _last_hour = rows, found
-    return found
+    return tuple(HourReading(*key, usual) for key, usual in sorted(hours(rows).items()))
 
 
 def troubles(snapshot: Snapshot) -> tuple[Trouble, ...]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from presman.analysis.lint import lint
-from presman.analysis.lint_case import Finding
-from presman.analysis.marks import Mark, marks
-from presman.analysis.pdbs import PdbReading, pdbs
-from presman.analysis.plan_view import PlanView, plan_view
-from presman.analysis.reading import Reading
-from presman.analysis.verdicts import Conformance, conformance, in_words
-from presman.analysis.waiters import CpuWaiter, cpu_waiters
-from presman.snapshot import Snapshot
+from presman.analysis.containers.containers import PdbReading, pdbs
+from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
+from presman.analysis.groups.verdicts import Conformance, conformance, in_words
+from presman.analysis.plans.lint import lint
+from presman.analysis.plans.lint_case import Finding
+from presman.analysis.plans.plan_changes import Mark, marks
+from presman.analysis.plans.plan_view import PlanView, plan_view
+from presman.analysis.readings.reading import Reading
+from presman.records.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

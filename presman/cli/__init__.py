@@ -11,43 +11,42 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from presman.cli import codes, talk
-from presman.cli.codes import Failure, Terminated
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure, Terminated
 
 _CODES = {
-    "presman.cli.codes.Failure": None,
-    "presman.config.ConfigError": codes.USAGE,
-    "presman.queries.QueryError": codes.USAGE,
-    "presman.sources.SourceError": codes.SOURCE,
-    "presman.output.csv_file.OutputError": codes.OUTPUT,
+    "presman.cli.exit_codes.Failure": None,
+    "presman.base.errors.InputError": exit_codes.USAGE,
+    "presman.sources.SourceError": exit_codes.SOURCE,
+    "presman.output.csv_file.OutputError": exit_codes.OUTPUT,
 }
 """Errors with a meaning, by name, so that nothing is imported to recognise them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run presman and return its exit code."""
-    talk.prepare()
+    console.prepare()
     try:
         code = _run(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
     except BrokenPipeError:
-        talk.abandon()
-        return codes.OK
+        console.abandon()
+        return exit_codes.OK
     except KeyboardInterrupt:
-        return codes.INTERRUPTED
+        return exit_codes.INTERRUPTED
     except Terminated:
-        return codes.TERMINATED
+        return exit_codes.TERMINATED
     except SystemExit as end:  # --help and --version
-        return _flushed(end.code if isinstance(end.code, int) else codes.OK)
+        return _flushed(end.code if isinstance(end.code, int) else exit_codes.OK)
     except Exception as error:
         return _complain(error)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
     from presman.cli.arguments import parse
-    from presman.cli.commands import COMMANDS
+    from presman.cli.monitor_commands import COMMANDS
 
     command, options = parse(arguments)
     signal.signal(signal.SIGTERM, _terminated)
@@ -62,10 +61,10 @@ def _flushed(code: int) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        talk.abandon()
+        console.abandon()
     except OSError as error:
-        talk.abandon()
-        return _complain(Failure(f"cannot write standard output: {error.strerror or error}", codes.OUTPUT))
+        console.abandon()
+        return _complain(Failure(f"cannot write standard output: {error.strerror or error}", exit_codes.OUTPUT))
     return code
 
 
@@ -79,11 +78,11 @@ def _complain(error: Exception) -> int:
     known = next((name for name in names if name in _CODES), None)
     line = " ".join(str(error).split())
     if known is None:
-        talk.say(f"internal error: {type(error).__name__}: {line} (PRESMAN_DEBUG=1 shows where)")
-        code = codes.INTERNAL
+        console.say(f"internal error: {type(error).__name__}: {line} (PRESMAN_DEBUG=1 shows where)")
+        code = exit_codes.INTERNAL
     else:
-        talk.say(line)
-        code = error.code if isinstance(error, Failure) else _CODES[known] or codes.USAGE
-    if code == codes.OUTPUT:
-        talk.abandon()
+        console.say(line)
+        code = error.code if isinstance(error, Failure) else _CODES[known] or exit_codes.USAGE
+    if code == exit_codes.OUTPUT:
+        console.abandon()
     return code

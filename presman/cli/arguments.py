@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable, Sequence
 
 from presman import __version__
-from presman.cli import codes
-from presman.cli.parser import Parser, measure, of_group, one_of, port, positive, seconds, some_seconds
+from presman.base.measure_names import MEASURES
+from presman.cli import exit_codes
+from presman.cli.parser import Parser, measure, of_group, one_of, positive, seconds, some_seconds
 
 COMMANDS = ("demo", "once", "export", "whatif", "lint", "doctor", "grants", "collect", "trace", "config")
-MEASURES = ("cpu", "session_io", "parallel", "queue", "latency", "emphasis", "arrivals")
 TARGET_HELP = """\
 TARGET is one thing everywhere:
   NAME                        a section of config.ini
@@ -83,7 +83,7 @@ examples:
   presman -m cpu -c 4 -p -o cpu.csv     (as presman 1.x; presman -m cpu --help)
 
 environment: PRESMAN_CONFIG, PRESMAN_PASSWORD, PRESMAN_DEBUG=1 (tracebacks), NO_COLOR, TNS_ADMIN
-{codes.HELP}""",
+{exit_codes.HELP}""",
         parents=[common()],
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (see below)")
@@ -120,9 +120,6 @@ def demo() -> Parser:
         "--allow-actions",
         action="store_true",
         help="offer to start, switch, cancel or kill (key a), after a question",
-    )
-    parser.add_argument(
-        "--listen", type=port, metavar="PORT", help="serve the views to thin Oracle clients on 127.0.0.1 (0: any port)"
     )
     return parser
 
@@ -288,7 +285,7 @@ def collect() -> Parser:
 
 def trace() -> Parser:
     """Return the parser of `presman trace`."""
-    from presman.trace.command import add_arguments
+    from presman.cli.trace_command import add_arguments
 
     parser = Parser(
         prog="presman trace",

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from presman.cli import codes, talk
+from presman.cli import console, exit_codes
 
 
 class Parser(argparse.ArgumentParser):
@@ -17,12 +17,12 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise Failure instead of printing a usage page."""
-        raise codes.Failure(f"{message} (see {self.prog} --help)")
+        raise exit_codes.Failure(f"{message} (see {self.prog} --help)")
 
     def _print_message(self, message: str, file: object = None) -> None:  # noqa: ARG002
         """Write a help page or the version; argparse would pass over a full disk in silence."""
         if message:
-            talk.put(message)
+            console.put(message)
 
     def read(self, arguments: Sequence[str], known: argparse.Namespace) -> argparse.Namespace:
         """Return what `arguments` say on top of `known`. Raises Failure."""
@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
         """Return what is wrong with a word that is neither an option nor has a place."""
         if not word.startswith("-"):
             return f"too many arguments: {'user/***@...' if {'@', '/'} & set(word) else repr(word)}"
-        from presman.suggest import nearest
+        from presman.base.suggest import nearest
 
         name = word.partition("=")[0]
         guess = nearest(name, [option for option in self._option_string_actions if option.startswith("--")])
@@ -44,14 +44,14 @@ class Parser(argparse.ArgumentParser):
 
 def seconds(text: str) -> float:
     """Read a refresh interval as config.ini does."""
-    from presman.config import refresh
+    from presman.config.config_file import refresh
 
     return float(_said(refresh, text))
 
 
 def measure(text: str) -> str:
     """Read a measure's name."""
-    from presman.config import measure as read
+    from presman.config.config_file import measure as read
 
     return str(_said(read, text))
 
@@ -75,20 +75,13 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def port(text: str) -> int:
-    """Read a TCP port; 0 takes a free one."""
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port (0 to 65535)")
-    return int(text)
-
-
 def one_of(*known: str) -> Callable[[str], str]:
     """Return a reader of one of `known`, which suggests the nearest."""
 
     def read(text: str) -> str:
         if text.lower() in known:
             return text.lower()
-        from presman.suggest import did_you_mean
+        from presman.base.suggest import did_you_mean
 
         raise argparse.ArgumentTypeError(f"unknown value {text!r}, {did_you_mean(text, known)}")
 

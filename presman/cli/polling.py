@@ -7,14 +7,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from presman.analysis import analyse
-from presman.analysis.reading import Reading
-from presman.cli import codes, talk
-from presman.cli.codes import Failure
+from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.readings.reading import Reading
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+from presman.cli.interruption import ending_reads
 from presman.cli.settings import Resolved
-from presman.poller import Poller
-from presman.rows import IoOutlier, LgwrioOutlier, RecordType
-from presman.sampler import pause_before
-from presman.snapshot import Snapshot
+from presman.polling.poller import Poller
+from presman.polling.sampler import pause_before
+from presman.records.rows import RecordType
+from presman.records.snapshot import Snapshot
+from presman.records.wait_rows import IoOutlier, LgwrioOutlier
 from presman.sources import Exhausted, SourceError
 
 FINITE = frozenset({"spool", "recording"})
@@ -56,7 +59,7 @@ class Polling:
         for moment in self.moments(interval=interval, polls=2 if self.endless else None):
             previous, last = last[0] if last else None, moment
         if last is None:
-            raise Failure(f"{self._resolved.target.name} holds nothing to read", codes.SOURCE)
+            raise Failure(f"{self._resolved.target.name} holds nothing to read", exit_codes.SOURCE)
         return previous, *last
 
     @property
@@ -84,16 +87,17 @@ class Polling:
         for record in self._wishes:
             poller.wish(record, lasting=not self.endless)
         previous: Snapshot | None = None
-        number = 0
+        number, cache = 0, RowCache()
         try:
-            poller.open()
+            with ending_reads(source):
+                poller.open()
             due = begun = self._clock()
             while True:
                 try:
                     snapshot = self._poll(poller, may_retry=previous is not None)
                 except Exhausted:
                     break
-                yield snapshot, analyse(previous, snapshot)
+                yield snapshot, analyse(previous, snapshot, cache)
                 previous, number = snapshot, number + 1
                 due = max(due + interval, self._clock()) if self.endless else due
                 if number == polls or (duration is not None and due - begun > duration):
@@ -103,20 +107,21 @@ class Polling:
         finally:
             poller.close()
         if previous is None:
-            raise Failure(f"{self._resolved.target.name} holds nothing to read", codes.SOURCE)
+            raise Failure(f"{self._resolved.target.name} holds nothing to read", exit_codes.SOURCE)
 
     def _poll(self, poller: Poller, *, may_retry: bool) -> Snapshot:
         attempt, lost = 0, False
         while True:
             try:
-                if lost:
-                    poller.open()
-                return poller.poll()
+                with ending_reads(poller.source):
+                    if lost:
+                        poller.open()
+                    return poller.poll()
             except SourceError as error:
                 if not may_retry or not error.retry:
                     raise
                 attempt, lost = attempt + 1, True
                 pause = pause_before(attempt, random.Random())
-                talk.say(f"lost {self._resolved.target.name}: {error}; trying again in {pause:.0f} s")
+                console.say(f"lost {self._resolved.target.name}: {error}; trying again in {pause:.0f} s")
                 poller.close()
                 self._sleep(pause)

@@ -9,12 +9,13 @@ from difflib import get_close_matches
 from os import environ
 from pathlib import Path
 
-from presman.cli import talk
+from presman.cli import console
 from presman.cli.arguments import COMMANDS
-from presman.cli.codes import Failure
-from presman.config import DEFAULT_REFRESH, DEFAULTS, Config, Settings, load_config, places
-from presman.queries import Scope
-from presman.targets import Target, TargetError, parse_target
+from presman.cli.exit_codes import Failure
+from presman.cli.limits import bound_memory
+from presman.config.config_file import DEFAULT_REFRESH, DEFAULTS, Config, Settings, load_config, places
+from presman.config.targets import Target, TargetError, parse_target
+from presman.records.queries import Scope
 
 _NAMES = {item.name: item.name for item in fields(Settings)} | {
     "connection": "connection_string",
@@ -40,7 +41,7 @@ def load(options: Namespace) -> Config:
     """Read config.ini and pass on its warnings. Raises ConfigError."""
     config = load_config(options.config)
     for warning in config.warnings:
-        talk.say(f"warning: {warning}")
+        console.say(f"warning: {warning}")
     return config
 
 
@@ -65,8 +66,10 @@ def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
     if options.thick is not None:
         target = target.with_thick(options.thick or None)
     target = with_password(target)
+    if target.connect is not None:
+        bound_memory()
     for warning in target.warnings:
-        talk.say(f"warning: {warning}")
+        console.say(f"warning: {warning}")
     own = target.settings
     packs = {"diagnostics": ("diagnostics",), "tuning": ("diagnostics", "tuning")}.get(
         options.packs or own.packs or "", ()
@@ -95,7 +98,7 @@ def with_password(target: Target) -> Target:
     """Find the password of a user who has none: in the keyring, or by asking, if there is someone to ask."""
     if not target.needs_password:
         return target
-    from presman.credentials import with_password as found
+    from presman.setup.credentials import with_password as found
 
     return found(target, _ask if sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() else None)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from presman.cli import codes, talk
-from presman.cli.codes import Failure
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
 from presman.cli.settings import Resolved, resolve
-from presman.config import Config
+from presman.config.config_file import Config
 
 if TYPE_CHECKING:
-    from presman.tui.door import Door
+    from presman.sources import Source
+    from presman.tui.action_gateway import Door
 
 GETTING_STARTED = """\
 presman watches Oracle Database Resource Manager. Nothing is configured yet; to start:
@@ -26,26 +27,34 @@ presman watches Oracle Database Resource Manager. Nothing is configured yet; to 
 def watch(text: str, config: Config, options: Namespace) -> int:
     """Open the monitor on a target. Without a terminal, print `--polls` readings."""
     resolved = resolve(text, config, options)
-    if not talk.is_terminal():
+    if not console.is_terminal():
         return _readings(resolved, options.polls)
     if resolved.theme:
         check_theme(resolved.theme)
+    from presman import watcher
     from presman.tui.app import run_monitor
 
-    return run_monitor(
-        resolved.target.make_source,
-        name=resolved.target.name,
-        refresh=resolved.refresh,
-        scope=resolved.scope,
-        theme=resolved.theme,
-        packs=resolved.packs,
-        door=_door() if options.allow_actions else None,
-    )
+    def make_source() -> Source:
+        watcher.start()
+        return resolved.target.make_source()
+
+    try:
+        return run_monitor(
+            make_source,
+            name=resolved.target.name,
+            refresh=resolved.refresh,
+            scope=resolved.scope,
+            theme=resolved.theme,
+            packs=resolved.packs,
+            door=_door() if options.allow_actions else None,
+        )
+    finally:
+        watcher.farewell()
 
 
 def _door() -> Door:
     """Return the way to actions. Only here is the package that acts imported."""
-    from presman.actions.door import Door as Open
+    from presman.actions.gateway import Door as Open
 
     return Open()
 
@@ -54,7 +63,7 @@ def check_theme(name: str) -> None:
     """Raise Failure if there is no such theme."""
     from textual.theme import BUILTIN_THEMES
 
-    from presman.suggest import did_you_mean
+    from presman.base.suggest import did_you_mean
 
     if name not in BUILTIN_THEMES:
         raise Failure(f"no theme {name!r}, {did_you_mean(name, sorted(BUILTIN_THEMES))}")
@@ -62,19 +71,19 @@ def check_theme(name: str) -> None:
 
 def _readings(resolved: Resolved, polls: int) -> int:
     from presman.cli.polling import Polling
-    from presman.output.plain import brief
+    from presman.output.text_report import brief
 
-    talk.say(f"no terminal: {polls} reading{'s' * (polls > 1)} as text")
+    console.say(f"no terminal: {polls} reading{'s' * (polls > 1)} as text")
     for number, (_, reading) in enumerate(Polling(resolved).measured(polls=polls)):
-        talk.show("\n" * bool(number) + brief(reading, talk.width()))
-    return codes.OK
+        console.show("\n" * bool(number) + brief(reading, console.width()))
+    return exit_codes.OK
 
 
 def scenario_list() -> str:
     """Return the scenarios that come with presman, one per line with its title."""
     import tomllib
 
-    from presman.targets import SCENARIOS, scenarios
+    from presman.config.targets import SCENARIOS, scenarios
 
     titles = {name: tomllib.loads((SCENARIOS / f"{name}.toml").read_text("utf-8")) for name in scenarios()}
     width = max(map(len, titles), default=0)

@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import Enum
 from math import isfinite
 
-from presman.text import clean
+from presman.base.text import clean
 
 Cell = str | int | float | bool | datetime | Enum | None
 """What a column's value may be. None is an empty cell: not known."""

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+from presman.base.errors import InputError
+
 Reader = Callable[[Any], Any]
 T = TypeVar("T")
 
 
-class ScenarioError(Exception):
+class ScenarioError(InputError):
     """A scenario cannot be played; the text is one line that names the file and the key."""
 
 

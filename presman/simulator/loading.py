@@ -7,14 +7,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from presman.release import Release
+from presman.base.release import Release
 from presman.simulator.fields import ScenarioError, decode, identifier, nearest
 from presman.simulator.scenario import (
     ACTIONS,
     OTHER_GROUPS,
+    OWN_SID,
     Capacity,
     Directive,
     Header,
+    MonitorSpec,
     Pdb,
     PdbDirective,
     Plan,
@@ -26,7 +28,7 @@ from presman.simulator.scenario import (
 )
 
 FOLDER = Path(__file__).with_name("scenarios")
-_TABLES = {"capacity", "plans", "pdbs", "sessions", "statements", "script", "changes"}
+_TABLES = {"capacity", "plans", "pdbs", "sessions", "statements", "script", "changes", "monitors"}
 _FIRST_PDB = 3
 """Container 1 is the root, 2 the seed."""
 
@@ -73,6 +75,7 @@ def parse_scenario(tables: Mapping[str, Any], stem: str, file: str) -> Scenario:
         streams=tuple(_many(StatementStream, tables, "statements", file)),
         script=tuple(_many(ScriptedStatement, tables, "script", file)),
         changes=tuple(_many(PlanChange, tables, "changes", file)),
+        monitors=tuple(_many(MonitorSpec, tables, "monitors", file)),
     )
     _check(scenario, file)
     return scenario
@@ -135,6 +138,9 @@ def _check(scenario: Scenario, file: str) -> None:
         _check_plan(plan, scenario.plans, f"{file}: plans.{plan.name}")
     _check_actives(scenario, file)
     _check_workloads(scenario, file)
+    for number, one in enumerate(scenario.script, 1):
+        if one.sid == OWN_SID:
+            raise ScenarioError(f"{file}: script[{number}].sid: {OWN_SID} is presman's own session, which never shows")
 
 
 def _check_plan(plan: Plan, plans: Mapping[str, Plan], where: str) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from random import Random
 
-from presman.release import Release
-from presman.simulator.accounts import Account, Count
-from presman.simulator.io import RATE_LIMIT, Demand, pace
-from presman.simulator.plan import Group
-from presman.simulator.scenario import Capacity, Client, Pdb, Scenario
-from presman.simulator.sessions import Execution, Names, Pool, Session, Sids
-from presman.simulator.waits import QUANTUM, STARVED, STORAGE, Event, events_of, mean_of, reading_events, shape
-
-OWN_SID = 77
-"""The SID that presman's own session would have on instance 1: never given to anybody, so it never shows."""
+from presman.base.release import Release
+from presman.simulator.executions import Execution
+from presman.simulator.group_counters import Account, Count
+from presman.simulator.io_throttle import RATE_LIMIT, Demand, pace
+from presman.simulator.latency_shapes import QUANTUM, STARVED, STORAGE, Event, events_of, mean_of, reading_events, shape
+from presman.simulator.plan_tree import Group
+from presman.simulator.processes import Names, Session, Sids
+from presman.simulator.scenario import OWN_SID, Capacity, Client, Pdb, Scenario
+from presman.simulator.streams import Pool
 
 _SERIAL = "Parallel operations downgraded to serial"
 _CLASSES = (

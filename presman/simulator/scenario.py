@@ -24,6 +24,9 @@ from presman.simulator.fields import (
 )
 
 OTHER_GROUPS = "OTHER_GROUPS"
+OWN_SID = 77
+"""The SID that presman's own session would have on instance 1: never given to anybody, so it never shows."""
+
 ACTIONS = ("CANCEL_SQL", "KILL_SESSION", "LOG_ONLY")
 """What SWITCH_GROUP may name instead of a group."""
 
@@ -172,6 +175,8 @@ class Client:
     machine: str
     module: str
     service: str
+    action: str = ""
+    client_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +196,8 @@ class SessionPool:
     program: str = key(text, "JDBC Thin Client")
     machine: str = key(text, "app01")
     module: str = key(text, "")
+    action: str = key(text, "")
+    client_id: str = key(text, "")
     service: str = key(text, "oltp")
     sql: tuple[str, ...] = key(list_of(text), ("select status from orders where order_id = :1",))
 
@@ -239,7 +246,11 @@ class StatementStream:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedStatement:
-    """One statement at an exact instant. `seconds` is its run time unthrottled with all servers it asks for."""
+    """One statement at an exact instant. `seconds` is its run time unthrottled with all servers it asks for.
+
+    `then` is what its session has executed since, while the cursor holds its servers: the session shows that statement.
+    `blocked_by` is the SID of the session on instance 1 whose lock it waits for all the while it runs.
+    """
 
     at: float = key(duration)
     group: str = key(identifier)
@@ -251,6 +262,8 @@ class ScriptedStatement:
     mb: float = key(number(0), 20.0)
     queue: str = key(one_of("policy", "always", "never"), "policy")
     hold: float = key(duration, 0.0)
+    then: str = key(text, "")
+    blocked_by: int | None = key(whole(1, 65535), None)
     pdb: str = key(identifier, "")
     sql_id: str = key(text, "")
     sid: int | None = key(whole(1, 65535), None)
@@ -261,6 +274,20 @@ class ScriptedStatement:
     module: str = key(text, "SQL*Plus")
     service: str = key(text, "reports")
     sql: str = key(text, "select /*+ parallel */ count(*) from sales")
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorSpec:
+    """Another monitor: `every` so many seconds a query of a GV$ view that `takes` some. On a cluster it has servers."""
+
+    name: str = key(text)
+    every: float = key(span, 20.0)
+    takes: float = key(span, 5.0)
+    user: str = key(identifier, "DBSNMP")
+    program: str = key(text, "emagent")
+    machine: str = key(text, "dbhost01")
+    module: str = key(text, "")
+    sql: str = key(text, "select inst_id, count(*) from gv$session group by inst_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +330,7 @@ class Scenario:
     streams: tuple[StatementStream, ...]
     script: tuple[ScriptedStatement, ...]
     changes: tuple[PlanChange, ...]
+    monitors: tuple[MonitorSpec, ...] = ()
 
     def sized(self, size: float) -> Scenario:
         """Return the scenario with machine and work `size` times as big: CPUs, servers, sessions and arrivals."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
 
-from presman.simulator.plan import LEVELS, Group, Node
+from presman.simulator.plan_tree import LEVELS, Group, Node
 
 
 class Regime(Enum):

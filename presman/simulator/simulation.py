@@ -8,21 +8,21 @@ instants it was advanced to, on nothing else.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
 from datetime import UTC, datetime
-from heapq import heappop, heappush
-from itertools import count
+from heapq import heappop
 from math import inf
 from operator import sub
 from random import Random
 
-from presman.release import Release
-from presman.simulator.accounts import Account, Count, Metrics, Minute
-from presman.simulator.cpu import hand_out
-from presman.simulator.governance import Governance
-from presman.simulator.machine import OWN_SID, RESERVED, Machine
-from presman.simulator.plan import Group
-from presman.simulator.scenario import PlanChange, Scenario
+from presman.base.release import Release
+from presman.simulator.cluster import Cluster
+from presman.simulator.group_counters import Account, Metrics, Minute
+from presman.simulator.gv_monitors import OWN, Monitor
+from presman.simulator.hand_out import hand_out
+from presman.simulator.incoming import Incoming
+from presman.simulator.machine import RESERVED, Machine
+from presman.simulator.plan_tree import Group
+from presman.simulator.scenario import OWN_SID, PlanChange, Scenario
 from presman.simulator.workload import Workload
 
 STEP = 1.0
@@ -35,35 +35,27 @@ _TURNS = 8
 EPOCH = datetime(2026, 3, 12, 9, tzinfo=UTC)
 """The simulated instant 0 if nobody says otherwise."""
 
-Handler = Callable[[], None]
 
-
-class Simulation:
+class Simulation(Cluster):
     """One database in miniature: its instances, its plans, its work."""
 
     def __init__(
         self, scenario: Scenario, release: Release, seed: int, step: float = STEP, origin: datetime = EPOCH
     ) -> None:
-        self.scenario = scenario
-        self.release = release
-        self.seed = seed
-        self.now = -scenario.header.warmup
+        super().__init__(scenario, release, seed)
         self.step = step
         self.origin = origin
         self.own_sid = OWN_SID
-        self._calendar: list[tuple[float, int, Handler]] = []
-        self._order = count()
-        self.governance = Governance(scenario, release, self.now)
-        numbers = range(1, scenario.capacity.instances + 1)
-        born = self.now - scenario.header.uptime
-        self.machines = [Machine(number, scenario, seed, born, release) for number in numbers]
+        root = 1 if self.plans.cdb else 0
+        specs = enumerate((OWN, *scenario.monitors))
+        self.monitors = [Monitor(spec, self.machines, root, number, self.born) for number, spec in specs]
         self.metrics = Metrics()
         self.metrics.opened = self.now
         self._minutes = Random(f"{seed}/minutes")
         self.fractions: dict[int, dict[Group, float]] = {machine.inst_id: {} for machine in self.machines}
-        self.dirty = True
         self._finish = self._timeout = inf
         self.workload = Workload(self)
+        self.incoming = Incoming(self, self.workload)
         for pool in (pool for machine in self.machines for pool in machine.pools):
             pool.stir(self.now, COARSE)
         for change in scenario.changes:
@@ -74,21 +66,17 @@ class Simulation:
         self.open_accounts()
         self._settle()
 
-    def at(self, when: float, handler: Handler) -> None:
-        """Put an event on the calendar."""
-        heappush(self._calendar, (when, next(self._order), handler))
-
     def advance(self, to: float) -> None:
         """Play all events up to the instant `to`, that one included. Going back is not possible and does nothing."""
         while True:
-            due = self._calendar[0][0]
+            due = self.calendar[0][0]
             when = min(due, self._finish, self._timeout)
             if when > to:
                 break
             self._flow(max(0.0, when - self.now))
             self.now = max(self.now, when)
             if when == due:
-                heappop(self._calendar)[2]()
+                heappop(self.calendar)[2]()
             self.workload.expire()
             self.workload.finish_done()
             self._settle()
@@ -122,18 +110,18 @@ class Simulation:
 
     def _balance(self) -> None:
         """Hand out CPU on every instance for the demand of this moment and restart all rates."""
-        governance, running = self.governance, self.workload.running
+        plans, running = self.plans, self.workload.running
         for execution in running:
             execution.cpu_rate = execution.wait_rate = execution.mb_rate = 0.0
         for machine in self.machines:
             wanted, given = self._hand_out(machine)
-            fractions = machine.settle(wanted, given, governance.background)
+            fractions = machine.settle(wanted, given, plans.background)
             self.fractions[machine.inst_id] = fractions
             for pool in machine.pools:
-                machine.add_pool(pool, fractions[pool.group], governance.managed)
+                machine.add_pool(pool, fractions[pool.group], plans.managed)
             for execution in running:
                 if machine.inst_id in execution.threads:
-                    machine.add_execution(execution, fractions[execution.group], governance.managed)
+                    machine.add_execution(execution, fractions[execution.group], plans.managed)
         for execution in running:
             threads, group = sum(execution.threads.values()), execution.group
             paces = {inst: self.machines[inst - 1].pace_for(execution) for inst in execution.threads}
@@ -146,7 +134,7 @@ class Simulation:
 
     def _hand_out(self, machine: Machine) -> tuple[dict[Group, float], dict[Group, float]]:
         """Return the CPUs each group wants on an instance and those it gets, at the pace that I/O limits leave."""
-        running, room, root = self.workload.running, machine.cpus - RESERVED, self.governance.root
+        running, room, root = self.workload.running, machine.cpus - RESERVED, self.plans.root
         machine.paces = {}
         for turn in range(_TURNS):
             wanted = machine.demand(running)
@@ -181,7 +169,7 @@ class Simulation:
         """Close the interval of V$RSRCMGRMETRIC: about a minute, as on a real database never quite one."""
         rows = []
         for machine in self.machines:
-            for group in [*self.governance.groups, self.governance.background]:
+            for group in [*self.plans.groups, self.plans.background]:
                 rows.append(self._minute(machine, group, machine.account(group)))
             for account in machine.accounts.values():
                 account.mark = account.totals
@@ -191,9 +179,9 @@ class Simulation:
         self.at(self.now + 60.0 + self._minutes.randrange(0, 12) / 100, self._close_minute)
 
     def _minute(self, machine: Machine, group: Group, account: Account) -> Minute:
-        governance = self.governance
+        plans = self.plans
         deltas = array("d", map(sub, account.totals, account.mark))
-        window = governance.window(group.con_id)
+        window = plans.window(group.con_id)
         return Minute(
             machine.inst_id,
             group,
@@ -202,21 +190,15 @@ class Simulation:
             window.sequence,
             window.plan,
             machine.cpus,
-            governance.ceilings.get(group, 1.0),
-            governance.servers_limit(group),
+            plans.ceilings.get(group, 1.0),
+            plans.servers_limit(group),
             (machine.exhausted - machine.exhausted_mark) / (self.now - self.metrics.opened),
             deltas,
         )
 
-    def open_accounts(self) -> None:
-        """Open the accounts of every group of the active plans on every instance."""
-        for machine in self.machines:
-            for group in [*self.governance.groups, self.governance.background]:
-                machine.account(group)
-
     def _change_plan(self, change: PlanChange) -> None:
         con_id = self.scenario.con_id(change.pdb)
-        self.governance.change(con_id, change.plan.upper(), self.now, change.window)
+        self.plans.change(con_id, change.plan.upper(), self.now, change.window)
         self.open_accounts()
         for machine in self.machines:
             for group, account in machine.accounts.items():
@@ -226,13 +208,3 @@ class Simulation:
         self.dirty = True
         if change.every is not None:
             self.at(self.now + change.every, lambda: self._change_plan(change))
-
-    def account(self, inst_id: int, group: Group) -> Account:
-        """Return a group's account on one instance."""
-        return self.machines[inst_id - 1].account(group)
-
-    def count(self, inst_id: int, group: Group, what: Count, amount: float = 1.0) -> None:
-        """Count something that happened at once."""
-        account = self.account(inst_id, group)
-        account.totals = list(account.totals)
-        account.totals[what] += amount

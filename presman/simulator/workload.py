@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from random import Random
-from typing import TYPE_CHECKING
 
-from presman.simulator.accounts import Count
-from presman.simulator.arrivals import Arrivals
+from presman.simulator.cluster import Cluster
+from presman.simulator.executions import Execution, Phase
+from presman.simulator.group_counters import Count
 from presman.simulator.machine import Machine
-from presman.simulator.plan import Group
+from presman.simulator.plan_tree import Group
+from presman.simulator.processes import Server, Session
 from presman.simulator.scenario import ACTIONS
 from presman.simulator.scheduler import Outcome, StatementQueue, Ticket
-from presman.simulator.sessions import Execution, Phase, Server, Session
-
-if TYPE_CHECKING:
-    from presman.simulator.simulation import Simulation
 
 _DONE = 1e-6
 """Seconds of work that count as none."""
@@ -27,9 +24,9 @@ _UNLIMITED = 1_000_000
 class Workload:
     """All sessions and executions, and the parallel statement queue between them."""
 
-    def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
-        self.queue = StatementQueue(simulation.governance.limits, Random(f"{simulation.seed}/queue"))
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.queue = StatementQueue(cluster.plans.limits, Random(f"{cluster.seed}/queue"))
         self.sessions: list[Session] = []
         self.executions: dict[Session, Execution] = {}
         self.running: list[Execution] = []
@@ -37,40 +34,39 @@ class Workload:
         self._tickets: dict[int, Execution] = {}
         self._entered: list[Execution] = []
         self._waiting: dict[tuple[int, Group], deque[Execution]] = {}
-        self._skew = Random(f"{simulation.seed}/skew")
-        self.arrivals = Arrivals(simulation, self)
+        self._skew = Random(f"{cluster.seed}/skew")
 
     def disconnect(self, session: Session) -> None:
         """Log a session off."""
         self.sessions.remove(session)
-        self._simulation.machines[session.inst_id - 1].sids.give(session.sid)
-        group = self._simulation.governance.resolve(session.con_id, session.wants_group)
+        self._cluster.machines[session.inst_id - 1].sids.give(session.sid)
+        group = self._cluster.plans.resolve(session.con_id, session.wants_group)
         self.ended_cpu[group] = self.ended_cpu.get(group, 0.0) + session.cpu
 
     # The active session pool, then the parallel statement queue
 
     def enter(self, execution: Execution) -> None:
         """Begin a call: let it in, or queue it for the active session pool of its group."""
-        simulation, session = self._simulation, execution.session
+        cluster, session = self._cluster, execution.session
         self.executions[session] = execution
-        session.changed = simulation.now
-        simulation.dirty = True
+        session.changed = cluster.now
+        cluster.dirty = True
         place = (session.inst_id, execution.group)
-        simulation.count(*place, Count.REQUESTS)
+        cluster.count(*place, Count.REQUESTS)
         limit = self._pool_limit(execution.group)
         if limit == _UNLIMITED or self._active(place) < limit:
             self._submit(execution)
             return
         execution.phase = Phase.POOL
-        execution.queued_at = simulation.now
+        execution.queued_at = cluster.now
         self._waiting.setdefault(place, deque()).append(execution)
-        simulation.count(*place, Count.POOL_LIMIT_HIT)
-        leaf = simulation.governance.leaves[execution.group]
+        cluster.count(*place, Count.POOL_LIMIT_HIT)
+        leaf = cluster.plans.leaves[execution.group]
         if leaf.directive.queueing_p1 is not None:
-            simulation.at(simulation.now + leaf.directive.queueing_p1, lambda: self._pool_timeout(execution))
+            cluster.at(cluster.now + leaf.directive.queueing_p1, lambda: self._pool_timeout(execution))
 
     def _pool_limit(self, group: Group) -> int:
-        leaf = self._simulation.governance.leaves.get(group)
+        leaf = self._cluster.plans.leaves.get(group)
         limit = leaf.directive.active_sess_pool_p1 if leaf else None
         return _UNLIMITED if limit is None else limit
 
@@ -87,24 +83,24 @@ class Workload:
         place = (execution.session.inst_id, execution.group)
         if execution.phase is Phase.POOL and execution in self._waiting.get(place, ()):
             self._waiting[place].remove(execution)
-            self._simulation.count(*place, Count.POOL_TIME_OUTS)
+            self._cluster.count(*place, Count.POOL_TIME_OUTS)
             self._end(execution)
 
     def _leave_pool_queue(self, place: tuple[int, Group]) -> None:
         waiting = self._waiting.get(place)
         while waiting and self._active(place) < self._pool_limit(place[1]):
             execution = waiting.popleft()
-            waited = self._simulation.now - execution.queued_at
+            waited = self._cluster.now - execution.queued_at
             execution.session.pool_queued += waited
-            self._simulation.machines[place[0] - 1].events["resmgr:become active"].record_one(waited)
+            self._cluster.machines[place[0] - 1].events["resmgr:become active"].record_one(waited)
             self._submit(execution)
 
     def _submit(self, execution: Execution) -> None:
-        simulation, ticket = self._simulation, execution.ticket
-        ticket.submitted = execution.queued_at = simulation.now
+        cluster, ticket = self._cluster, execution.ticket
+        ticket.submitted = execution.queued_at = cluster.now
         ticket.group = execution.group
         execution.phase = Phase.QUEUED
-        simulation.dirty = True
+        cluster.dirty = True
         self._tickets[ticket.number] = execution
         if self.queue.submit(ticket):
             self._start(execution)
@@ -123,7 +119,7 @@ class Workload:
 
     def expire(self) -> None:
         """Deal with what has waited too long in the parallel queue."""
-        for ticket, outcome in self.queue.expire(self._simulation.now):
+        for ticket, outcome in self.queue.expire(self._cluster.now):
             execution = self._tickets[ticket.number]
             self._count(execution, Count.PQ_TIME_OUTS)
             execution.session.time_outs += 1
@@ -134,25 +130,25 @@ class Workload:
                 self._end(execution)
 
     def _count(self, execution: Execution, what: Count, amount: float = 1.0) -> None:
-        self._simulation.count(execution.session.inst_id, execution.group, what, amount)
+        self._cluster.count(execution.session.inst_id, execution.group, what, amount)
 
     def _note_queue_wait(self, execution: Execution) -> None:
-        waited = self._simulation.now - execution.queued_at
+        waited = self._cluster.now - execution.queued_at
         if waited > 0:
             execution.session.pq_queued += waited
             self._home(execution).events["resmgr:pq queued"].record_one(waited)
 
     def _home(self, execution: Execution) -> Machine:
-        return self._simulation.machines[execution.session.inst_id - 1]
+        return self._cluster.machines[execution.session.inst_id - 1]
 
     # Running
 
     def _start(self, execution: Execution) -> None:
-        simulation, ticket = self._simulation, execution.ticket
+        cluster, ticket = self._cluster, execution.ticket
         self._note_queue_wait(execution)
         execution.phase = Phase.RUNNING
-        execution.started = simulation.now
-        simulation.dirty = True
+        execution.started = cluster.now
+        cluster.dirty = True
         self._place(execution)
         if ticket.dop > 1:
             verb = execution.cursor.text.split(None, 1)[0].lower()
@@ -161,7 +157,7 @@ class Workload:
 
     def _place(self, execution: Execution) -> None:
         """Spread the servers over the instances, each the next time on the one with most of them free."""
-        machines, ticket = self._simulation.machines, execution.ticket
+        machines, ticket = self._cluster.machines, execution.ticket
         for index in range(ticket.servers):
             machine = max(machines, key=lambda each: (each.names.free, -each.inst_id))
             sid, serial = machine.sids.take()
@@ -183,13 +179,13 @@ class Workload:
             self._finish(execution)
 
     def _finish(self, execution: Execution) -> None:
-        simulation, session = self._simulation, execution.session
-        simulation.dirty = True
+        cluster, session = self._cluster, execution.session
+        cluster.dirty = True
         self.running.remove(execution)
         if execution.hold > 0 and execution.servers:
             execution.phase = Phase.HOLDING
-            execution.held_since = session.changed = simulation.now
-            simulation.at(simulation.now + execution.hold, lambda: self._close_held(execution))
+            execution.held_since = session.changed = cluster.now
+            cluster.at(cluster.now + execution.hold, lambda: self._close_held(execution))
             return
         self._close(execution)
 
@@ -200,11 +196,11 @@ class Workload:
 
     def _close(self, execution: Execution) -> None:
         """Close the cursor: free its servers and add up what it used."""
-        simulation, ticket, cursor = self._simulation, execution.ticket, execution.cursor
-        lasted = simulation.now - execution.started
+        cluster, ticket, cursor = self._cluster, execution.ticket, execution.cursor
+        lasted = cluster.now - execution.started
         self.queue.release(ticket)
         for server in execution.servers:
-            machine = simulation.machines[server.inst_id - 1]
+            machine = cluster.machines[server.inst_id - 1]
             machine.names.give(server.number)
             machine.sids.give(server.sid)
         if execution.servers and ticket.managed:
@@ -219,28 +215,36 @@ class Workload:
         self._end(execution)
 
     def _end(self, execution: Execution) -> None:
-        simulation, session = self._simulation, execution.session
-        simulation.dirty = True
+        cluster, session = self._cluster, execution.session
+        cluster.dirty = True
         del self.executions[session]
         self._tickets.pop(execution.number, None)
-        session.last, session.changed = execution.cursor, simulation.now
+        session.last, session.changed = execution.cursor, cluster.now
         if execution.servers:
             group = execution.group
             self.ended_cpu[group] = self.ended_cpu.get(group, 0.0) + execution.cpu
-            session.pq_active += simulation.now - execution.started
+            session.pq_active += cluster.now - execution.started
         else:
             session.cpu += execution.cpu
             session.wait += execution.wait
-        self.arrivals.end(execution)
+        self._let_go(execution)
         self._leave_pool_queue((session.inst_id, execution.group))
+
+    def _let_go(self, execution: Execution) -> None:
+        """Give the session of an ended statement back to its stream, or let it log off."""
+        session = execution.session
+        if session.transient:
+            self.disconnect(session)
+        elif execution.stream is not None:
+            execution.stream.idle.append(session)
 
     # Groups
 
     def switch(self) -> None:
         """Switch what has used its SWITCH_TIME to the SWITCH_GROUP, cancel it or end its session."""
-        governance = self._simulation.governance
+        plans = self._cluster.plans
         for execution in list(self.running):
-            leaf = governance.leaves.get(execution.group)
+            leaf = plans.leaves.get(execution.group)
             if leaf is None or leaf.directive.switch_time is None:
                 continue
             if execution.cpu - execution.cpu_at_switch < leaf.directive.switch_time:
@@ -249,14 +253,14 @@ class Workload:
             target = leaf.directive.switch_group
             # These words are believed to be Oracle's, not confirmed: presman shows them and compares none.
             done = target if target in ACTIONS else f"SWITCH TO {target}"
-            execution.session.action = done, "SWITCH_CPU_TIME", self._simulation.now
+            execution.session.action = done, "SWITCH_CPU_TIME", self._cluster.now
             if target in {"CANCEL_SQL", "KILL_SESSION"}:
                 self._cancel(execution, killed=target == "KILL_SESSION")
             elif target != "LOG_ONLY":
                 execution.switched = target
                 if not leaf.directive.switch_for_call:
                     execution.session.switched = target
-                self._move(execution, governance.resolve(execution.group.con_id, target))
+                self._move(execution, plans.resolve(execution.group.con_id, target))
 
     def _cancel(self, execution: Execution, *, killed: bool) -> None:
         self._count(execution, Count.SESSIONS_KILLED if killed else Count.SQL_CANCELED)
@@ -289,7 +293,7 @@ class Workload:
 
     def reassign(self, execution: Execution, name: str) -> None:
         """Put a call into another consumer group, in the queue too."""
-        group = self._simulation.governance.resolve(execution.group.con_id, name)
+        group = self._cluster.plans.resolve(execution.group.con_id, name)
         execution.switched = name
         if execution.phase is Phase.QUEUED:
             self.queue.requeue(execution.ticket, group)
@@ -305,21 +309,21 @@ class Workload:
         execution.group = group
         self.queue.move(execution.ticket, group)
         self._count(execution, Count.SWITCHES_IN)
-        self._simulation.dirty = True
+        self._cluster.dirty = True
         self._leave_pool_queue(place)
 
     def remap(self) -> None:
         """Put everybody in the group that the plans now in force give them."""
-        governance = self._simulation.governance
+        plans = self._cluster.plans
         groups = {}
         for execution in self.executions.values():
             session = execution.session
-            execution.group = governance.resolve(session.con_id, execution.switched or session.wants_group)
+            execution.group = plans.resolve(session.con_id, execution.switched or session.wants_group)
             groups[execution.number] = execution.group
-        for machine in self._simulation.machines:
+        for machine in self._cluster.machines:
             for pool in machine.pools:
-                pool.group = governance.resolve(pool.sessions[0].con_id, pool.spec.group)
-        self.queue.change(governance.limits, groups)
+                pool.group = plans.resolve(pool.sessions[0].con_id, pool.spec.group)
+        self.queue.change(plans.limits, groups)
         waiting = [one for queue in self._waiting.values() for one in queue]
         self._waiting.clear()
         for execution in waiting:
@@ -330,9 +334,9 @@ class Workload:
 
     def set_queue_rates(self) -> None:
         """Let the time integrals of queued and running parallel statements flow on the accounts."""
-        simulation = self._simulation
+        cluster = self._cluster
         for execution in self.executions.values():
-            rates = simulation.account(execution.session.inst_id, execution.group).rates
+            rates = cluster.account(execution.session.inst_id, execution.group).rates
             ticket: Ticket = execution.ticket
             if execution.phase is Phase.QUEUED:
                 rates[Count.PQ_QUEUED_TIME] += 1.0
@@ -342,5 +346,5 @@ class Workload:
             elif execution.servers and ticket.managed:
                 rates[Count.ACTIVE_STATEMENT_SECONDS] += 1.0
                 for inst_id, threads in execution.threads.items():
-                    account = simulation.account(inst_id, execution.group)
+                    account = cluster.account(inst_id, execution.group)
                     account.rates[Count.ACTIVE_SERVER_SECONDS] += threads * ticket.sets

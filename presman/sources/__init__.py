@@ -1,7 +1,7 @@
 """Where snapshots come from. Nothing downstream knows which source it is.
 
 A source answers named queries with typed rows. `Source` is what all of them offer; `open_source` makes one from a
-target (see :mod:`presman.targets`).
+target (see :mod:`presman.config.targets`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from presman.queries import Query, Scope
-from presman.release import Release
-from presman.snapshot import Section
+from presman.base.release import Release
+from presman.records.queries import Query, Scope
+from presman.records.snapshot import Section
 
 NO_BINDS: Mapping[str, Any] = MappingProxyType({})
 

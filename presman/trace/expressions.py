@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from presman.trace.events import BLOCKS
+from presman.trace.wait_counts import BLOCKS
 
 START = b"WAIT #"
 """What every wait begins with."""

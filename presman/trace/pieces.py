@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from presman.trace.expressions import LONGEST_WAIT, START
-from presman.trace.files import TraceError
+from presman.trace.trace_files import TraceError
 
 LONGEST_STATEMENT = 65_536
 """Bytes of a statement with its heading; the end of a longer one is not looked for."""

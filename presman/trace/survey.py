@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from presman.text import clean
-from presman.trace.events import Selection
-from presman.trace.files import TraceError, TraceFile
-from presman.trace.parser import Parser, Waits
+from presman.base.text import clean
 from presman.trace.pieces import pieces, without_statements
 from presman.trace.sampling import Trail
 from presman.trace.tally import Ledger, Summary
+from presman.trace.trace_files import TraceError, TraceFile
+from presman.trace.trace_parser import Parser, Waits
+from presman.trace.wait_counts import Selection
 
 _MOST_EVENTS = 3_000
 """Oracle knows some two thousand."""

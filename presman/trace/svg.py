@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from presman import formats
-from presman.trace.chart import decades, title
+from presman.base import formats
 from presman.trace.sampling import Bar, Scatter
+from presman.trace.trace_chart import decades, title
 
 WIDTH, PANEL = 1000, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 30, 50, 50

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Protocol
 
-from presman.text import clean
-from presman.trace.parser import Waits
+from presman.base.text import clean
+from presman.trace.trace_parser import Waits
 
 HEADER = ("count", "elapsed_us", "blocks", "event", "file")
 

@@ -1,1 +1,1 @@
-"""."""
+"""The screens of the live monitor."""

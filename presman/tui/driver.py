@@ -17,6 +17,8 @@ from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from presman import watcher
+
 _CHUNK = 4096
 
 _ROUNDS = 3
@@ -65,6 +67,16 @@ class TerminalDriver(LinuxDriver):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.exit_event = WakingEvent()
+
+    def start_application_mode(self) -> None:
+        """Begin to use the terminal, and have it put back whatever happens."""
+        watcher.screen_on()
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+
+    def close(self) -> None:
+        """Write what is left to write; then the terminal is as it was."""
+        super().close()
+        watcher.screen_off()
 
     def run_input_thread(self) -> None:
         """Pass on what the terminal sends until the event is set. Runs in a thread of its own."""

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from textual.message import Message
 
-from presman.text import clean, one_line
+from presman.analysis.facts.row_cache import RowCache
+from presman.base.text import clean, one_line
 
 if TYPE_CHECKING:
-    from presman.analysis.reading import Reading
-    from presman.commands import Command
-    from presman.focus import Focus
-    from presman.queries import Scope
-    from presman.sampler import CarryOut, Event, Sampler
-    from presman.snapshot import Snapshot
+    from presman.analysis.readings.reading import Reading
+    from presman.polling.sampler import CarryOut, Event, Sampler
+    from presman.records.commands import Command
+    from presman.records.focus import Focus
+    from presman.records.queries import Scope
+    from presman.records.snapshot import Snapshot
     from presman.sources import Source
 
 Post = Callable[[Message], object]
@@ -110,11 +111,12 @@ class SamplerFeed:
         self._refresh = refresh
         self._sampler: Sampler | None = None
         self._previous: Snapshot | None = None
+        self._cache = RowCache()
         self._reading: Reading | None = None
 
     def start(self) -> None:
         """Start the thread."""
-        from presman.sampler import Sampler
+        from presman.polling.sampler import Sampler
 
         self._sampler = Sampler(
             self._make_source,
@@ -155,13 +157,13 @@ class SamplerFeed:
     def wish(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand only."""
         if self._sampler is not None:
-            from presman.queries import records
+            from presman.records.rows import by_query
 
-            self._sampler.wish(records()[name], binds, lasting=lasting)
+            self._sampler.wish(by_query()[name], binds, lasting=lasting)
 
     def _receive(self, event: Event) -> None:
         """Called in the sampler's thread, so that the screen does not wait for the analysis."""
-        from presman import sampler
+        from presman.polling import sampler
 
         if isinstance(event, sampler.Polled):
             self._post(self._read(event.snapshot))
@@ -175,11 +177,11 @@ class SamplerFeed:
 
     def _read(self, snapshot: Snapshot) -> Message:
         from presman.analysis import analyse
-        from presman.analysis.deferred import prepare
+        from presman.analysis.lazy_rows import prepare
 
         previous, self._previous = self._previous, snapshot
         try:
-            before, self._reading = self._reading, analyse(previous, snapshot)
+            before, self._reading = self._reading, analyse(previous, snapshot, self._cache)
             prepare(before.sessions if before else None, self._reading.sessions)
             return Arrived(self._reading, snapshot)
         except Exception as error:

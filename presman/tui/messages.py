@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
 from textual.message import Message
+
+if TYPE_CHECKING:
+    from presman.tui.pages.content import Content
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Wanted(Message):
-    """The histogram of an event should be read at each poll from now on."""
+    """A query that runs on demand only is wanted: once, or (`lasting`) at each poll from now on."""
 
-    def __init__(self, event: str) -> None:
+    def __init__(self, query: str, binds: Mapping[str, str] = _NONE, *, lasting: bool = False) -> None:
         super().__init__()
-        self.event = event
+        self.query = query
+        self.binds = binds
+        self.lasting = lasting
+
+
+class PageWanted(Message):
+    """A page is to be read in place of the panel."""
+
+    def __init__(self, content: Content) -> None:
+        super().__init__()
+        self.content = content

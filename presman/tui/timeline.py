@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from presman.analysis.latency_history import LatencyHistory
-from presman.analysis.reading import Reading
-from presman.snapshot import Snapshot
-from presman.tui.series import Series
+from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.latency.latency_history import LatencyHistory
+from presman.analysis.readings.reading import Reading
+from presman.records.snapshot import Snapshot
 from presman.watch import Watch
+from presman.watch.series import Series
 
 if TYPE_CHECKING:
-    from presman.analysis.pdbs import PdbReading
-    from presman.history import History
+    from presman.analysis.containers.containers import PdbReading
+    from presman.polling.history import History
 
 _KEPT_READINGS = 2
 """Readings made again from the history; each takes some 100 kB, and megabytes where there are thousands of sessions."""
@@ -26,6 +27,7 @@ class Timeline:
         self.series = Series()
         self.watch = Watch()
         self.latencies = LatencyHistory()
+        self._cache = RowCache()
         self._history: History | None = None
         self._readings: OrderedDict[tuple[int, int], Reading] = OrderedDict()
 
@@ -37,13 +39,13 @@ class Timeline:
         containers: tuple[PdbReading, ...] = ()
         if snapshot is not None:
             if self._history is None:
-                from presman.history import History
+                from presman.polling.history import History
 
                 self._history = History()
                 self.series.fill(snapshot)
             self._history.append(snapshot)
             if reading.header.cdb:
-                from presman.analysis.pdbs import pdbs
+                from presman.analysis.containers.containers import pdbs
 
                 containers = pdbs(reading, *self._history.pair(-1))
             self._keep((snapshot.epoch, snapshot.number), reading)
@@ -70,7 +72,7 @@ class Timeline:
         if key not in self._readings:
             from presman.analysis import analyse
 
-            self._keep(key, analyse(previous, current))
+            self._keep(key, analyse(previous, current, self._cache))
         return self._readings[key]
 
     def _keep(self, key: tuple[int, int], reading: Reading) -> None:

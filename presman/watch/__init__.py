@@ -5,10 +5,10 @@ State of whoever consumes readings one after the other (a screen); fed by `add`,
 
 from __future__ import annotations
 
-from presman.analysis.reading import Reading
-from presman.watch.ledger import Ledger
-from presman.watch.marks import Marks
-from presman.watch.spans import Spans
+from presman.analysis.readings.reading import Reading
+from presman.watch.downgrade_ledger import Ledger
+from presman.watch.queue_marks import Marks
+from presman.watch.statement_spans import Spans
 
 
 class Watch:

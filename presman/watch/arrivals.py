@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
-from presman.analysis.reading import Reading
-from presman.watch.spans import Span, Spans
+from presman.analysis.readings.reading import Reading
+from presman.watch.statement_spans import Span, Spans
 
 
 class Fate(Enum):

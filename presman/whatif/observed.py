@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
-from presman.text import clean, one_line
+from presman.base.errors import InputError
+from presman.base.text import clean, one_line
 from presman.watch.arrivals import Arrival, Fate
 
 COLUMNS = (
@@ -17,7 +18,7 @@ COLUMNS = (
 """The columns that are read, in the order of :class:`Arrival`; others may stand between them."""
 
 
-class ArrivalsError(Exception):
+class ArrivalsError(InputError):
     """The file cannot be read as arrivals; the text says where and why."""
 
 

@@ -15,7 +15,7 @@ from random import Random
 from statistics import fmean
 from typing import NamedTuple
 
-from presman.simulator.plan import LEVELS, Group, Node
+from presman.simulator.plan_tree import LEVELS, Group, Node
 from presman.simulator.scheduler import Limits, Outcome, Pool, Regime, Rule, StatementQueue, Ticket
 from presman.watch.arrivals import Arrival, Fate
 

@@ -6,7 +6,6 @@ SELECT
     inst_id,
     name,
     value,
-    isdefault,
     con_id
 FROM gv$system_parameter
 WHERE name IN (

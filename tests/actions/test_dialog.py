@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from presman.actions.dialog import ActionDialog
-from presman.actions.door import Door
-from presman.commands import Kind
+from presman.actions.gateway import Door
+from presman.records.commands import Kind
 from presman.tui.feed import Acted
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy, cluster
@@ -61,7 +61,7 @@ async def test_keys_of_the_monitor_do_nothing_while_it_asks() -> None:
         await open_dialog(acting)
         await acting.press("q", "5", "c", "space")
         assert isinstance(acting.app.screen, ActionDialog)
-        assert acting.app.view.tab == "parallel"
+        assert acting.app.monitor.choices.tab == "parallel"
         await acting.show(busy(2))
         assert isinstance(acting.app.screen, ActionDialog)
 
@@ -82,7 +82,7 @@ async def test_in_the_past_nothing_can_be_done() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         acting.app.door = Door()
         await acting.press("4")
-        acting.app.view = acting.app.view.__class__(tab="parallel", behind=3)
+        acting.app.monitor.choose(behind=3)
         await acting.press("a")
         assert not isinstance(acting.app.screen, ActionDialog)
 

@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.reading import Cause, Reading
-from presman.analysis.unblock import unblock
-from presman.commands import Command, Victim, cancel, dequeue, kill, switch
-from presman.poller import Poller
-from presman.release import Release
+from presman.analysis.advice.unblock import unblock
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause
+from presman.base.release import Release
+from presman.polling.poller import Poller
+from presman.records.commands import Command, Victim, cancel, dequeue, kill, switch
 from presman.sources import SourceError
-from presman.sources.simulator import SimulatorSource
+from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import Clock
 from tests.scenarios import with_short_past
 

@@ -14,12 +14,12 @@ import pytest
 
 from presman.actions.offers import offers
 from presman.actions.performer import Performer
-from presman.commands import Kind, Victim, cancel, dequeue, kill, switch
-from presman.queries import Scope
-from presman.release import Release
-from presman.rows import Session
-from presman.sampler import Acted, Event, Sampler
-from presman.snapshot import Problem, Section
+from presman.base.release import Release
+from presman.polling.sampler import Acted, Event, Sampler
+from presman.records.commands import Kind, Victim, cancel, dequeue, kill, switch
+from presman.records.queries import Scope
+from presman.records.session_rows import Session
+from presman.records.snapshot import Problem, Section
 from presman.sources import Answer, Request, SourceError
 from tests.actions.test_obedience import Play, victim
 from tests.analysis.make import NOON, row
@@ -141,7 +141,7 @@ def test_a_source_without_hands_is_told_so(performer: Performer) -> None:
 
 
 def load_session() -> Any:
-    from presman.queries import load
+    from presman.records.queries import load
 
     return load(Release(19))[Session]
 
@@ -206,7 +206,8 @@ async def main():
         await acting.press("4", "a", "enter", "a", "escape", "5", "a", "enter", "q", "1", "a")
         assert acting.feed.told == [], acting.feed.told
 asyncio.run(main())
-import presman.cli.start, presman.sampler, presman.poller, presman.sources.oracle, presman.tui.app
+import presman.cli.start, presman.polling.sampler, presman.polling.poller, presman.tui.app
+import presman.sources.oracle.oracle_source
 print([name for name in sys.modules if name.startswith("presman.actions")])
 """
     root = Path(__file__).parents[2]

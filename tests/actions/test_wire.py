@@ -10,18 +10,18 @@ import pytest
 
 from presman.actions.performer import Performer
 from presman.analysis import analyse
-from presman.analysis.reading import Reading
-from presman.commands import Victim, cancel, dequeue, kill, switch
-from presman.oracle_server.simulated import simulated_server
-from presman.poller import Poller
-from presman.release import Release
-from presman.secret import Secret
+from presman.analysis.readings.reading import Reading
+from presman.base.release import Release
+from presman.base.secret import Secret
+from presman.polling.poller import Poller
+from presman.records.commands import Victim, cancel, dequeue, kill, switch
 from presman.sources import SourceError
-from presman.sources.oracle import OracleSource
-from presman.sources.simulator import SimulatorSource
-from presman.targets import ConnectSettings
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.simulator_source import SimulatorSource
 from tests.actions.test_obedience import there, victim
 from tests.analysis.test_simulated import Clock
+from tests.oracle_server.simulated import simulated_server
 
 RELEASE = Release(19)
 

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from presman.queries import Scope
-from presman.records import field_types
-from presman.release import Release
-from presman.rows import ConsumerGroup, Instance, PlanDirective, RsrcPlan, Session
-from presman.snapshot import Section, Snapshot
+from presman.base.release import Release
+from presman.records.conversion import field_types
+from presman.records.group_rows import ConsumerGroup
+from presman.records.instance_rows import Instance
+from presman.records.plan_rows import PlanDirective, RsrcPlan
+from presman.records.queries import Scope
+from presman.records.session_rows import Session
+from presman.records.snapshot import Section, Snapshot
 
 R = TypeVar("R", bound=tuple[Any, ...])
 

@@ -11,27 +11,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from presman.analysis import analyse
-from presman.analysis.reading import CLUSTER, Reading
-from presman.queries import Scope, records
-from presman.records import field_types
-from presman.release import Release
-from presman.rows import (
-    ConsumerGroup,
-    CpuExhausted,
-    Database,
-    EventHistogram,
-    Instance,
-    Parameter,
-    PxProcessSysstat,
-    PxSession,
-    RsrcPlanHistory,
-    Session,
-    SessionInfo,
-    SqlText,
-    Sysstat,
-    SystemEvent,
-)
-from presman.snapshot import Problem, Section, Snapshot
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import Reading
+from presman.base.release import Release
+from presman.records.conversion import field_types
+from presman.records.cursor_rows import SqlText
+from presman.records.group_rows import ConsumerGroup, CpuExhausted
+from presman.records.instance_rows import Database, Instance, Parameter, Sysstat
+from presman.records.parallel_rows import PxProcessSysstat, PxSession
+from presman.records.plan_rows import RsrcPlanHistory
+from presman.records.queries import Scope
+from presman.records.rows import by_query
+from presman.records.session_rows import Session, SessionInfo
+from presman.records.snapshot import Problem, Section, Snapshot
+from presman.records.wait_rows import EventHistogram, SystemEvent
 from tests.analysis.make import NOON, active_plan, directive, group, instance, queued_session, row, snapshot
 from tests.analysis.workload import busy
 
@@ -56,7 +49,7 @@ def rows_of(record: Any) -> st.SearchStrategy[tuple[Any, ...]]:
 @st.composite
 def snapshots(draw: st.DrawFn, after: float) -> Snapshot:
     sections = {}
-    kinds: list[Any] = list(records().values())
+    kinds: list[Any] = list(by_query().values())
     for record in draw(st.sets(st.sampled_from(kinds))):
         at = draw(st.none() | st.just(NOON + timedelta(seconds=after)))
         absent = frozenset(draw(st.sets(st.sampled_from(record._fields), max_size=2)))

@@ -10,22 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.analysis import analyse
-from presman.analysis.cpu import Load, frame, verdict, worst
-from presman.analysis.plan import PlanBook, PlanShares
-from presman.analysis.reading import GroupReading, Reading, Verdict
-from presman.rows import (
-    CdbPlanDirective,
-    ConsumerGroup,
-    Database,
-    GroupMetric,
-    Osstat,
-    Parameter,
-    Pdb,
-    PlanDirective,
-    RsrcPlanHistory,
-    Session,
-)
-from presman.snapshot import Section, Snapshot
+from presman.analysis.facts.plan_book import PlanBook, PlanShares
+from presman.analysis.groups.entitlement import Load, frame, verdict, worst
+from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.reading import Reading
+from presman.records.group_rows import ConsumerGroup, GroupMetric
+from presman.records.instance_rows import Database, Osstat, Parameter, Pdb
+from presman.records.plan_rows import CdbPlanDirective, PlanDirective, RsrcPlanHistory
+from presman.records.session_rows import Session
+from presman.records.snapshot import Section, Snapshot
 from tests.analysis.make import NOON, active_plan, directive, group, instance, row, snapshot
 
 FIXED = [instance(), active_plan(), row(GroupMetric, consumer_group_name="A", num_cpus=16)]

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from presman.analysis import analyse
-from presman.analysis import sessions as of_sessions
-from presman.analysis.deferred import Deferred, prepare
+from presman.analysis import analyse, session_list
+from presman.analysis.lazy_rows import Deferred, prepare
 from tests.analysis.make import queued_session, snapshot
 
 
@@ -52,13 +51,13 @@ def test_what_was_looked_at_is_made_again_before_the_next_look_and_else_not() ->
 
 def test_the_sessions_of_a_reading_are_not_made_until_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    really = of_sessions.sessions
+    really = session_list.sessions
 
     def counted(facts: Any, holdings: Any) -> Any:
         made.append(1)
         return really(facts, holdings)
 
-    monkeypatch.setattr(of_sessions, "sessions", counted)
+    monkeypatch.setattr(session_list, "sessions", counted)
     reading = analyse(None, snapshot(queued_session(1, "BATCH"), queued_session(2, "BATCH")))
     assert len(reading.queue) == 2
     assert not made

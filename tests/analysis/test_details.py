@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.details import cost, plan_step, skew
-from presman.analysis.drill import Detail, ServerWork
-from presman.analysis.progress import operations
-from presman.analysis.reading import Reading
-from presman.focus import CPU, Focus
-from presman.poller import Poller
-from presman.rows import CursorTotals, PlanLine, PxStatistic, SessionLongops, SessionStatistic, StatisticName
-from presman.sources.simulator import SimulatorSource
+from presman.analysis.facts.longops import operations
+from presman.analysis.parallel.detail import cost, plan_step, skew
+from presman.analysis.readings.detail_readings import Detail, ServerWork
+from presman.analysis.readings.reading import Reading
+from presman.polling.poller import Poller
+from presman.records.cursor_rows import CursorTotals, PlanLine
+from presman.records.focus import CPU, Focus
+from presman.records.parallel_rows import PxStatistic
+from presman.records.session_rows import SessionLongops, SessionStatistic, StatisticName
+from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import instance, row, snapshot
 from tests.analysis.test_simulated import Clock
 
@@ -88,11 +90,24 @@ def test_the_servers_parts_of_an_operation_are_one() -> None:
         longop(1, 10, 100, time_remaining=90), longop(2, 50, 100, time_remaining=20), longop(3, 100, 100),
         longop(4, 5, 10, opname="Sort Output", target="", time_remaining=200),
         longop(5, 5, 10, qcsid=0, sql_id="b"),
-    ])  # fmt: skip
-    sort, scan = found[9, "a"]
+    ], {})  # fmt: skip
+    sort, scan = found[1, 9, "a"]
     assert (scan.done, scan.total, scan.progress, scan.remaining) == (60, 200, 0.3, 90.0)
     assert sort.name == "Sort Output"
-    assert found[5, "b"][0].remaining is None
+    assert found[1, 5, "b"][0].remaining is None
+
+
+def test_servers_on_another_instance_belong_to_their_coordinator() -> None:
+    """The view has the coordinator's SID alone, and instance 2 has a session of that SID, too."""
+    there = [longop(7, 10, 40, time_remaining=30)._replace(inst_id=2), longop(8, 10, 40, time_remaining=10)]
+    found = operations(there, {(2, 7): (1, 9), (1, 8): (1, 9)})
+    assert {place: each[0].total for place, each in found.items()} == {(1, 9, "a"): 80}
+
+
+def test_what_was_left_a_while_ago_is_less_now() -> None:
+    rows = [longop(1, 10, 100, time_remaining=90), longop(2, 5, 10, qcsid=8, time_remaining=20)]
+    found = operations(rows, {}, age=25.0)
+    assert (found[1, 9, "a"][0].remaining, found[1, 8, "a"][0].remaining) == (65.0, None)
 
 
 def detail_of(reading: Reading) -> Detail:

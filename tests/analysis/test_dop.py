@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.analysis.dop import LONGEST, hints, story
-from presman.analysis.reading import DopStory
+from presman.analysis.facts.dop import hints, story
+from presman.analysis.readings.statement_readings import DopStory
+from presman.records.conversion import LONGEST_DOCUMENT, TOO_LONG
+from presman.tui.pages.row_details import dop_story
 
 BOMB = """<?xml version="1.0"?><!DOCTYPE other_xml [<!ENTITY a "xxxxxxxxxx">
 <!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>
@@ -26,7 +28,7 @@ OUTSIDE = """<!DOCTYPE o [<!ENTITY x SYSTEM "file:///etc/passwd">]>
         BOMB,
         OUTSIDE,
         "<a>" * 100_000,
-        f"<other_xml><info type='dop'>8</info>{' ' * LONGEST}</other_xml>",
+        f"<other_xml><info type='dop'>8</info>{' ' * LONGEST_DOCUMENT}</other_xml>",
         "<other_xml>\x00</other_xml>",
     ],
     ids=["empty", "text", "cut", "entity", "bomb", "outside", "deep", "long", "nul"],
@@ -70,3 +72,12 @@ def test_no_text_raises(text: str) -> None:
 )
 def test_hints_that_ask_for_a_degree(text: str, found: tuple[str, ...]) -> None:
     assert hints(text) == found
+
+
+def test_a_document_that_was_too_long_says_so() -> None:
+    found = story(TOO_LONG)
+    assert found == DopStory(unread="too long to be read: more than 250,000 characters")
+    assert dop_story(found, 8) == [
+        "The execution asked for DOP 8.",
+        "V$SQL_PLAN.OTHER_XML is too long to be read: more than 250,000 characters.",
+    ]

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from presman.analysis.io_limits import IoVerdict, explain, verdict, worst
-from presman.analysis.reading import IoRates
+from presman.analysis.containers.io_limits import IoVerdict, explain, verdict, worst
+from presman.analysis.readings.group_readings import IoRates
 
 
 class Limited(NamedTuple):

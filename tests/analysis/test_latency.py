@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.analysis import analyse, latency
-from presman.analysis.latency import OPEN_FROM, PERMILLES, Span
-from presman.analysis.reading import Reading
-from presman.analysis.waiting import Histogram, Waited
-from presman.rows import EventHistogram, SystemEvent, WatchedHistogram
+from presman.analysis import analyse
+from presman.analysis.latency import histograms
+from presman.analysis.latency.histograms import OPEN_FROM, PERMILLES, Span
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import Histogram, Waited
+from presman.records.wait_rows import EventHistogram, SystemEvent, WatchedHistogram
 from tests.analysis.make import instance, row, snapshot
 
 PLACE = (1, "log file parallel write")
@@ -35,8 +36,8 @@ def bucketed(waits: list[int], bound: object) -> dict[int, int]:
     return counts
 
 
-def of(counts: dict[int, int], waited: Waited | None = None) -> latency.Latency:
-    return latency.latency(PLACE, Span.NOW, counts, 2.0, waited)
+def of(counts: dict[int, int], waited: Waited | None = None) -> histograms.Latency:
+    return histograms.latency(PLACE, Span.NOW, counts, 2.0, waited)
 
 
 exact = st.lists(st.integers(0, 1 << 34), min_size=1, max_size=200)
@@ -143,11 +144,11 @@ def test_an_instance_not_read_before_has_no_deltas() -> None:
     reading = analyse(snapshot(*counted(_512=5)), snapshot(*counted(_512=7), *counted(inst_id=2, _512=900), after=2))
     assert deltas(reading) == [2]
     assert deltas(reading, 2) == [None]
-    assert latency.histogram_of(reading, 0, PLACE[1]) is not None
-    both = latency.histogram_of(reading, 0, PLACE[1])
+    assert histograms.histogram_of(reading, 0, PLACE[1]) is not None
+    both = histograms.histogram_of(reading, 0, PLACE[1])
     assert both is not None
-    assert latency.now(both) is None
-    assert latency.since_startup(both, None).waits == 907
+    assert histograms.now(both) is None
+    assert histograms.since_startup(both, None).waits == 907
 
 
 @pytest.mark.parametrize("after", [{"_512": 4, "_1024": 9}, {"_512": 6}])
@@ -178,11 +179,11 @@ def waited(waits: int, micros: int, event: str = PLACE[1], inst_id: int = 1) -> 
 def test_the_measured_average_stands_beside_the_estimated_one() -> None:
     before = snapshot(*counted(_512=5), waited(5, 2000))
     reading = analyse(before, snapshot(*counted(_512=15), waited(15, 5000), after=2))
-    lately = latency.now(histogram(reading))
+    lately = histograms.now(histogram(reading))
     assert lately is not None
     assert (lately.mean_us, lately.estimated_mean_us, lately.waits_per_s) == (300, 384, 5)
     assert lately.error_percent == pytest.approx(28)
-    assert latency.since_startup(histogram(reading), 100.0).mean_us == pytest.approx(1000 / 3)
+    assert histograms.since_startup(histogram(reading), 100.0).mean_us == pytest.approx(1000 / 3)
 
 
 def test_instances_together() -> None:
@@ -190,7 +191,7 @@ def test_instances_together() -> None:
     more = [*counted(_512=6, _1024=1), *counted(inst_id=2, _1024=5, _2048=1)]
     measured = [waited(6, 10), waited(4, 20, inst_id=2)]
     reading = analyse(snapshot(*rows, *measured), snapshot(*more, waited(7, 15), waited(6, 50, inst_id=2), after=2))
-    both = latency.histogram_of(reading, 0, PLACE[1])
+    both = histograms.histogram_of(reading, 0, PLACE[1])
     assert both is not None
     assert [(each.upper_us, each.count, each.delta) for each in both.buckets] == [
         (512, 6, 1), (1024, 6, 2), (2048, 1, 0),
@@ -217,7 +218,7 @@ def test_events_to_choose_from_are_those_with_a_histogram_or_waits_the_dearest_f
     before = [*counted(_512=5), *counted("PX Deq: Execute Reply", _1048576=1), waited(5, 0), waited(1, 0, "latch free")]
     after = [*counted(_512=15), *counted("PX Deq: Execute Reply", _1048576=3), waited(15, 5000),
              waited(3, 900_000, "latch free")]  # fmt: skip
-    found = latency.events(analyse(snapshot(*before), snapshot(*after, after=2)))
+    found = histograms.events(analyse(snapshot(*before), snapshot(*after, after=2)))
     assert [(each.event, each.counted, each.estimated) for each in found] == [
         ("PX Deq: Execute Reply", True, True), ("latch free", False, False), (PLACE[1], True, False),
     ]  # fmt: skip
@@ -226,11 +227,11 @@ def test_events_to_choose_from_are_those_with_a_histogram_or_waits_the_dearest_f
     assert (latch.sessions, latch.mean_ms) == (pytest.approx(0.45), pytest.approx(450))
     assert write.p99 is not None
     assert (write.p99.upper_us, write.mean_ms) == (512, pytest.approx(0.5))
-    assert {each.sessions for each in latency.events(analyse(None, snapshot(*after)))} == {None}
+    assert {each.sessions for each in histograms.events(analyse(None, snapshot(*after)))} == {None}
 
 
 def test_summaries_tell_every_histogram() -> None:
     reading = analyse(None, snapshot(*counted(_512=5), *counted("latch free", _64=3)))
-    assert [(each.now, each.startup.event, each.startup.waits) for each in latency.summaries(reading)] == [
+    assert [(each.now, each.startup.event, each.startup.waits) for each in histograms.summaries(reading)] == [
         (None, "latch free", 3), (None, PLACE[1], 5),
     ]  # fmt: skip

@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.latency_history import NUMBERS, Column, LatencyHistory, Track, number_of
-from presman.analysis.reading import Reading
-from presman.analysis.waiting import Bucket, Histogram, Waited
-from presman.poller import Poller
-from presman.release import Release
-from presman.rows import ConsumerGroup, EventHistogram
-from presman.sources.simulator import SimulatorSource
+from presman.analysis.latency.latency_history import NUMBERS, Column, LatencyHistory, Track, number_of
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import Bucket, Histogram, Waited
+from presman.base.release import Release
+from presman.polling.poller import Poller
+from presman.records.group_rows import ConsumerGroup
+from presman.records.wait_rows import EventHistogram
+from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import NOON, group, instance, snapshot
 from tests.scenarios import with_short_past
 

@@ -7,19 +7,12 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.lint import lint
-from presman.analysis.lint_case import Finding, Severity
-from presman.analysis.lint_rules import RULES
-from presman.rows import (
-    Database,
-    GroupMapping,
-    Parameter,
-    Pdb,
-    Plan,
-    PlanDirective,
-    RsrcPlanHistory,
-    Session,
-)
+from presman.analysis.plans.lint import lint
+from presman.analysis.plans.lint_case import Finding, Severity
+from presman.analysis.plans.lint_rules import RULES
+from presman.records.instance_rows import Database, Parameter, Pdb
+from presman.records.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlanHistory
+from presman.records.session_rows import Session
 from tests.analysis.make import NOON, active_plan, directive, group, instance, row, snapshot
 
 REST = directive("DAY", "OTHER_GROUPS", 0, 100)

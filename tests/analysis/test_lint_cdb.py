@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.lint import lint
-from presman.analysis.lint_case import Finding
-from presman.analysis.lint_cdb import RULES
-from presman.rows import CdbPlanDirective, Database, Parameter, Pdb, RsrcPlanHistory, SystemEvent
+from presman.analysis.plans.lint import lint
+from presman.analysis.plans.lint_case import Finding
+from presman.analysis.plans.lint_cdb import RULES
+from presman.records.instance_rows import Database, Parameter, Pdb
+from presman.records.plan_rows import CdbPlanDirective, RsrcPlanHistory
+from presman.records.wait_rows import SystemEvent
 from tests.analysis.make import NOON, active_plan, directive, instance, row, snapshot
 
 PLANNED = [active_plan("OWN", con_id=3), active_plan("OWN", con_id=4), directive("OWN", "OTHER_GROUPS", 1)]

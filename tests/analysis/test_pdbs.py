@@ -7,24 +7,15 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.io_limits import IoVerdict
-from presman.analysis.pdbs import PdbReading, io_limited, pdbs
-from presman.analysis.reading import Verdict
-from presman.analysis.waiters import cpu_waiters
-from presman.rows import (
-    CdbPlanDirective,
-    ConsumerGroup,
-    Database,
-    GroupMetric,
-    Parameter,
-    Pdb,
-    PdbCpuExhausted,
-    PdbMetric,
-    RsrcPdb,
-    RsrcPlanHistory,
-    Session,
-    SessionInfo,
-)
+from presman.analysis.containers.containers import PdbReading, io_limited, pdbs
+from presman.analysis.containers.io_limits import IoVerdict
+from presman.analysis.groups.cpu_waiters import cpu_waiters
+from presman.analysis.readings.group_readings import Verdict
+from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
+from presman.records.group_rows import ConsumerGroup, GroupMetric
+from presman.records.instance_rows import Database, Parameter, Pdb
+from presman.records.plan_rows import CdbPlanDirective, RsrcPlanHistory
+from presman.records.session_rows import Session, SessionInfo
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 
 
@@ -150,8 +141,9 @@ def test_statements_behind_cpu_quantum_are_grouped_by_sql_id() -> None:
         session(2, "aaa", "resmgr: cpu quantum"),
         session(3, "aaa", "db file sequential read"),
         session(4, "bbb", "db file sequential read"),
-        session(5, "ccc", "SQL*Net message to client", group="BATCH"),
+        session(5, "ccc", "resmgr:cpu quantum", group="BATCH")._replace(state=""),  # a listing without STATE
         row(SessionInfo, sid=5, current_consumer_group="BATCH", state="WAITING FOR CPU"),
+        session(8, "ddd", "resmgr:cpu quantum")._replace(state="WAITED SHORT TIME"),
         session(6, "", "resmgr:cpu quantum", group="LOGON"),
         session(7, "", "SQL*Net message from client", group="LOGON"),
     )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.analysis.plan import LEVELS, PlanBook, PlanShares, plan_name
-from presman.rows import Plan, PlanDirective
+from presman.analysis.facts.plan_book import LEVELS, PlanBook, PlanShares, plan_name
+from presman.records.plan_rows import Plan, PlanDirective
 from tests.analysis.make import directive, row
 
 DSS_PLAN = [

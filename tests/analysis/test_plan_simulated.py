@@ -6,13 +6,14 @@ import pytest
 
 from presman.analysis import analyse
 from presman.analysis.assessment import assess
-from presman.analysis.plan_view import plan_view
-from presman.analysis.reading import Reading, Verdict
-from presman.poller import Poller
-from presman.simulator.cpu import hand_out
-from presman.simulator.plan import guaranteed
-from presman.snapshot import Snapshot
-from presman.sources.simulator import SimulatorSource
+from presman.analysis.plans.plan_view import plan_view
+from presman.analysis.readings.group_readings import Verdict
+from presman.analysis.readings.reading import Reading
+from presman.polling.poller import Poller
+from presman.records.snapshot import Snapshot
+from presman.simulator.hand_out import hand_out
+from presman.simulator.plan_tree import guaranteed
+from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import SCENARIOS, Clock, started
 
 
@@ -41,7 +42,7 @@ def test_guaranteed_shares_are_those_of_the_scheduler(scenario: str) -> None:
     clock.now += 2
     now = poller.poll()
     reading = analyse(None, now)
-    root = source.simulation.governance.root
+    root = source.simulation.plans.root
     if root is not None:
         truth = {tuple(group): share for group, share in guaranteed(root).items()}
         for line in plan_view(reading, now).lines:
@@ -80,7 +81,7 @@ def test_entitlement_under_full_demand_is_what_the_scheduler_hands_out() -> None
     clock.now += 2
     current = poller.poll()
     reading = analyse(None, current)
-    root = source.simulation.governance.root
+    root = source.simulation.plans.root
     assert root is not None
     lines = [line for line in plan_view(reading, current).lines if line.kind == "group"]
     demand = dict.fromkeys(guaranteed(root), 1000.0)

@@ -10,21 +10,13 @@ from hypothesis import strategies as st
 
 from presman.analysis import analyse
 from presman.analysis.assessment import assess
-from presman.analysis.classic import emphasis
-from presman.analysis.marks import marks
-from presman.analysis.plan import PlanBook, places
-from presman.analysis.plan_view import PlanView, differences, parts_text, plan_view
-from presman.rows import (
-    CdbPlanDirective,
-    Database,
-    GroupMapping,
-    GroupMetric,
-    Parameter,
-    Pdb,
-    Plan,
-    PlanDirective,
-    RsrcPlanHistory,
-)
+from presman.analysis.facts.plan_book import PlanBook, places
+from presman.analysis.plans.plan_changes import marks
+from presman.analysis.plans.plan_view import PlanView, differences, parts_text, plan_view
+from presman.classic.classic_tables import emphasis
+from presman.records.group_rows import GroupMetric
+from presman.records.instance_rows import Database, Parameter, Pdb
+from presman.records.plan_rows import CdbPlanDirective, GroupMapping, Plan, PlanDirective, RsrcPlanHistory
 from tests.analysis.make import NOON, active_plan, directive, group, instance, row, snapshot
 from tests.analysis.test_plan import MYDB_PLAN, plans
 

@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.heads import Ceiling, Situation, explain
-from presman.analysis.queue import wants
-from presman.analysis.reading import Cause, QueueHead, Reading, Servers
-from presman.analysis.servers import Room
-from presman.rows import PlanDirective, PxSession, RsrcPlan, Session, SessionInfo
+from presman.analysis.parallel.queue import wants
+from presman.analysis.parallel.queue_heads import Ceiling, Situation, explain
+from presman.analysis.parallel.server_pools import Room
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers
+from presman.records.parallel_rows import PxSession
+from presman.records.plan_rows import PlanDirective, RsrcPlan
+from presman.records.session_rows import Session, SessionInfo
 from tests.analysis.make import active_plan, directive, group, instance, queued_session, row, snapshot
 
 

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.reading import Reading
-from presman.poller import Poller
-from presman.rows import Sysstat, SystemEvent
-from presman.sources.simulator import SimulatorSource
+from presman.analysis.readings.reading import Reading
+from presman.polling.poller import Poller
+from presman.records.instance_rows import Sysstat
+from presman.records.wait_rows import SystemEvent
+from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import instance, row, snapshot
 
 

@@ -11,12 +11,14 @@ import pytest
 
 import presman.simulator
 from presman.analysis import analyse
-from presman.analysis.reading import Cause, QueueHead, Reading, Verdict
-from presman.poller import Poller
-from presman.release import Release
+from presman.analysis.readings.group_readings import Verdict
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.base.release import Release
+from presman.polling.poller import Poller
 from presman.simulator.loading import load_scenario
 from presman.simulator.scheduler import Held, Hold
-from presman.sources.simulator import SimulatorSource
+from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
 from tests.thorough import some
 

@@ -6,10 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 from presman.analysis import analyse
-from presman.analysis.reading import Cause
-from presman.analysis.unblock import Unblock, unblock
-from presman.commands import Kind
-from presman.rows import PlanDirective, PxSession, Session, SessionInfo
+from presman.analysis.advice.unblock import Unblock, unblock
+from presman.analysis.readings.statement_readings import Cause
+from presman.records.commands import Kind
+from presman.records.parallel_rows import PxProcess, PxSession
+from presman.records.plan_rows import PlanDirective
+from presman.records.session_rows import Session, SessionInfo, SessionLongops
 from tests.analysis.make import NOON, active_plan, directive, group, instance, queued_session, row, snapshot
 
 Rows = list[Any]
@@ -28,6 +30,13 @@ def holder(sid: int, name: str, servers: int, *, idle: int | None = None, elapse
             degree=servers, req_degree=servers)
         for n in range(servers)
     )]  # fmt: skip
+
+
+def nearly(sid: int, name: str, servers: int, left: int, *, elapsed: int = 100) -> Rows:
+    """The same, its scan 97 % done with `left` seconds to go (V$SESSION_LONGOPS, a row of the coordinator)."""
+    scan = row(SessionLongops, sid=sid, serial=sid + 1000, sql_id="9md3ukhghgj58", opname="Table Scan", target="SALES",
+               sofar=97, totalwork=100, time_remaining=left)  # fmt: skip
+    return [*holder(sid, name, servers, elapsed=elapsed), scan]
 
 
 def waiting(sid: int, name: str, dop: int, sql_id: str = "7xq3hdwx1kkd0") -> Rows:
@@ -139,3 +148,88 @@ def test_views_that_disagree_name_nobody_falsely() -> None:
     one = found(waiting(9, "BATCH", 8), holder(1, "BATCH", 16), active=40, plan=DAY, held={"BATCH": 32})
     assert one.needed == 0
     assert [(each.frees, each.perhaps) for each in one.candidates] == [(0, 16)]
+
+
+def test_who_is_about_to_end_is_waited_for_and_not_killed() -> None:
+    # short by 16: 1 has a second left of 2,000 server seconds, 2 has just begun, 3 has been idle for an hour
+    one = found(
+        waiting(9, "ETL", 8), nearly(1, "ETL", 20, 1), holder(2, "BATCH", 24, elapsed=2),
+        holder(3, "ETL", 20, idle=3600), active=64, plan=DAY, held={"BATCH": 24, "ETL": 40},
+    )  # fmt: skip
+    assert (one.needed, sids(one), one.wait) == (1, [1, 3, 2], 1.0)
+    assert [bool(each.commands) for each in one.candidates] == [False, True, True]
+    assert one.sentence == "wait: it should start by itself in about 0:01, with 20 servers that are freed then"
+
+
+def test_as_many_are_waited_for_as_are_needed_the_soonest_first() -> None:
+    one = found(
+        waiting(9, "ETL", 8), nearly(1, "ETL", 8, 25), nearly(2, "ETL", 8, 3), nearly(3, "ETL", 8, 12),
+        holder(4, "ETL", 40, idle=9), active=64, plan=DAY, held={"ETL": 64},
+    )  # fmt: skip
+    assert (one.needed, sids(one), one.wait) == (2, [2, 3, 1, 4], 12.0)
+
+
+def test_what_waiting_does_not_free_somebody_must_be_ended_for() -> None:
+    one = found(
+        waiting(9, "ETL", 8), nearly(1, "ETL", 8, 5), holder(2, "ETL", 12, idle=60), holder(3, "ETL", 44, elapsed=1),
+        active=64, plan=DAY, held={"ETL": 64},
+    )  # fmt: skip
+    assert (one.needed, sids(one)[:2], one.wait) == (2, [1, 2], None)
+    assert one.sentence == (
+        "after 1 statement that should end in about 0:05, the end of one idle holder frees the 12 servers that let it "
+        "start"
+    )
+
+
+def test_who_has_more_than_half_a_minute_left_is_not_nearly_done() -> None:
+    one = found(waiting(9, "ETL", 8), nearly(1, "ETL", 64, 31), active=64, plan=DAY, held={"ETL": 64})
+    assert (one.wait, one.candidates[0].ends_in, bool(one.candidates[0].commands)) == (None, None, True)
+
+
+def test_a_coordinator_that_has_gone_on_is_told_by_its_servers() -> None:
+    """It idles after a later statement, or executes another one now: that one must not be cancelled."""
+    session, *servers = holder(1, "ETL", 64, idle=60)
+    session = session._replace(prev_sql_id="5dqz0hqtp9fru", sql_id="")
+    own = row(
+        Session, sid=servers[0].sid, serial=1, sql_id="9md3ukhghgj58", sql_exec_start=NOON - timedelta(seconds=90)
+    )
+    one = found(waiting(9, "ETL", 8), [session, own, *servers], active=64, plan=DAY, held={"ETL": 64})
+    (only,) = one.candidates
+    assert (only.statement.sql_id, only.statement.session_sql_id) == ("9md3ukhghgj58", "5dqz0hqtp9fru")
+    assert only.statement.elapsed == 90.0
+    assert [(each.kind, each.victim.sql_id) for each in only.commands] == [(Kind.KILL, "5dqz0hqtp9fru")]
+    busy = session._replace(status="ACTIVE", sql_id="5dqz0hqtp9fru", prev_sql_id="9md3ukhghgj58")
+    one = found(waiting(9, "ETL", 8), [busy, own, *servers], active=64, plan=DAY, held={"ETL": 64})
+    assert one.candidates[0].statement.sql_id == "9md3ukhghgj58"
+    assert [each.kind for each in one.candidates[0].commands] == [Kind.KILL]
+
+
+def cluster(*, listed: bool) -> Unblock:
+    """Two instances: BATCH's statement of 60 servers, and a monitor whose GV$ query has a server on each instance."""
+    statement = holder(1, "BATCH", 60, elapsed=600)
+    monitor = [
+        row(Session, sid=2, serial=1002, resource_consumer_group="BATCH", status="ACTIVE", sql_exec_start=NOON),
+        *(row(PxSession, inst_id=inst, sid=90, serial=7, qcsid=2, qcserial=1002, qcinst_id=1, server_set=1, degree=2,
+              req_degree=2) for inst in (1, 2)),
+    ]  # fmt: skip
+    rows = [instance(1, version="19.22.0.0.0", parallel="YES"), instance(2, parallel="YES")]
+    rows += [active_plan(inst_id=inst, target=32, active=30) for inst in (1, 2)]
+    rows += [*DAY, group("BATCH", current_pq_servers_active=60), *waiting(9, "ETL", 8), *statement, *monitor]
+    if listed:
+        rows += [row(PxProcess, sid=each.sid, serial=1, server_name=f"P{n:03}", is_gv="FALSE")
+                 for n, each in enumerate(statement[1:])]  # fmt: skip
+        rows += [row(PxProcess, inst_id=inst, sid=90, serial=7, server_name="PZ99", is_gv="TRUE") for inst in (1, 2)]
+    (only,) = unblock(analyse(None, snapshot(*rows)))
+    return only
+
+
+def test_a_monitors_gv_query_is_never_advised_against() -> None:
+    one = cluster(listed=True)
+    assert (one.needed, sids(one)) == (1, [1])  # though the monitor's query "loses least"
+
+
+def test_what_may_be_a_monitor_is_not_advised_against_either() -> None:
+    """Without V$PX_PROCESS nothing tells a statement from a monitor: nobody is named, and why is said."""
+    one = cluster(listed=False)
+    assert (one.needed, sids(one)) == (0, [])
+    assert one.sentence == "2 statements may be monitors' GV$ queries and are not named; no other could be of use"

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from presman.analysis.reading import Cause, RunningStatement
-from presman.analysis.unblock import Unblock, unblock
-from presman.simulator.sessions import Execution
-from presman.sources.simulator import SimulatorSource
+from presman.analysis.advice.unblock import Unblock, unblock
+from presman.analysis.readings.statement_readings import Cause, RunningStatement
+from presman.simulator.executions import Execution
+from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import SCENARIOS, play, started
 from tests.thorough import some
 

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.reading import QueueTotals, Reading
-from presman.analysis.usual import Mark, between, compare, hours, marks
-from presman.rows import GroupMetricHistory, RsrcPlanHistory
+from presman.analysis.parallel.usual import Mark, between, compare, hours, marks
+from presman.analysis.readings.group_readings import QueueTotals
+from presman.analysis.readings.reading import Reading
+from presman.records.group_rows import GroupMetricHistory
+from presman.records.plan_rows import RsrcPlanHistory
 from tests.analysis.make import NOON, active_plan, group, instance, row, snapshot
 
 

@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.analysis import analyse
-from presman.analysis.reading import GroupReading, Reading, Verdict
-from presman.analysis.verdicts import conformance, explain, host_busy_of, in_words
-from presman.rows import CpuExhausted, GroupMetric, Osstat, Parameter, PlanDirective
+from presman.analysis.groups.verdicts import conformance, explain, host_busy_of, in_words
+from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.reading import Reading
+from presman.records.group_rows import CpuExhausted, GroupMetric
+from presman.records.instance_rows import Osstat, Parameter
+from presman.records.plan_rows import PlanDirective
 from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
 
 SAMPLE = {

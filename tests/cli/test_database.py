@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from presman.cli import codes
+from presman.base.release import Release
+from presman.cli import exit_codes
 from presman.cli.arguments import parse
-from presman.embedded import EmbeddedDatabase
-from presman.oracle_server import Backend, OracleServer, profile_of
-from presman.release import Release
+from presman.embedded.database import EmbeddedDatabase
 from tests.cli.run import command, environment, presman
 from tests.oracle.bench import fill
+from tests.oracle_server import Backend, OracleServer, profile_of
 
 PASSWORD = "s3cr3t-t1ger"
 
@@ -44,7 +44,7 @@ def folder(server: OracleServer, tmp_path: Path) -> Path:
 
 def test_once_reads_the_database_of_the_configuration(folder: Path) -> None:
     done = presman("once", "--format", "json", "--interval", "0.5", cwd=folder)
-    assert done.returncode == codes.OK, done.stderr
+    assert done.returncode == exit_codes.OK, done.stderr
     found = json.loads(done.stdout)
     assert found["kind"] == "oracle"
     assert found["interval"] is not None
@@ -55,7 +55,7 @@ def test_once_reads_the_database_of_the_configuration(folder: Path) -> None:
 
 def test_a_wrong_password_is_one_line_with_its_code(server: OracleServer, tmp_path: Path) -> None:
     done = presman("once", f"monitor@{server.dsn}", cwd=tmp_path, env={"PRESMAN_PASSWORD": "wr0ng"})
-    assert done.returncode == codes.SOURCE
+    assert done.returncode == exit_codes.SOURCE
     assert "ORA-01017" in done.stderr
     assert done.stderr.count("\n") == 1
     assert "wr0ng" not in done.stderr
@@ -63,7 +63,7 @@ def test_a_wrong_password_is_one_line_with_its_code(server: OracleServer, tmp_pa
 
 def test_a_password_on_the_command_line_works_and_warns(server: OracleServer, tmp_path: Path) -> None:
     done = presman("once", f"monitor/{PASSWORD}@{server.dsn}", "--interval", "0.1", cwd=tmp_path)
-    assert done.returncode == codes.OK
+    assert done.returncode == exit_codes.OK
     assert "warning: a password on the command line" in done.stderr
     assert PASSWORD not in done.stdout + done.stderr
 
@@ -71,7 +71,7 @@ def test_a_password_on_the_command_line_works_and_warns(server: OracleServer, tm
 def test_thick_mode_without_client_libraries_is_one_line(server: OracleServer, tmp_path: Path) -> None:
     arguments = ("once", "--thick=/nonexistent", f"monitor@{server.dsn}")
     done = presman(*arguments, cwd=tmp_path, env={"PRESMAN_PASSWORD": PASSWORD})
-    assert done.returncode == codes.SOURCE
+    assert done.returncode == exit_codes.SOURCE
     assert done.stderr.startswith("presman: DPI-1047: ")
     assert done.stderr.endswith("--thick needs Oracle Client libraries: --thick=LIBDIR says where they are\n")
     assert done.stderr.count("\n") == 1
@@ -115,7 +115,7 @@ def test_an_export_survives_a_lost_connection(server: OracleServer, folder: Path
     finally:
         process.terminate()
         _, said = process.communicate(timeout=30)
-    assert process.returncode == codes.TERMINATED
+    assert process.returncode == exit_codes.TERMINATED
     assert "presman: lost presman: " in said
     assert "trying again in" in said
     assert PASSWORD not in said + path.read_text("utf-8")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from presman.cli import codes
+from presman.cli import exit_codes
 from tests.cli.conftest import Run
 from tests.cli.run import QUEUEING, presman
 
@@ -15,13 +15,13 @@ ZERO = "demo:throttled?seed=1"
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        ([ZERO], codes.FINDINGS),
-        ([ZERO, "--fail-on", "never"], codes.OK),
-        (["demo:pdb"], codes.OK),
-        (["demo:pdb", "--fail-on", "note"], codes.FINDINGS),
-        (["demo:pdb", "--fail-on", "warning"], codes.OK),
-        (["spool:/nonexistent"], codes.USAGE),
-        ([ZERO, "--fail-on", "eror"], codes.USAGE),
+        ([ZERO], exit_codes.FINDINGS),
+        ([ZERO, "--fail-on", "never"], exit_codes.OK),
+        (["demo:pdb"], exit_codes.OK),
+        (["demo:pdb", "--fail-on", "note"], exit_codes.FINDINGS),
+        (["demo:pdb", "--fail-on", "warning"], exit_codes.OK),
+        (["spool:/nonexistent"], exit_codes.USAGE),
+        ([ZERO, "--fail-on", "eror"], exit_codes.USAGE),
     ],
 )
 def test_the_code_tells_whether_something_as_severe_was_found(arguments: list[str], code: int, inside: Run) -> None:
@@ -30,7 +30,7 @@ def test_the_code_tells_whether_something_as_severe_was_found(arguments: list[st
 
 def test_text_gives_reason_rule_and_source_and_counts(tmp_path: Path) -> None:
     done = presman("lint", ZERO, cwd=tmp_path)
-    assert done.returncode == codes.FINDINGS
+    assert done.returncode == exit_codes.FINDINGS
     text = done.stdout
     assert "error: CPU_PLAN BATCH: BATCH is guaranteed nothing" in text
     assert "zero-share  (Administrator's Guide" in text
@@ -46,7 +46,7 @@ def test_json_names_every_part_of_a_finding(inside: Run) -> None:
 
 def test_a_spool_without_a_plan_has_nothing_to_find(inside: Run) -> None:
     done = inside("lint", QUEUEING)
-    assert done.returncode == codes.OK
+    assert done.returncode == exit_codes.OK
     assert done.stdout.splitlines()[-1] == "no finding"
 
 

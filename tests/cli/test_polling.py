@@ -6,15 +6,15 @@ from itertools import islice
 
 import pytest
 
-from presman.cli.codes import Failure
+from presman.base.release import Release
+from presman.cli.exit_codes import Failure
 from presman.cli.polling import Polling
 from presman.cli.settings import Resolved
-from presman.config import Settings
-from presman.queries import Scope
-from presman.release import Release
-from presman.snapshot import Section
+from presman.config.config_file import Settings
+from presman.config.targets import Target
+from presman.records.queries import Scope
+from presman.records.snapshot import Section
 from presman.sources import Answer, Exhausted, Request, SourceError
-from presman.targets import Target
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

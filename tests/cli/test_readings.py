@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from presman.cli import codes
-from presman.output.export import MEASURES
+from presman.cli import exit_codes
+from presman.output.csv_export import MEASURES
 from tests.cli.conftest import Run
 from tests.cli.run import DATA, QUEUEING, command, environment, presman
 from tests.thorough import some
@@ -74,7 +74,7 @@ def test_once_on_the_demo_has_rates(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", sorted(path.name for path in DATA.iterdir() if path.is_dir()))
 def test_once_reads_every_published_output(folder: str, inside: Run) -> None:
     done = inside("once", f"spool:{DATA / folder}", "--format", "json")
-    assert done.returncode == codes.OK, done.stderr
+    assert done.returncode == exit_codes.OK, done.stderr
     assert json.loads(done.stdout)["kind"] == "spool"
 
 
@@ -91,7 +91,7 @@ def test_published_histograms_give_the_published_share_under_a_millisecond(
 def test_text_never_fails_on_an_encoding(encoding: str, tmp_path: Path) -> None:
     for form in some(["text"], ["json", "csv"]) if encoding == "latin-1" else ("text", "json", "csv"):
         done = presman("once", QUEUEING, "--format", form, cwd=tmp_path, env={"PYTHONIOENCODING": encoding})
-        assert done.returncode == codes.OK, done.stderr
+        assert done.returncode == exit_codes.OK, done.stderr
 
 
 def test_plain_locale_means_ascii(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_text_keeps_to_columns(columns: str, inside: Run, monkeypatch: pytest.Mo
 
 def test_the_demo_without_a_terminal_prints_readings(tmp_path: Path) -> None:
     done = presman("demo", "--polls", "2", *FAST, cwd=tmp_path)
-    assert done.returncode == codes.OK, done.stderr
+    assert done.returncode == exit_codes.OK, done.stderr
     assert len(re.findall(r"^OTHER_GROUPS ", done.stdout, re.MULTILINE)) == 2
     assert "\x1b" not in done.stdout
     assert "no terminal" in done.stderr
@@ -126,7 +126,7 @@ def test_scenarios_are_listed(inside: Run) -> None:
 def test_options_of_the_demo_reach_it(inside: Run) -> None:
     for arguments in (["demo", "quiet", "--seed", "3"], ["demo:quiet?seed=3"]):
         done = inside(*arguments, "--polls", "1", *FAST)
-        assert done.returncode == codes.OK, done.stderr
+        assert done.returncode == exit_codes.OK, done.stderr
 
 
 # -- export -------------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_options_of_the_demo_reach_it(inside: Run) -> None:
 @pytest.mark.parametrize("layout", ["tidy", "wide"])
 def test_export_of_every_measure(measure: str, layout: str, inside: Run) -> None:
     done = inside("export", QUEUEING, "--measure", measure, "--layout", layout)
-    assert done.returncode == codes.OK, done.stderr
+    assert done.returncode == exit_codes.OK, done.stderr
     assert not done.stderr
     rows = rows_of(done.stdout)
     times = [datetime.fromisoformat(row["time" if layout == "tidy" else "DATETIME"]) for row in rows]
@@ -153,19 +153,19 @@ def test_export_to_a_file_has_a_line_per_poll_and_group_and_is_continued(tmp_pat
     arguments = ("export", DEMO, "--measure", "cpu", *FAST, "-o", "cpu.csv", "--polls", "2")
     for expected in (2, 4):
         done = presman(*arguments, cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (codes.OK, ""), done.stderr
+        assert (done.returncode, done.stdout) == (exit_codes.OK, ""), done.stderr
         assert "2 polls of cpu in cpu.csv" in done.stderr
         rows = rows_of((tmp_path / "cpu.csv").read_text("utf-8"))
         assert len(rows) % expected == 0
         assert all(row["used_cpus"] for row in rows)
     refused = presman("export", DEMO, "--measure", "queue", "-o", "cpu.csv", cwd=tmp_path)
-    assert refused.returncode == codes.OUTPUT
+    assert refused.returncode == exit_codes.OUTPUT
     assert refused.stderr.count("\n") == 1
 
 
 def test_export_ends_after_its_duration(tmp_path: Path) -> None:
     done = presman("export", DEMO, *FAST, "--duration", "1", cwd=tmp_path)
-    assert done.returncode == codes.OK
+    assert done.returncode == exit_codes.OK
     assert len({row["time"] for row in rows_of(done.stdout)}) >= 1
 
 
@@ -180,7 +180,9 @@ def test_kill_9_loses_no_finished_row(tmp_path: Path) -> None:
     assert {len(row) for row in csv.reader(text.splitlines(), strict=True)} == {len(MEASURES["cpu"].header())}
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, codes.INTERRUPTED), (signal.SIGTERM, codes.TERMINATED)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, exit_codes.INTERRUPTED), (signal.SIGTERM, exit_codes.TERMINATED)]
+)
 def test_a_signal_ends_it_cleanly_and_keeps_what_was_gathered(number: int, code: int, tmp_path: Path) -> None:
     path = tmp_path / "cpu.csv"
     with running("export", DEMO, *FAST, "-o", str(path), cwd=tmp_path) as process:
@@ -197,7 +199,7 @@ def test_a_signal_ends_it_cleanly_and_keeps_what_was_gathered(number: int, code:
 def test_a_full_disk_is_told_with_its_code(tmp_path: Path) -> None:
     to_file = presman("export", QUEUEING, "-o", "/dev/full", cwd=tmp_path)
     assert (to_file.returncode, to_file.stderr) == (
-        codes.OUTPUT,
+        exit_codes.OUTPUT,
         "presman: cannot write /dev/full: No space left on device\n",
     )
     for arguments in (["export", QUEUEING], ["once", QUEUEING], ["--help"], ["-m", "parallel", QUEUEING]):
@@ -206,14 +208,14 @@ def test_a_full_disk_is_told_with_its_code(tmp_path: Path) -> None:
             done = presman(*arguments, cwd=tmp_path, stdout=full)
         finally:
             os.close(full)
-        assert done.returncode == codes.OUTPUT, arguments
+        assert done.returncode == exit_codes.OUTPUT, arguments
         assert done.stderr == "presman: cannot write standard output: No space left on device\n"
 
 
 def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
     for name, said in ((".", "Is a directory"), ("no/x.csv", "No such file or directory")):
         done = presman("export", QUEUEING, "-o", name, cwd=tmp_path)
-        assert done.returncode == codes.OUTPUT
+        assert done.returncode == exit_codes.OUTPUT
         assert done.stderr == f"presman: cannot write {name}: {said}\n"
 
 
@@ -226,7 +228,7 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     assert process.stderr is not None
     process.stdout.readline()
     process.stdout.close()
-    assert process.wait(timeout=50) == codes.OK
+    assert process.wait(timeout=50) == exit_codes.OK
     assert not process.stderr.read()
     process.stderr.close()
 
@@ -242,7 +244,7 @@ def test_the_tables_of_1_x(measure: str, column: str, tmp_path: Path, inside: Ru
         f"[presman]\nconnection_string={DEMO}\noption={measure}\nrefresh_rate=0.5\n", encoding="utf-8"
     )
     done = inside("-m", measure, "-c", column, "-p", "-o", "out.csv", "--polls", "2")
-    assert done.returncode == codes.OK, done.stderr
+    assert done.returncode == exit_codes.OK, done.stderr
     assert done.stdout.count("resource_manager_plan: ") == 2
     assert done.stdout.count("%]") >= 2
     rows = rows_of((tmp_path / "out.csv").read_text("utf-8"))
@@ -258,7 +260,7 @@ def test_ctrl_c_in_1_x_says_bye_and_the_file_is_there(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
     assert said == "presman: Bye!\n"
-    assert process.returncode == codes.INTERRUPTED
+    assert process.returncode == exit_codes.INTERRUPTED
     assert rows_of(path.read_text("utf-8"))
 
 

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import asyncio
 import os
+import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from presman import __version__
-from presman.cli import codes
+from presman.cli import exit_codes
 from presman.cli.arguments import COMMANDS, MEASURES, PARSERS
-from presman.config import MEASURES as CONFIGURED
-from presman.output.export import MEASURES as EXPORTED
+from presman.cli.exit_codes import Terminated
+from presman.config.config_file import MEASURES as CONFIGURED
+from presman.output.csv_export import MEASURES as EXPORTED
 from tests.cli.conftest import Run
 from tests.cli.run import QUEUEING, command, environment, presman
 
@@ -62,7 +65,7 @@ def test_the_measures_are_the_same_everywhere() -> None:
 
 def test_without_configuration_it_says_how_to_start(tmp_path: Path) -> None:
     done = presman(cwd=tmp_path)
-    assert done.returncode == codes.OK
+    assert done.returncode == exit_codes.OK
     for word in ("presman demo", "user@dbhost", "config --sample"):
         assert word in done.stdout
     assert len(done.stdout.splitlines()) < 10
@@ -100,7 +103,7 @@ def test_without_configuration_it_says_how_to_start(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_use_is_one_line_with_advice(arguments: list[str], said: str, inside: Run, tmp_path: Path) -> None:
-    assert said in complaint(inside(*arguments), codes.USAGE)
+    assert said in complaint(inside(*arguments), exit_codes.USAGE)
     assert not list(tmp_path.iterdir())
 
 
@@ -117,13 +120,13 @@ def test_wrong_use_is_one_line_with_advice(arguments: list[str], said: str, insi
 )
 def test_a_malformed_configuration_names_the_place(text: str, said: str, inside: Run, tmp_path: Path) -> None:
     (tmp_path / "config.ini").write_text(text, encoding="utf-8")
-    assert said in complaint(inside(), codes.USAGE)
+    assert said in complaint(inside(), exit_codes.USAGE)
 
 
 def test_a_configuration_that_cannot_be_read(inside: Run, tmp_path: Path) -> None:
-    assert "cannot read no.ini: No such file" in complaint(inside("--config", "no.ini"), codes.USAGE)
+    assert "cannot read no.ini: No such file" in complaint(inside("--config", "no.ini"), exit_codes.USAGE)
     (tmp_path / "latin.ini").write_bytes(b"[presman]\nuser = J\xfcrgen\n")
-    assert "not UTF-8" in complaint(inside("once", "x", "--config", "latin.ini"), codes.USAGE)
+    assert "not UTF-8" in complaint(inside("once", "x", "--config", "latin.ini"), exit_codes.USAGE)
 
 
 def test_config_says_where_values_come_from(inside: Run, tmp_path: Path) -> None:
@@ -183,7 +186,7 @@ def test_a_password_is_not_in_a_traceback_either(arguments: list[str], tmp_path:
 
 def test_a_database_out_of_reach_has_its_own_code(tmp_path: Path) -> None:
     done = presman("once", "scott@127.0.0.1:1/nowhere", cwd=tmp_path, env={"PRESMAN_PASSWORD": "x"})
-    assert done.returncode == codes.SOURCE
+    assert done.returncode == exit_codes.SOURCE
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -195,9 +198,40 @@ def test_an_internal_error_is_one_line_and_debug_shows_more(tmp_path: Path) -> N
     )
     path = f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}"
     done = presman("config", cwd=tmp_path, env={"PYTHONPATH": path})
-    assert "internal error: ImportError" in complaint(done, codes.INTERNAL)
+    assert "internal error: ImportError" in complaint(done, exit_codes.INTERNAL)
     loud = subprocess.run(
         command("config"), cwd=tmp_path, env=environment(PYTHONPATH=path, PRESMAN_DEBUG="1"), capture_output=True,
         text=True, timeout=60, check=False,
     )  # fmt: skip
     assert "Traceback" in loud.stderr
+
+
+@pytest.mark.parametrize("place", ["a task", "a callback", "a protocol"])
+def test_sigterm_passes_through_an_event_loop(place: str) -> None:
+    """As the driver has one: the handler raises wherever Python is just then."""
+
+    def hit(*_: object) -> None:
+        raise Terminated
+
+    class Protocol(asyncio.Protocol):
+        data_received = hit
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        if place == "a task":
+            hit()
+        if place == "a callback":
+            loop.call_soon(hit)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            await loop.create_connection(Protocol, sock=ours)
+            theirs.send(b"x")
+            await asyncio.sleep(5)
+
+    loop = asyncio.new_event_loop()
+    with pytest.raises(Terminated):
+        loop.run_until_complete(work())
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()

@@ -4,15 +4,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from presman.embedded import EmbeddedDatabase
-from presman.oracle_server import OracleServer
-from presman.queries import load
-from presman.release import Release
-from presman.secret import Secret
-from presman.snapshot import Section
+from presman.base.release import Release
+from presman.base.secret import Secret
+from presman.embedded.database import EmbeddedDatabase
+from presman.records.queries import load
+from presman.records.snapshot import Section
 from presman.sources import Answer, Request
-from presman.sources.oracle import OracleSource
-from presman.targets import ConnectSettings
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.sources.oracle.settings import ConnectSettings
+from tests.oracle_server import OracleServer
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 QUICK = 0.25

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from presman.embedded import EmbeddedDatabase
-from presman.oracle_server import Backend, OracleServer, profile_of
-from presman.release import Release
+from presman.base.release import Release
+from presman.embedded.database import EmbeddedDatabase
 from tests.oracle.bench import NOW, RELEASES, Bench, fill
+from tests.oracle_server import Backend, OracleServer, profile_of
 
 
 @pytest.fixture(scope="module")

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.oracle_server.simulated import simulated_server
-from presman.poller import Poller
-from presman.queries import Scope
-from presman.release import Release
-from presman.secret import Secret
-from presman.snapshot import Snapshot
-from presman.sources.oracle import OracleSource
-from presman.sources.simulator import SimulatorSource
-from presman.targets import ConnectSettings
+from presman.base.release import Release
+from presman.base.secret import Secret
+from presman.polling.poller import Poller
+from presman.records.queries import Scope
+from presman.records.snapshot import Snapshot
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.simulator_source import SimulatorSource
 from tests.oracle.bench import RELEASES
+from tests.oracle_server.simulated import simulated_server
 from tests.scenarios import with_short_past
 from tests.thorough import some
 

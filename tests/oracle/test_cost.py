@@ -6,21 +6,24 @@ import asyncio
 import gc
 import os
 import random
+import re
 import threading
 import time
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 import pytest
 
-from presman.oracle_server.faults import Action, Cut, Delay, Garbage, Hold, Mute, Ora, Refuse, Stage
-from presman.poller import Poller
-from presman.release import Release
-from presman.rows import Instance, Session, Sysstat
+from presman.base.release import Release
+from presman.polling.poller import Poller
+from presman.records.instance_rows import Instance, Sysstat
+from presman.records.session_rows import Session
 from presman.sources import SourceError
-from presman.sources.oracle import OracleSource
+from presman.sources.oracle.oracle_source import OracleSource
 from tests.oracle.bench import Bench
+from tests.oracle_server.faults import Action, Cut, Delay, Garbage, Hold, Mute, Ora, Refuse, Stage
 from tests.thorough import some
 
 
@@ -193,3 +196,39 @@ def test_sessions_do_not_pile_up(bench: Bench) -> None:
             bench.read(source, Instance, Session)
         source.open()
     assert bench.server.counters.most_sessions == 1
+
+
+def test_what_is_sent_besides(bench: Bench) -> None:
+    """Along with the login the driver sets the session's time zone: README says so."""
+    poller = Poller(bench.source(call_timeout=30))
+    poller.open()
+    assert re.fullmatch(r"ALTER SESSION SET TIME_ZONE='[+-]\d\d:\d\d'", bench.server.counters.last_login.alters)
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert "presman sends nothing but SELECT" in readme
+    assert "`ALTER SESSION SET TIME_ZONE`" in readme
+    poller.close()
+
+
+def test_a_new_statement_costs_a_round_trip_for_its_text_and_one_for_its_plan(bench: Bench) -> None:
+    """Once. Before 23ai the clock is asked, too, before the second round of questions."""
+    names = ["INST_ID", "SID", "SERIAL#", "TYPE", "USERNAME", "SQL_ID", "SQL_CHILD_NUMBER", "EVENT"]
+    queued = [(1, 200 + number, 7, "USER", "U", f"sql{number:010}", 0, "resmgr:pq queued") for number in range(4)]
+    poller = Poller(bench.source(call_timeout=30))
+    poller.open()
+    counters = bench.server.counters
+
+    def poll(shown: int) -> int:
+        bench.put("GV$SESSION", names, queued[:shown])
+        counters.reset()
+        snapshot = poller.poll()
+        assert snapshot.round_trips == counters.round_trips
+        return counters.round_trips
+
+    clock = 0 if bench.release >= Release(23) else 1
+    poll(0)
+    poll(1)
+    nothing_new = poll(1)
+    assert poll(4) == nothing_new + 2 * 3 + clock
+    assert poll(4) == nothing_new
+    assert counters.calls["pipeline"] == (1 if bench.release >= Release(23) else 0)
+    poller.close()

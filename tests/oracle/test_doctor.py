@@ -6,20 +6,21 @@ from types import SimpleNamespace
 
 import pytest
 
-from presman import credentials
-from presman.doctor import doctor
-from presman.grants import Account, grants_script
-from presman.oracle_server import OracleServer
-from presman.oracle_server.faults import Ora, Stage
-from presman.oracle_server.simulated import simulated_server
-from presman.queries import Scope, load
-from presman.release import SUPPORTED, Release
-from presman.secret import Secret
+from presman.base.release import SUPPORTED, Release
+from presman.base.secret import Secret
+from presman.config.targets import Target, parse_target
+from presman.records.queries import Scope, load
+from presman.setup import credentials
+from presman.setup.doctor import doctor
+from presman.setup.grants import Account, grants_script
 from presman.sources import SourceError
-from presman.sources.oracle_connect import connect_arguments
-from presman.sources.simulator import SimulatorSource
-from presman.targets import ConnectSettings, Target, parse_target
+from presman.sources.oracle.connect_arguments import connect_arguments
+from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.simulator_source import SimulatorSource
 from tests.oracle.bench import RELEASES
+from tests.oracle_server import OracleServer
+from tests.oracle_server.faults import Ora, Stage
+from tests.oracle_server.simulated import simulated_server
 from tests.scenarios import with_short_past
 
 

@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
-from presman.oracle_server.faults import Cut, Delay, Garbage, Hold, Mute, Ora, Refuse, Stage, Warn
-from presman.queries import load
-from presman.release import Release
-from presman.rows import Instance, Session, SqlText, Sysstat
-from presman.secret import Secret
+from presman.base.release import Release
+from presman.base.secret import Secret
+from presman.records.cursor_rows import SqlText
+from presman.records.instance_rows import Instance, Sysstat
+from presman.records.queries import load
+from presman.records.session_rows import Session
 from presman.sources import Request, SourceError
-from presman.sources.oracle import OracleSource
+from presman.sources.oracle.oracle_source import OracleSource
 from tests.oracle.bench import NOW, Bench
+from tests.oracle_server.faults import Cut, Delay, Garbage, Hold, Mute, Ora, Refuse, Stage, Warn
 
 
 def assert_recovers(bench: Bench, source: OracleSource) -> None:
@@ -271,7 +273,6 @@ def test_lob_that_cannot_be_read(bench: Bench) -> None:
     text = source.read([request]).sections[0].rows[0]
     assert text.sql_text.startswith("select /* é */ 1 from dual\n")
     assert len(text.sql_text) == 27 * 400
-    assert text.elapsed_time == 10**15
 
 
 # -- ending -------------------------------------------------------------------------------------------------------

@@ -12,12 +12,13 @@ from typing import Any
 import oracledb
 import pytest
 
-from presman.oracle_server.faults import Cut, Delay, Hold, Mute, Ora, Stage
-from presman.rows import Instance, Session, Sysstat
+from presman.records.instance_rows import Instance, Sysstat
+from presman.records.session_rows import Session
 from presman.sources import SourceError
-from presman.sources.oracle_line import Cancelled, Lost, Statement
-from presman.sources.oracle_thick import ThickLine
+from presman.sources.oracle.thick_line import ThickLine
+from presman.sources.oracle.thin_line import Cancelled, Lost, Statement
 from tests.oracle.bench import Bench
+from tests.oracle_server.faults import Cut, Delay, Hold, Mute, Ora, Stage
 
 SESSIONS = Statement("SELECT sid FROM gv$session WHERE sid > :low", {"low": 0}, 64)
 

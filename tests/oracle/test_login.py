@@ -8,6 +8,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,16 +20,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import NameOID
 
-from presman.embedded import EmbeddedDatabase
-from presman.oracle_server import Backend, OracleServer, profile_of
-from presman.oracle_server.counters import Login
-from presman.release import Release
-from presman.rows import Instance
-from presman.secret import Secret
+from presman.base.release import Release
+from presman.base.secret import Secret
+from presman.embedded.database import EmbeddedDatabase
+from presman.records.instance_rows import Instance
 from presman.sources import SourceError
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.sources.oracle.settings import ConnectSettings
 from tests.oracle.bench import NOW, RELEASES, Bench, fill
 from tests.oracle.proxy import proxy
 from tests.oracle.test_other_clients import CLIENTS, place
+from tests.oracle_server import Backend, OracleServer, profile_of
 
 
 def _use(*, signs: bool) -> x509.KeyUsage:
@@ -181,6 +183,71 @@ def test_plain_text_to_a_tls_port(secured: Callable[..., Bench]) -> None:
     assert caught.value.retry
 
 
+class Encrypted:
+    """The server's end of TLS on a socket that is not given up with it."""
+
+    def __init__(self, context: ssl.SSLContext, plain: socket.socket) -> None:
+        self._plain = plain
+        self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._in, self._out, server_side=True)
+        self._do(self._tls.do_handshake)
+
+    def _do(self, step: Callable[..., Any], *given: Any) -> Any:
+        while True:
+            try:
+                return step(*given)
+            except ssl.SSLWantReadError:
+                self._plain.sendall(self._out.read())
+                self._in.write(self._plain.recv(65_536))
+            finally:
+                self._plain.sendall(self._out.read())
+
+    def read(self) -> bytes:
+        """Read a CONNECT, and the packet behind it that says whereto."""
+        told = b""
+        while b"CONNECT_DATA" not in told:
+            told += self._do(self._tls.read, 65_536)
+        return told
+
+    def write(self, data: bytes) -> None:
+        self._do(self._tls.write, data)
+
+
+def test_encrypted_anew_after_the_listener_has_handed_over(tmp_path: Path, ours: Authority) -> None:
+    """As on real TLS ports: the listener has CONNECT sent again, and a second handshake goes before it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(ours.issue(tmp_path / "server.pem", "127.0.0.1"))
+    listener = socket.create_server(("127.0.0.1", 0))
+    told: list[bytes] = []
+
+    def serve() -> None:
+        client, _ = listener.accept()
+        with client:
+            first = Encrypted(context, client)
+            told.append(first.read())
+            first.write(bytes.fromhex("00080000 0b080000"))  # send it again, and encrypt anew
+            second = Encrypted(context, client)
+            told.append(second.read())
+            text = b"(DESCRIPTION=(TMP=)(VSNNUM=0)(ERR=12514))"
+            head = bytes.fromhex("0000 04000000 2200 00")
+            second.write((len(text) + 12).to_bytes(2, "big") + head + bytes([len(text)]) + text)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    settings = ConnectSettings(
+        f"tcps://127.0.0.1:{listener.getsockname()[1]}/x",
+        "presman",
+        Secret("presman"),
+        wallet_location=wallet(tmp_path / "wallet", ours),
+    )
+    with pytest.raises(SourceError) as caught:
+        OracleSource(settings, connect_timeout=5).open()
+    thread.join(5)
+    listener.close()
+    assert caught.value.code == "ORA-12514"
+    assert [text[4] for text in told] == [1, 1], "a CONNECT each time"
+
+
 # -- through a proxy --------------------------------------------------------------------------------------------------
 
 
@@ -241,7 +308,7 @@ def test_a_certificate_in_place_of_a_password(
     assert [row.instance_name for row in bench.read(source, Instance)[0].rows] == ["orcl"]
     source.close()
     counters = bench.server.counters
-    assert (counters.last_login, counters.calls["network services"]) == (Login("WATCHER"), 1)
+    assert (counters.last_login.user, counters.calls["network services"]) == ("WATCHER", 1)
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
@@ -266,7 +333,7 @@ def test_jdbc_with_a_certificate(
     command = [java, "-cp", str(archive), program, str(bench.server.port), str(keys), str(trusted), "opensesame"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "orcl\n"), done.stderr
-    assert bench.server.counters.last_login == Login("WATCHER")
+    assert bench.server.counters.last_login.user == "WATCHER"
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)

@@ -13,8 +13,8 @@ from pathlib import Path
 import oracledb
 import pytest
 
-from presman.oracle_server import profile_of
 from tests.oracle.bench import Bench
+from tests.oracle_server import profile_of
 
 CLIENTS = Path(__file__).with_name("clients")
 LOGIN = ("presman", "presman")

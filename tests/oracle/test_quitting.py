@@ -10,12 +10,12 @@ from collections import Counter
 
 import pytest
 
-from presman.oracle_server.faults import Action, Cut, Delay, Hold, Mute, Ora, Stage
-from presman.queries import Scope
-from presman.sampler import Event, Sampler
-from presman.sources.oracle import OracleSource
+from presman.polling.sampler import Event, Sampler
+from presman.records.queries import Scope
+from presman.sources.oracle.oracle_source import OracleSource
 from tests.oracle.bench import Bench
 from tests.oracle.test_cost import Storm
+from tests.oracle_server.faults import Action, Cut, Delay, Hold, Mute, Ora, Stage
 
 TIMES = int(os.environ.get("PRESMAN_QUITS", "5"))
 
@@ -110,7 +110,7 @@ class Deaf(OracleSource):
 
 
 def test_whoever_does_not_listen_is_told_again(bench19: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.sampler.NUDGE", 0.005)
+    monkeypatch.setattr("presman.polling.sampler.NUDGE", 0.005)
     bench19.server.faults.add(Stage.STATEMENT, Mute(), "gv$session")
     source = Deaf(bench19.settings(call_timeout=60))
     sampler = Sampler(lambda: source, refresh=1.0, scope=Scope.CLUSTER, post=lambda _event: None)

@@ -9,19 +9,20 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.reading import GroupReading, Reading, Verdict
-from presman.embedded import EmbeddedDatabase
-from presman.oracle_server import Backend, OracleServer, profile_of
-from presman.oracle_server.faults import Mute, Stage
-from presman.poller import Poller
-from presman.queries import Scope
-from presman.release import Release
-from presman.secret import Secret
-from presman.snapshot import Snapshot
+from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.reading import Reading
+from presman.base.release import Release
+from presman.base.secret import Secret
+from presman.embedded.database import EmbeddedDatabase
+from presman.polling.poller import Poller
+from presman.records.queries import Scope
+from presman.records.snapshot import Snapshot
 from presman.sources import SourceError
-from presman.sources.oracle import OracleSource
-from presman.targets import ConnectSettings
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.sources.oracle.settings import ConnectSettings
 from tests.oracle.bench import NOW, RELEASES
+from tests.oracle_server import Backend, OracleServer, profile_of
+from tests.oracle_server.faults import Mute, Stage
 
 STARTED = "2026-02-28 10:00:00"
 

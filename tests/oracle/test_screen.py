@@ -15,19 +15,19 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from presman.oracle_server import OracleServer
-from presman.oracle_server.faults import Delay, Mute, Ora, Stage
-from presman.oracle_server.simulated import simulated_server
-from presman.queries import Scope
-from presman.release import Release
-from presman.sampler import PATIENCE
-from presman.secret import Secret
-from presman.sources.oracle import OracleSource
-from presman.sources.simulator import SimulatorSource
-from presman.targets import ConnectSettings
+from presman.base.release import Release
+from presman.base.secret import Secret
+from presman.polling.sampler import PATIENCE
+from presman.records.queries import Scope
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.simulator_source import SimulatorSource
+from presman.tabs.link import LinkState
 from presman.tui.app import MonitorApp
 from presman.tui.feed import SamplerFeed
-from presman.tui.state import LinkState
+from tests.oracle_server import OracleServer
+from tests.oracle_server.faults import Delay, Mute, Ora, Stage
+from tests.oracle_server.simulated import simulated_server
 
 TABS = {"2": "cpu", "4": "parallel", "5": "sessions", "1": "overview"}
 """Keys and the tabs they open."""
@@ -60,8 +60,8 @@ class Scene:
         before = self.body
         await self.pilot.press(key)
         await self.pilot.pause()
-        assert self.app.view.tab == TABS[key]
-        assert self.app.panel.display
+        assert self.app.monitor.choices.tab == TABS[key]
+        assert self.app.panels.present.display
         assert self.body != before
 
     @property
@@ -70,7 +70,7 @@ class Scene:
 
     @property
     def number(self) -> int:
-        return self.app.latest.number if self.app.latest else 0
+        return self.app.monitor.latest.number if self.app.monitor.latest else 0
 
 
 def acted(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
@@ -142,13 +142,13 @@ async def test_the_screen_keeps_the_last_data_and_says_how_old_they_are() -> Non
     async with watching(Release(19)) as scene:
         scene.server.faults.add(Stage.STATEMENT, Ora(3113, "end-of-file on communication channel"), "from gv$session\n")
         await scene.begin_a_poll()
-        await scene.until(lambda: scene.app.link.state is LinkState.LOST)
+        await scene.until(lambda: scene.app.monitor.link.state is LinkState.LOST)
         await scene.pilot.pause()
         assert "LOST" in scene.screen
         assert "ORA-03113" in scene.screen
         assert "DAYTIME_PLAN" in scene.screen
         scene.feed.poll_now()
-        await scene.until(lambda: scene.app.link.state is LinkState.LIVE)
+        await scene.until(lambda: scene.app.monitor.link.state is LinkState.LIVE)
         await scene.pilot.pause()
         assert "● LIVE" in scene.screen
         assert "ORA-03113" not in scene.screen

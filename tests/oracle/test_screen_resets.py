@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from textual.color import Color
 
-from presman.oracle_server import OracleServer, profile_of
-from presman.queries import Scope
-from presman.release import Release
-from presman.secret import Secret
-from presman.sources.oracle import OracleSource
-from presman.targets import ConnectSettings
+from presman.base.release import Release
+from presman.base.secret import Secret
+from presman.records.queries import Scope
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.sources.oracle.settings import ConnectSettings
+from presman.tabs.link import LinkState
 from presman.tui.app import MonitorApp
 from presman.tui.feed import SamplerFeed
-from presman.tui.state import LinkState
 from tests.oracle.test_resets import Node
 from tests.oracle.test_screen import Scene, acted
+from tests.oracle_server import OracleServer, profile_of
 
 RATE = re.compile(r" 0\.5 +0\.5 ")
 """The CPUs that a node's one group uses and wants."""
@@ -29,7 +29,7 @@ RATE = re.compile(r" 0\.5 +0\.5 ")
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """No attempt to reconnect but those the test asks for."""
-    monkeypatch.setattr("presman.sampler.FIRST_PAUSE", 600.0)
+    monkeypatch.setattr("presman.polling.sampler.FIRST_PAUSE", 600.0)
 
 
 class Scenery(Scene):
@@ -40,11 +40,11 @@ class Scenery(Scene):
 
     async def poll(self) -> None:
         """Let two seconds pass, and see the answer of the next poll, whatever it is."""
-        before, state = self.number, self.app.link.state
+        before, state = self.number, self.app.monitor.link.state
         Scenery.now += 2.0
         self.server.call(lambda: self.node.pass_time(2.0))
         self.feed.poll_now()
-        await self.until(lambda: self.number > before or self.app.link.state is not state)
+        await self.until(lambda: self.number > before or self.app.monitor.link.state is not state)
         await self.pilot.pause()
 
     async def lose(self, node: Node) -> None:
@@ -91,7 +91,7 @@ async def watching(release: Release, **facts: str) -> AsyncIterator[Scenery]:
 async def assert_begins_anew(scene: Scenery) -> None:
     """The first poll of the new state shows no rate, the second the right one."""
     await scene.poll()
-    assert scene.app.link.state is LinkState.LIVE
+    assert scene.app.monitor.link.state is LinkState.LIVE
     assert "● LIVE" in scene.screen
     assert "no delta yet" in scene.group
     assert not RATE.search(scene.group)
@@ -133,7 +133,7 @@ async def test_another_plan() -> None:
 async def test_an_autonomous_database_is_recognised() -> None:
     async with watching(Release(19), CLOUD_SERVICE="OLTP") as scene:
         assert " Autonomous " in scene.screen
-        assert scene.app.latest is not None
-        assert scene.app.latest.header.nature[-1] == "Autonomous Database (OLTP)"
+        assert scene.app.monitor.latest is not None
+        assert scene.app.monitor.latest.header.nature[-1] == "Autonomous Database (OLTP)"
     async with watching(Release(19)) as scene:
         assert "Autonomous" not in scene.screen

@@ -12,11 +12,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from presman.embedded import EmbeddedDatabase
-from presman.oracle_server import Backend, OracleServer, profile_of
-from presman.oracle_server.answers import Answer
-from presman.oracle_server.backend import ResultColumn
-from presman.oracle_server.wire import (
+from presman.base.release import Release
+from presman.embedded.database import EmbeddedDatabase
+from presman.records.group_rows import ConsumerGroup
+from presman.records.instance_rows import Instance, Sysstat
+from presman.records.parallel_rows import PxSession
+from presman.records.queries import Scope, bind_names, load
+from presman.records.session_rows import Session, SessionInfo
+from presman.sources import Request
+from tests.oracle.bench import NOW, Bench
+from tests.oracle_server import Backend, OracleServer, profile_of
+from tests.oracle_server.answers import Answer
+from tests.oracle_server.backend import ResultColumn
+from tests.oracle_server.wire import (
     Dialect,
     NeedMore,
     Reader,
@@ -26,11 +34,6 @@ from presman.oracle_server.wire import (
     encode_number,
     encode_timestamp,
 )
-from presman.queries import Scope, bind_names, load
-from presman.release import Release
-from presman.rows import ConsumerGroup, Instance, PxSession, Session, SessionInfo, Sysstat
-from presman.sources import Request
-from tests.oracle.bench import NOW, Bench
 
 
 @given(st.integers(-(10**38) + 1, 10**38 - 1))

@@ -7,27 +7,20 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from presman.analysis.reading import (
+from presman.analysis.readings.group_readings import GroupReading, IoRates, QueueTotals, Verdict
+from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool
+from presman.analysis.readings.reading import Reading, Trouble
+from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.statement_readings import (
     Cause,
     DopStory,
     Downgrades,
-    GroupReading,
-    Header,
-    InstanceReading,
-    IoRates,
     QueuedStatement,
     QueueHead,
-    QueueTotals,
-    Reading,
     RunningStatement,
-    ServerPool,
     Servers,
-    SessionReading,
-    Trouble,
-    Verdict,
-    WaitReading,
 )
-from presman.analysis.waiting import Bucket, Histogram
+from presman.analysis.readings.wait_readings import Bucket, Histogram, WaitReading
 
 AT = datetime(2026, 3, 1, 22, 15, 30, 250_000, tzinfo=UTC)
 
@@ -104,8 +97,8 @@ def running() -> RunningStatement:
 
 def session() -> SessionReading:
     return SessionReading(
-        1, 0, 101, 5, "APP", "OLTP", "OLTP", "ACTIVE", "RUNNING", "", "", None, "abc", 0, 0.5, 0.25, 1.0, 10.0, 3.0, "",
-        0, None, "", "JDBC", "", "app", "app1", AT,
+        1, 0, 101, 5, "APP", "OLTP", "OLTP", "ACTIVE", "RUNNING", "on CPU", "", None, "abc", 0, 0.5, 0.25, 1.0, 10.0,
+        3.0, "", 0, None, "", "JDBC", "", "app", "app1", AT,
     )  # fmt: skip
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.analysis.reading import Verdict
+from presman.analysis.readings.group_readings import Verdict
+from presman.base.text import clean
 from presman.output.cells import cell, lines
-from presman.text import clean
 
 
 @pytest.mark.parametrize(

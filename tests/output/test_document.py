@@ -4,10 +4,11 @@ import json
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 
-from presman.analysis.reading import GroupReading, Reading
-from presman.analysis.waiting import Bucket, Histogram
-from presman.output.document import document, dump
-from presman.sources.simulator import SimulatorSource
+from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import Bucket, Histogram
+from presman.output.json_document import document, dump
+from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import Clock, play
 from tests.output.readings import group, reading
 
@@ -57,7 +58,9 @@ def test_what_would_unblock_the_queue_is_told() -> None:
     *_, last = play(source, clock, 3, 10.0)
     found = document(last)
     assert {each["group"] for each in found["unblock"]} == {head["group"] for head in found["heads"]}
-    candidate = next(each for way in found["unblock"] for each in way["candidates"])
+    candidates = [each for way in found["unblock"] for each in way["candidates"]]
+    assert all(each["commands"] == [] for each in candidates if each["ends_in"] is not None)
+    candidate = next(each for each in candidates if each["ends_in"] is None)
     assert candidate["commands"][0]["kind"] in {"cancel", "kill"}
     assert candidate["commands"][0]["text"].startswith("ALTER SYSTEM ")
     assert {"plan", "hour", "now", "worse", "name", "con_id"} == set(found["usual"][0])

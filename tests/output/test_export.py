@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from presman.output.export import MEASURES, CsvExport, Layout, OutputError, WideCsv
+from presman.output.csv_export import MEASURES, CsvExport, Layout, OutputError, WideCsv
 from tests.output.readings import AT, group, on_two_instances, queued, reading, with_groups
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from presman import tables
-from presman.analysis.waiting import Bucket, Histogram, Waited
-from presman.columns import Bar
-from presman.output.grid import cells, draw, fit, table
-from presman.output.plain import ascii_only, brief, full
+from presman.analysis.readings.wait_readings import Bucket, Histogram, Waited
+from presman.drawing.lines import cells
+from presman.figures.group_figures import CPU, OVERVIEW
+from presman.output.text_report import ascii_only, brief, full
+from presman.output.text_table import table
 from tests.output.readings import group, on_two_instances, queued, reading
 
 
@@ -49,19 +49,19 @@ def test_no_line_is_wider_than_asked(width: int) -> None:
 
 def test_eighty_columns_keep_name_use_verdict_and_queue() -> None:
     lines = brief(reading(), 80).splitlines()
-    heads = [tables.OVERVIEW.column(key).head for key in ("group", "used", "verdict", "queued")]
+    heads = [OVERVIEW.column(key).head for key in ("consumer_group", "used_cpus", "verdict", "px_statements_queued")]
     assert any(all(head in line for head in heads) for line in lines)
 
 
 def test_columns_are_aligned() -> None:
-    lines = table(tables.OVERVIEW.columns, [group("A"), group("LONGER_NAME", used=12.25)])
+    lines = table(OVERVIEW.columns, [group("A"), group("LONGER_NAME", used=12.25)])
     places = {line.index("contended") for line in lines[1:]}
     assert len(places) == 1
 
 
 def test_the_only_instance_is_not_named() -> None:
-    assert "Inst" not in table(tables.CPU.columns, [group("A"), group("B")])[0]
-    assert "Inst" in table(tables.CPU.columns, [group("A", 1), group("A", 2)])[0]
+    assert "Inst" not in table(CPU.columns, [group("A"), group("B")])[0]
+    assert "Inst" in table(CPU.columns, [group("A", 1), group("A", 2)])[0]
 
 
 def test_ascii_keeps_the_layout() -> None:
@@ -70,17 +70,3 @@ def test_ascii_keeps_the_layout() -> None:
     assert plain.isascii()
     assert [len(line) for line in plain.splitlines()] == [len(line) for line in text.splitlines()]
     assert "#" in plain
-
-
-def test_wide_characters_take_two_cells() -> None:
-    assert cells("漢字") == 4
-    assert fit("漢字漢字", 5) == "漢字…"
-    assert cells(fit("漢字", 3)) == 3
-    assert cells("e\u0301") == 1
-
-
-def test_bars() -> None:
-    assert draw(Bar(10, 4, 2), 10, 10) == "████▒▒"
-    assert draw(Bar(10, 4, 0, entitled=8, limit=10), 10, 10) == "████   │ ┊"
-    assert draw(Bar(10, 9, 9), 10, 10) == "█████████▶"
-    assert draw(Bar(0, 0), 10, 0) == ""

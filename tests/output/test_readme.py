@@ -3,25 +3,71 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from json import loads
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from presman.analysis.classic import COLUMNS
-from presman.cli import codes
+from docs.make import REFERENCE, readme, reference
+from presman.classic.classic_tables import COLUMNS
+from presman.cli import exit_codes
 from presman.cli.arguments import COMMANDS, PARSERS
-from presman.config import _OPTIONS
-from presman.output.export import MEASURES
-from presman.queries import variants
+from presman.config.config_file import _OPTIONS
+from presman.output.csv_export import MEASURES
+from presman.tabs import tab, tab_names
+from tests.scenarios import with_short_past
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+def test_what_make_docs_writes_is_as_it_would_be_now() -> None:
+    assert readme() == README, "run make docs"
+    assert reference() == REFERENCE.read_text(encoding="utf-8"), "run make docs"
+
+
 @pytest.mark.parametrize("measure", MEASURES)
-def test_every_csv_column_is_documented(measure: str) -> None:
-    for name in MEASURES[measure].header():
-        assert f"| `{name}` |" in README, name
+def test_every_measure_is_documented(measure: str) -> None:
+    section = README.partition("## CSV")[2].partition("\n## ")[0]
+    assert f"| `{measure}` |" in section
+
+
+def test_the_json_field_of_a_figure_is_in_the_document() -> None:
+    found: set[str] = set()
+    for scenario in ("storm", "pdb"):
+        document = loads(document_of(scenario))
+        for shown in {table.key: table for name in tab_names() for table in tab(name.name).tables}.values():
+            rows = follow(document, shown.json) if shown.json else None
+            for figure in shown.columns if rows else ():
+                if figure.path:
+                    found.add(figure.path)
+                    assert all(has(row, figure.path) for row in rows or ()), (shown.json, figure.path)
+    assert len(found) > 80
+
+
+def document_of(scenario: str) -> str:
+    command = [sys.executable, "-m", "presman", "once", f"demo:{with_short_past(scenario)}", "--format", "json"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def follow(document: Any, path: str) -> Any:
+    for name in path.split("."):
+        document = document[name]
+    return document
+
+
+def has(row: Any, path: str) -> bool:
+    """Whether a path of names leads somewhere, or to something that is null."""
+    for name in path.split("."):
+        if row is None:
+            return True
+        if name not in row:
+            return False
+        row = row[name]
+    return True
 
 
 def test_every_column_of_1_x_is_documented_with_its_index() -> None:
@@ -48,22 +94,6 @@ def test_every_option_of_the_configuration_is_documented() -> None:
 def test_every_exit_code_is_documented() -> None:
     table = README.partition("### Exit codes")[2].partition("###")[0]
     for name in ("OK", "INTERNAL", "USAGE", "SOURCE", "OUTPUT", "FINDINGS", "INTERRUPTED", "TERMINATED"):
-        code = str(getattr(codes, name))
+        code = str(getattr(exit_codes, name))
         assert re.search(rf"\b{code}\b", table), name
-        assert re.search(rf"\b{code}\b", codes.HELP), name
-
-
-def test_every_key_is_documented() -> None:
-    actions = pytest.importorskip("presman.tui.actions")
-    section = README.partition("## Keys")[2].partition("\n## ")[0]
-    for action in actions.ACTIONS:
-        assert f"`{action.shown}`" in section, action.name
-
-
-def test_the_grants_are_those_of_the_queries() -> None:
-    headers = [path.read_text(encoding="utf-8") for path in variants()]
-    needed = {name for header in headers for name in re.findall(r"^-- needs: (\S+)$", header, re.MULTILINE)}
-    section = README.partition("\n## Grants")[2].partition("\n## ")[0]
-    named = set(re.findall(r"`((?:GV_\$|V_\$|DBA_)\w+)`", section))
-    assert named == needed
-    assert needed
+        assert re.search(rf"\b{code}\b", exit_codes.HELP), name

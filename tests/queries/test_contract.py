@@ -13,10 +13,11 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from presman.embedded import EmbeddedDatabase, catalog, columns_of
-from presman.queries import Cadence, Query, Scope, load, read, records, variants
-from presman.records import field_types
-from presman.release import SUPPORTED, Release
+from presman.base.release import SUPPORTED, Release
+from presman.embedded.database import EmbeddedDatabase, catalog, columns_of
+from presman.records.conversion import field_types
+from presman.records.queries import Cadence, Query, Scope, load, read, variants
+from presman.records.rows import by_query
 
 Databases = Callable[[Release], EmbeddedDatabase]
 CASES = [
@@ -118,7 +119,7 @@ def test_a_row_of_nulls_fills_the_record_too(
 
 @pytest.mark.parametrize("path", variants(), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_portable_read_only_text(path: Any) -> None:
-    query = read(path, records()[path.stem])
+    query = read(path, by_query()[path.stem])
     text = query.cluster_sql.lower()
     assert [word for word in FORBIDDEN if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)] == []
     assert text.startswith("select\n")
@@ -128,7 +129,7 @@ def test_portable_read_only_text(path: Any) -> None:
 
 @pytest.mark.parametrize("path", variants(), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_grant_names_the_view_it_reads(path: Any) -> None:
-    query = read(path, records()[path.stem])
+    query = read(path, by_query()[path.stem])
     (table,) = parse(query, Scope.CLUSTER).find_all(exp.Table)
     assert query.view == table.name.upper()
     assert re.fullmatch(r"(G?V_\$|DBA_)\w+", query.grant)
@@ -136,20 +137,20 @@ def test_grant_names_the_view_it_reads(path: Any) -> None:
 
 @pytest.mark.parametrize("path", variants(), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_no_query_reads_what_a_pack_licenses(path: Any) -> None:
-    query = read(path, records()[path.stem])
+    query = read(path, by_query()[path.stem])
     assert query.pack == "none"
     assert not query.view.removeprefix("G").startswith(PACK_VIEWS)
 
 
 def test_global_views_always_carry_the_instance() -> None:
     for path in variants():
-        query = read(path, records()[path.stem])
+        query = read(path, by_query()[path.stem])
         if query.view.startswith("GV$"):
             assert next(iter(get_type_hints(query.record))) == "inst_id", path
 
 
 def test_every_record_has_its_file_and_every_file_its_record() -> None:
-    assert {path.stem for path in variants()} == set(records())
+    assert {path.stem for path in variants()} == set(by_query())
 
 
 @pytest.mark.parametrize("release", SUPPORTED, ids=str)
@@ -180,6 +181,7 @@ def _admitted_by_filters(query: str) -> dict[str, Any]:
     """The values without which the query's own WHERE would leave the row out."""
     return {
         "parameter": {"NAME": "cpu_count"},
+        "px_process": {"STATUS": "IN USE"},
         "session": {"TYPE": "USER"},
         "sysstat": {"NAME": "Parallel operations not downgraded"},
         "osstat": {"STAT_NAME": "NUM_CPUS"},

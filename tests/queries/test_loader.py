@@ -7,34 +7,37 @@ from pathlib import Path
 
 import pytest
 
-from presman import rows
-from presman.queries import Cadence, QueryError, Scope, load, queries_folder, read
-from presman.release import Release
+from presman.base.release import Release
+from presman.records.instance_rows import Database, Instance, Pdb
+from presman.records.parallel_rows import PxProcessSysstat
+from presman.records.plan_rows import PlanDirective
+from presman.records.queries import Cadence, QueryError, Scope, load, queries_folder, read
+from presman.records.wait_rows import EventHistogram
 
 GOOD = "-- What is it?\n-- every: minute\n-- needs: V_$DATABASE\n-- pack: none\nSELECT name FROM v$database\n"
 
 
 def test_the_newest_variant_not_newer_than_the_release_serves_it() -> None:
-    assert "version_full" in load(Release(19, 22))[rows.Instance].cluster_sql
-    assert "version_full" not in load(Release(12, 2))[rows.Instance].cluster_sql
-    assert "max_utilization_limit" in load(Release(11, 2))[rows.PlanDirective].cluster_sql
-    assert "gv$event_histogram_micro" in load(Release(12, 1))[rows.EventHistogram].cluster_sql
+    assert "version_full" in load(Release(19, 22))[Instance].cluster_sql
+    assert "version_full" not in load(Release(12, 2))[Instance].cluster_sql
+    assert "max_utilization_limit" in load(Release(11, 2))[PlanDirective].cluster_sql
+    assert "gv$event_histogram_micro" in load(Release(12, 1))[EventHistogram].cluster_sql
 
 
 def test_a_view_younger_than_the_release_is_not_asked() -> None:
-    assert rows.Pdb not in load(Release(11, 2))
-    assert rows.Pdb in load(Release(12, 1))
+    assert Pdb not in load(Release(11, 2))
+    assert Pdb in load(Release(12, 1))
 
 
 def test_instance_scope_binds_the_instance_number() -> None:
-    text = load(Release(19))[rows.PxProcessSysstat].sql(Scope.INSTANCE)
+    text = load(Release(19))[PxProcessSysstat].sql(Scope.INSTANCE)
     assert text == "SELECT\n    :inst_id AS inst_id,\n    statistic,\n    value\nFROM v$px_process_sysstat"
 
 
 def test_header_is_read(tmp_path: Path) -> None:
     file = tmp_path / "database.sql"
     file.write_text(GOOD)
-    query = read(file, rows.Database)
+    query = read(file, Database)
     assert (query.answers, query.cadence, query.grant, query.pack) == (
         "What is it?",
         Cadence.MINUTE,
@@ -51,7 +54,7 @@ def test_header_is_read(tmp_path: Path) -> None:
         (GOOD.replace("-- needs: V_$DATABASE\n", ""), "header lacks needs"),
         (GOOD.replace("minute", "weekly"), "'weekly' is not a valid Cadence"),
         (GOOD.replace("none", "golden"), "pack must be none, diagnostics or tuning, not 'golden'"),
-        (GOOD.replace("-- pack: none", "-- pack: none\n-- only: exadata"), "only must be cdb, not 'exadata'"),
+        (GOOD.replace("-- pack: none", "-- pack: none\n-- only: exadata"), "must be cdb or cluster, not 'exadata'"),
         (GOOD.split("SELECT", maxsplit=1)[0], "no SELECT"),
         (GOOD.replace("-- pack: none", "-- pack: none\n-- since: soon"), "not an Oracle release: 'soon'"),
     ],
@@ -60,7 +63,7 @@ def test_broken_files_are_named_in_one_line(tmp_path: Path, text: str, told: str
     file = tmp_path / "database.sql"
     file.write_text(text)
     with pytest.raises(QueryError) as caught:
-        read(file, rows.Database)
+        read(file, Database)
     assert str(file) in str(caught.value)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -70,7 +73,7 @@ def test_undecodable_file_is_named(tmp_path: Path) -> None:
     file = tmp_path / "database.sql"
     file.write_bytes(b"-- \xff\xfe")
     with pytest.raises(QueryError, match="cannot read"):
-        read(file, rows.Database)
+        read(file, Database)
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:

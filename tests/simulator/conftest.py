@@ -6,15 +6,17 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
-from presman import queries
-from presman.queries import Query, Scope
-from presman.release import Release
+from presman.base.release import Release
+from presman.records import queries
+from presman.records.queries import OLDEST, Cadence, Query, Scope
 from presman.sources import Request
-from presman.sources.simulator import SimulatorSource
+from presman.sources.simulator_source import SimulatorSource
+
+R = TypeVar("R")
 
 START = datetime(2026, 3, 12, 9, 0, tzinfo=UTC)
 _DEMAND = {"at_inst_id": 1, "sql_id": "", "child_number": 0, "event": "log file sync"}
@@ -46,6 +48,14 @@ class Played:
         ).sections
         assert section.problem is None, section.problem
         return section.rows
+
+    def view(self, name: str, record: type[R]) -> list[R]:
+        """Return a whole view, those of its columns that `record` names: more than presman asks for."""
+        sql = f"SELECT\n    {', '.join(record._fields)}\nFROM {name}"  # type: ignore[attr-defined]
+        query = Query(name, record, "", Cadence.DEMAND, "", "none", OLDEST, sql, Path())  # type: ignore[arg-type]
+        (section,) = self.source.read([Request(query, {})]).sections
+        assert section.problem is None, section.problem
+        return list(section.rows)
 
     def everything(self, scope: Scope = Scope.CLUSTER) -> dict[str, tuple[Any, ...]]:
         self.source.scope = scope

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import NamedTuple
 
 import pytest
 
-from presman import rows
-from presman.release import Release
-from presman.simulator.governance import BACKGROUND
+from presman.base.release import Release
+from presman.records.cursor_rows import PlanXml
+from presman.records.group_rows import ConsumerGroup, CpuExhausted
+from presman.records.instance_rows import Sysstat
+from presman.records.parallel_rows import PxProcess, PxProcessSysstat, PxSession
+from presman.records.plan_rows import RsrcPlan
+from presman.records.session_rows import Session, SessionInfo
+from presman.records.wait_rows import EventHistogram, SystemEvent
+from presman.simulator.active_plans import BACKGROUND
+from presman.simulator.executions import Phase
 from presman.simulator.loading import scenario_names
-from presman.simulator.sessions import Phase
 from tests.scenarios import with_short_past
 from tests.simulator.conftest import Played
 from tests.thorough import THOROUGH, some
@@ -30,7 +37,7 @@ def played(request: pytest.FixtureRequest, play: Play) -> Played:
 
 
 def gauge(played: Played, inst_id: int, statistic: str) -> int:
-    found = played.rows(rows.PxProcessSysstat)
+    found = played.rows(PxProcessSysstat)
     return next(row.value for row in found if (row.inst_id, row.statistic.strip()) == (inst_id, statistic))
 
 
@@ -38,41 +45,43 @@ def test_parallel_servers(played: Played) -> None:
     maximum = played.source.simulation.scenario.capacity.maximum
     for second in SECONDS:
         played.to(second)
-        groups, servers = played.rows(rows.ConsumerGroup), played.rows(rows.PxSession)
-        sessions = {(row.inst_id, row.sid, row.serial): row for row in played.rows(rows.Session)}
+        groups, servers = played.rows(ConsumerGroup), played.rows(PxSession)
+        sessions = {(row.inst_id, row.sid, row.serial): row for row in played.rows(Session)}
         unmanaged = defaultdict(int)
         for one in played.source.simulation.workload.executions.values():
             for server in one.servers if not one.ticket.managed else ():
                 unmanaged[server.inst_id] += 1
-        for plan in played.rows(rows.RsrcPlan):
+        for plan in played.rows(RsrcPlan):
             inst_id = plan.inst_id
             in_use = gauge(played, inst_id, "Servers In Use")
             held = sum(row.current_pq_servers_active for row in groups if row.inst_id == inst_id)
             assert held + unmanaged[inst_id] == in_use == plan.parallel_servers_active <= maximum
+            gv = {(row.inst_id, row.sid) for row in played.rows(PxProcess) if row.is_gv == "TRUE"}
             mine = [row for row in servers if row.inst_id == inst_id and row.degree is not None]
+            mine = [row for row in mine if (row.inst_id, row.sid) not in gv]
             assert len(mine) == in_use
             assert len({row.sid for row in mine}) == in_use
             assert all((row.inst_id, row.sid, row.serial) in sessions for row in mine)
+            at_work = {(row.sid, row.serial) for row in played.rows(PxProcess) if row.inst_id == inst_id}
+            assert {(row.sid, row.serial) for row in servers if row.inst_id == inst_id and row.degree} <= at_work
         for row in servers:
             assert (row.degree is None) == (row.qcinst_id is None) == (row.qcserial is None)
 
 
 def test_queue(played: Played) -> None:
-    before: dict[tuple[int, int, str], rows.ConsumerGroup] = {}
+    before: dict[tuple[int, int, str], ConsumerGroup] = {}
     for second in SECONDS:
         played.to(second)
-        waiting = [row for row in played.rows(rows.Session) if row.event == "resmgr:pq queued"]
-        info = {(row.inst_id, row.sid): row for row in played.rows(rows.SessionInfo)}
+        waiting = [row for row in played.rows(Session) if row.event == "resmgr:pq queued"]
+        info = {(row.inst_id, row.sid): row for row in played.rows(SessionInfo)}
         by_group: dict[tuple[int, int, str], int] = defaultdict(int)
         for row in waiting:
             by_group[row.inst_id, row.con_id, row.resource_consumer_group] += 1
             assert (row.status, row.state, row.wait_class) == ("ACTIVE", "WAITING", "Scheduler")
             assert info[row.inst_id, row.sid].current_pq_queued_time == row.wait_time_micro // 1000
-            (plan,) = played.rows(
-                rows.PlanXml, at_inst_id=row.inst_id, sql_id=row.sql_id, child_number=row.sql_child_number
-            )
+            (plan,) = played.rows(PlanXml, at_inst_id=row.inst_id, sql_id=row.sql_id, child_number=row.sql_child_number)
             assert f'<info type="dop">{info[row.inst_id, row.sid].dop}</info>' in plan.other_xml
-        for row in played.rows(rows.ConsumerGroup):
+        for row in played.rows(ConsumerGroup):
             key = (row.inst_id, row.con_id, row.name)
             assert row.current_pqs_queued == by_group[key]
             old = before.get(key)
@@ -85,7 +94,7 @@ def test_queue(played: Played) -> None:
 def test_little(played: Played) -> None:
     """The growth of PQ_QUEUED_TIME is the mean number of statements queued."""
     played.to(10)
-    first = {(row.inst_id, row.con_id, row.name): row for row in played.rows(rows.ConsumerGroup)}
+    first = {(row.inst_id, row.con_id, row.name): row for row in played.rows(ConsumerGroup)}
     area: dict[tuple[int, int, str], float] = defaultdict(float)
     for tenth in range(100, 700):
         played.to(tenth / 10 + 0.05)
@@ -93,10 +102,28 @@ def test_little(played: Played) -> None:
             if one.phase is Phase.QUEUED:
                 area[one.session.inst_id, one.group.con_id, one.group.name] += 0.1
     played.to(70)
-    for row in played.rows(rows.ConsumerGroup):
+    for row in played.rows(ConsumerGroup):
         key = (row.inst_id, row.con_id, row.name)
         grown = (row.pq_queued_time - first[key].pq_queued_time) / 1000
         assert grown == pytest.approx(area[key], rel=0.05, abs=1.5)
+
+
+class Minute(NamedTuple):
+    """What V$RSRCMGRMETRIC and its history say of a group."""
+
+    inst_id: int
+    con_id: int
+    consumer_group_name: str
+    begin_time: datetime | None
+    end_time: datetime | None
+    intsize_csec: int
+    num_cpus: int
+    cpu_consumed_time: float
+    cpu_wait_time: float
+    running_sessions_limit: float
+    avg_running_sessions: float
+    avg_waiting_sessions: float
+    avg_cpu_utilization: float
 
 
 def test_metrics(played: Played) -> None:
@@ -104,11 +131,11 @@ def test_metrics(played: Played) -> None:
     simulation = played.source.simulation
     played.to(simulation.metrics.opened + 61.0)
     begin = simulation.metrics.opened
-    start = {(row.inst_id, row.con_id, row.name): row for row in played.to(begin).rows(rows.ConsumerGroup)}
+    start = {(row.inst_id, row.con_id, row.name): row for row in played.to(begin).rows(ConsumerGroup)}
     while simulation.metrics.opened == begin:
-        end = {(row.inst_id, row.con_id, row.name): row for row in played.rows(rows.ConsumerGroup)}
+        end = {(row.inst_id, row.con_id, row.name): row for row in played.rows(ConsumerGroup)}
         played.to(played.seconds + 0.25)
-    metrics = played.rows(rows.GroupMetric)
+    metrics = played.view("gv$rsrcmgrmetric", Minute)
     assert metrics
     capacity = simulation.scenario.capacity
     for row in metrics:
@@ -126,13 +153,15 @@ def test_metrics(played: Played) -> None:
 @pytest.mark.parametrize("scenario", ["mixed", "rac", "pdb", "storm"])
 def test_metric_history_is_an_hour_without_gaps(scenario: str, play: Play) -> None:
     played = play(scenario, seed=1)
-    history = played.to(30).rows(rows.GroupMetricHistory)
+    history = played.to(30).view("gv$rsrcmgrmetric_history", Minute)
     keys = {(row.inst_id, row.con_id, row.consumer_group_name) for row in history}
     warm = played.source.simulation.scenario.header.warmup / 60
     for key in keys:
         own = [row for row in history if (row.inst_id, row.con_id, row.consumer_group_name) == key]
         assert min(warm, 60) - 2 <= len(own) <= 60
         for earlier, later in pairwise(own):
+            assert later.begin_time is not None
+            assert later.end_time is not None
             assert later.begin_time == earlier.end_time
             length = later.end_time - later.begin_time
             assert abs(length - timedelta(seconds=later.intsize_csec / 100)) <= timedelta(seconds=1)
@@ -154,7 +183,7 @@ def test_waiting_only_if_contended_or_at_the_limit(played: Played) -> None:
                 if account.rates[1] < 1e-6:
                     continue
                 seen += 1
-                ceiling = simulation.governance.ceilings[group] * (machine.cpus - 0.1)
+                ceiling = simulation.plans.ceilings[group] * (machine.cpus - 0.1)
                 pdb = [one for one in simulation.scenario.pdbs if one.con_id == group.con_id]
                 capped = any(
                     by_pdb[one.con_id] >= (one.directive.utilization_limit or 101) / 100 * (machine.cpus - 0.1) - 1e-6
@@ -162,14 +191,14 @@ def test_waiting_only_if_contended_or_at_the_limit(played: Played) -> None:
                 )
                 full = used >= machine.cpus - 0.1 - 1e-6
                 assert full or capped or account.rates[0] >= ceiling - 1e-6, (group, second)
-    assert seen or simulation.scenario.name in {"quiet", "noplan", "queueing", "storm", "rac"}
+    assert seen or simulation.scenario.name in {"quiet", "noplan", "queueing", "storm", "rac", "locked"}
 
 
 def test_waits_and_histograms(played: Played) -> None:
     played.to(300)
-    totals = {(row.inst_id, row.event): row for row in played.rows(rows.SystemEvent)}
+    totals = {(row.inst_id, row.event): row for row in played.rows(SystemEvent)}
     counted: dict[tuple[int, str], int] = defaultdict(int)
-    for row in played.rows(rows.EventHistogram):
+    for row in played.rows(EventHistogram):
         counted[row.inst_id, row.event] += row.wait_count
         assert row.wait_time_micro & (row.wait_time_micro - 1) == 0
     assert {key[1] for key in counted} >= {"log file parallel write", "log file sync"}
@@ -177,18 +206,20 @@ def test_waits_and_histograms(played: Played) -> None:
         if key in totals:
             assert totals[key].total_waits == waits
     for inst_id in {key[0] for key in totals}:
-        waited = sum(row.cpu_wait_time for row in played.rows(rows.ConsumerGroup) if row.inst_id == inst_id) / 1000
+        waited = sum(row.cpu_wait_time for row in played.rows(ConsumerGroup) if row.inst_id == inst_id) / 1000
         event = totals.get((inst_id, "resmgr:cpu quantum"))
         assert (event.time_waited_micro / 1e6 if event else 0.0) == pytest.approx(waited, rel=0.02, abs=20)
 
 
 def test_cpu_of_groups_is_cpu_of_sessions(played: Played) -> None:
     """What the groups used is what today's sessions, those logged off, ended servers and the background used."""
+    if played.source.simulation.scenario.changes:
+        pytest.skip("the groups' counters begin anew with a plan")
     played.to(200)
     workload = played.source.simulation.workload
-    sessions = sum(row.consumed_cpu_time for row in played.rows(rows.SessionInfo)) / 1000
-    groups = sum(row.consumed_cpu_time for row in played.rows(rows.ConsumerGroup)) / 1000
-    background = sum(row.consumed_cpu_time for row in played.rows(rows.ConsumerGroup) if row.name == BACKGROUND) / 1000
+    sessions = sum(row.consumed_cpu_time for row in played.rows(SessionInfo)) / 1000
+    groups = sum(row.consumed_cpu_time for row in played.rows(ConsumerGroup)) / 1000
+    background = sum(row.consumed_cpu_time for row in played.rows(ConsumerGroup) if row.name == BACKGROUND) / 1000
     gone = sum(workload.ended_cpu.values())
     assert groups - background == pytest.approx(sessions + gone, rel=0.001, abs=1.0)
 
@@ -198,26 +229,24 @@ def test_downgrades_are_counted(play: Play) -> None:
     seen = 0
     for second in range(0, 2400, 5):
         played.to(second)
-        for row in played.rows(rows.PxSession):
+        for row in played.rows(PxSession):
             seen += row.degree is not None and row.degree < row.req_degree
-    counted = sum(
-        row.value for row in played.rows(rows.Sysstat) if "downgraded " in row.name and row.name[-3:] == "pct"
-    )
+    counted = sum(row.value for row in played.rows(Sysstat) if "downgraded " in row.name and row.name[-3:] == "pct")
     assert seen
     assert counted
 
 
 def test_idle_holder_keeps_its_servers(play: Play) -> None:
     played = play("storm").to(60)
-    holders = [row for row in played.rows(rows.Session) if row.program == "SQL Developer"]
+    holders = [row for row in played.rows(Session) if row.program == "SQL Developer"]
     (holder,) = [row for row in holders if not row.program.startswith("oracle@")]
     assert (holder.status, holder.sql_id, holder.state) == ("INACTIVE", "", "WAITING")
     assert holder.prev_sql_id
     assert holder.last_call_et > 400
-    servers = [row for row in played.rows(rows.PxSession) if row.qcsid == holder.sid and row.degree is not None]
+    servers = [row for row in played.rows(PxSession) if row.qcsid == holder.sid and row.degree is not None]
     assert len(servers) == 16
     played.to(90)
-    (later,) = [row for row in played.rows(rows.Session) if row.program == "SQL Developer"]
+    (later,) = [row for row in played.rows(Session) if row.program == "SQL Developer"]
     assert later.last_call_et == holder.last_call_et + 30
 
 
@@ -227,6 +256,6 @@ def test_cpu_exhausted_is_the_part_of_the_minute_without_a_free_cpu(
 ) -> None:
     played = play(scenario, release=Release(23))
     played.to(played.source.simulation.metrics.opened + 61.0)
-    found = {row.cpu_exhausted for row in played.rows(rows.CpuExhausted)}
+    found = {row.cpu_exhausted for row in played.rows(CpuExhausted)}
     assert len(found) == 1, "the CPUs of an instance are the same for all its groups"
     assert least <= found.pop() <= most

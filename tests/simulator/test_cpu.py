@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.simulator.cpu import hand_out
-from presman.simulator.plan import LEVELS, Group, Node, guaranteed, plan_tree
+from presman.simulator.hand_out import hand_out
+from presman.simulator.plan_tree import LEVELS, Group, Node, guaranteed, plan_tree
 from presman.simulator.scenario import Directive, Plan
 
 

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman import rows
-from presman.release import Release
-from presman.simulator.accounts import Count
-from presman.simulator.io import RATE_LIMIT, Demand, pace
+from presman.base.release import Release
+from presman.records.instance_rows import Parameter
+from presman.records.session_rows import Session, SessionInfo
+from presman.records.wait_rows import SystemEvent
+from presman.simulator.group_counters import Count
+from presman.simulator.io_throttle import RATE_LIMIT, Demand, pace
 from presman.simulator.scenario import PdbDirective
 from tests.simulator.conftest import Played
 
 Play = Callable[..., Played]
+
+
+class Minute(NamedTuple):
+    """What V$RSRCPDBMETRIC says of I/O."""
+
+    inst_id: int
+    con_id: int
+    iops: float
+    avg_io_throttle: float
+
 
 SCENARIO = """
 cdb_plan = "CDB"
@@ -86,26 +99,25 @@ def test_metrics_events_and_sessions_agree(limited: Played) -> None:
     simulation = limited.source.simulation
     limited.to(simulation.metrics.opened + 61.0)
     minutes = [row for row in simulation.metrics.last() if row.group.con_id == 3]
-    for metric in limited.rows(rows.PdbMetric):
+    metrics = limited.view("gv$rsrcpdbmetric", Minute)
+    for metric in metrics:
         own = [row.deltas for row in minutes if row.inst_id == metric.inst_id and metric.con_id == 3]
         throttle = sum(deltas[Count.IO_THROTTLE] for deltas in own)
         requests = sum(sum(deltas[Count.SMALL_READS : Count.LARGE_WRITES + 1]) for deltas in own)
         assert metric.avg_io_throttle == pytest.approx(1000 * throttle / requests if requests else 0.0, abs=1e-5)
         assert metric.iops <= 151 or metric.con_id == 4
-    assert any(metric.avg_io_throttle > 1 for metric in limited.rows(rows.PdbMetric))
-    settings = {
-        (row.con_id, row.name): row.value for row in limited.rows(rows.Parameter) if row.name.startswith("max_")
-    }
+    assert any(metric.avg_io_throttle > 1 for metric in metrics)
+    settings = {(row.con_id, row.name): row.value for row in limited.rows(Parameter) if row.name.startswith("max_")}
     assert settings[3, "max_iops"] == "150"
     assert settings[3, "max_mbps"] == "60"
     assert settings[0, "max_iops"] == "0"
     total = sum(row.totals[Count.IO_THROTTLE] for each in simulation.machines for row in each.accounts.values())
-    events = [row for row in limited.rows(rows.SystemEvent) if row.event == RATE_LIMIT]
+    events = [row for row in limited.rows(SystemEvent) if row.event == RATE_LIMIT]
     assert sum(row.time_waited_micro for row in events) / 1e6 == pytest.approx(total, rel=0.05)
-    waiting = [row for row in limited.rows(rows.Session) if row.event == RATE_LIMIT]
+    waiting = [row for row in limited.rows(Session) if row.event == RATE_LIMIT]
     assert waiting
     assert {row.con_id for row in waiting} == {3}
-    states = {(row.inst_id, row.sid): row.state for row in limited.rows(rows.SessionInfo)}
+    states = {(row.inst_id, row.sid): row.state for row in limited.rows(SessionInfo)}
     assert {states[row.inst_id, row.sid] for row in waiting} == {"WAITING_FOR_IO"}
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from presman.simulator.plan import LEVELS, Group, Node
+from presman.simulator.plan_tree import LEVELS, Group, Node
 from presman.simulator.scheduler import Held, Limits, Outcome, Pool, Regime, Rule, StatementQueue, Ticket
 from tests.thorough import THOROUGH
 

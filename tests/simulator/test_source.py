@@ -8,18 +8,23 @@ import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from presman import queries, rows
-from presman.embedded import columns_of
-from presman.queries import Scope
-from presman.release import SUPPORTED, Release
+from presman.base.release import SUPPORTED, Release
+from presman.embedded.database import columns_of
+from presman.records import queries
+from presman.records.group_rows import ConsumerGroup
+from presman.records.instance_rows import Instance, Osstat, Parameter
+from presman.records.plan_rows import RsrcPlan, RsrcPlanHistory
+from presman.records.queries import Scope
+from presman.records.session_rows import Session, SessionInfo
 from presman.simulator.loading import scenario_names
 from presman.simulator.machine import OWN_SID
 from presman.simulator.views import VIEWS
 from presman.sources import Request, SourceError
-from presman.sources.simulator import SimulatorSource
+from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
 from tests.simulator.conftest import START, Played, binds_of
 from tests.thorough import THOROUGH
@@ -57,7 +62,7 @@ def test_every_query_of_every_release(scenario: str, release: Release, play: Pla
             assert answers["cdb_plan_directive"]
     for view in ("V$INSTANCE", "V$RSRC_CONSUMER_GROUP"):
         assert columns_of(view, release)
-    assert played.rows(rows.Instance)[0].version.startswith(f"{release.major}.")
+    assert played.rows(Instance)[0].version.startswith(f"{release.major}.")
 
 
 def test_instance_scope_is_the_first_instance(play: Play) -> None:
@@ -92,7 +97,7 @@ def test_reading_does_not_change_the_course(scenario: str, play: Play) -> None:
 
 def test_time_is_the_clock_times_speed(play: Play) -> None:
     played = play("quiet", speed=30).to(10)
-    answer = played.source.read([Request(played.queries[rows.Instance])])
+    answer = played.source.read([Request(played.queries[Instance])])
     assert answer.at == START + timedelta(seconds=300)
     assert answer.round_trips == 0
     played.to(4)
@@ -101,7 +106,7 @@ def test_time_is_the_clock_times_speed(play: Play) -> None:
 
 def test_own_session_is_nobody(play: Play) -> None:
     played = play("storm").to(100)
-    assert all(row.sid != OWN_SID for row in played.rows(rows.Session))
+    assert all(row.sid != OWN_SID for row in played.rows(Session))
 
 
 def test_only_known_columns(play: Play) -> None:
@@ -143,21 +148,21 @@ def test_plan_change_restarts_the_group_counters(play: Play, tmp_path: Path) -> 
         """
     )
     played = play(str(file)).to(29)
-    assert {row.resource_consumer_group for row in played.rows(rows.Session)} == {"ONLINE"}
-    before = {row.name: row for row in played.rows(rows.ConsumerGroup)}
+    assert {row.resource_consumer_group for row in played.rows(Session)} == {"ONLINE"}
+    before = {row.name: row for row in played.rows(ConsumerGroup)}
     played.to(31)
-    after = {row.name: row for row in played.rows(rows.ConsumerGroup)}
+    after = {row.name: row for row in played.rows(ConsumerGroup)}
     assert before["ONLINE"].consumed_cpu_time > 1000
     assert "ONLINE" not in after
     assert 0 < after["OTHER_GROUPS"].consumed_cpu_time < 1000
-    windows = played.rows(rows.RsrcPlanHistory)
+    windows = played.rows(RsrcPlanHistory)
     assert [(row.name, row.end_time is None, row.window_name) for row in windows] == [
         ("DAY", False, ""),
         ("NIGHT", True, "WEEKNIGHT_WINDOW"),
     ]
     assert windows[0].end_time == windows[1].start_time == START + timedelta(seconds=30)
-    assert played.rows(rows.RsrcPlan)[0].name == "NIGHT"
-    assert {row.resource_consumer_group for row in played.rows(rows.Session)} == {"OTHER_GROUPS"}
+    assert played.rows(RsrcPlan)[0].name == "NIGHT"
+    assert {row.resource_consumer_group for row in played.rows(Session)} == {"OTHER_GROUPS"}
 
 
 def test_switch_time_moves_a_statement_and_its_servers(play: Play, tmp_path: Path) -> None:
@@ -182,13 +187,13 @@ def test_switch_time_moves_a_statement_and_its_servers(play: Play, tmp_path: Pat
         """
     )
     played = play(str(file)).to(5)
-    assert {row.name: row.current_pq_servers_active for row in played.rows(rows.ConsumerGroup)}["FAST"] == 4
+    assert {row.name: row.current_pq_servers_active for row in played.rows(ConsumerGroup)}["FAST"] == 4
     played.to(10)
-    found = {row.name: row for row in played.rows(rows.ConsumerGroup)}
+    found = {row.name: row for row in played.rows(ConsumerGroup)}
     assert (found["FAST"].current_pq_servers_active, found["SLOW"].current_pq_servers_active) == (0, 4)
     assert (found["FAST"].switches_out_cpu_time, found["SLOW"].switches_in_cpu_time) == (1, 1)
-    assert {row.resource_consumer_group for row in played.rows(rows.Session)} == {"SLOW"}
-    (info,) = [row for row in played.rows(rows.SessionInfo) if row.dop]
+    assert {row.resource_consumer_group for row in played.rows(Session)} == {"SLOW"}
+    (info,) = [row for row in played.rows(SessionInfo) if row.dop]
     assert (info.mapped_consumer_group, info.last_action) == ("FAST", "SWITCH TO SLOW")
     assert info.last_action_reason == "SWITCH_CPU_TIME"
     assert info.last_action_time == START + timedelta(seconds=8), "30 s of CPU of four servers"
@@ -217,7 +222,7 @@ def test_switched_for_the_call_or_for_good(play: Play, tmp_path: Path) -> None:
         file = tmp_path / f"{for_call}.toml"
         file.write_text(text.format(for_call=for_call))
         played = play(str(file)).to(0)
-        idle = [row for row in played.rows(rows.Session) if row.status == "INACTIVE" and row.prev_sql_id]
+        idle = [row for row in played.rows(Session) if row.status == "INACTIVE" and row.prev_sql_id]
         assert {row.resource_consumer_group for row in idle} == {group}
 
 
@@ -256,10 +261,10 @@ def test_a_plan_that_comes_back_gets_its_groups_back(play: Play, tmp_path: Path)
         (35, "DAY", "ON", "ONLINE"),
     ):
         played.to(second)
-        (active,) = played.rows(rows.RsrcPlan)
+        (active,) = played.rows(RsrcPlan)
         assert (active.name, active.cpu_managed) == (plan, managed)
-        assert {row.resource_consumer_group for row in played.rows(rows.Session)} == {group}
-        held = {row.name: row.current_pq_servers_active for row in played.rows(rows.ConsumerGroup)}
+        assert {row.resource_consumer_group for row in played.rows(Session)} == {group}
+        held = {row.name: row.current_pq_servers_active for row in played.rows(ConsumerGroup)}
         assert held[group] == sum(held.values()) == 8
 
 
@@ -268,12 +273,12 @@ def test_without_a_plan_nothing_is_managed(play: Play) -> None:
     crowded = 0.0
     for second in range(0, 600, 20):
         played.to(second)
-        assert {row.cpu_wait_time for row in played.rows(rows.ConsumerGroup)} == {0}
-        crowded = max(crowded, *(row.value for row in played.rows(rows.Osstat) if row.stat_name == "LOAD"))
+        assert {row.cpu_wait_time for row in played.rows(ConsumerGroup)} == {0}
+        crowded = max(crowded, *(row.value for row in played.rows(Osstat) if row.stat_name == "LOAD"))
     assert crowded > played.source.simulation.scenario.capacity.cpu_count
-    (plan,) = played.rows(rows.RsrcPlan)
+    (plan,) = played.rows(RsrcPlan)
     assert (plan.name, plan.cpu_managed, plan.parallel_execution_managed) == ("INTERNAL_PLAN", "OFF", "FIFO")
-    assert [row.value for row in played.rows(rows.Parameter) if row.name == "resource_manager_plan"] == [""]
+    assert [row.value for row in played.rows(Parameter) if row.name == "resource_manager_plan"] == [""]
 
 
 def test_course_does_not_depend_on_hashing() -> None:
@@ -281,9 +286,9 @@ def test_course_does_not_depend_on_hashing() -> None:
     program = """
 import hashlib
 from datetime import UTC, datetime
-from presman import queries
+from presman.records import queries
 from presman.sources import Request
-from presman.sources.simulator import SimulatorSource
+from presman.sources.simulator_source import SimulatorSource
 seconds = [0.0]
 source = SimulatorSource("storm", clock=lambda: seconds[0], start=datetime(2026, 3, 12, tzinfo=UTC))
 found = queries.load(source.open())
@@ -309,15 +314,22 @@ print(digest.hexdigest())
     assert len(said) == 1
 
 
+class Queued(NamedTuple):
+    """How long V$RSRC_SESSION_INFO says that a session waited for the pool, in milliseconds."""
+
+    sid: int
+    queued_time: int
+
+
 def test_active_session_pool(play: Play) -> None:
     played = play("throttled").to(600)
-    (group,) = [row for row in played.rows(rows.ConsumerGroup) if row.name == "BATCH"]
-    waiting = [row for row in played.rows(rows.Session) if row.event == "resmgr:become active"]
+    (group,) = [row for row in played.rows(ConsumerGroup) if row.name == "BATCH"]
+    waiting = [row for row in played.rows(Session) if row.event == "resmgr:become active"]
     assert group.queue_length == len(waiting) > 0
     assert group.active_session_limit_hit > 0
-    states = {row.sid: row.state for row in played.rows(rows.SessionInfo)}
+    states = {row.sid: row.state for row in played.rows(SessionInfo)}
     assert {states[row.sid] for row in waiting} == {"QUEUED"}
-    queued = {row.sid: row.queued_time for row in played.rows(rows.SessionInfo)}
+    queued = {row.sid: row.queued_time for row in played.view("gv$rsrc_session_info", Queued)}
     assert all(queued[row.sid] >= row.wait_time_micro // 1000 for row in waiting)
     assert sum(1 for state in states.values() if state == "QUEUED") == len(waiting)
 
@@ -346,7 +358,7 @@ def test_hundreds_queued_and_running(play: Play, tmp_path: Path) -> None:
         """
     )
     played = play(str(big)).to(0)
-    (group,) = [row for row in played.rows(rows.ConsumerGroup) if row.name == "BATCH"]
+    (group,) = [row for row in played.rows(ConsumerGroup) if row.name == "BATCH"]
     assert (group.current_pqs_active, group.current_pqs_queued) == (100, 200)
 
 
@@ -354,7 +366,7 @@ def test_storm_of_any_size(play: Play) -> None:
     small, big = play("storm", size=0.5), play("storm", size=5)
     counts = {}
     for name, played in (("small", small), ("big", big)):
-        groups = played.to(5).rows(rows.ConsumerGroup)
+        groups = played.to(5).rows(ConsumerGroup)
         counts[name] = sum(row.current_pqs_active for row in groups), sum(row.current_pqs_queued for row in groups)
     assert counts["big"][0] > 40
     assert counts["big"][1] > max(40, 3 * counts["small"][1])

@@ -9,9 +9,9 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.release import Release
-from presman.simulator.statements import Cursor, Parsed, parse, sql_id_of
-from presman.simulator.waits import BUCKETS, QUANTUM, STARVED, events_of, mean_of, shape
+from presman.base.release import Release
+from presman.simulator.latency_shapes import BUCKETS, QUANTUM, STARVED, events_of, mean_of, shape
+from presman.simulator.parsing import Cursor, Parsed, parse, sql_id_of
 
 
 def test_sql_id_is_oracles() -> None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from presman import rows
+from presman.records.cursor_rows import PlanXml
+from presman.records.group_rows import ConsumerGroup
+from presman.records.instance_rows import Sysstat
+from presman.records.parallel_rows import PxSession
+from presman.records.session_rows import Session
+from presman.records.wait_rows import EventHistogram
 from presman.simulator.scheduler import Held
 from tests.simulator.conftest import Played
 
 
-def queued(played: Played) -> list[rows.Session]:
-    return [row for row in played.rows(rows.Session) if row.event == "resmgr:pq queued"]
+def queued(played: Played) -> list[Session]:
+    return [row for row in played.rows(Session) if row.event == "resmgr:pq queued"]
 
 
-def servers(played: Played) -> dict[int, list[rows.PxSession]]:
-    found: dict[int, list[rows.PxSession]] = {}
-    for row in played.rows(rows.PxSession):
+def servers(played: Played) -> dict[int, list[PxSession]]:
+    found: dict[int, list[PxSession]] = {}
+    for row in played.rows(PxSession):
         if row.degree is not None:
             found.setdefault(row.qcsid, []).append(row)
     return found
@@ -40,28 +45,28 @@ def test_published_case(play: Callable[..., Played]) -> None:
     played.to(43.999)
     (waiting,) = queued(played)
     assert 33_998_000 <= waiting.wait_time_micro <= 34_000_000
-    (group,) = [row for row in played.rows(rows.ConsumerGroup) if row.name == "QUERIES"]
+    (group,) = [row for row in played.rows(ConsumerGroup) if row.name == "QUERIES"]
     assert (group.current_pqs_active, group.current_pq_servers_active, group.current_pqs_queued) == (1, 12, 1)
     (ticket,) = played.source.simulation.workload.queue.queued()
     why = played.source.simulation.workload.queue.why(ticket)
     assert (why.cause, why.in_use, why.wants, why.target) == (Held.SYSTEM, 12, 36, 24)
-    (plan,) = played.rows(rows.PlanXml, sql_id="4dz3dapm4uy8q", child_number=0)
+    (plan,) = played.rows(PlanXml, sql_id="4dz3dapm4uy8q", child_number=0)
     assert '<info type="dop_reason">hint</info><info type="dop">36</info>' in plan.other_xml
 
     played.to(44)
     assert queued(played) == []
     assert {sid: len(mine) for sid, mine in servers(played).items()} == {525: 36}
     assert {(row.degree, row.req_degree) for row in servers(played)[525]} == {(36, 36)}
-    (group,) = [row for row in played.rows(rows.ConsumerGroup) if row.name == "QUERIES"]
+    (group,) = [row for row in played.rows(ConsumerGroup) if row.name == "QUERIES"]
     assert (group.pqs_queued, group.pqs_completed, group.pq_servers_used) == (1, 1, 12)
     assert group.pq_queued_time == 34_000
 
-    (wait,) = [row for row in played.rows(rows.EventHistogram) if row.event == "resmgr:pq queued" and row.wait_count]
+    (wait,) = [row for row in played.rows(EventHistogram) if row.event == "resmgr:pq queued" and row.wait_count]
     assert (wait.wait_time_micro, wait.wait_count) == (1 << 26, 1), "34 s lie below 2^26 us and not below 2^25"
 
     played.to(103.999)
     assert len(servers(played)[525]) == 36
     played.to(104)
     assert servers(played) == {}
-    downgraded = [row.value for row in played.rows(rows.Sysstat) if "downgraded" in row.name and "not" not in row.name]
+    downgraded = [row.value for row in played.rows(Sysstat) if "downgraded" in row.name and "not" not in row.name]
     assert not any(downgraded)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from presman.queries import Scope
-from presman.records import field_types
-from presman.release import Release
-from presman.snapshot import Section
+from presman.base.release import Release
+from presman.records.conversion import field_types
+from presman.records.instance_rows import Instance
+from presman.records.queries import Scope
+from presman.records.snapshot import Section
 from presman.sources import Answer, Exhausted, Request
 
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -26,7 +27,7 @@ def row(record: Any, **values: Any) -> Any:
 
 @dataclass
 class FakeSource:
-    """Answers every query with `rows[record]`, its clock `step` seconds later at each advance."""
+    """Answers every query with `rows[record]`, its clock `step` seconds later at each advance; no cluster."""
 
     rows: dict[Any, tuple[Any, ...]] = field(default_factory=dict)
     answers: Callable[[Request], Section | None] = lambda request: None
@@ -62,7 +63,8 @@ class FakeSource:
             self.hang.wait(30)
         if self.failures:
             raise self.failures.pop(0)
-        found = [self.answers(request) or Section(self.rows.get(request.query.record, ())) for request in requests]
+        rows = {Instance: (row(Instance, inst_id=1, parallel="NO"),), **self.rows}
+        found = [self.answers(request) or Section(rows.get(request.query.record, ())) for request in requests]
         return Answer(self.now, tuple(found), 1)
 
     def cancel(self) -> None:

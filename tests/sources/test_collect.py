@@ -13,16 +13,19 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from presman.collect import SCRIPT, collect_script, spooled, statements
-from presman.embedded import EmbeddedDatabase, columns_of
-from presman.poller import Poller
-from presman.queries import Scope, load
-from presman.release import SUPPORTED, Release
-from presman.rows import OF_AN_UPDATE, PlanXml, PxSession, PxStatistic, Session, SessionStatistic, SqlText
-from presman.selection import selection
-from presman.snapshot import Snapshot
-from presman.sources import Answer, Request
-from presman.sources.spool import SpoolSource
+from presman.base.release import SUPPORTED, Release
+from presman.embedded.database import EmbeddedDatabase, columns_of
+from presman.polling.poller import Poller
+from presman.records.cursor_rows import PlanXml, SqlText
+from presman.records.parallel_rows import PxSession, PxStatistic
+from presman.records.queries import Scope, load
+from presman.records.rows import OF_AN_UPDATE
+from presman.records.selection import selection
+from presman.records.session_rows import Session, SessionStatistic
+from presman.records.snapshot import Snapshot
+from presman.setup.collect import SCRIPT, collect_script, keys_of_cursors, spooled, statements
+from presman.sources import Answer, Exhausted, Request
+from presman.sources.spool.spool_source import SpoolSource
 
 releases = pytest.mark.parametrize("release", SUPPORTED, ids=str)
 
@@ -39,16 +42,80 @@ def test_only_selects_and_all_of_them_parse(release: Release) -> None:
     found = statements(script)
     assert len(found) > len(load(release).keys() - OF_AN_UPDATE) - 1
     assert {each for each in found if not each.startswith("SELECT")} == FIXED
-    for each in found:
+    for each in [*found, *by_cursor(script)]:
         if each.startswith("SELECT"):
-            tree = sqlglot.parse_one(re.sub(r"&presman_samples", "3", each), read="oracle")
+            tree = sqlglot.parse_one(re.sub(r"&(presman_samples|[13])", "3", each), read="oracle")
             assert isinstance(tree, exp.Select)
     # Every line is of a statement, a comment, or one of the tool's own commands that touch no data.
     rest = script
     for each in found:
         rest = rest.replace(each + ";", "")
     commands = {line.split()[0] for line in rest.splitlines() if line.strip() and not line.startswith("--")}
-    assert commands == {"define", "undefine", "set", "column", "spool", "@presman_next_&presman_samples..sql"}
+    assert commands == {
+        *("define", "undefine", "set", "column", "spool", "prompt"),
+        *("@presman_next_&presman_samples..sql", "@presman_cursors.sql"),
+    }
+
+
+def by_cursor(script: str) -> list[str]:
+    """What the script writes down to ask for one cursor, with the arguments &1, &2 and &3."""
+    written = "\n".join(line.removeprefix("prompt ") for line in script.splitlines() if line.startswith("prompt "))
+    return re.findall(r"^(SELECT.*?)\n/$", written, re.MULTILINE | re.DOTALL)
+
+
+@releases
+def test_the_library_cache_is_asked_by_key_alone(release: Release) -> None:
+    """No statement may search V$SQL or V$SQL_PLAN: they are named only where SQL_ID, instance and child are given."""
+    script = collect_script(release)
+    keyed = by_cursor(script)
+    assert len(keyed) == 2
+    for each in keyed:
+        (view,) = re.findall(r"FROM (gv\$sql(?:_plan)?)$", each, re.MULTILINE)
+        assert f"FROM {view}\n    WHERE inst_id = &1 AND sql_id = '&2' AND child_number = &3\n" in each
+    assert not [each for each in statements(script) if re.search(r"\bv?gv\$sql(_plan)?\b", each)]
+    assert f"{len(spooled(release)) - 2 + 1} SELECTs a sample" in script  # and one for the keys
+
+
+@releases
+def test_a_view_without_rows_leaves_its_mark_in_every_sample(release: Release, tmp_path: Path) -> None:
+    database = EmbeddedDatabase(release)
+    for each in spooled(release):
+        database.replace(each.view, [column.name for column in columns_of(each.view, release)], [])
+    for number in range(2):
+        taken = TAKEN.replace("00.000", f"{number}0.000")
+        part = "again" if number else "first"
+        sqlplus(database, release, tmp_path, {"presman_taken": taken, "presman_part": part})
+    for each in spooled(release):
+        if each.by_key:
+            continue
+        rows = list(csv.reader((tmp_path / each.file).read_text(encoding="utf-8").splitlines()))
+        marks = [row[0] for row in rows if row and row[0] not in {"", "SAMPLE_TIME"}]
+        assert len(marks) == (1 if each.once else 2), each.file
+    source = SpoolSource(tmp_path, release=release)
+    poller = Poller(source)
+    poller.open()
+    assert [poller.poll().rows(PxSession) for _ in range(2)] == [(), ()]
+    poller.close()
+    database.close()
+
+
+def test_a_sample_that_was_broken_off_is_not_used_and_that_is_said(tmp_path: Path) -> None:
+    release = Release(19)
+    for number in range(2):
+        database = filled(release, seed=number)
+        taken = TAKEN.replace("00.000", f"{number}0.000")
+        sqlplus(database, release, tmp_path, {"presman_taken": taken, "presman_part": "again" if number else "first"})
+        database.close()
+    done = tmp_path / "presman_samples.csv"
+    done.write_text("".join(done.read_text(encoding="utf-8").rpartition("\n\n")[:1]) + "\n", encoding="utf-8")
+    source = SpoolSource(tmp_path)
+    poller = Poller(source)
+    poller.open()
+    poller.poll()
+    with pytest.raises(Exhausted):
+        poller.poll()
+    assert source.notes == ("presman_samples.csv: 1 of 2 samples not complete; not used",)
+    poller.close()
 
 
 @releases
@@ -106,7 +173,7 @@ def filled(release: Release, seed: int) -> EmbeddedDatabase:
 
 
 def _value(name: str, datatype: str, rng: random.Random) -> Any:
-    if rng.random() < 0.15 and name not in {"INST_ID", "SID"}:
+    if rng.random() < 0.15 and name not in {"INST_ID", "SID", "CON_ID"}:
         return None
     if datatype.startswith("NUMBER"):
         return rng.choice([1, 2, 3]) if name.endswith("INST_ID") else rng.choice([rng.randrange(100), 2**53, 1234567])
@@ -120,10 +187,19 @@ def sqlplus(database: EmbeddedDatabase, release: Release, place: Path, variables
     """Do what SQL*Plus does with the script: substitute, run, and append to the files as it prints CSV."""
     database.driver.create_function("SYS_CONTEXT", 2, lambda space, name: "0")
     database.driver.create_function("TO_NUMBER", 1, float)
+    database.driver.execute("CREATE TABLE IF NOT EXISTS dual AS SELECT 'X' AS dummy")
     script = collect_script(release)
-    for name, text in re.findall(r"^spool (\S+) append\n(SELECT.*?);$", script, re.MULTILINE | re.DOTALL):
-        statement = re.sub(r"&(\w+)", lambda found: variables[found[1]], text)
-        cursor = database.driver.execute(statement)
+    asked = [
+        (name, text, variables)
+        for name, text in re.findall(r"^spool (\S+) append\n(SELECT.*?);$", script, re.MULTILINE | re.DOTALL)
+    ]
+    written = "\n".join(line.removeprefix("prompt ") for line in script.splitlines() if line.startswith("prompt "))
+    templates = re.findall(r"^spool (\S+) append\n(SELECT.*?)\n/$", written, re.MULTILINE | re.DOTALL)
+    for (line,) in database.driver.execute(keys_of_cursors()).fetchall():
+        given = dict(zip("123", line.split()[1:], strict=True))
+        asked += [(name, text, {**variables, **given}) for name, text in templates]
+    for name, text, known in asked:
+        cursor = database.driver.execute(re.sub(r"&(\w+)", lambda found: known[found[1]], text))  # noqa: B023
         out = io.StringIO()
         writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
         writer.writerow([column[0].upper() for column in cursor.description])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from presman.config import Config, ConfigError, Settings, load_config, read_config
-from presman.queries import Scope
-from presman.secret import Secret
+from presman.base.secret import Secret
+from presman.config.config_file import Config, ConfigError, Settings, load_config, read_config
+from presman.records.queries import Scope
 
 SAMPLE = Path(__file__).parents[2] / "config.ini"
 

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from presman.history import LIVE, History
-from presman.queries import Scope
-from presman.release import Release
-from presman.rows import ConsumerGroup, Parameter, Session
-from presman.snapshot import Problem, Section, Snapshot
+from presman.base.release import Release
+from presman.polling.history import LIVE, History
+from presman.records.group_rows import ConsumerGroup
+from presman.records.instance_rows import Parameter
+from presman.records.queries import Scope
+from presman.records.session_rows import Session
+from presman.records.snapshot import Problem, Section, Snapshot
 from tests.sources.fakes import START, row
 
 PARAMETERS = Section((row(Parameter, name="cpu_count", value="16"),))

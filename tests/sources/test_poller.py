@@ -4,27 +4,17 @@ from typing import Any
 
 import pytest
 
-from presman.poller import Poller
-from presman.queries import Cadence, Scope, load
-from presman.release import Release
-from presman.rows import (
-    CdbPlanDirective,
-    Database,
-    GroupMetricHistory,
-    Instance,
-    Parameter,
-    PdbMetric,
-    PdbMetricHistory,
-    PlanDirective,
-    PlanXml,
-    PxSession,
-    RsrcPdb,
-    RsrcPlan,
-    RsrcPlanHistory,
-    Session,
-    SqlText,
-)
-from presman.snapshot import Problem, Section
+from presman.base.release import Release
+from presman.polling.poller import Poller
+from presman.records.container_rows import PdbMetric, PdbMetricHistory, RsrcPdb
+from presman.records.cursor_rows import PlanXml, SqlText
+from presman.records.group_rows import GroupMetricHistory
+from presman.records.instance_rows import Database, Instance, Parameter
+from presman.records.parallel_rows import PxProcess, PxSession
+from presman.records.plan_rows import CdbPlanDirective, PlanDirective, RsrcPlan, RsrcPlanHistory
+from presman.records.queries import Cadence, Scope, load
+from presman.records.session_rows import Session, SessionLongops
+from presman.records.snapshot import Problem, Section
 from presman.sources import Exhausted, Request
 from tests.sources.fakes import START, FakeSource, row
 
@@ -52,6 +42,33 @@ def test_first_poll_asks_everything_but_what_is_on_demand() -> None:
     assert (snapshot.number, snapshot.epoch, snapshot.round_trips) == (1, 1, 1)
     assert snapshot.at == source.now
     assert snapshot.section(Instance).at == source.now
+
+
+def test_what_only_a_cluster_answers_is_asked_once_it_is_known_to_be_one() -> None:
+    source = FakeSource(rows={Instance: (row(Instance, inst_id=1, parallel="YES"),)})
+    polling = poller(source)
+    polling.poll()
+    assert (PxProcess in source.asked(0), source.asked(1)) == (False, [PxProcess])
+    polling.poll()
+    assert set(source.asked(2)) == cadence(Cadence.REFRESH) | {PxProcess}
+
+
+def test_where_no_view_tells_it_may_be_a_cluster() -> None:
+    source = FakeSource(rows={Instance: ()})
+    poller(source).poll()
+    assert source.asked(1) == [PxProcess]
+
+
+def test_progress_is_asked_at_each_poll_while_somebody_is_queued() -> None:
+    queued = row(Session, inst_id=1, sid=1, event="resmgr:pq queued", state="WAITING")
+    source = FakeSource(rows={Session: (queued,)})
+    polling = poller(source)
+    for _ in range(3):
+        polling.poll()
+    source.rows[Session] = (queued._replace(state="WAITED SHORT TIME"),)
+    polling.poll()
+    polling.poll()
+    assert [SessionLongops in source.asked(read) for read in range(5)] == [True, True, True, True, False]
 
 
 def test_what_only_a_container_database_answers_is_asked_once_it_is_known_to_be_one() -> None:
@@ -200,7 +217,7 @@ def test_licensed_packs_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
     known = dict(load(Release(19)))
     known[Session] = replace(known[Session], pack="diagnostics")
-    monkeypatch.setattr("presman.poller.load", lambda release: known)
+    monkeypatch.setattr("presman.polling.poller.load", lambda release: known)
     without, with_pack = FakeSource(), FakeSource()
     poller(without).poll()
     polling = Poller(with_pack, packs=["diagnostics"])

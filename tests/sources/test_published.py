@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.latency import since_startup
-from presman.analysis.reading import Reading
-from presman.poller import Poller
-from presman.release import Release
-from presman.snapshot import Snapshot
+from presman.analysis.latency.histograms import since_startup
+from presman.analysis.readings.reading import Reading
+from presman.base.release import Release
+from presman.config.targets import parse_target
+from presman.polling.poller import Poller
+from presman.records.snapshot import Snapshot
 from presman.sources import Exhausted
-from presman.targets import parse_target
-from presman.tui.alerts import head_sentence
+from presman.tabs.alerts import head_sentence
 
 DATA = Path(__file__).parents[1] / "data"
 

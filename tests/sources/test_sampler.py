@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from presman.queries import QueryError, Scope
-from presman.sampler import LONGEST_PAUSE, Ended, Event, Lost, Polled, Sampler, pause_before
+from presman.polling.sampler import LONGEST_PAUSE, Ended, Event, Lost, Polled, Sampler, pause_before
+from presman.records.queries import QueryError, Scope
 from presman.sources import SourceError
 from tests.sources.fakes import START, FakeSource
 
@@ -71,16 +71,11 @@ def test_makes_the_source_in_its_own_thread(start: Start) -> None:
     assert made[0].daemon
 
 
-def test_polls_at_once_on_request_and_with_another_scope(start: Start) -> None:
-    source = FakeSource()
-    sampler, events = start(source)
+def test_polls_at_once_on_request(start: Start) -> None:
+    sampler, events = start(FakeSource())
     polled(events)
     sampler.poll_now()
     assert polled(events) == 2
-    sampler.set_scope(Scope.INSTANCE)
-    event = events.get(timeout=PATIENCE)
-    assert isinstance(event, Polled)
-    assert event.snapshot.scope is Scope.INSTANCE
 
 
 def test_a_shorter_refresh_takes_effect_while_waiting(start: Start) -> None:
@@ -229,8 +224,8 @@ def test_hundreds_of_faults_in_a_row_leave_nothing_behind(start: Start) -> None:
 
 
 def test_a_wish_is_answered_in_a_poll_at_once_and_a_lasting_one_in_each(start: Start) -> None:
-    from presman.rows import IoOutlier, WatchedHistogram
-    from presman.sources.simulator import SimulatorSource
+    from presman.records.wait_rows import IoOutlier, WatchedHistogram
+    from presman.sources.simulator_source import SimulatorSource
 
     sampler, events = start(lambda: SimulatorSource("quiet", seed=1))
     sampler.wish(WatchedHistogram, {"event": "latch free"}, lasting=True)

@@ -9,26 +9,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from presman.poller import Poller
-from presman.queries import Scope, load
-from presman.release import Release
-from presman.rows import (
-    ConsumerGroup,
-    EventHistogram,
-    GroupMetric,
-    Instance,
-    Osstat,
-    Parameter,
-    PlanDirective,
-    PlanXml,
-    PxSession,
-    Session,
-    SqlText,
-)
-from presman.snapshot import Section, Snapshot
+from presman.analysis import analyse
+from presman.base.release import Release
+from presman.polling.poller import Poller
+from presman.records.cursor_rows import PlanXml, SqlText
+from presman.records.group_rows import ConsumerGroup, GroupMetric
+from presman.records.instance_rows import Instance, Osstat, Parameter
+from presman.records.parallel_rows import PxSession
+from presman.records.plan_rows import Plan, PlanDirective
+from presman.records.queries import Scope, load
+from presman.records.session_rows import Session
+from presman.records.snapshot import Section, Snapshot
+from presman.records.wait_rows import EventHistogram
 from presman.sources import Exhausted, Request, SourceError
-from presman.sources.spool import SpoolSource
-from presman.sources.spooltable import TOGETHER
+from presman.sources.spool.spool_source import SpoolSource
+from presman.sources.spool.spool_table import TOGETHER
 
 
 def folder(place: Path, files: Mapping[str, str | bytes]) -> Path:
@@ -70,9 +65,9 @@ def refusal(place: Path, files: Mapping[str, str | bytes]) -> str:
 
 def test_any_subset_order_and_case_of_columns(tmp_path: Path) -> None:
     found = only(tmp_path, {"V$Px_Session.CSV": "qcsid,Serial#,SID,nonsense\n526,7,265,x\n"})
-    assert found.rows(PxSession) == (PxSession(1, 265, 7, 526, None, None, None, None, None, None, None),)
+    assert found.rows(PxSession) == (PxSession(1, 265, 7, 526, None, None, None, None, None, None),)
     absent = found.section(PxSession).absent
-    assert {"degree", "qcinst_id", "server"} <= absent
+    assert {"degree", "qcinst_id", "server_set"} <= absent
     assert not {"sid", "serial", "qcsid", "inst_id"} & absent
 
 
@@ -199,11 +194,32 @@ def test_sample_times_make_instants(tmp_path: Path) -> None:
     )
     assert [each.at.strftime("%H:%M:%S") for each in found] == ["10:00:00", "10:00:10"]
     assert [[row.sid for row in each.rows(Session)] for each in found] == [[1, 3], [2]]
-    # Spooled in the first sample, and not again: it still holds in the second.
-    assert [[row.sid for row in each.rows(PxSession)] for each in found] == [[9], [9]]
+    # It has a row in the first sample and none in the second: it was empty then.
+    assert [[row.sid for row in each.rows(PxSession)] for each in found] == [[9], []]
     assert [each.rows(Osstat)[0].value for each in found] == [8.0, 8.0]
     assert [each.number for each in found] == [1, 2]
     assert {each.epoch for each in found} == {1}
+
+
+def test_a_statement_that_has_ended_does_not_run_on(tmp_path: Path) -> None:
+    """Its servers are in the first sample only; its coordinator idles in the second, and holds nothing."""
+    first, second = "2026-11-21 10:00:00", "2026-11-21 10:00:10"
+    session = "9md3ukhghgj58,resmgr,WAITING"
+    found = snapshots(
+        folder(
+            tmp_path,
+            {
+                "v$session.csv": "SAMPLE_TIME,SID,SERIAL#,STATUS,SQL_ID,EVENT,STATE\n"
+                f"{first},526,7,ACTIVE,{session}\n{second},526,7,INACTIVE,{session}\n",
+                "v$px_session.csv": "SAMPLE_TIME,SID,QCSID,QCSERIAL#,QCINST_ID,DEGREE\n"
+                f"{first},31,526,7,1,2\n{first},32,526,7,1,2\n",
+                "dba_rsrc_plans.csv": f"SAMPLE_TIME,PLAN\n{first},DAY\n",
+            },
+        )
+    )
+    readings = [analyse(before, now) for before, now in zip([None, *found], found, strict=False)]
+    assert [[each.servers for each in reading.running] for reading in readings] == [[2], []]
+    assert [[row.plan for row in each.rows(Plan)] for each in found] == [["DAY"], ["DAY"]]  # a plan lasts
 
 
 def test_a_view_is_empty_before_its_first_sample(tmp_path: Path) -> None:
@@ -317,12 +333,12 @@ def test_numbers_with_commas_all_over_the_folder(tmp_path: Path) -> None:
         tmp_path,
         {
             "v$osstat.csv": 'STAT_NAME;VALUE\nLOAD;"1,234"\n',
-            "v$rsrcmgrmetric.csv": "CONSUMER_GROUP_NAME;AVG_RUNNING_SESSIONS;CPU_CONSUMED_TIME\nG;0,25;1.234.567\n",
+            "v$rsrcmgrmetric.csv": "CONSUMER_GROUP_NAME;RUNNING_SESSIONS_LIMIT;CPU_CONSUMED_TIME\nG;0,25;1.234.567\n",
         },
     )
     assert found.rows(Osstat)[0].value == 1.234
     metric = found.rows(GroupMetric)[0]
-    assert (metric.avg_running_sessions, metric.cpu_consumed_time) == (0.25, 1234567)
+    assert (metric.running_sessions_limit, metric.cpu_consumed_time) == (0.25, 1234567)
 
 
 def test_hostile_text_is_made_visible(tmp_path: Path) -> None:

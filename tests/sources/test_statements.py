@@ -3,11 +3,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from presman.queries import load
-from presman.release import Release
-from presman.rows import PlanXml, PxSession, Session, SqlText
-from presman.snapshot import Problem, Section
-from presman.statements import MOST_HELD, Lookups, Statement, statements_on_show
+from presman.base.release import Release
+from presman.polling.lookups import MOST_HELD, Lookups, Statement, statements_on_show
+from presman.records.cursor_rows import PlanXml, SqlText
+from presman.records.gv_servers import ServerProcesses
+from presman.records.parallel_rows import PxSession
+from presman.records.queries import load
+from presman.records.session_rows import Session
+from presman.records.snapshot import Problem, Section
 from tests.sources.fakes import START, row
 
 QUERIES = load(Release(19))
@@ -29,7 +32,7 @@ def test_queue_first_then_coordinators_then_nobody_else() -> None:
         row(Session, inst_id=1, sid=3, sql_id="waits", event="resmgr:pq queued"),
         row(Session, inst_id=1, sid=4, sql_id="", event="resmgr:pq queued"),
         row(Session, inst_id=1, sid=5, sql_id="", prev_sql_id="held", prev_child_number=1),
-        row(Session, inst_id=1, sid=6, sql_id="server's"),
+        row(Session, inst_id=1, sid=6, sql_id="held", sql_child_number=4),
         row(Session, inst_id=1, sid=7, sql_id="waits", event="PX Queuing: statement queue"),
     ]
     servers = [
@@ -107,12 +110,60 @@ def test_answers_are_bounded_and_the_ones_on_show_stay() -> None:
 
 
 def test_the_statements_held_off_cpu_most_come_last() -> None:
-    held = [row(Session, inst_id=1, sid=number, sql_id=f"sql{number % 7}", event="resmgr:cpu quantum")
+    held = [row(Session, inst_id=1, sid=number, sql_id=f"sql{number % 7}", event="resmgr:cpu quantum", state="WAITING")
             for number in range(60)]  # fmt: skip
     held += [
-        row(Session, inst_id=1, sid=100 + number, sql_id="most", event="resmgr: cpu quantum") for number in range(20)
+        row(Session, inst_id=1, sid=100 + number, sql_id="most", event="resmgr: cpu quantum", state="WAITING")
+        for number in range(20)
+    ]
+    held += [  # on CPU: the event is what they waited for last
+        row(Session, inst_id=1, sid=300 + number, sql_id="runs", event="resmgr:cpu quantum", state="WAITED SHORT TIME")
+        for number in range(30)
     ]
     queue = [row(Session, inst_id=1, sid=200, sql_id="waits", event="resmgr:pq queued")]
     shown = statements_on_show([*held, *queue], [])
     assert shown[:2] == [Statement(1, "waits", 0), Statement(1, "most", 0)]
     assert len(shown) == 1 + MOST_HELD
+
+
+def test_large_answers_are_kept_as_long_as_they_are_not_too_many() -> None:
+    """Ten characters may be kept; each text has four, so the two newest are."""
+    lookups = Lookups(per_poll=100, largest=10)
+    shown = names(5)
+    for statement in shown:
+        wanted = [each for each in lookups.wanted([statement], QUERIES, START) if each.record is SqlText]
+        text = row(SqlText, inst_id=1, sql_id=statement.sql_id[-1], child_number=0, sql_text="abc")
+        lookups.learn(wanted, [Section((text,)) for _ in wanted], START)
+    assert [each.sql_id for each in lookups.sections(shown)[SqlText].rows] == ["3", "4"]
+    again = {each.statement for each in lookups.wanted(shown, QUERIES, START) if each.record is SqlText}
+    assert again == set(shown[:3])
+
+
+def test_what_a_statement_is_its_servers_tell() -> None:
+    """The coordinators have gone on: one idles after a later statement, one executes another one now."""
+    sessions = [
+        row(Session, inst_id=1, sid=1, sql_id="", prev_sql_id="later", prev_child_number=0),
+        row(Session, inst_id=1, sid=2, sql_id="other", sql_child_number=3, prev_sql_id="theirs", prev_child_number=2),
+        row(Session, inst_id=1, sid=11, sql_id="held for", sql_child_number=1),
+        row(Session, inst_id=2, sid=12, sql_id="theirs", sql_child_number=7),
+    ]
+    servers = [
+        row(PxSession, inst_id=1, sid=11, qcsid=1, qcinst_id=1),
+        row(PxSession, inst_id=2, sid=12, qcsid=2, qcinst_id=1),
+    ]
+    assert statements_on_show(sessions, servers) == [Statement(1, "held for", 1), Statement(1, "theirs", 2)]
+
+
+def test_a_monitors_query_is_not_looked_up() -> None:
+    sessions = [
+        row(Session, inst_id=1, sid=1, sql_id="gv query"),
+        row(Session, inst_id=1, sid=2, sql_id="statement"),
+        row(Session, inst_id=2, sid=11, serial=5, sql_id="gv query", program="oracle@racdb02 (PZ99)"),
+        row(Session, inst_id=2, sid=12, serial=6, sql_id="statement", program="oracle@racdb02 (P000)"),
+    ]
+    servers = [
+        row(PxSession, inst_id=2, sid=11, serial=5, qcsid=1, qcinst_id=1),
+        row(PxSession, inst_id=2, sid=12, serial=6, qcsid=2, qcinst_id=1),
+    ]
+    known = ServerProcesses.of((), (), sessions, several=True)
+    assert statements_on_show(sessions, servers, known) == [Statement(1, "statement", 0)]

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from presman.config import Config, Settings
-from presman.release import Release
-from presman.secret import Secret
-from presman.targets import FORMS, ConnectSettings, Target, TargetError, parse_target, parse_zone, scenarios
+from presman.base.release import Release
+from presman.base.secret import Secret
+from presman.config.config_file import Config, Settings
+from presman.config.targets import FORMS, Target, TargetError, parse_target, parse_zone, scenarios
+from presman.sources.oracle.settings import ConnectSettings
 
 SPOOL = Path(__file__).parents[1] / "data" / "queueing_12102"
 
@@ -19,7 +20,7 @@ SPOOL = Path(__file__).parents[1] / "data" / "queueing_12102"
 def silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PRESMAN_PASSWORD", raising=False)
     monkeypatch.delenv("TNS_ADMIN", raising=False)
-    monkeypatch.setattr("presman.targets.scenarios", lambda: ("mixed", "queueing", "storm"))
+    monkeypatch.setattr("presman.config.targets.scenarios", lambda: ("mixed", "queueing", "storm"))
 
 
 def connect(text: str, config: Config | None = None) -> ConnectSettings:
@@ -216,7 +217,7 @@ def test_a_spool_is_made_with_its_options() -> None:
 
 def test_parsing_a_target_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from presman.targets import parse_target; parse_target('anna@host/svc');"
+        "import sys; from presman.config.targets import parse_target; parse_target('anna@host/svc');"
         "print([name for name in ('sqlalchemy', 'oracledb', 'textual', 'plotext') if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.trace.chart import decades, histogram_text, scatter_text, title
 from presman.trace.sampling import Bar, Scatter, Trail, histogram
 from presman.trace.svg import PANEL, Panel, svg
 from presman.trace.tally import Tally
+from presman.trace.trace_chart import decades, histogram_text, scatter_text, title
 
 TIMES = st.lists(st.integers(0, 10**7), min_size=1, max_size=300)
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from presman.trace import command
-from presman.trace.files import BLOCK
-from presman.trace.progress import Progress, bar
+from presman.cli import trace_command
+from presman.trace.progress_line import Progress, bar
+from presman.trace.trace_files import BLOCK
 
 SAMPLE = Path(__file__).parents[1] / "data" / "trace_10046_log_file_parallel_write.trc"
 REDO = "log file parallel write"
@@ -27,8 +27,8 @@ Run = Callable[..., tuple[int, str, str]]
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def run(*arguments: object) -> tuple[int, str, str]:
         parser = argparse.ArgumentParser(prog="presman trace")
-        command.add_arguments(parser)
-        code = command.run(parser.parse_args([str(argument) for argument in arguments]))
+        trace_command.add_arguments(parser)
+        code = trace_command.run(parser.parse_args([str(argument) for argument in arguments]))
         return (code, *capsys.readouterr())
 
     return run

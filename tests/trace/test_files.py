@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from presman.trace.files import TraceError, TraceFile
+from presman.trace.trace_files import TraceError, TraceFile
 
 WAIT = b"WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=58\n"
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.trace.events import EVERYTHING, IDLE, REDO_WRITE, Selection, is_pattern
 from presman.trace.expressions import LONGEST_WAIT
-from presman.trace.parser import Parser
 from presman.trace.pieces import pieces, without_statements
 from presman.trace.tally import Ledger, Summary, Tally
+from presman.trace.trace_parser import Parser
+from presman.trace.wait_counts import EVERYTHING, IDLE, REDO_WRITE, Selection, is_pattern
 
 ALL = Selection(EVERYTHING, idle=True)
 REDO = Selection()

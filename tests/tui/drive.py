@@ -17,7 +17,7 @@ from unittest import mock
 
 from textual.pilot import Pilot
 
-from presman.analysis.reading import Reading
+from presman.analysis.readings.reading import Reading
 from presman.tui.app import MonitorApp
 from presman.tui.feed import Arrived, Post
 
@@ -98,9 +98,9 @@ class Stage:
     async def mount_all(self) -> None:
         """Mount the panels that the app mounts by itself when it has time."""
         count = -1
-        while count != len(self.app.panels):
-            count = len(self.app.panels)
-            self.app._mount_ahead()
+        while count != len(self.app.panels.made):
+            count = len(self.app.panels.made)
+            self.app.panels.mount_ahead()
             await self.settle()
 
     @property
@@ -138,7 +138,8 @@ async def stage(
     with (
         mock.patch("textual.pilot.wait_for_idle", drained),
         mock.patch("textual.app.wait_for_idle", drained),
-        mock.patch.multiple("presman.tui.frame", _PACE=NEVER, _SETTLED=NEVER),  # or they act while a test looks on
+        mock.patch.multiple("presman.tui.frame_app", PACE=NEVER, SETTLED=NEVER),  # or they act while a test looks on
+        mock.patch("presman.tui.tab_panels.PACE", NEVER),
     ):
         async with app.run_test(size=size, notifications=True) as pilot:
             acting = Stage(app, pilot, feeds[0], clock)
@@ -148,8 +149,19 @@ async def stage(
             yield acting
 
 
+def body(screen: str) -> str:
+    """Return what stands between the lines of every tab: those of facts, alerts and tabs, and that of keys."""
+    return "\n".join(screen.splitlines()[3:-1]) + "\n"
+
+
+def frame(screen: str) -> str:
+    """Return the lines of every tab."""
+    lines = screen.splitlines()
+    return "\n".join([*lines[:3], lines[-1]]) + "\n"
+
+
 def check(name: str, text: str) -> None:
-    """Compare a screen with its golden file."""
+    """Compare what is on the screen with its golden file."""
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("PRESMAN_UPDATE_GOLDEN"):
         path.parent.mkdir(exist_ok=True)

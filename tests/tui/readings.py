@@ -5,27 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from presman.analysis.reading import (
+from presman.analysis.readings.group_readings import GroupReading, IoRates, QueueTotals, Verdict
+from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool
+from presman.analysis.readings.reading import Reading, Trouble
+from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.statement_readings import (
     Cause,
     DopStory,
     Downgrades,
-    GroupReading,
-    Header,
-    InstanceReading,
-    IoRates,
     QueuedStatement,
     QueueHead,
-    QueueTotals,
-    Reading,
     RunningStatement,
-    ServerPool,
     Servers,
-    SessionReading,
     Shortage,
-    Trouble,
-    Verdict,
-    WaitReading,
 )
+from presman.analysis.readings.wait_readings import WaitReading
 
 AT = datetime(2026, 11, 20, 3, 12, 40, tzinfo=UTC)
 SQL = "select /*+ parallel */ region, sum(amount) from sales s join times t on s.time_id = t.id group by region"
@@ -71,7 +65,7 @@ def running(sid: int = 526, **facts: object) -> RunningStatement:
         inst_id=1, sid=sid, serial=60805, group="BATCH", user="MARTIN", program="SQL Developer", module="SQL Developer",
         service="dwh", machine="pc-martin", sql_id=f"9md3ukh{sid}j58", child=0, servers=32, sets=2, degree=16,
         requested=16, downgraded=0.0, elapsed=460.0, idle=None, status="ACTIVE", event="PX Deq: Execute Reply",
-        servers_by_instance={1: 32}, dop=DopStory(16, "hint"), sql_text=SQL,
+        servers_by_instance={1: 32}, dop=DopStory(16, "hint"), sql_text=SQL, session_sql_id=f"9md3ukh{sid}j58",
     )  # fmt: skip
     return replace(base, **facts)  # type: ignore[arg-type]
 
@@ -79,8 +73,8 @@ def running(sid: int = 526, **facts: object) -> RunningStatement:
 def session(sid: int, **facts: object) -> SessionReading:
     base = SessionReading(
         inst_id=1, con_id=0, sid=sid, serial=11, user="APP", group="INTERACTIVE", mapped_group="INTERACTIVE",
-        status="ACTIVE", state="RUNNING", event="", wait_class="", waited=None, sql_id=f"g5s2c{sid:04}hgq1", child=0,
-        used=0.8, waiting=0.1, io_mb=2.5, io_requests=40.0, last_call=12.0, px_role="", px_servers=0, dop=None,
+        status="ACTIVE", state="RUNNING", event="on CPU", wait_class="", waited=None, sql_id=f"g5s2c{sid:04}hgq1",
+        child=0, used=0.8, waiting=0.1, io_mb=2.5, io_requests=40.0, last_call=12.0, px_role="", px_servers=0, dop=None,
         pq_status="", program="JDBC Thin Client", module="orders", service="oltp", machine="app01", logon=AT,
     )  # fmt: skip
     return base._replace(**facts)  # type: ignore[arg-type]
@@ -89,8 +83,10 @@ def session(sid: int, **facts: object) -> SessionReading:
 def sessions(count: int = 6) -> tuple[SessionReading, ...]:
     waits = ("resmgr:cpu quantum", "Scheduler", "WAITING FOR CPU")
     return tuple(
-        session(100 + n, used=round(0.9 - 0.13 * (n % 7), 2), event=waits[0] if n % 3 == 0 else "",
-                wait_class=waits[1] if n % 3 == 0 else "", waited=0.1 * n, state=waits[2] if n % 3 == 0 else "RUNNING",
+        session(100 + n, used=round(0.9 - 0.13 * (n % 7), 2),
+                event=waits[0] if n % 3 == 0 else "on CPU" if n % 5 != 4 else "",
+                held=n % 3 == 0, wait_class=waits[1] if n % 3 == 0 else "", waited=0.1 * n,
+                state=waits[2] if n % 3 == 0 else "RUNNING",
                 group="ETL" if n % 4 == 1 else "INTERACTIVE", status="INACTIVE" if n % 5 == 4 else "ACTIVE")
         for n in range(count)
     )  # fmt: skip

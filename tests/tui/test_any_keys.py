@@ -6,14 +6,16 @@ from random import Random
 
 import pytest
 
-from presman.tui.actions import ACTIONS
+from presman.tabs import tab, tab_names
 from presman.tui.app import MonitorApp
+from presman.tui.keys.all_keys import APP_KEYS
 from tests.thorough import some
 from tests.tui.drive import acted
 from tests.tui.test_live import playing
 
 ENDING = {"q", "escape", "ctrl+q", "ctrl+c", "ctrl+p"}
-KEYS = [key for action in ACTIONS for key in action.keys.split(",") if key and key not in ENDING]
+KEYS = [key for each in APP_KEYS for key in each.key.keys.split(",") if key and key not in ENDING]
+KEYS += [key.keys for name in tab_names() for key in tab(name.name).keys]
 USUAL = ["4", "g", "c", "tab", "2", "7", "m", "i", "left"]
 """Keys with most behind them, pressed more often."""
 

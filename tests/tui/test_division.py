@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from presman.analysis.unblock import unblock
+from presman.analysis.advice.unblock import unblock
+from presman.drawing.lines import length, plain
+from presman.tabs.queue_summary import by_class, in_one_line, summary
 from presman.tui.panels.division import Wanted, divide, most_for_why
-from presman.tui.panels.regime import by_class, in_one_line, summary
 from presman.tui.panels.why import story, why_lines
-from presman.tui.widgets.grid import HEADER_LINES
-from presman.tui.widgets.lines import length, plain
+from presman.tui.widgets.table_frame import HEADER_LINES
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued
 

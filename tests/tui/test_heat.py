@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.analysis.latency_history import NUMBERS, Column
+from presman.analysis.latency.latency_history import NUMBERS, Column
 from presman.tui.widgets import heat, shades
 from presman.tui.widgets.heat import GAP, LEVELS, RAMP, Quantity
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.reading import Reading
-from presman.text import clean
+from presman.analysis.readings.reading import Reading
+from presman.base.text import clean
 from presman.tui.feed import Failed, Lost
 from tests.thorough import some
 from tests.tui.drive import Stage, acted, stage

@@ -9,14 +9,22 @@ import pytest
 from rich.style import Style
 from textual.widget import Widget
 
-from presman.analysis.latency_history import LatencyHistory
-from presman.analysis.reading import Reading, Trouble, WaitReading
-from presman.analysis.waiting import Bucket, Histogram, Outlier, OutlierReading, RedoHealth, Waited
-from presman.rows import RsrcPlanHistory
+from presman.analysis.latency.latency_history import LatencyHistory
+from presman.analysis.readings.reading import Reading, Trouble
+from presman.analysis.readings.wait_readings import (
+    Bucket,
+    Histogram,
+    Outlier,
+    OutlierReading,
+    RedoHealth,
+    Waited,
+    WaitReading,
+)
+from presman.records.plan_rows import RsrcPlanHistory
 from presman.tui.feed import Arrived
 from presman.tui.widgets.heatmap import GUTTER, HeatMap
 from tests.analysis.make import row, snapshot
-from tests.tui.drive import Stage, acted, check, stage
+from tests.tui.drive import Stage, acted, body, check, stage
 from tests.tui.readings import AT, busy, cluster
 
 SYNC, READ, LATCH = "log file sync", "db file sequential read", "latch free"
@@ -57,7 +65,7 @@ async def shown(acting: Stage, polls: int, base: Reading | None = None) -> str:
 @acted
 async def test_the_tab(size: tuple[int, int]) -> None:
     async with stage(latencies(0), size=size) as acting:
-        check(f"latency-{size[0]}x{size[1]}", await shown(acting, 30))
+        check(f"latency-{size[0]}x{size[1]}", body(await shown(acting, 30)))
 
 
 @acted
@@ -66,7 +74,7 @@ async def test_maps_take_the_whole_tab_and_give_it_back() -> None:
         before = await shown(acting, 12)
         assert "Frequency" not in before
         assert "Intensity" in before
-        check("latency-maps-80x24", await acting.press("m"))
+        check("latency-maps-80x24", body(await acting.press("m")))
         assert await acting.press("m") == before
 
 
@@ -181,7 +189,7 @@ async def test_what_is_drawn_poll_by_poll_is_what_is_drawn_at_once() -> None:
         await shown(acting, 140)
         slowly = [map_text(widget) for widget in heat_maps(acting)]
         for widget in heat_maps(acting):
-            widget._frame = ()
+            widget._cells = None
             widget._strips.clear()
         acting.app.repaint()
         await acting.settle()
@@ -198,7 +206,7 @@ async def test_clicking_a_cell_reads_it() -> None:
         await acting.settle()
         last = acting.screen.splitlines()[-2]
         assert "  8.2–16.4ms: " in last
-        column = acting.app.timeline.latencies.columns(0, READ)[-1]
+        column = acting.app.monitor.timeline.latencies.columns(0, READ)[-1]
         assert column.seconds
         assert f"{column.counts[14] / column.seconds:,.2f} waits/s" in last
 
@@ -233,7 +241,7 @@ async def test_outliers_are_asked_on_request_and_doubted_ones_are_not_printed() 
             OutlierReading("V$LGWRIO_OUTLIER", AT, (bad,), ("1 of 1 values are above an hour",)),
         )
         await acting.show(replace(latencies(4), outliers=answers))
-        check("outliers", acting.screen)
+        check("outliers", body(acting.screen))
         missing = Trouble("io_outlier", "GV$IO_OUTLIER", "ORA-00942: table or view does not exist", "grant select")
         await acting.show(replace(latencies(5), troubles=(missing,)))
         assert "GV$IO_OUTLIER: ORA-00942" in acting.screen
@@ -267,7 +275,7 @@ async def test_every_scale_of_colours_tells_the_shades(
         legend = widget.render_line(0)
         signs = [segment for segment in legend if segment.style and len(segment.text) == 1 and segment.text != " "]
         grounds = [segment.style.bgcolor for segment in legend if segment.style and segment.text == " "]
-        rows = "".join(line[GUTTER:] for line in map_text(widget)[1 : 1 + widget._rows.count])
+        rows = "".join(line[GUTTER:] for line in map_text(widget)[1 : 1 + widget._cells.rows.count])
         if mode in ("truecolor", "256"):
             assert set(rows) <= {" ", "╎"}
             assert len(set(grounds)) == (15 if mode == "truecolor" else 7)
@@ -281,12 +289,12 @@ async def test_every_scale_of_colours_tells_the_shades(
 @acted
 async def test_memory_of_the_maps_is_bounded() -> None:
     async with stage(latencies(0), size=(120, 40)) as acting:
-        acting.app.timeline.latencies = LatencyHistory(count=60)
+        acting.app.monitor.timeline.latencies = LatencyHistory(count=60)
         await shown(acting, 150)
-        history = acting.app.timeline.latencies
+        history = acting.app.monitor.timeline.latencies
         assert len(history) == 60
         assert "a fault" not in acting.screen
-        assert len(acting.app.panel._track.columns) == 60  # type: ignore[attr-defined]
+        assert len(acting.app.panels.present._track.columns) == 60  # type: ignore[attr-defined]
 
 
 @acted

@@ -6,14 +6,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-import pytest
-
-from presman.poller import Poller
-from presman.queries import Scope
-from presman.snapshot import Snapshot
-from presman.sources.simulator import SimulatorSource
+from presman.polling.poller import Poller
+from presman.records.queries import Scope
+from presman.records.snapshot import Snapshot
+from presman.sources.simulator_source import SimulatorSource
 from presman.tui.feed import SamplerFeed
-from tests.thorough import some
 from tests.tui.drive import Stage, acted, stage
 
 Polls = Callable[[int], Awaitable[None]]
@@ -52,22 +49,6 @@ async def playing(
     play.poller.close()
 
 
-@pytest.mark.parametrize(
-    "scenario", some(["storm", "rac", "pdb", "noplan"], ["mixed", "queueing", "throttled", "quiet"])
-)
-@acted
-async def test_every_scenario_on_every_tab(scenario: str) -> None:
-    async with playing(scenario) as (acting, polls):
-        await polls(5)
-        for key in "12345":
-            screen = await acting.press(key)
-            assert "● LIVE" in screen
-            assert "a fault in presman" not in screen
-            page = await acting.press("enter")
-            assert "a fault in presman" not in page
-            await acting.press("q")
-
-
 @acted
 async def test_the_charts_begin_with_the_last_hour() -> None:
     async with playing("mixed") as (acting, polls):
@@ -94,7 +75,7 @@ async def test_back_in_time_and_live_again() -> None:
         assert "◀ 03:00:02" in await acting.press("shift+left"), "no further than the first"
         screen = await acting.press("end")
         assert "● LIVE" in screen
-        assert acting.app.reading is acting.app.latest
+        assert acting.app.monitor.reading is acting.app.monitor.latest
 
 
 @acted

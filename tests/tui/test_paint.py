@@ -13,15 +13,18 @@ from typing import Any
 import pytest
 from rich.style import Style
 from textual.geometry import Region
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.widget import Widget
 
-from presman.columns import Column
-from presman.tui.frame import AHEAD
-from presman.tui.widgets.columns import fit_columns
+from presman.drawing.columns import fit_columns
+from presman.figures.figure import TEXT, Figure
+from presman.tui import garbage
+from presman.tui.tab_panels import AHEAD
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heatmap import HeatMap
 from presman.tui.widgets.line_api import LineApiWidget
+from presman.tui.widgets.table_frame import TableFrame
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, quiet, sessions
 
@@ -33,7 +36,7 @@ ROOT = Path(__file__).parents[2]
 async def test_the_same_again_paints_nothing(tab: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.mount_all()
-        assert set(AHEAD) < set(acting.app.panels)
+        assert set(AHEAD) < set(acting.app.panels.made)
         await acting.press(tab)
         await acting.show(busy(2), busy(3))
         painted: list[Widget] = []
@@ -89,9 +92,9 @@ async def test_what_is_shown_again_wants_no_second_layout(tab: str, monkeypatch:
 
         monkeypatch.setattr(Widget, "refresh", refresh)
         await acting.press(tab)
-        assert {type(widget).__name__ for widget in wanted} - {"ScrollBar"} == {
-            "Overview",
-            type(acting.app.panel).__name__,
+        assert {widget.id for widget in wanted if not isinstance(widget, ScrollBar)} == {
+            "panel-overview",
+            acting.app.panels.present.id,
         }
 
 
@@ -150,9 +153,10 @@ async def test_what_is_on_no_screen_any_more_is_let_go() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.mount_all()
         seen = {tab: await acting.press(tab) for tab in "5421"}
-        assert acting.app._painted == {"sessions", "parallel", "cpu", "overview"}
+        assert acting.app.panels._painted == {"sessions", "parallel", "cpu", "overview"}
         all_tabs = lines_kept()
-        acting.app._tidy()
+        acting.app.panels.forget_unseen()
+        garbage.tidy()
         await acting.settle()
         assert lines_kept() < all_tabs - 3 * 30
         assert {tab: await acting.press(tab) for tab in "5421"} == seen
@@ -163,7 +167,7 @@ async def test_blank_lines_of_containers_are_one_line() -> None:
     """Fifty lines on screen, behind them those of three containers, each cut at the edges of what stands before it."""
     before = lines_kept()
     async with stage(busy(), size=(200, 50)) as acting:
-        assert acting.app._painted == {"overview"}
+        assert acting.app.panels._painted == {"overview"}
         assert lines_kept() - before < 6 * 50
 
 
@@ -184,10 +188,10 @@ async def test_only_visible_rows_are_rendered(monkeypatch: pytest.MonkeyPatch) -
         await acting.press("5")
         grid = acting.app.query_one("#grid-sessions", Grid)
         lines: list[int] = []
-        original = Grid._row_line
-        monkeypatch.setattr(Grid, "_row_line", lambda self, *where: lines.append(where[0]) or original(self, *where))
+        original = TableFrame._row
+        monkeypatch.setattr(TableFrame, "_row", lambda self, *where: lines.append(where[0]) or original(self, *where))
         await acting.show(replace(busy(2), sessions=sessions(500)))
-        assert len(grid.rows) == 500
+        assert len(grid.rows.shown) == 500
         assert 0 < len(lines) <= 50
 
 
@@ -198,11 +202,11 @@ async def test_scrolling_reaches_every_row() -> None:
         grid = acting.app.query_one("#grid-sessions", Grid)
         for _ in range(30):
             await acting.press("pagedown")
-        last = grid.rows[-1]
+        last = grid.rows.shown[-1]
         assert grid.row is last
         assert f"1:{last.sid}," in acting.screen
         await acting.press("home")
-        assert grid.row is grid.rows[0]
+        assert grid.row is grid.rows.shown[0]
 
 
 @acted
@@ -210,14 +214,14 @@ async def test_panels_not_on_show_are_left_alone(monkeypatch: pytest.MonkeyPatch
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.press("5", "1")
         shown: list[object] = []
-        monkeypatch.setattr(acting.app.panels["sessions"], "show", shown.append)
+        monkeypatch.setattr(acting.app.panels.of("sessions"), "show", shown.append)
         await acting.show(busy(2))
         assert shown == []
 
 
 def test_importing_the_app_is_light() -> None:
     code = (
-        "import sys, presman.tui.app, presman.tables; "
+        "import sys, presman.tui.app, presman.figures; "
         "heavy = {'sqlalchemy', 'oracledb', 'plotext', 'presman.analysis.assemble'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
@@ -226,32 +230,36 @@ def test_importing_the_app_is_light() -> None:
 
 
 def test_tables_need_no_textual() -> None:
-    code = "import sys, presman.tables; print([name for name in sys.modules if name.startswith(('textual', 'rich'))])"
+    code = "import sys, presman.figures; print([name for name in sys.modules if name.startswith(('textual', 'rich'))])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
 
 
 def test_columns_fit_every_width() -> None:
-    from presman import tables
+    from presman.figures.group_figures import CPU, OVERVIEW, PARALLEL_GROUPS
+    from presman.figures.instance_figures import SERVERS, WAITS
+    from presman.figures.io_figures import IO
+    from presman.figures.session_figures import SESSIONS
+    from presman.figures.statement_figures import QUEUE, RUNNING
 
-    for table in (tables.OVERVIEW, tables.CPU, tables.IO, tables.PARALLEL_GROUPS, tables.QUEUE, tables.RUNNING,
-                  tables.SERVERS, tables.SESSIONS, tables.WAITS):  # fmt: skip
+    for table in (OVERVIEW, CPU, IO, PARALLEL_GROUPS, QUEUE, RUNNING,
+                  SERVERS, SESSIONS, WAITS):  # fmt: skip
         names = [column.key for column in table.columns]
         assert len(names) == len(set(names))
         assert all(column.help for column in table.columns)
         for width in range(58, 260):
-            fitted = fit_columns(table.columns, width, {"inst", "con"})
+            fitted = fit_columns(table.columns, width, {"inst_id", "con_id"})
             gap = 2 if width >= 120 else 1
             assert sum(size for _, size in fitted) + gap * (len(fitted) - 1) <= width
-        kept = {column.key for column, _ in fit_columns(table.columns, 77, {"inst", "con"})}
-        assert {column.key for column in table.columns if column.narrow} - {"inst", "con"} <= kept, table.key
+        kept = {column.key for column, _ in fit_columns(table.columns, 77, {"inst_id", "con_id"})}
+        assert {column.key for column in table.columns if column.narrow} - {"inst_id", "con_id"} <= kept, table.key
 
 
 def test_a_column_is_never_narrower_than_it_says() -> None:
-    columns: list[Column[int]] = [
-        Column("a", "A", 5, str, "a"),
-        Column("b", "B", 10, str, "b", flexible=True),
-        Column("c", "C", 7, str, "c", narrow=False, most=20),
+    columns: list[Figure[int]] = [
+        Figure("a", "A", TEXT, "a", str, width=5),
+        Figure("b", "B", TEXT, "b", str, width=10, flexible=True),
+        Figure("c", "C", TEXT, "c", str, width=7, narrow=False, most=20),
     ]
     assert [(column.key, size) for column, size in fit_columns(columns, 16)] == [("a", 5), ("b", 10)]
     assert [(column.key, size) for column, size in fit_columns(columns, 44)] == [("a", 5), ("b", 30), ("c", 7)]

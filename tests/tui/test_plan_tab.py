@@ -7,22 +7,22 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.marks import marks
-from presman.analysis.plan_view import plan_view
-from presman.poller import Poller
-from presman.release import Release
-from presman.rows import RsrcPlanHistory
-from presman.sources.simulator import SimulatorSource
+from presman.analysis.plans.plan_changes import marks
+from presman.analysis.plans.plan_view import plan_view
+from presman.base.release import Release
+from presman.polling.poller import Poller
+from presman.records.plan_rows import RsrcPlanHistory
+from presman.sources.simulator_source import SimulatorSource
+from presman.tabs.charts import chart_data
+from presman.tabs.io import io_source
+from presman.tabs.moment import Moment
+from presman.tabs.plan import plan_line
 from presman.tui.feed import Arrived
-from presman.tui.panels.io import io_source
-from presman.tui.panels.panel import Shown, chart_data
-from presman.tui.panels.plan import Plans, plan_line
-from presman.tui.series import Series
+from presman.tui.panels.plan_panel import PlanPanel
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.grid import Grid
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
@@ -137,19 +137,19 @@ async def test_the_cpu_tab_tells_verdicts_in_words_and_the_sessions_tab_who_is_h
         assert "held/s" in screen
         screen = await acting.press("5")
         assert "Statements behind resmgr:cpu quantum" in screen
-        assert acting.app.query_one("#grid-cpu_waiters", Grid).rows
+        assert acting.app.query_one("#grid-cpu_waiters", Grid).rows.shown
 
 
 @acted
 async def test_the_plan_on_screen_is_that_of_the_poll_looked_at() -> None:
     async with playing("mixed", polls=4) as acting:
         await acting.press("6")
-        panel = acting.app.panels["plan"]
-        assert isinstance(panel, Plans)
+        panel = acting.app.panels.of("plan")
+        assert isinstance(panel, PlanPanel)
         await acting.press("left", "left")
-        moment = panel._shown.moment() if panel._shown else None
-        assert moment is not None
-        assert moment[1].number == acting.app.reading.number == 2  # type: ignore[union-attr]
+        snapshot = panel._moment.snapshot if panel._moment else None
+        assert snapshot is not None
+        assert snapshot.number == acting.app.monitor.reading.number == 2  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("scenario", "measures"), [("mixed", ["used"]), ("pdb", ["used", "pdb_used"])])
@@ -195,10 +195,7 @@ def test_changes_of_plan_are_marks_on_the_chart() -> None:
     now = snapshot(instance(), active_plan(), *NESTED, old, change)
     reading = analyse(None, now)
     assert len(marks(now)) == 2
-    from presman.tui.state import View
-
-    nothing: Any = None
-    shown = Shown(reading, View(), Series(), (), now.at, nothing, nothing, lambda: (None, now))
-    ((place, words),) = chart_data(shown, "used", "CPUs used", None).marks
+    moment = Moment(reading, find=lambda: (None, now))
+    ((place, words),) = chart_data(moment, "used", "CPUs used", None).marks
     assert words.endswith("NIGHT (MONDAY)")
     assert 0 < place < 60

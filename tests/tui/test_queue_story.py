@@ -6,20 +6,19 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from presman.analysis import analyse
-from presman.analysis.drill import PlanStep
-from presman.analysis.reading import Reading
-from presman.analysis.unblock import unblock
-from presman.poller import Poller
-from presman.sources.simulator import SimulatorSource
-from presman.tables import QUEUE
-from presman.tables.statements import at_timeout
-from presman.tables.xplan import xplan
-from presman.tui import details
+from presman.analysis.advice.unblock import unblock
+from presman.analysis.readings.detail_readings import PlanStep
+from presman.analysis.readings.reading import Reading
+from presman.drawing.lines import length, plain
+from presman.figures.statement_figures import QUEUE, at_timeout
+from presman.figures.xplan import xplan
+from presman.polling.poller import Poller
+from presman.sources.simulator_source import SimulatorSource
 from presman.tui.feed import Arrived
-from presman.tui.unblocking import ends_it
+from presman.tui.pages import row_details
+from presman.tui.pages.advice_lines import ends_it
 from presman.tui.widgets.gantt import STRIP, GanttData, gantt
-from presman.tui.widgets.lines import length, plain
-from presman.watch.spans import Span
+from presman.watch.statement_spans import Span
 from tests.analysis.test_simulated import Clock
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy, queued, quiet
@@ -186,12 +185,18 @@ async def test_from_the_storm_to_the_culprits_command_in_at_most_four_keys() -> 
         async with stage(size=size) as acting:
             reading = await look(acting, poller, clock, 2)
             screen = await acting.press(keys[0])
-            who = unblock(reading)[0].candidates[0].statement
-            culprit = screen.split("①")[1].split("holds")[0]
-            assert f"{who.inst_id}:{who.sid},{who.serial}" in " ".join(culprit.split())
+            way = unblock(reading)[0]
+            who = way.candidates[0].statement
+            culprit = " ".join(screen.split("①")[1].split("holds")[0].split())
+            assert f"{who.inst_id}:{who.sid}" in culprit
             await acting.press(keys[1])
-            assert acting.app.clipboard.startswith("ALTER SYSTEM ")
-            assert str(who.sid) in acting.app.clipboard
+            if way.wait is None:
+                assert acting.app.clipboard.startswith("ALTER SYSTEM ")
+                assert str(who.sid) in acting.app.clipboard
+            else:  # it is about to end: there is nothing to copy, and that is said
+                assert "ends by itself in about" in culprit
+                assert acting.app.clipboard == ""
+                assert "Nothing copied: wait" in acting.screen
     poller.close()
 
 
@@ -256,8 +261,8 @@ def test_what_happens_at_the_timeout_is_said() -> None:
     cancelled, run = queued(1), queued(2, timeout_action="RUN")
     assert at_timeout(cancelled) == "it ends with ORA-07454"
     assert at_timeout(run).startswith("it starts at once, downgraded if")
-    show = QUEUE.column("timeout").show
+    show = QUEUE.column("timeout_left_s").show
     assert (show(cancelled), show(run)) == ("56:26 ✕", "56:33 ▶")
     assert show(queued(1, timeout_left=None)) == "-"
-    page = "\n".join(plain(line) for line in details.page(cancelled, QUEUE, busy()))
+    page = "\n".join(plain(line) for line in row_details.page(cancelled, QUEUE, busy()))
     assert "Its queue timeout comes in 56:26: then it ends with ORA-07454." in page

@@ -8,7 +8,7 @@ import pytest
 from textual.filter import Monochrome
 
 from presman.tui.feed import Ended, Lost
-from tests.tui.drive import acted, check, stage
+from tests.tui.drive import acted, body, check, frame, stage
 from tests.tui.readings import busy, cluster, quiet
 
 TABS = {"1": "overview", "2": "cpu", "3": "io", "4": "parallel", "5": "sessions"}
@@ -20,7 +20,18 @@ SIZES = [(80, 24), (120, 30), (200, 50)]
 @acted
 async def test_tab(key: str, size: tuple[int, int]) -> None:
     async with stage(busy(), size=size) as acting:
-        check(f"{TABS[key]}-{size[0]}x{size[1]}", await acting.press(key))
+        check(f"{TABS[key]}-{size[0]}x{size[1]}", body(await acting.press(key)))
+
+
+@acted
+async def test_the_frame_around_every_tab() -> None:
+    """The one golden file that a new tab changes."""
+    found = []
+    for size in SIZES:
+        async with stage(busy(), size=size) as acting:
+            found += [frame(await acting.press(key)) for key in ("1", "4", "question_mark")]
+            keys, _, _ = acting.app.reader.text.partition("\n\nStates")
+    check("frame", "\n".join([*found, keys]) + "\n")
 
 
 @pytest.mark.parametrize("key", ["1", "4"])
@@ -29,7 +40,7 @@ async def test_cluster_and_its_instances(key: str) -> None:
     async with stage(cluster(), size=(160, 45)) as acting:
         together = await acting.press(key)
         apart = await acting.press("i")
-        check(f"rac-{TABS[key]}-instances", apart)
+        check(f"rac-{TABS[key]}-instances", body(apart))
         assert "Inst" not in together.split("Group", 1)[0]
         assert apart.count("INTERACTIVE") > together.count("INTERACTIVE")
         assert await acting.press("i") == together
@@ -38,8 +49,8 @@ async def test_cluster_and_its_instances(key: str) -> None:
 @acted
 async def test_nothing_happens() -> None:
     async with stage(quiet(), size=(120, 30)) as acting:
-        check("quiet-overview", acting.screen)
-        check("quiet-parallel", await acting.press("4"))
+        check("quiet-overview", body(acting.screen))
+        check("quiet-parallel", body(await acting.press("4")))
 
 
 @acted
@@ -56,7 +67,7 @@ async def test_no_data_says_why_and_what_to_do() -> None:
     async with stage(size=(120, 30)) as acting:
         acting.app.post_message(Lost("ORA-01017: invalid username/password; logon denied", None))
         await acting.settle()
-        check("no-data", acting.screen)
+        check("no-data", body(acting.screen))
         await acting.press("f5")
         assert acting.feed.told == ["poll"]
 
@@ -138,7 +149,7 @@ async def test_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @acted
 async def test_every_state_of_a_group_has_a_word() -> None:
-    from presman.analysis.reading import Verdict
+    from presman.analysis.readings.group_readings import Verdict
 
     async with stage(busy(), size=(200, 50)) as acting:
         base = busy().groups[0]

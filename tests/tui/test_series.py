@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from presman.analysis.reading import Reading
-from presman.tui.series import KEPT, Series
+from presman.analysis.readings.reading import Reading
+from presman.watch.series import KEPT, Series
 from tests.tui.readings import AT, busy, group
 
 KEY = ("used", 0, 0, "BATCH")

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.reading import Downgrades, Reading, RunningStatement
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Downgrades, RunningStatement
 from presman.watch import Watch
-from presman.watch.ledger import Ledger
-from presman.watch.marks import Marks
-from presman.watch.spans import Spans
+from presman.watch.downgrade_ledger import Ledger
+from presman.watch.queue_marks import Marks
+from presman.watch.statement_spans import Spans
 from tests.analysis.make import NOON, active_plan, group, instance, queued_session, snapshot
 from tests.analysis.test_simulated import play, started
 

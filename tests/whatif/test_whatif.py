@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from presman.cli import main
-from presman.output.export import CsvExport
-from presman.simulator.plan import Group
+from presman.output.csv_export import CsvExport
+from presman.simulator.plan_tree import Group
 from presman.watch.arrivals import Arrival, Fate, Following
 from presman.whatif.observed import COLUMNS, ArrivalsError, read
 from presman.whatif.replay import Fared, bypassing, changed, observed, observed_rules, replay
-from presman.whatif.report import error, report, waits
+from presman.whatif.whatif_report import error, report, waits
 from tests.analysis.make import NOON
 from tests.analysis.test_simulated import play, started
 from tests.thorough import some

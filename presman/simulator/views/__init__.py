@@ -7,16 +7,32 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from presman.simulator.views import cursors, dictionary, groups, outliers, sessions, statistics, system
-from presman.simulator.views.shape import Row, View
+from presman.simulator.views import (
+    cursor_views,
+    dictionary_views,
+    group_views,
+    outlier_views,
+    session_views,
+    statistic_views,
+    system_views,
+)
+from presman.simulator.views.view import Row, View
 
 if TYPE_CHECKING:
-    from presman.embedded import EmbeddedDatabase
+    from presman.embedded.database import EmbeddedDatabase
     from presman.simulator.simulation import Simulation
 
 VIEWS: Mapping[str, View] = {
     view.name: view
-    for module in (system, groups, sessions, cursors, dictionary, outliers, statistics)
+    for module in (
+        system_views,
+        group_views,
+        session_views,
+        cursor_views,
+        dictionary_views,
+        outlier_views,
+        statistic_views,
+    )
     for view in module.VIEWS
 }
 """Every view that the simulator fills, by its V$ or DBA_ name."""
@@ -61,7 +77,7 @@ class Publisher:
         self, name: str, view: View
     ) -> tuple[tuple[str, ...], Callable[[Iterable[Row]], Iterable[Sequence[Any]]]]:
         """Work out which of the view's columns this release has, and whether INST_ID goes or stays."""
-        from presman.embedded import columns_of
+        from presman.embedded.database import columns_of
 
         present = {column.name for column in columns_of(name, self._simulation.release)}
         kept = [index for index, column in enumerate(view.columns) if column in present]

@@ -1,1 +1,1 @@
-"""."""
+"""The tabs: one module for each."""

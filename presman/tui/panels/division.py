@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from presman.tui.widgets.grid import HEADER_LINES
+from presman.tui.widgets.table_frame import HEADER_LINES
 
 TALL = 36
 """Lines of a tab from which its parts stand apart, and what happened over time has a place of its own."""

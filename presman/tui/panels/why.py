@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from presman.analysis.reading import Reading
-from presman.analysis.unblock import Unblock
-from presman.analysis.usual import Comparison
-from presman.formats import number
-from presman.tui.alerts import head_sentence
-from presman.tui.unblocking import ends_it
-from presman.tui.widgets.lines import Line, wrap
+from presman.analysis.advice.unblock import Unblock
+from presman.analysis.parallel.usual import Comparison
+from presman.analysis.readings.reading import Reading
+from presman.base.formats import number
+from presman.drawing.lines import Line, wrap
+from presman.tabs.alerts import head_sentence
+from presman.tui.pages.advice_lines import ends_it
 
 _INDENT = 6
 _NARROW = 100

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, floor, log10
 
+from presman.drawing.lines import Line, Run, merge, pad
+from presman.tabs.charts import ChartData
 from presman.tui.widgets.line_view import LineView
-from presman.tui.widgets.lines import Line, Run, merge, pad
 from presman.tui.widgets.palette import SERIES
 
 _COLORED = re.compile("\x1b\\[38;5;(\\d+)m")
@@ -17,25 +17,6 @@ _ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 _FIRST_COLOR = 1
 LETTERS = "ABCDEF"
 """How series are told apart without colour."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChartData:
-    """What a chart shows: equally spaced values per series (None where there is none), oldest first.
-
-    `length` is that of the time axis in values, `ticks` are (index, label) on it, `limit` a horizontal line (the CPUs
-    there are), None without one, `cursor` the index of the instant on screen while scrolled back, `bridge` how many
-    steps without a value a line goes on across, `marks` (index, words) where something changed: a plan was activated.
-    """
-
-    title: str
-    series: tuple[tuple[str, tuple[float | None, ...]], ...]
-    ticks: tuple[tuple[int, str], ...]
-    length: int
-    limit: float | None = None
-    cursor: int | None = None
-    bridge: int = 1
-    marks: tuple[tuple[int, str], ...] = ()
 
 
 @lru_cache(maxsize=4)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from textual.message import Message
 from textual.widgets import Input
+
+from presman.base.text import clean
 
 
 class FilterLine(Input):
     """One line above the keys."""
+
+    class Typed(Message):
+        """The filter is this so far; `done` once it is meant so."""
+
+        def __init__(self, needle: str, *, done: bool) -> None:
+            super().__init__()
+            self.needle = needle
+            self.done = done
 
     def __init__(self) -> None:
         super().__init__(
@@ -18,3 +29,13 @@ class FilterLine(Input):
         self.display = True
         self.value = text
         self.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Tell what is typed so far."""
+        event.stop()
+        self.post_message(self.Typed(clean(event.value), done=False))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Tell that the filter is meant so."""
+        event.stop()
+        self.post_message(self.Typed(clean(event.value), done=True))

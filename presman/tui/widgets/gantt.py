@@ -9,9 +9,9 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from presman.drawing.lines import Line, fit, merge, pad
 from presman.tui.widgets.line_view import LineView
-from presman.tui.widgets.lines import Line, fit, merge, pad
-from presman.watch.spans import Span
+from presman.watch.statement_spans import Span
 
 STRIP = 3
 """Lines of the strip of servers."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from math import ceil, floor, log10
 
-from presman.analysis.latency_history import NUMBERS, Column, frequency, intensity
+from presman.analysis.latency.latency_history import NUMBERS, Column, frequency, intensity
 
 LEVELS = 15
 """Shades above nothing: level 0 is nothing, 1 the faintest, 15 the strongest."""

@@ -9,7 +9,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from presman.tui.widgets.lines import Line
+from presman.drawing.lines import Line
 from presman.tui.widgets.palette import Palette, palette_of
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from textual.geometry import Region
 from textual.strip import Strip
 
+from presman.drawing.lines import Line, changes, pad
 from presman.tui.widgets.line_api import LineApiWidget
-from presman.tui.widgets.lines import Line, changes, pad
 
 
 class LineView(LineApiWidget):

@@ -10,8 +10,8 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from presman.drawing.lines import Line, pad, plain, wrap
 from presman.tui.widgets.line_api import LineApiWidget
-from presman.tui.widgets.lines import Line, pad, plain, wrap
 
 
 class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):

@@ -14,7 +14,7 @@ from textual.color import Color
 from textual.strip import Strip
 from textual.theme import Theme
 
-from presman.tui.widgets.lines import Line
+from presman.drawing.lines import Line
 
 SERIES = ("series1", "series2", "series3", "series4", "series5", "series6")
 """Styles of the lines of a chart, in order."""

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from textual.events import Click
 from textual.message import Message
 
-from presman.tui.actions import TABS, Action
+from presman.drawing.lines import Run, cells, merge
+from presman.tabs import tab_names
 from presman.tui.widgets.line_view import LineView
-from presman.tui.widgets.lines import Run, cells, merge
+
+
+class Labelled(NamedTuple):
+    """A key as the bottom line offers it: as people call it, its label, and the action that a click runs."""
+
+    shown: str
+    label: str
+    action: str
 
 
 class Clicked(Message):
@@ -50,11 +59,11 @@ class TabLine(_ClickLine):
         runs: list[Run] = [(" ", "")]
         self._targets = []
         used = 1
-        for key, name, title in TABS:
+        for key, name, title, _ in tab_names():
             if name in hidden:
                 continue
             text = f"[{key} {title}]" if name == tab else f" {key} {title} "
-            self._targets.append((used, used + len(text), f"tab('{name}')"))
+            self._targets.append((used, used + len(text), f"key('tab_{name}')"))
             runs += [(text, "title" if name == tab else "dim"), (" ", "")]
             used += len(text) + 1
         blanks = self.size.width - used - cells(note) - 1
@@ -68,13 +77,13 @@ class KeysLine(_ClickLine):
 
     ground = "panel"
 
-    _last: Sequence[Action] = ()
+    _last: Sequence[Labelled] = ()
 
     def on_resize(self) -> None:
         """Offer what fits now."""
         self.show(self._last)
 
-    def show(self, actions: Sequence[Action]) -> None:
+    def show(self, actions: Sequence[Labelled]) -> None:
         """Offer these actions, as many as fit."""
         self._last = actions
         width = self.size.width or self.app.size.width
@@ -85,7 +94,7 @@ class KeysLine(_ClickLine):
             size = cells(action.shown) + 1 + cells(action.label) + 2
             if used + size > width:
                 break
-            self._targets.append((used, used + size - 2, action.name))
+            self._targets.append((used, used + size - 2, action.action))
             runs += [(action.shown, "key"), (f" {action.label}  ", "")]
             used += size
         self.show_lines([merge(runs)])

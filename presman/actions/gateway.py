@@ -1,0 +1,37 @@
+"""The one way in for a screen that may act: what is offered, the dialog, and who carries it out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from textual.app import App
+
+from presman.actions.dialog import ActionDialog
+from presman.actions.offers import offers
+from presman.actions.performer import Performer
+from presman.analysis.readings.reading import Reading
+from presman.records.commands import Command
+
+
+class Door:
+    """Given to the monitor only where actions were allowed."""
+
+    def __init__(self, performer: Performer | None = None) -> None:
+        self._performer = performer or Performer()
+        self.carry_out = self._performer.carry_out
+
+    def offers(self, row: Any, reading: Reading) -> bool:
+        """Whether something can be done with a row."""
+        return bool(offers(row, reading))
+
+    def ask(self, app: App[Any], row: Any, reading: Reading, send: Callable[[Command], None]) -> None:
+        """Ask what to do with a row, and `send` what was confirmed."""
+        commands = offers(row, reading)
+        about = f"{row.user} {row.inst_id}:{row.sid},{row.serial} in {row.group}, SQL_ID {row.sql_id or '-'}"
+
+        def answered(command: Command | None) -> None:
+            if command is not None:
+                send(command)
+
+        app.push_screen(ActionDialog(about, commands, cluster=len(reading.header.instances) > 1), answered)

@@ -1,0 +1,1 @@
+"""Pluggable databases side by side, and their I/O limits."""

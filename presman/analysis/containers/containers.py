@@ -1,0 +1,254 @@
+"""The pluggable databases side by side: CPU, I/O, parallel servers, memory, what the CDB plan gives them.
+
+Made from V$RSRC_PDB and V$RSRCPDBMETRIC, whose window is the CDB plan's and so the same for all containers;
+V$RSRC_CONSUMER_GROUP restarts with each container's own plan and is never summed here. Made only while somebody looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from operator import itemgetter
+
+from presman.analysis.containers import io_limits
+from presman.analysis.containers.io_limits import IoVerdict
+from presman.analysis.facts.deltas import difference
+from presman.analysis.facts.facts import ROOT, Facts, percent_fraction
+from presman.analysis.facts.plan_book import Branch, Key, PlanShares
+from presman.analysis.groups import entitlement
+from presman.analysis.groups.counter_deltas import Growth
+from presman.analysis.groups.io_rates import rates, together
+from presman.analysis.readings.group_readings import IoRates, Verdict, demand, throttled_percent
+from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
+from presman.analysis.readings.reading import Reading
+from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
+from presman.records.plan_rows import CdbPlanDirective
+from presman.records.session_rows import Session
+from presman.records.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class PdbReading:
+    """One container on one instance, or on the cluster (`inst_id` 0).
+
+    CPUs as in a group's reading. `shares` are those of the CDB plan, `share` the guaranteed minimum as a fraction,
+    `servers_limit` its parallel servers. `io` is per second since the last poll; `io_throttle_ms` the milliseconds each
+    I/O was held back on average in the last closed minute, None before 18; `iops_limit` and `mb_limit` are its MAX_IOPS
+    and MAX_MBPS (on each instance), None without; `io_verdict` says what they do. `cpu_exhausted` is percent of the
+    last closed minute, None before 23. Bytes are gauges. `plan` is its own plan, "" without one.
+    """
+
+    inst_id: int
+    con_id: int
+    name: str
+    plan: str
+    shares: int | None
+    share: float
+    used: float | None
+    waiting: float | None
+    capacity: float
+    limit: float | None
+    guaranteed: float
+    entitled: float | None
+    verdict: Verdict
+    io: IoRates | None
+    io_throttle_ms: float | None
+    iops_limit: int | None
+    mb_limit: int | None
+    sessions: int
+    active_sessions: int
+    px_active: int
+    px_servers: int
+    px_queued: int
+    servers_limit: int | None
+    sga_bytes: int | None
+    pga_bytes: int | None
+    execution_waiters: int = 0
+    io_verdict: IoVerdict = IoVerdict.UNKNOWN
+    cpu_exhausted: float | None = None
+
+    @property
+    def wanted(self) -> float | None:
+        """CPUs wanted: used + waiting."""
+        return demand(self.used, self.waiting)
+
+    @property
+    def throttled_percent(self) -> float | None:
+        """Percent of CPU demand that had to wait."""
+        return throttled_percent(self.used, self.waiting)
+
+
+_COUNTERS = itemgetter(
+    *(RsrcPdb._fields.index(name) for name in Growth._fields if name in RsrcPdb._fields),
+)
+_COUNTED = tuple(name for name in Growth._fields if name in RsrcPdb._fields)
+_NO_GROWTH = Growth._make([0] * len(Growth._fields))
+
+
+def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tuple[PdbReading, ...]:
+    """Return the containers of the cluster, then those of each instance where there are several; by CON_ID.
+
+    Empty where this is no container database. V$RSRC_PDB came with 12.2: before, only what the plan gives is known.
+    """
+    if not reading.header.cdb:
+        return ()
+    facts = Facts.of(previous, current)
+    apart = [row for instance in reading.header.instances for row in _instance(facts, instance)]
+    by_container: dict[int, list[PdbReading]] = {}
+    for row in apart:
+        by_container.setdefault(row.con_id, []).append(row)
+    cluster = [_together(rows) for _, rows in sorted(by_container.items())]
+    return tuple(cluster + (apart if len(reading.header.instances) > 1 else []))
+
+
+def io_limited(rows: tuple[PdbReading, ...]) -> tuple[PdbReading, ...]:
+    """Return the rows with I/O limits, those of instances where there are several: a limit holds on each of them."""
+    apart = tuple(row for row in rows if row.inst_id != CLUSTER)
+    return tuple(row for row in apart or rows if row.iops_limit is not None or row.mb_limit is not None)
+
+
+def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
+    inst_id = instance.inst_id
+    rows = {row.con_id: row for row in facts.snapshot.rows(RsrcPdb) if row.inst_id == inst_id and row.con_id > 2}
+    names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.pdbs)
+    given = facts.cdb_directives(inst_id)
+    shares = PlanShares.of(_tree(facts, instance, names, given))
+    grown = _grown(facts, inst_id)
+    seconds = facts.deltas.interval(RsrcPdb)
+    loads = {
+        (con_id, names[con_id]): entitlement.Load(
+            growth.consumed_cpu_time / 1000 / seconds, growth.cpu_wait_time / 1000 / seconds
+        )
+        for con_id, growth in grown.items()
+        if seconds and con_id in names
+    }
+    spare = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
+    spare = spare and (instance.host_busy is None or instance.host_busy < entitlement.FULL)
+    visible = bool(facts.snapshot.rows(CdbPlanDirective))
+    frame = entitlement.frame(instance.num_cpus, instance.cpu_managed, spare, shares, loads, visible)
+    metrics = {row.con_id: row for row in facts.snapshot.rows(PdbMetric) if row.inst_id == inst_id}
+    exhausted = {
+        row.con_id: row.cpu_exhausted for row in facts.snapshot.rows(PdbCpuExhausted) if row.inst_id == inst_id
+    }
+    found = []
+    for con_id, name in sorted(names.items()):
+        growth = grown.get(con_id) if seconds else None
+        io = rates(growth, seconds) if growth and seconds else None
+        row = _row(facts, inst_id, (con_id, name), frame, rows.get(con_id), metrics.get(con_id))
+        row = replace(row, io=io, shares=given[con_id].shares if con_id in given else None)
+        found.append(replace(row, io_verdict=io_limits.verdict(row), cpu_exhausted=exhausted.get(con_id)))
+    return found
+
+
+def _tree(
+    facts: Facts, instance: InstanceReading, names: Mapping[int, str], given: Mapping[int, CdbPlanDirective]
+) -> Branch:
+    branches = []
+    for con_id, name in names.items():
+        row = given.get(con_id)
+        weight = float(row.shares or 1) if row else 1.0
+        limit = percent_fraction(row.utilization_limit) if row else None
+        cap = facts.setting(instance.inst_id, con_id, "cpu_count")
+        if cap and instance.num_cpus and cap < instance.num_cpus:
+            limit = min(cap / instance.num_cpus, 1.0 if limit is None else limit)
+        servers = percent_fraction(row.parallel_server_limit) if row else None
+        branches.append(Branch(name, (weight,), (con_id, name), limit, servers))
+    return Branch("", (100.0,), by_weight=True, branches=tuple(branches))
+
+
+def _grown(facts: Facts, inst_id: int) -> dict[int, Growth]:
+    """Return each container's counters' growth within one start of the instance and one window of the CDB plan."""
+    if not facts.deltas.same_window(inst_id, ROOT):
+        return {}
+    before = {row.con_id: row for row in facts.deltas.before(RsrcPdb) if row.inst_id == inst_id}
+    found = {}
+    for row in facts.snapshot.rows(RsrcPdb):
+        if row.inst_id == inst_id and row.con_id in before:
+            grown = difference(_COUNTERS(row), _COUNTERS(before[row.con_id]))
+            if grown is not None:
+                found[row.con_id] = _NO_GROWTH._replace(**dict(zip(_COUNTED, grown, strict=True)))
+    return found
+
+
+def _row(
+    facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: RsrcPdb | None, metric: PdbMetric | None
+) -> PdbReading:
+    con_id, name = key
+    load, limit = frame.loads.get(key), frame.shares.limits.get(key)
+    share = frame.shares.shares.get(key, 0.0)
+    most = None if limit is None else limit * frame.capacity
+    claim = frame.claims.get(key)
+    sessions = [each for each in facts.snapshot.rows(Session) if (each.inst_id, each.con_id) == (inst_id, con_id)]
+    target = facts.number(inst_id, "parallel_servers_target")
+    most_requests, most_mb = io_limits.limits_of(facts, inst_id, con_id)
+    servers = frame.shares.servers.get(key)
+    by_plan = None if servers is None or target is None else int(servers * target)
+    return PdbReading(
+        inst_id=inst_id,
+        con_id=con_id,
+        name=name,
+        plan=facts.plan_of(inst_id, con_id),
+        shares=None,
+        share=share,
+        used=load.used if load else None,
+        waiting=load.waiting if load else None,
+        capacity=frame.capacity,
+        limit=most,
+        guaranteed=share * frame.capacity if most is None else min(share * frame.capacity, most),
+        entitled=claim * frame.capacity if claim is not None and frame.whole_plan else None,
+        verdict=entitlement.verdict(key, frame, frame.full),
+        io=None,
+        io_throttle_ms=metric.avg_io_throttle if metric else None,
+        iops_limit=most_requests,
+        mb_limit=most_mb,
+        sessions=len(sessions),
+        active_sessions=sum(each.status == "ACTIVE" for each in sessions),
+        px_active=row.current_pqs_active if row else 0,
+        px_servers=row.current_pq_servers_active if row else 0,
+        px_queued=row.current_pqs_queued if row else 0,
+        servers_limit=metric.parallel_servers_limit if metric and metric.parallel_servers_limit else by_plan,
+        sga_bytes=row.sga_bytes if row else None,
+        pga_bytes=row.pga_bytes if row else None,
+    )
+
+
+def _together(rows: list[PdbReading]) -> PdbReading:
+    """Return a container's row over the instances; rates only where every instance has one."""
+    first = rows[0]
+    capacity = sum(row.capacity for row in rows)
+    ios = [row.io for row in rows if row.io is not None]
+    throttles = [row.io_throttle_ms for row in rows if row.io_throttle_ms is not None]
+    return replace(
+        first,
+        inst_id=CLUSTER,
+        share=sum(row.share * row.capacity for row in rows) / capacity if capacity else first.share,
+        used=_sum(row.used for row in rows),
+        waiting=_sum(row.waiting for row in rows),
+        capacity=capacity,
+        limit=_sum(row.limit for row in rows),
+        guaranteed=sum(row.guaranteed for row in rows),
+        entitled=_sum(row.entitled for row in rows),
+        verdict=entitlement.worst(row.verdict for row in rows),
+        io=together(ios) if len(ios) == len(rows) else None,
+        io_throttle_ms=max(throttles, default=None),
+        io_verdict=io_limits.worst(row.io_verdict for row in rows),
+        cpu_exhausted=max([row.cpu_exhausted for row in rows if row.cpu_exhausted is not None], default=None),
+        sessions=sum(row.sessions for row in rows),
+        active_sessions=sum(row.active_sessions for row in rows),
+        px_active=sum(row.px_active for row in rows),
+        px_servers=sum(row.px_servers for row in rows),
+        px_queued=sum(row.px_queued for row in rows),
+        servers_limit=max((row.servers_limit for row in rows if row.servers_limit is not None), default=None),
+        sga_bytes=_whole(row.sga_bytes for row in rows),
+        pga_bytes=_whole(row.pga_bytes for row in rows),
+    )
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = list(values)
+    return None if None in known else sum(value for value in known if value is not None)
+
+
+def _whole(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,117 @@
+"""When two counters may be subtracted, and their difference when they may.
+
+A total means nothing alone, and a difference means nothing across a restart of the instance, a new plan window
+or a reconnect. Every rate of a reading goes through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from operator import sub
+from typing import Any, NamedTuple
+
+from presman.records.instance_rows import Instance
+from presman.records.plan_rows import RsrcPlan, RsrcPlanHistory
+from presman.records.snapshot import Snapshot
+
+SHORTEST = 0.05
+"""Seconds: two reads closer than this say nothing of a rate, because the counters move in ticks."""
+
+Place = tuple[int, int]
+"""Instance and container."""
+
+
+class Window(NamedTuple):
+    """One activation of a plan (V$RSRC_PLAN_HISTORY): its sequence, when it began, its plan's name."""
+
+    sequence: int
+    start: datetime | None
+    plan: str
+
+
+def difference(after: tuple[Any, ...], before: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return the counters' growth, None if any of them went backwards (a reset of one is a reset of all)."""
+    grown = tuple(map(sub, after, before))
+    return None if min(grown) < 0 else grown
+
+
+@dataclass(frozen=True, slots=True)
+class Deltas:
+    """The previous and the current snapshot of one database, and what has changed between them.
+
+    `previous` is None where nothing may be subtracted: the first poll, another target, a reconnect. What one of the
+    two snapshots could not read counts as unchanged; the counters themselves then tell a reset by going backwards.
+    """
+
+    previous: Snapshot | None
+    current: Snapshot
+    windows: Mapping[Place, Window]
+    restarted: frozenset[int] = frozenset()
+    activated: frozenset[Place] = frozenset()
+
+    @classmethod
+    def between(cls, previous: Snapshot | None, current: Snapshot) -> Deltas:
+        """Return the deltas of `current` against `previous`."""
+        windows = _windows(current)
+        if previous is None or previous.epoch != current.epoch or previous.target != current.target:
+            return cls(None, current, windows)
+        activated = _changed(_windows(previous), windows) | _changed(_plans(previous), _plans(current))
+        return cls(previous, current, windows, _restarted(previous, current), activated)
+
+    def before(self, record: type[Any]) -> tuple[Any, ...]:
+        """Return the previous rows of one kind; none where there is no usable interval."""
+        if self.previous is None or self.interval(record) is None:
+            return ()
+        return self.previous.section(record).rows
+
+    def interval(self, record: type[Any] | None = None) -> float | None:
+        """Return the seconds between the two reads of `record`'s section (or of the snapshots), None without."""
+        if self.previous is None:
+            return None
+        before, now = self.previous.at, self.current.at
+        if record is not None:
+            old, new = self.previous.section(record), self.current.section(record)
+            before, now = old.at or before, new.at or now
+        seconds = (now - before).total_seconds()
+        return seconds if seconds >= SHORTEST else None
+
+    def same_start(self, inst_id: int) -> bool:
+        """Whether the instance has not been restarted in between."""
+        return inst_id not in self.restarted
+
+    def same_window(self, inst_id: int, con_id: int) -> bool:
+        """Whether the same activation of the same plan rules the container of the instance."""
+        return inst_id not in self.restarted and (inst_id, con_id) not in self.activated
+
+
+def _restarted(previous: Snapshot, current: Snapshot) -> frozenset[int]:
+    before = {row.inst_id: row.startup_time for row in previous.rows(Instance)}
+    return frozenset(
+        row.inst_id
+        for row in current.rows(Instance)
+        if row.inst_id in before and before[row.inst_id] != row.startup_time
+    )
+
+
+def _changed(before: Mapping[Place, Any], now: Mapping[Place, Any]) -> frozenset[Place]:
+    """Return the places whose entry differs or is there only once; none if either side could not be read."""
+    if not before or not now:
+        return frozenset()
+    return frozenset(place for place in before.keys() | now.keys() if before.get(place) != now.get(place))
+
+
+def _windows(snapshot: Snapshot) -> dict[Place, Window]:
+    """Return the open window of each container: the newest that has no end."""
+    windows: dict[Place, Window] = {}
+    for row in snapshot.rows(RsrcPlanHistory):
+        place = (row.inst_id, row.con_id)
+        if row.end_time is None and (place not in windows or row.sequence >= windows[place].sequence):
+            windows[place] = Window(row.sequence, row.start_time, row.name)
+    return windows
+
+
+def _plans(snapshot: Snapshot) -> dict[Place, str]:
+    """Return the names of the top plans, for databases whose history cannot be read."""
+    return {(row.inst_id, row.con_id): row.name for row in snapshot.rows(RsrcPlan) if row.is_top_plan == "TRUE"}

@@ -1,0 +1,337 @@
+"""What a resource plan gives: guaranteed shares, entitlement among those with demand, limits.
+
+A plan is a tree of branches: consumer groups at the ends, subplans between, and in a container database the
+pluggable databases' plans under the CDB plan. Fractions are of the whole the tree divides, 0..1.
+
+Three rules make all figures. EMPHASIS plans give each level a percentage of what the levels above left, and what
+a branch does not use goes to the next level, not to its siblings; RATIO plans give by weight; limits of nested
+branches multiply.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+from presman.records.plan_rows import Plan, PlanDirective
+
+Key = tuple[int, str]
+"""A consumer group: container and name. The same name in two containers is two groups."""
+
+OTHER_GROUPS = "OTHER_GROUPS"
+"""The group of the sessions whose own group the plan does not name."""
+
+UNNAMED = ""
+"""Stands for all groups of a container whose plan cannot be read."""
+
+LEVELS = 8
+DORMANT = frozenset({"PENDING", "LEGACY"})
+"""STATUS of directives and plans that are not in force: an edit under way, and what an illegal PDB plan was."""
+
+_PREFIX = re.compile(r"^(?:FORCE:|SCHEDULER\[[^\]]*\]:)+", re.IGNORECASE)
+
+
+def plan_name(text: str) -> str:
+    """Return a plan's name without what RESOURCE_MANAGER_PLAN puts before it.
+
+    >>> plan_name("SCHEDULER[0x4D2F]:DEFAULT_MAINTENANCE_PLAN")
+    'DEFAULT_MAINTENANCE_PLAN'
+    """
+    return _PREFIX.sub("", text.strip())
+
+
+class Level(NamedTuple):
+    """One level of a plan, from 0: the branches (by index) that have a part in it, and their fractions."""
+
+    number: int
+    parts: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A consumer group (`key` is set), a subplan, or a container, within its parent.
+
+    `parts` are its percentages per level, or its weight where the parent divides by weight; `limit` is the
+    fraction of the whole it may use, limits above multiplied in, and `servers` its own fraction of the servers target.
+    """
+
+    name: str
+    parts: tuple[float, ...]
+    key: Key | None = None
+    limit: float | None = None
+    servers: float | None = None
+    directive: PlanDirective | None = None
+    by_weight: bool = False
+    branches: tuple[Branch, ...] = ()
+    levels: tuple[Level, ...] = field(init=False, repr=False, compare=False)
+    """Its branches by level, worked out once: every division of its part goes through them."""
+
+    def __post_init__(self) -> None:
+        """Sort the branches by level."""
+        object.__setattr__(self, "levels", tuple(_levels(self)))
+
+
+class Placed(NamedTuple):
+    """A branch where it stands: `depth` below the root (its children are 0), its `share` of the whole, by level.
+
+    `by_weight` tells whether its parent divides by weight.
+    """
+
+    depth: int
+    branch: Branch
+    share: float
+    by_level: tuple[float, ...]
+    by_weight: bool
+
+
+class Cap(NamedTuple):
+    """A limit on what some groups use together: one group's own, a subplan's or a container's."""
+
+    limit: float
+    keys: frozenset[Key]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanShares:
+    """A plan tree and the figures that do not depend on demand.
+
+    `shares` are the guaranteed minima; with `unallocated` they sum to 1. `limits` and `servers` hold only limited
+    groups; `directives` the directive of each group (the first, if several subplans name it).
+    """
+
+    root: Branch
+    shares: Mapping[Key, float]
+    unallocated: float
+    limits: Mapping[Key, float]
+    servers: Mapping[Key, float]
+    directives: Mapping[Key, PlanDirective]
+    caps: tuple[Cap, ...]
+
+    @classmethod
+    def of(cls, root: Branch) -> PlanShares:
+        """Compute the figures of a tree."""
+        shares = dict.fromkeys(_keys(root), 0.0)
+        unallocated = _guarantee(root, 1.0, shares)
+        groups = list(leaves(root))
+        return cls(
+            root,
+            MappingProxyType(shares),
+            unallocated,
+            MappingProxyType(_limits((leaf.key, leaf.limit) for leaf in groups)),
+            MappingProxyType(_limits((leaf.key, leaf.servers) for leaf in groups)),
+            MappingProxyType({leaf.key: leaf.directive for leaf in reversed(groups) if leaf.key and leaf.directive}),
+            tuple(_caps(root)),
+        )
+
+    def entitled(self, demanding: Set[Key]) -> dict[Key, float]:
+        """Return what each group with demand may claim now, as a fraction of the whole.
+
+        What the others and the limits leave unused goes to the next level, and what the last level leaves to
+        those that can still take it, in proportion.
+        """
+        amounts: dict[Key, float] = {}
+        rooms: dict[int, float] = {}
+        _fill_rooms(self.root, demanding, rooms)
+        _entitle(self.root, 1.0, rooms, amounts)
+        return amounts
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBook:
+    """The plans and directives in force in this database, found once per reading of the dictionary.
+
+    `known` keeps the figures of the trees made of it, by all that went into them.
+    """
+
+    directives: Mapping[str, tuple[PlanDirective, ...]] = field(default_factory=dict)
+    methods: Mapping[str, str] = field(default_factory=dict)
+    known: dict[Hashable, PlanShares] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def read(cls, plans: Iterable[Plan], directives: Iterable[PlanDirective]) -> PlanBook:
+        """Sort the rows by plan, leaving out what is pending or legacy."""
+        found: dict[str, list[PlanDirective]] = {}
+        for row in directives:
+            if row.status not in DORMANT:
+                found.setdefault(row.plan, []).append(row)
+        methods = {row.plan: row.mgmt_method for row in plans if row.status not in DORMANT}
+        return cls({plan: tuple(rows) for plan, rows in found.items()}, methods)
+
+    def tree(self, plan: str, con_id: int = 0, limit: float | None = None) -> Branch:
+        """Return the tree of `plan` as one container runs it; without branches if its directives are not visible.
+
+        `limit` is what the container itself may use.
+        """
+        return self._plan(Branch(plan, (100.0,), limit=limit), con_id, frozenset())
+
+    def shares(self, plan: str, con_id: int = 0) -> PlanShares:
+        """Return the figures of `plan` alone."""
+        return PlanShares.of(self.tree(plan, con_id))
+
+    def _plan(self, branch: Branch, con_id: int, above: frozenset[str]) -> Branch:
+        rows = self.directives.get(branch.name, ())
+        above = above | {branch.name}
+        by_weight = self.by_weight(branch.name, con_id)
+        branches = tuple(
+            self._directive(row, branch, con_id, above) for row in rows if row.group_or_subplan not in above
+        )
+        return Branch(
+            branch.name, branch.parts, None, branch.limit, branch.servers, branch.directive, by_weight, branches
+        )
+
+    def _directive(self, row: PlanDirective, parent: Branch, con_id: int, above: frozenset[str]) -> Branch:
+        percent = row.parallel_server_limit if row.parallel_server_limit is not None else row.utilization_limit
+        limit = _narrow(parent.limit, row.utilization_limit)
+        # What a subplan's server limit means for its groups is not documented: only a group's own counts.
+        servers = _narrow(None, percent)
+        parts = tuple(float(max(0, part)) for part in row[3:11])
+        name = row.group_or_subplan
+        if row.type == "PLAN" and name in self.directives:
+            return self._plan(Branch(name, parts, None, limit, None, row), con_id, above)
+        return Branch(name, parts, (con_id, name), limit, servers, row)
+
+    def by_weight(self, plan: str, con_id: int) -> bool:
+        """Whether level 1 of `plan` holds shares: plans of pluggable databases have one level, of shares."""
+        rows, method = self.directives.get(plan, ()), self.methods.get(plan, "").upper()
+        if method in {"RATIO", "SHARES"}:
+            return True
+        return con_id > 2 and not any(any(row[4:11]) for row in rows)
+
+
+def _narrow(above: float | None, percent: int | None) -> float | None:
+    """Return the limit of a branch with its own `percent` under a limit above; 100 % and more are no limit."""
+    if percent is None or percent >= 100 or percent < 0:
+        return above
+    return percent / 100 * (1.0 if above is None else above)
+
+
+def _keys(branch: Branch) -> Iterable[Key]:
+    return (leaf.key for leaf in leaves(branch) if leaf.key is not None)
+
+
+def leaves(branch: Branch) -> Iterable[Branch]:
+    """Yield the consumer groups of a branch, in order."""
+    if branch.key is not None:
+        yield branch
+    for child in branch.branches:
+        yield from leaves(child)
+
+
+def _limits(pairs: Iterable[tuple[Key | None, float | None]]) -> dict[Key, float]:
+    """Sum the limits of groups that several subplans name; one path without a limit lifts them all."""
+    limits: dict[Key, float] = {}
+    free: set[Key] = set()
+    for key, limit in pairs:
+        if key is None:
+            continue
+        if limit is None:
+            free.add(key)
+        else:
+            limits[key] = min(1.0, limits.get(key, 0.0) + limit)
+    return {key: limit for key, limit in limits.items() if key not in free}
+
+
+def _caps(branch: Branch, above: float | None = None) -> Iterable[Cap]:
+    if branch.limit is not None and branch.limit != above:
+        yield Cap(branch.limit, frozenset(_keys(branch)))
+    for child in branch.branches:
+        yield from _caps(child, branch.limit)
+
+
+def _levels(parent: Branch) -> Iterable[Level]:
+    """Yield the levels in which somebody has a part; more than 100 % is scaled down."""
+    taking: dict[int, list[tuple[int, float]]] = {}
+    for i, child in enumerate(parent.branches):
+        for number, part in enumerate(child.parts[:1] if parent.by_weight else child.parts):
+            if part > 0:
+                taking.setdefault(number, []).append((i, part))
+    for number, parts in sorted(taking.items()):
+        total = sum(part for _, part in parts)
+        whole = total if parent.by_weight else max(100.0, total)
+        yield Level(number, tuple((i, part / whole) for i, part in parts))
+
+
+def _guarantee(parent: Branch, whole: float, shares: dict[Key, float]) -> float:
+    """Add what each group gets when everyone is busy; return what nobody is given."""
+    if parent.key is not None:
+        shares[parent.key] += whole
+        return 0.0
+    rest, amounts = whole, [0.0] * len(parent.branches)
+    for _, level in parent.levels:
+        given = 0.0
+        for i, part in level:
+            amounts[i] += rest * part
+            given += rest * part
+        rest = max(0.0, rest - given)
+    return rest + sum(_guarantee(child, amount, shares) for child, amount in zip(parent.branches, amounts, strict=True))
+
+
+def places(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[Placed]:
+    """Yield every branch below `parent`, each before its own branches, with what it gets when everyone is busy."""
+    amounts = [[0.0] * LEVELS for _ in parent.branches]
+    rest = whole
+    for number, level in parent.levels:
+        given = 0.0
+        for i, part in level:
+            amounts[i][number] = rest * part
+            given += rest * part
+        rest = max(0.0, rest - given)
+    for child, by_level in zip(parent.branches, amounts, strict=True):
+        share = sum(by_level)
+        yield Placed(depth, child, share, tuple(by_level), parent.by_weight)
+        yield from places(child, share, depth + 1)
+
+
+def _entitle(parent: Branch, whole: float, rooms: Mapping[int, float], claims: dict[Key, float]) -> None:
+    if parent.key is not None:
+        claims[parent.key] = claims.get(parent.key, 0.0) + whole
+        return
+    own = [rooms[id(child)] for child in parent.branches]
+    amounts = _divide(parent, whole, own)
+    for child, room, amount in zip(parent.branches, own, amounts, strict=True):
+        if room > 0:
+            _entitle(child, amount, rooms, claims)
+
+
+def _fill_rooms(branch: Branch, demanding: Set[Key], rooms: dict[int, float]) -> float:
+    """Note, by identity, the most that each branch can take (0 without demand, else its limit); return this one's."""
+    if branch.key is not None:
+        inside = 1.0 if branch.key in demanding else 0.0
+    else:
+        inside = sum([_fill_rooms(child, demanding, rooms) for child in branch.branches])
+    limit = 1.0 if branch.limit is None else branch.limit
+    room = rooms[id(branch)] = inside if inside < limit else limit
+    return room
+
+
+def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:
+    """Divide `whole` level by level among the branches with room, then the rest among those not yet full."""
+    amounts = [0.0] * len(rooms)
+    rest = whole
+    for _, level in parent.levels:
+        entitled = [(i, part) for i, part in level if rooms[i] > amounts[i]]
+        if parent.by_weight:
+            total = sum(part for _, part in entitled)
+            entitled = [(i, part / total) for i, part in entitled]
+        given = {i: min(rest * part, rooms[i] - amounts[i]) for i, part in entitled}
+        for i, amount in given.items():
+            amounts[i] += amount
+        rest = max(0.0, rest - sum(given.values()))
+    for _ in rooms:  # each turn fills at least one of them
+        open_ = [i for i, room in enumerate(rooms) if room - amounts[i] > 1e-12]
+        if not open_ or rest <= 1e-12:
+            break
+        weight = sum(amounts[i] for i in open_)
+        given = {i: rest * (amounts[i] / weight if weight > 0 else 1 / len(open_)) for i in open_}
+        for i, amount in given.items():
+            taken = min(amount, rooms[i] - amounts[i])
+            amounts[i] += taken
+            rest -= taken
+    return amounts
+
+
+NOTHING = PlanShares.of(Branch("", (1.0,)))
+"""The shares where no plan can be read."""

@@ -1,0 +1,1 @@
+"""Consumer groups: what each uses, waits for, is entitled to, and what its verdict is."""

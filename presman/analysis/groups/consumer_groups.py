@@ -1,0 +1,328 @@
+"""The consumer groups: one row per instance and one over all of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
+from presman.analysis.groups import entitlement, io_rates
+from presman.analysis.groups.counter_deltas import GroupPlace, Growth, of_groups
+from presman.analysis.instances import num_cpus
+from presman.analysis.parallel import server_pools
+from presman.analysis.parallel.server_pools import Room
+from presman.analysis.readings.group_readings import GroupReading, QueueTotals, SessionTotals, Verdict
+from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.records.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
+from presman.records.plan_rows import CdbPlanDirective
+from presman.records.session_rows import Session
+
+NO_TOTALS = QueueTotals(0, 0, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The parallel statements by group, where V$RSRC_CONSUMER_GROUP says nothing: queued, running, servers."""
+
+    queue: tuple[QueuedStatement, ...]
+    running: tuple[RunningStatement, ...]
+
+
+class _Place(NamedTuple):
+    """What the rows of one instance have in common. `seconds` is the interval of the counters, None without one."""
+
+    inst_id: int
+    frame: entitlement.Frame
+    metrics: Mapping[Key, GroupMetric]
+    seconds: float | None
+    capacities: Mapping[int, float]
+    exhausted: Mapping[Key, float | None]
+
+
+@dataclass(slots=True)
+class _Parallel:
+    sessions: int = 0
+    active: int = 0
+    held: int = 0
+    queued: int = 0
+    waited: float | None = None
+
+
+_NONE = _Parallel()
+
+
+def groups(
+    facts: Facts, instances: tuple[InstanceReading, ...], found: Statements, rooms: Mapping[int, Room]
+) -> tuple[GroupReading, ...]:
+    """Return the rows of the cluster, then those of the instances where there are several.
+
+    Shown are the groups of the plans in force and any other with activity, by guaranteed share.
+    """
+    grown = of_groups(facts)
+    rows = {(row.inst_id, row.con_id, row.name): row for row in facts.snapshot.rows(ConsumerGroup)}
+    parallel = _parallel(found)
+    if not rows:
+        _count_sessions(facts, parallel)
+    per_instance: list[GroupReading] = []
+    for instance in instances:
+        per_instance += _instance(facts, instance, rows, grown, parallel)
+    order = _order(per_instance)
+    per_instance.sort(key=lambda row: (row.inst_id, order[row.con_id, row.name]))
+    by_key: dict[Key, list[GroupReading]] = {}
+    for row in per_instance:
+        by_key.setdefault((row.con_id, row.name), []).append(row)
+    totals = {row.inst_id: row.all_used for row in per_instance if row.all_used is not None}
+    together = sum(totals.values()) if totals else None
+    cluster = [_cluster(facts, by_key[key], rooms, together) for key in sorted(by_key, key=order.__getitem__)]
+    return tuple(cluster + (per_instance if len(instances) > 1 else []))
+
+
+def _parallel(found: Statements) -> dict[GroupPlace, _Parallel]:
+    """Count statements and servers by instance and group; the servers where they run, not where the QC is."""
+    counts: dict[GroupPlace, _Parallel] = defaultdict(_Parallel)
+    for queued in found.queue:
+        entry = counts[queued.inst_id, queued.con_id, queued.group]
+        entry.queued += 1
+        entry.waited = max(entry.waited or 0.0, queued.waited)
+    for running in found.running:
+        counts[running.inst_id, running.con_id, running.group].active += 1
+        for inst_id, number in running.servers_by_instance.items():
+            counts[inst_id, running.con_id, running.group].held += number
+    return dict(counts)
+
+
+def _count_sessions(facts: Facts, counts: dict[GroupPlace, _Parallel]) -> None:
+    """Count active sessions by group, for sources without V$RSRC_CONSUMER_GROUP."""
+    for session in facts.snapshot.rows(Session):
+        if session.status == "ACTIVE":
+            place = (session.inst_id, session.con_id, facts.group_of(session))
+            counts.setdefault(place, _Parallel()).sessions += 1
+
+
+def _instance(
+    facts: Facts,
+    instance: InstanceReading,
+    rows: Mapping[GroupPlace, ConsumerGroup],
+    grown: Mapping[GroupPlace, Growth],
+    parallel: Mapping[GroupPlace, _Parallel],
+) -> list[GroupReading]:
+    inst_id = instance.inst_id
+    shares = facts.shares[inst_id]
+    keys = {(con_id, name) for place, con_id, name in rows if place == inst_id}
+    keys |= {(con_id, name) for place, con_id, name in parallel if place == inst_id and name}
+    keys |= {key for key in shares.shares if key[1] != UNNAMED}
+    loads = _loads(facts, inst_id, rows, grown)
+    spare = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
+    spare = spare and (instance.host_busy is None or instance.host_busy < entitlement.FULL)
+    frame = entitlement.frame(instance.num_cpus, instance.cpu_managed, spare, shares, loads, _whole_plan(facts, keys))
+    full = frame.full
+    metrics = {
+        (row.con_id, row.consumer_group_name): row for row in facts.snapshot.rows(GroupMetric) if row.inst_id == inst_id
+    }
+    capacities = {con_id: num_cpus(facts, inst_id, con_id) for con_id in {key[0] for key in keys}}
+    exhausted = {
+        (row.con_id, row.consumer_group_name): row.cpu_exhausted
+        for row in facts.snapshot.rows(CpuExhausted)
+        if row.inst_id == inst_id
+    }
+    here = _Place(inst_id, frame, metrics, facts.deltas.interval(ConsumerGroup), capacities, exhausted)
+    found = []
+    for key in keys:
+        place = (inst_id, *key)
+        row = rows.get(place)
+        in_plan = key in shares.shares and not _is_subplan(shares, key)
+        if in_plan or (key not in shares.shares and _has_activity(row, grown.get(place), parallel.get(place))):
+            found.append(
+                _row(here, key, row, grown.get(place), parallel.get(place), entitlement.verdict(key, frame, full))
+            )
+    return found
+
+
+def _is_subplan(shares: PlanShares, key: Key) -> bool:
+    """Whether the plan names a subplan there, whose groups cannot be read."""
+    directive = shares.directives.get(key)
+    return directive is not None and directive.type == "PLAN"
+
+
+def _whole_plan(facts: Facts, keys: Iterable[Key]) -> bool:
+    """Whether every plan that has a say is visible: from inside a pluggable database the CDB plan is not."""
+    return not any(con_id > 2 for con_id, _ in keys) or bool(facts.snapshot.rows(CdbPlanDirective))
+
+
+def _loads(
+    facts: Facts, inst_id: int, rows: Mapping[GroupPlace, ConsumerGroup], grown: Mapping[GroupPlace, Growth]
+) -> dict[Key, entitlement.Load]:
+    seconds = facts.deltas.interval(ConsumerGroup)
+    absent = facts.snapshot.section(ConsumerGroup).absent
+    if seconds is None or "consumed_cpu_time" in absent:
+        return {}
+    milliseconds = seconds * 1000
+    return {
+        (con_id, name): entitlement.Load(
+            growth.consumed_cpu_time / milliseconds,
+            growth.cpu_wait_time / milliseconds,
+            rows[place, con_id, name].execution_waiters,
+        )
+        for (place, con_id, name), growth in grown.items()
+        if place == inst_id
+    }
+
+
+def _has_activity(row: ConsumerGroup | None, growth: Growth | None, parallel: _Parallel | None) -> bool:
+    if parallel is not None:
+        return True
+    if row is None:
+        return False
+    gauges = (row.active_sessions, row.execution_waiters, row.queue_length, row.current_pqs_active)
+    if any(gauges) or row.current_pq_servers_active or row.current_pqs_queued:
+        return True
+    return growth is not None and any(growth)
+
+
+def _row(
+    here: _Place,
+    key: Key,
+    row: ConsumerGroup | None,
+    growth: Growth | None,
+    parallel: _Parallel | None,
+    verdict: Verdict,
+) -> GroupReading:
+    con_id, name = key
+    frame, seconds = here.frame, here.seconds
+    shares, load = frame.shares, frame.loads.get(key)
+    share = shares.shares.get(key, 0.0)
+    limit = _limit(shares.limits.get(key), here.metrics.get(key), frame.capacity)
+    due = share * frame.capacity
+    claim = frame.claims.get(key)
+    counts = parallel or _NONE
+    percent = shares.servers.get(key)
+    rated = growth if growth is not None and seconds else None
+    return GroupReading(
+        inst_id=here.inst_id,
+        con_id=con_id,
+        name=name,
+        in_plan=key in shares.shares,
+        used=load.used if load else None,
+        waiting=load.waiting if load else None,
+        capacity=here.capacities[con_id],
+        limit=limit,
+        share=share,
+        guaranteed=due if limit is None else min(due, limit),
+        entitled=claim * frame.capacity if claim is not None and frame.whole_plan else None,
+        verdict=verdict,
+        active_sessions=row.active_sessions if row else counts.sessions,
+        execution_waiters=row.execution_waiters if row else 0,
+        yields_per_s=rated.yields / seconds if rated and seconds else None,
+        requests_per_s=rated.requests / seconds if rated and seconds else None,
+        pool_queue_length=row.queue_length if row else 0,
+        io=io_rates.rates(rated, seconds) if rated and seconds else None,
+        px_active=row.current_pqs_active if row else counts.active,
+        px_servers=row.current_pq_servers_active if row else counts.held,
+        px_queued=row.current_pqs_queued if row else counts.queued,
+        servers_limit=None,
+        servers_limit_percent=None if percent is None else round(100 * percent),
+        head_waited=counts.waited,
+        totals=_totals(row) if row else NO_TOTALS,
+        cpu_waits_per_s=rated.cpu_waits / seconds if rated and seconds else None,
+        all_used=frame.used if load else None,
+        cpu_exhausted=here.exhausted.get(key),
+        sessions=_session_totals(row) if row else SessionTotals(),
+    )
+
+
+def _limit(fraction: float | None, metric: GroupMetric | None, capacity: float) -> float | None:
+    """Return a group's limit in CPUs: the plan's, else the one V$RSRCMGRMETRIC shows below the capacity."""
+    if fraction is not None:
+        return fraction * capacity
+    shown = metric.running_sessions_limit if metric else 0.0
+    return shown if 0 < shown < capacity else None
+
+
+def _totals(row: ConsumerGroup) -> QueueTotals:
+    return QueueTotals(
+        row.pqs_queued,
+        row.pqs_completed,
+        row.pq_servers_used,
+        row.pq_active_time,
+        row.pq_queued_time,
+        row.pq_queue_time_outs,
+    )
+
+
+def _session_totals(row: ConsumerGroup) -> SessionTotals:
+    return SessionTotals(
+        row.active_session_limit_hit, row.queued_time, row.switches_in_cpu_time, row.switches_out_cpu_time
+    )
+
+
+def _order(rows: Iterable[GroupReading]) -> dict[Key, tuple[float, int, str]]:
+    """Order groups by guaranteed share, then container and name: stable while the plan is."""
+    order: dict[Key, tuple[float, int, str]] = {}
+    for row in rows:
+        key = (row.con_id, row.name)
+        share = max(row.share, -order[key][0] if key in order else 0.0)
+        order[key] = (-share, row.con_id, row.name)
+    return order
+
+
+_SUMMED = (
+    "used",
+    "waiting",
+    "capacity",
+    "limit",
+    "guaranteed",
+    "active_sessions",
+    "execution_waiters",
+    "yields_per_s",
+    "requests_per_s",
+    "pool_queue_length",
+    "px_active",
+    "px_servers",
+    "px_queued",
+    "cpu_waits_per_s",
+)
+"""What the cluster's row has the sum of; nothing where an instance has none."""
+
+_summed = itemgetter(*(GroupReading._fields.index(name) for name in _SUMMED))
+
+
+def _cluster(facts: Facts, rows: list[GroupReading], rooms: Mapping[int, Room], together: float | None) -> GroupReading:
+    """Return the sum over the instances; rates only where every instance has one."""
+    first = rows[0]
+    sums: dict[str, Any] = dict(zip(_SUMMED, map(_sum, zip(*map(_summed, rows), strict=True)), strict=True))
+    key, capacity = (first.con_id, first.name), sums["capacity"]
+    number, percent = server_pools.allowed(key, facts.shares[first.inst_id].servers, rooms)
+    waits = [row.head_waited for row in rows if row.head_waited is not None]
+    claims = [row.entitled for row in rows if row.entitled is not None]
+    ios = [row.io for row in rows if row.io is not None]
+    return first._replace(
+        inst_id=CLUSTER,
+        in_plan=any(row.in_plan for row in rows),
+        share=sum([row.share * row.capacity for row in rows]) / capacity if capacity else first.share,
+        entitled=sum(claims) if claims else None,
+        verdict=entitlement.worst([row.verdict for row in rows]),
+        io=io_rates.together(ios) if len(ios) == len(rows) else None,
+        servers_limit=number,
+        servers_limit_percent=percent,
+        head_waited=max(waits, default=None),
+        totals=_sum_totals([row.totals for row in rows]),
+        sessions=SessionTotals._make(map(sum, zip(*(row.sessions for row in rows), strict=True))),
+        all_used=together,
+        cpu_exhausted=max([row.cpu_exhausted for row in rows if row.cpu_exhausted is not None], default=None),
+        **sums,
+    )
+
+
+def _sum(values: tuple[Any, ...]) -> Any:
+    return None if None in values else sum(values)
+
+
+def _sum_totals(parts: list[QueueTotals]) -> QueueTotals:
+    if len(parts) == 1:
+        return parts[0]
+    return QueueTotals._make(map(sum, zip(*parts, strict=True)))

@@ -1,0 +1,112 @@
+"""How much the counters of the consumer groups and sessions grew since the last poll."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import NamedTuple
+
+from presman.analysis.facts.deltas import difference
+from presman.analysis.facts.facts import Facts, by_session
+from presman.records.group_rows import ConsumerGroup
+from presman.records.session_rows import Session, SessionInfo
+
+
+class Growth(NamedTuple):
+    """Differences of V$RSRC_CONSUMER_GROUP's counters; milliseconds, megabytes, counts."""
+
+    requests: int
+    cpu_wait_time: int
+    cpu_waits: int
+    consumed_cpu_time: int
+    yields: int
+    io_service_time: int
+    io_service_waits: int
+    small_read_megabytes: int
+    small_write_megabytes: int
+    large_read_megabytes: int
+    large_write_megabytes: int
+    small_read_requests: int
+    small_write_requests: int
+    large_read_requests: int
+    large_write_requests: int
+
+
+class SessionRates(NamedTuple):
+    """What a session uses: CPUs, CPUs waited for, MB and I/O requests per second; None without a delta."""
+
+    used: float | None = None
+    waiting: float | None = None
+    io_mb: float | None = None
+    io_requests: float | None = None
+
+
+IDLE = SessionRates(0.0, 0.0, 0.0, 0.0)
+
+GroupPlace = tuple[int, int, str]
+"""A consumer group's row: instance, container, name."""
+
+_group_counters = itemgetter(*(ConsumerGroup._fields.index(name) for name in Growth._fields))
+_SESSION_COUNTERS = (
+    "consumed_cpu_time",
+    "cpu_wait_time",
+    "small_read_megabytes",
+    "small_write_megabytes",
+    "large_read_megabytes",
+    "large_write_megabytes",
+    "small_read_requests",
+    "small_write_requests",
+    "large_read_requests",
+    "large_write_requests",
+)
+_session_counters = itemgetter(*(SessionInfo._fields.index(name) for name in _SESSION_COUNTERS))
+
+
+def of_groups(facts: Facts) -> dict[GroupPlace, Growth]:
+    """Return the growth of every group whose counters ran on in the same plan window of the same instance."""
+    deltas = facts.deltas
+    before = {(row.inst_id, row.con_id, row.name): row for row in deltas.before(ConsumerGroup)}
+    if not before:
+        return {}
+    found: dict[GroupPlace, Growth] = {}
+    same: dict[tuple[int, int], bool] = {}
+    for row in facts.snapshot.rows(ConsumerGroup):
+        inst_id, con_id = row.inst_id, row.con_id
+        old = before.get((inst_id, con_id, row.name))
+        if (inst_id, con_id) not in same:
+            same[inst_id, con_id] = deltas.same_window(inst_id, con_id)
+        if old is None or not same[inst_id, con_id]:
+            continue
+        grown = difference(_group_counters(row), _group_counters(old))
+        if grown is not None:
+            found[inst_id, con_id, row.name] = Growth._make(grown)
+    return found
+
+
+def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
+    """Return the rates of each session that is the same as at the last poll, by instance and SID.
+
+    V$RSRC_SESSION_INFO has no serial number, so V$SESSION's serial and logon time tell a SID's users apart.
+    """
+    deltas = facts.deltas
+    seconds = deltas.interval(SessionInfo)
+    infos = by_session(deltas.before(SessionInfo))
+    if not infos or seconds is None:
+        return {}
+    sessions = by_session(deltas.before(Session))
+    found: dict[tuple[int, int], SessionRates] = {}
+    for place, now in facts.sessions.items():
+        info, old_info, old = facts.infos.get(place), infos.get(place), sessions.get(place)
+        if info is None or old_info is None or old is None or place[0] in deltas.restarted:
+            continue
+        if old.serial != now.serial or old.logon_time != now.logon_time:
+            continue
+        before, after = _session_counters(old_info), _session_counters(info)
+        if before == after:
+            found[place] = IDLE
+            continue
+        grown = difference(after, before)
+        if grown is not None:
+            cpu, wait, a, b, c, d, e, f, g, h = grown
+            megabytes, requests = (a + b + c + d) / seconds, (e + f + g + h) / seconds
+            found[place] = SessionRates(cpu / 1000 / seconds, wait / 1000 / seconds, megabytes, requests)
+    return found

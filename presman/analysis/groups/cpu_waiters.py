@@ -1,0 +1,71 @@
+"""The statements behind `resmgr:cpu quantum`: sessions that Resource Manager holds off CPU, grouped by SQL_ID."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import SessionReading
+from presman.records.cursor_rows import SqlText
+from presman.records.snapshot import Snapshot
+
+
+class CpuWaiter(NamedTuple):
+    """One statement whose sessions are held off CPU, in one consumer group.
+
+    `held` sessions wait at this moment of the `sessions` that run it; `used` and `waiting` are CPUs since the last
+    poll over all of them (None without a delta), `longest` the age of the oldest of these waits in seconds.
+    """
+
+    con_id: int
+    group: str
+    sql_id: str
+    held: int
+    sessions: int
+    used: float | None
+    waiting: float | None
+    longest: float | None
+    users: tuple[str, ...]
+    sql_text: str
+
+
+def cpu_waiters(reading: Reading, snapshot: Snapshot | None = None) -> tuple[CpuWaiter, ...]:
+    """Return the statements held off CPU, those that wait for most CPU first; their texts as far as they were read."""
+    statements: dict[tuple[int, str, str], list[SessionReading]] = {
+        _key(session): [] for session in reading.sessions if session.held
+    }
+    for session in reading.sessions:
+        rows = statements.get(_key(session))
+        if rows is not None and (session.sql_id or session.held):
+            rows.append(session)
+    texts = {each.sql_id: each.sql_text for each in reading.running if each.sql_text}
+    texts |= {each.sql_id: each.sql_text for each in reading.queue if each.sql_text}
+    texts |= {row.sql_id: row.sql_text for row in (snapshot.rows(SqlText) if snapshot else ())}
+    found = [_waiter(*key, rows, texts.get(key[2], "")) for key, rows in statements.items()]
+    return tuple(sorted(found, key=lambda row: (-(row.waiting or 0.0), -row.held, row.group, row.sql_id)))
+
+
+def _key(session: SessionReading) -> tuple[int, str, str]:
+    return session.con_id, session.group, session.sql_id
+
+
+def _waiter(con_id: int, group: str, sql_id: str, rows: list[SessionReading], text: str) -> CpuWaiter:
+    held = [row for row in rows if row.held]
+    return CpuWaiter(
+        con_id=con_id,
+        group=group,
+        sql_id=sql_id,
+        held=len(held),
+        sessions=len(rows),
+        used=_sum([row.used for row in rows]),
+        waiting=_sum([row.waiting for row in rows]),
+        longest=max([row.waited for row in held if row.waited is not None], default=None),
+        users=tuple(sorted({row.user for row in rows if row.user})),
+        sql_text=text,
+    )
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,229 @@
+"""A group's verdict in words, with the arithmetic behind it, and how well an instance keeps its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from presman.analysis.groups.entitlement import FULL, QUIET
+from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
+from presman.analysis.readings.reading import Reading
+
+_JUDGED = frozenset(
+    {Verdict.NOT_THROTTLED, Verdict.CAPPED, Verdict.CONTENDED, Verdict.CAGED, Verdict.STARVED, Verdict.ZERO_SHARE}
+)
+"""Verdicts of groups that want CPU and whose due is known."""
+
+_WAITING = frozenset(
+    {Verdict.CAPPED, Verdict.STARVED, Verdict.ZERO_SHARE, Verdict.CONTENDED, Verdict.CAGED, Verdict.THROTTLED}
+)
+"""Verdicts of groups that wait for CPU."""
+
+
+class Loaded(Protocol):
+    """What a bar of CPUs is about: a consumer group, a line of a plan, a container. CPUs, as in a group's reading."""
+
+    @property
+    def used(self) -> float | None: ...  # noqa: D102
+    @property
+    def waiting(self) -> float | None: ...  # noqa: D102
+    @property
+    def capacity(self) -> float: ...  # noqa: D102
+    @property
+    def entitled(self) -> float | None: ...  # noqa: D102
+    @property
+    def limit(self) -> float | None: ...  # noqa: D102
+
+
+class Judged(Loaded, Protocol):
+    """What a verdict is about: a consumer group or a container."""
+
+    @property
+    def guaranteed(self) -> float: ...  # noqa: D102
+    @property
+    def verdict(self) -> Verdict: ...  # noqa: D102
+    @property
+    def execution_waiters(self) -> int: ...  # noqa: D102
+    @property
+    def cpu_exhausted(self) -> float | None: ...  # noqa: D102
+
+
+def explain(group: Judged, host_busy: float | None = None) -> str:
+    """Return the verdict on a group's CPU as one sentence with its figures, in CPUs.
+
+    `host_busy` is the busy part of the host's CPU time (0..1), which tells a limit from a lack of CPU.
+    """
+    if group.used is None or group.waiting is None:
+        return "No delta yet: rates need two polls of the same instance start and the same plan window."
+    wanted = group.used + group.waiting
+    if group.verdict is Verdict.IDLE:
+        return f"Wants no CPU now; guaranteed {group.guaranteed:.1f} of {group.capacity:.0f} when all are busy."
+    if group.verdict is Verdict.NOT_MANAGED:
+        return (
+            f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; Resource Manager does not manage CPU now, so no plan "
+            "decides who gets it and no wait of its own is counted."
+        )
+    got = f"Wants {wanted:.1f}, gets {group.used:.1f} of {group.capacity:.0f} CPUs"
+    if group.execution_waiters and group.waiting < QUIET:
+        got += f" ({group.execution_waiters} sessions wait for a slice)"
+    return f"{got}; {_reason(group, host_busy)}."
+
+
+def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - one per verdict
+    used, wanted = group.used or 0.0, (group.used or 0.0) + (group.waiting or 0.0)
+    host = "" if host_busy is None else f"the host is {100 * host_busy:.0f} % busy"
+    minute = _minute(group)
+    match group.verdict:
+        case Verdict.CAPPED:
+            return "; ".join(part for part in (_capped(group), host, minute) if part)
+        case Verdict.STARVED:
+            due = min(wanted, group.entitled or 0.0)
+            return f"{_due(group)}, {max(0.0, due - used):.1f} less than its due: the plan is not kept"
+        case Verdict.ZERO_SHARE:
+            return f"{_due(group)}, but nothing while the levels above take all: its sessions can hang"
+        case Verdict.CONTENDED:
+            return "; ".join(part for part in (_due(group), _left(group), minute) if part)
+        case Verdict.CAGED:
+            tail = f", while {host}" if host else ", while the host has CPUs to spare"
+            return f"{_due(group)}; {_left(group)}; the cage (CPU_COUNT) is full{tail}"
+        case Verdict.THROTTLED:
+            return "a plan above it cannot be read, so what it is entitled to is not known"
+        case _:
+            return "next to nothing waits"
+
+
+def _minute(group: Judged) -> str:
+    """Return what CPU_EXHAUSTED says: a limit holds a group whether CPUs are exhausted or not, contention does not."""
+    if group.cpu_exhausted is None:
+        return ""
+    return f"CPUs were exhausted {group.cpu_exhausted:.0f} % of the last closed minute"
+
+
+def _due(group: Judged) -> str:
+    return f"entitled to {group.entitled or 0.0:.1f} now"
+
+
+def _left(group: Judged) -> str:
+    over = (group.used or 0.0) - (group.entitled or 0.0)
+    if over >= 0.05:
+        return f"{over:.1f} of it is what others leave, the rest they use themselves"
+    return "others use their share"
+
+
+def _capped(group: Judged) -> str:
+    if group.limit is None:
+        return "the limit of its subplan or container is reached, whatever CPU is free"
+    percent = 100 * group.limit / group.capacity if group.capacity else 0.0
+    if (group.used or 0.0) >= FULL * group.limit:
+        return f"its limit of {group.limit:.1f} CPUs ({percent:.0f} %) holds it there, whatever CPU is free"
+    return f"a limit it shares with others (at most {group.limit:.1f} CPUs for it) is reached, whatever CPU is free"
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """How well one instance keeps its plan, and its host beside it. CPUs but for `score` (percent) and `host_busy`.
+
+    `due` sums over the groups that want CPU the lesser of what each wants and what it is entitled to now; `missing`
+    what starved groups get less than that. `score` is 100 x (1 - missing / due): 100 exactly while no group is
+    starved, however many are throttled. None where nobody's due is known. `sentence` says it in words.
+    """
+
+    inst_id: int
+    score: float | None
+    due: float
+    missing: float
+    used: float | None
+    capacity: float
+    host_cpus: float | None
+    host_busy: float | None
+    sentence: str
+
+
+def conformance(reading: Reading) -> tuple[Conformance, ...]:
+    """Return one judgement per instance, in order."""
+    return tuple(_of_instance(each, reading.instance_groups(each.inst_id)) for each in reading.header.instances)
+
+
+def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> Conformance:
+    rows = tuple(groups)
+    due = missing = 0.0
+    for row in rows:
+        if row.verdict in _JUDGED and row.entitled is not None and row.wanted is not None and row.used is not None:
+            own = min(row.wanted, row.entitled)
+            due += own
+            missing += max(0.0, own - row.used) if row.verdict is Verdict.STARVED else 0.0
+    used = [row.used for row in rows if row.used is not None]
+    total = sum(used) if used else None
+    score = 100 * (1 - missing / due) if due > 0 else None
+    return Conformance(
+        inst_id=instance.inst_id,
+        score=score,
+        due=due,
+        missing=missing,
+        used=total,
+        capacity=instance.num_cpus,
+        host_cpus=instance.host_cpus,
+        host_busy=instance.host_busy,
+        sentence=f"{_kept(instance, score, missing)}{_shareless(rows)} {_pressure(instance, total, rows)}".strip(),
+    )
+
+
+def _kept(instance: InstanceReading, score: float | None, missing: float) -> str:
+    if instance.cpu_managed == "OFF":
+        return "Resource Manager does not manage CPU: no plan decides who gets it, and nobody is held off it."
+    if score is None:
+        return ""
+    if missing <= 0:
+        return "The plan is kept: every group that wants CPU gets its due."
+    return f"The plan is kept to {score:.0f} %: groups get {missing:.1f} CPUs less than their due."
+
+
+def _shareless(groups: Iterable[GroupReading]) -> str:
+    """Name the groups whose due may be nothing, lest a plan that is kept be taken for one that is good."""
+    names = ", ".join(row.name for row in groups if row.verdict is Verdict.ZERO_SHARE)
+    return f" What {names} is due is only what the levels above leave." if names else ""
+
+
+def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[GroupReading]) -> str:
+    """Return what holds CPU back: a limit, the cage, the host, or nothing."""
+    if used is None or not instance.num_cpus:
+        return ""
+    busy = instance.host_busy
+    facts = f"{used:.1f} of {instance.num_cpus:.0f} CPUs used"
+    if busy is not None:
+        host = f" of {instance.host_cpus:.0f} CPUs" if instance.host_cpus else ""
+        facts += f", host{host} {100 * busy:.0f} % busy"
+    if used >= FULL * instance.num_cpus:
+        caged = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
+        why = "the cage is full, the host has spare CPU" if caged and (busy or 0) < FULL else "all CPUs are in use"
+        return f"{facts}: {why}."
+    if {row.verdict for row in groups} & _WAITING == {Verdict.CAPPED}:
+        return f"{facts}: who waits is held by a limit, not by lack of CPU."
+    return f"{facts}."
+
+
+def in_words(reading: Reading, group: GroupReading) -> str:
+    """Return the verdict on a group's row of a reading as a sentence.
+
+    The cluster's row has the worst verdict of its instances: where they differ, the figures are those of the instance
+    that has it and waits most.
+    """
+    if group.inst_id == CLUSTER:
+        rows = [row for row in reading.groups if row.inst_id and (row.con_id, row.name) == (group.con_id, group.name)]
+        bad = [row for row in rows if row.verdict is group.verdict]
+        if 0 < len(bad) < len(rows):
+            worst = max(bad, key=lambda row: row.waiting or 0.0)
+            return f"On instance {worst.inst_id}: {explain(worst, host_busy_of(reading, worst))}"
+    return explain(group, host_busy_of(reading, group))
+
+
+def host_busy_of(reading: Reading, group: GroupReading) -> float | None:
+    """Return the busy fraction of the host a group's row is about, of the busiest for the cluster's row."""
+    known = [
+        each.host_busy
+        for each in reading.header.instances
+        if each.host_busy is not None and group.inst_id in {CLUSTER, each.inst_id}
+    ]
+    return max(known, default=None)

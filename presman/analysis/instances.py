@@ -1,0 +1,112 @@
+"""The top line: which database, its instances, its plan and what that manages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from presman.analysis.database_kind import container_of, nature, on_exadata
+from presman.analysis.facts.facts import ROOT, Facts
+from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool
+from presman.records.instance_rows import Database, Instance, Osstat, Pdb
+from presman.records.wait_rows import SystemEvent
+
+
+def num_cpus(facts: Facts, inst_id: int, con_id: int = 0) -> float:
+    """Return the CPUs that Resource Manager hands out; 0.0 where no view tells.
+
+    V$RSRCMGRMETRIC says it; else CPU_COUNT if the instance is caged, else the host's CPUs.
+    """
+    known = facts.capacities
+    own = known.get((inst_id, con_id), 0) or known.get((inst_id, ROOT), 0) or known.get((inst_id, 0), 0)
+    if own > 0:
+        return float(own)
+    row = facts.top_rows.get(inst_id)
+    count = facts.number(inst_id, "cpu_count") or 0
+    if row is not None and row.instance_caging == "ON" and count:
+        return float(count)
+    return host_cpus(facts, inst_id) or float(count)
+
+
+def host_cpus(facts: Facts, inst_id: int) -> float | None:
+    """Return V$OSSTAT's NUM_CPUS."""
+    value = facts.osstat.get((inst_id, "NUM_CPUS"))
+    return value if value is not None and math.isfinite(value) and value > 0 else None
+
+
+def host_busy(facts: Facts) -> dict[int, float]:
+    """Return the busy fraction (0..1) of each instance's host since the last poll."""
+    before = {(row.inst_id, row.stat_name): row.value for row in facts.deltas.before(Osstat)}
+    found: dict[int, float] = {}
+    for inst_id in facts.inst_ids:
+        grown = []
+        for name in ("BUSY_TIME", "IDLE_TIME"):
+            now, old = facts.osstat.get((inst_id, name)), before.get((inst_id, name))
+            if now is not None and old is not None and now >= old:
+                grown.append(now - old)
+        if len(grown) == 2 and 0 < sum(grown) < math.inf:
+            found[inst_id] = grown[0] / sum(grown)
+    return found
+
+
+def instances(facts: Facts, pools: Mapping[int, ServerPool]) -> tuple[InstanceReading, ...]:
+    """Return one reading per instance, in order."""
+    busy = host_busy(facts)
+    return tuple(_instance(facts, inst_id, pools[inst_id], busy.get(inst_id)) for inst_id in facts.inst_ids)
+
+
+def _instance(facts: Facts, inst_id: int, pool: ServerPool, busy: float | None) -> InstanceReading:
+    row, plan = facts.instances.get(inst_id), facts.top_rows.get(inst_id)
+    return InstanceReading(
+        inst_id=inst_id,
+        name=row.instance_name if row else "",
+        host=row.host_name if row else "",
+        started=row.startup_time if row else None,
+        plan=facts.plan_of(inst_id, plan.con_id if plan else 0),
+        cpu_managed=plan.cpu_managed if plan else "",
+        caging=plan.instance_caging if plan else "",
+        px_managed=plan.parallel_execution_managed if plan else "",
+        num_cpus=num_cpus(facts, inst_id),
+        host_cpus=host_cpus(facts, inst_id),
+        host_busy=busy,
+        load=facts.osstat.get((inst_id, "LOAD")),
+        servers=pool,
+    )
+
+
+def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool) -> Header:
+    """Return the header; what cannot be read is "" or None."""
+    database, snapshot = facts.database, facts.snapshot
+    events = snapshot.rows(SystemEvent)
+    first = found[0] if found else None
+    instance = facts.instances.get(first.inst_id) if first else None
+    plan = facts.top_rows.get(first.inst_id) if first else None
+    window = facts.deltas.windows.get((first.inst_id, plan.con_id if plan else 0)) if first else None
+    started = first.started if first else None
+    return Header(
+        database=(database.name or database.db_unique_name) if database else "",
+        version=instance.version if instance else "",
+        role=database.database_role if database else "",
+        cdb=facts.cdb,
+        container=_container(facts),
+        instances=found,
+        plan=first.plan if first else "",
+        plan_since=window.start if window else None,
+        cpu_managed=first.cpu_managed if first else "",
+        caging=first.caging if first else "",
+        px_managed=first.px_managed if first else "",
+        num_cpus=sum(each.num_cpus for each in found),
+        servers=cluster,
+        uptime=max(0.0, (facts.snapshot.at - started).total_seconds()) if started else None,
+        mixed_plans=len({each.plan for each in found}) > 1,
+        exadata=on_exadata(events),
+        autonomous=bool(snapshot.cloud_service),
+        nature=nature(
+            snapshot.rows(Database), snapshot.rows(Instance), snapshot.rows(Pdb), events, snapshot.cloud_service
+        ),
+    )
+
+
+def _container(facts: Facts) -> str:
+    """Return the container connected to, "" without containers."""
+    return container_of(facts.snapshot.rows(Pdb)) if facts.cdb else ""

@@ -1,0 +1,1 @@
+"""Waits: histograms, percentiles, redo, outliers."""

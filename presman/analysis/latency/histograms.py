@@ -1,0 +1,331 @@
+"""What a histogram of waits says: shares, percentiles, thresholds, and how far its estimate of time is off.
+
+A bucket tells how many waits were shorter than its bound and not shorter than the bound before. All that is said of
+single waits inside it is an estimate and is called so; percentiles are given as the bucket they lie in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import ESTIMATOR, Bucket, Histogram, Waited, WaitReading
+
+PERMILLES = (500, 900, 950, 990, 999)
+"""The percentiles told, in thousandths, so that their ranks are exact."""
+
+THRESHOLDS_US = (1_000, 10_000, 20_000)
+
+OPEN_FROM = 4_194_304_000
+"""The bound of the last bucket (2**22 ms, or 2**32 us just above it): waits in it may be of any length."""
+
+_BINARY = 1.05
+"""Bounds in microseconds are powers of two: 1,024 stand for one millisecond."""
+
+
+class Span(Enum):
+    """Over which time a histogram is looked at, in the words shown."""
+
+    NOW = "now"
+    WINDOW = "window"
+    STARTUP = "since startup"
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyBucket:
+    """Waits from `lower_us` up to, not including, `upper_us` (`open_ended`: of any length from `lower_us` on).
+
+    `time_us` is the estimated time of all of them; percents are of all waits and of all estimated time.
+    """
+
+    lower_us: int
+    upper_us: int
+    waits: int
+    waits_percent: float
+    time_us: float
+    time_percent: float
+    open_ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Percentile:
+    """The bucket in which a percentile (nearest rank) lies. `upper_us` is None in the open-ended one.
+
+    `estimate_us` is interpolated inside the bucket, as if its waits were spread evenly: an estimate, and None there.
+    """
+
+    percent: float
+    lower_us: int
+    upper_us: int | None
+    estimate_us: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Percent of waits certainly under and certainly not under `limit_us`: only whole buckets count in either.
+
+    What is missing to 100 lies in the bucket that holds the limit.
+    """
+
+    limit_us: int
+    under: float
+    over: float
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """One event's waits over one span of time. `seconds` is its length, None where it is not known.
+
+    `mean_us` is measured (V$SYSTEM_EVENT), None where that says nothing; `estimated_mean_us` is what the buckets give.
+    """
+
+    inst_id: int
+    event: str
+    span: Span
+    seconds: float | None
+    waits: int
+    buckets: tuple[LatencyBucket, ...]
+    percentiles: tuple[Percentile, ...]
+    thresholds: tuple[Threshold, ...]
+    longest: LatencyBucket | None
+    estimated_us: float
+    mean_us: float | None
+
+    @property
+    def estimated_mean_us(self) -> float | None:
+        """Mean by the buckets: 0.75 of the bound for each wait."""
+        return self.estimated_us / self.waits if self.waits else None
+
+    @property
+    def error_percent(self) -> float | None:
+        """How far the estimated mean is above (or, negative, below) the measured one."""
+        estimate = self.estimated_mean_us
+        return 100 * (estimate / self.mean_us - 1) if estimate is not None and self.mean_us else None
+
+    @property
+    def waits_per_s(self) -> float | None:
+        """Waits per second of the span."""
+        return self.waits / self.seconds if self.seconds else None
+
+    @property
+    def frequency(self) -> tuple[float, ...]:
+        """Waits per second of each bucket: what a column of the first heat map shows. Empty without `seconds`."""
+        return tuple(bucket.waits / self.seconds for bucket in self.buckets) if self.seconds else ()
+
+    @property
+    def intensity(self) -> tuple[float, ...]:
+        """Estimated seconds waited per second in each bucket: what the second one shows."""
+        return tuple(bucket.time_us / 1e6 / self.seconds for bucket in self.buckets) if self.seconds else ()
+
+
+def latency(
+    place: tuple[int, str], span: Span, counts: Mapping[int, int], seconds: float | None, waited: Waited | None
+) -> Latency:
+    """Return what `counts` (bound in microseconds → waits) say of the event at `place` (inst_id, event)."""
+    total = sum(counts.values())
+    estimated = sum(ESTIMATOR * upper * count for upper, count in counts.items())
+    buckets = tuple(_buckets(counts, total, estimated))
+    return Latency(
+        *place,
+        span,
+        seconds,
+        total,
+        buckets,
+        tuple(_percentile(buckets, total, permille) for permille in PERMILLES) if total else (),
+        tuple(_threshold(buckets, limit) for limit in THRESHOLDS_US) if total else (),
+        buckets[-1] if buckets else None,
+        estimated,
+        waited.mean_us if waited else None,
+    )
+
+
+def now(histogram: Histogram) -> Latency | None:
+    """Return the waits since the last poll; None where there is no delta."""
+    if any(bucket.delta is None for bucket in histogram.buckets):
+        return None
+    counts = {bucket.upper_us: bucket.delta or 0 for bucket in histogram.buckets}
+    return latency((histogram.inst_id, histogram.event), Span.NOW, counts, histogram.seconds, histogram.now)
+
+
+def since_startup(histogram: Histogram, uptime: float | None) -> Latency:
+    """Return the waits since the instance was started, `uptime` seconds ago."""
+    counts = {bucket.upper_us: bucket.count for bucket in histogram.buckets}
+    return latency((histogram.inst_id, histogram.event), Span.STARTUP, counts, uptime, histogram.startup)
+
+
+def lower_bound(upper: int, before: int) -> int:
+    """Return where the bucket below `upper` begins: at half of it, at 0 for the first bucket of either view.
+
+    `before` is the bound of the bucket before it, which counts where the bounds are not powers of two.
+    """
+    if upper in (1, 1_000):
+        return 0
+    return upper // 2 if _is_regular(upper) else before
+
+
+def _is_regular(upper: int) -> bool:
+    """Whether it is a power of two in microseconds or in milliseconds."""
+    unit = upper // 1_000 if upper % 1_000 == 0 else upper
+    return unit > 0 and unit & (unit - 1) == 0
+
+
+def _bounds(counts: Mapping[int, int]) -> Iterator[int]:
+    """Return the bounds from the shortest to the longest wait, those of buckets that are missing between too."""
+    used = [upper for upper, count in sorted(counts.items()) if count]
+    if not used:
+        return
+    upper = used[0]
+    for following in sorted(upper for upper in counts if upper >= used[0] and upper <= used[-1]):
+        while _is_regular(upper) and _is_regular(following) and 2 * upper < following:
+            upper *= 2
+            if upper not in counts:
+                yield upper
+        yield following
+        upper = following
+
+
+def _buckets(counts: Mapping[int, int], total: int, estimated: float) -> Iterator[LatencyBucket]:
+    before = 0
+    for upper in _bounds(counts):
+        waits = counts.get(upper, 0)
+        time = ESTIMATOR * upper * waits
+        yield LatencyBucket(
+            lower_bound(upper, before),
+            upper,
+            waits,
+            100 * waits / total,
+            time,
+            100 * time / estimated,
+            upper >= OPEN_FROM,
+        )
+        before = upper
+
+
+def _percentile(buckets: tuple[LatencyBucket, ...], total: int, permille: int) -> Percentile:
+    rank = max(1, -(-total * permille // 1000))
+    passed = 0
+    bucket = buckets[-1]
+    for bucket in buckets:
+        if passed + bucket.waits >= rank:
+            break
+        passed += bucket.waits
+    if bucket.open_ended:
+        return Percentile(permille / 10, bucket.lower_us, None, None)
+    part = (rank - passed - 0.5) / bucket.waits
+    estimate = bucket.lower_us + part * (bucket.upper_us - bucket.lower_us)
+    return Percentile(permille / 10, bucket.lower_us, bucket.upper_us, estimate)
+
+
+def _threshold(buckets: tuple[LatencyBucket, ...], limit: int) -> Threshold:
+    total = sum(bucket.waits for bucket in buckets)
+    under = sum(bucket.waits for bucket in buckets if bucket.upper_us <= limit * _BINARY)
+    over = sum(bucket.waits for bucket in buckets if bucket.lower_us >= limit)
+    return Threshold(limit, 100 * under / total, 100 * over / total)
+
+
+def together(histograms: Iterable[Histogram]) -> Histogram | None:
+    """Return the histograms of one event on several instances as one; without a delta where one of them has none."""
+    parts = list(histograms)
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    counts: dict[int, int] = {}
+    deltas: dict[int, int] | None = {}
+    for bucket in (bucket for part in parts for bucket in part.buckets):
+        counts[bucket.upper_us] = counts.get(bucket.upper_us, 0) + bucket.count
+        if bucket.delta is None:
+            deltas = None
+        elif deltas is not None:
+            deltas[bucket.upper_us] = deltas.get(bucket.upper_us, 0) + bucket.delta
+    buckets = tuple(
+        Bucket(upper, count, None if deltas is None else deltas[upper]) for upper, count in sorted(counts.items())
+    )
+    first = parts[0]
+    startup, latest = _sum(part.startup for part in parts), _sum(part.now for part in parts)
+    return Histogram(CLUSTER, first.event, buckets, first.seconds, first.wait_class, startup, latest)
+
+
+def _sum(parts: Iterable[Waited | None]) -> Waited | None:
+    found = list(parts)
+    known = [part for part in found if part is not None]
+    if not known or len(known) < len(found):
+        return None
+    return Waited(sum(part.waits for part in known), sum(part.microseconds for part in known))
+
+
+def histogram_of(reading: Reading, inst_id: int, event: str) -> Histogram | None:
+    """Return an event's histogram on one instance, or of all for `inst_id` 0; None where there is none."""
+    found = [each for each in reading.histograms if each.event == event and inst_id in (CLUSTER, each.inst_id)]
+    return together(found)
+
+
+@dataclass(frozen=True, slots=True)
+class EventLatency:
+    """One event to choose: what it costs since the last poll. None where there is no delta, or no such wait.
+
+    `sessions` is the average number of sessions that waited, `estimated` if only the buckets tell it. `counted` says
+    whether its histogram is read.
+    """
+
+    inst_id: int
+    event: str
+    wait_class: str
+    sessions: float | None
+    estimated: bool
+    per_second: float | None
+    mean_ms: float | None
+    p99: Percentile | None
+    longest: LatencyBucket | None
+    counted: bool
+
+
+def events(reading: Reading, *, by_instance: bool = False) -> tuple[EventLatency, ...]:
+    """Return the events that have a histogram or were waited for since the last poll, the most waited for first.
+
+    Their instances are summed up unless they are wanted `by_instance`.
+    """
+    several = len(reading.header.instances) > 1
+    waits: dict[tuple[int, str], list[WaitReading]] = {}
+    for wait in reading.waits:
+        place = wait.inst_id if by_instance or not several else CLUSTER
+        waits.setdefault((place, wait.event), []).append(wait)
+    counted: dict[tuple[int, str], list[Histogram]] = {}
+    for histogram in reading.histograms:
+        place = histogram.inst_id if by_instance or not several else CLUSTER
+        counted.setdefault((place, histogram.event), []).append(histogram)
+    found = [_event(place, waits.get(place, []), counted.get(place, [])) for place in waits.keys() | counted.keys()]
+    return tuple(sorted(found, key=lambda each: (-(each.sessions or 0.0), each.event, each.inst_id)))
+
+
+def _event(place: tuple[int, str], waits: list[WaitReading], histograms: list[Histogram]) -> EventLatency:
+    whole = together(histograms)
+    lately = now(whole) if whole else None
+    wait_class = waits[0].wait_class if waits else whole.wait_class if whole else ""
+    p99 = next((each for each in lately.percentiles if each.percent == 99), None) if lately else None
+    longest = lately.longest if lately else None
+    if waits or lately is None or (whole and whole.now):
+        sessions = sum(wait.sessions for wait in waits) if waits or lately else None
+        rate = sum(wait.per_second for wait in waits) if sessions is not None else None
+        mean = 1000 * sessions / rate if sessions and rate else None
+        return EventLatency(*place, wait_class, sessions, False, rate, mean, p99, longest, whole is not None)
+    # Idle events are in no V$SYSTEM_EVENT that presman reads: the buckets must do.
+    estimate = lately.estimated_us / 1e6 / lately.seconds if lately.seconds else None
+    estimated_mean = lately.estimated_mean_us
+    mean = None if estimated_mean is None else estimated_mean / 1000
+    return EventLatency(*place, wait_class, estimate, True, lately.waits_per_s, mean, p99, longest, True)
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySummary:
+    """An event's waits on one instance since the last poll (None without a delta) and since startup."""
+
+    now: Latency | None
+    startup: Latency
+
+
+def summaries(reading: Reading) -> tuple[LatencySummary, ...]:
+    """Return what every histogram of the reading says."""
+    uptime = reading.header.uptime
+    return tuple(LatencySummary(now(each), since_startup(each, uptime)) for each in reading.histograms)

@@ -1,0 +1,217 @@
+"""What every poll added to the histograms, packed small: for heat maps, and for sums over the last minutes.
+
+A poll is one block of bytes: per event that was waited for its number, instance, waits and microseconds measured, and
+of each bucket that grew its number and by how much. A bucket's number is the power of two of its bound in
+microseconds, so that bounds of either view fit one scale (1 ms, of which 1,024 us stand, is number 10).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import log2
+from typing import NamedTuple
+
+from presman.analysis.latency.blocks import Blocks
+from presman.analysis.latency.histograms import Latency, Span, latency
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import ESTIMATOR, Histogram, Waited
+
+NUMBERS = 33
+"""Buckets there can be: bounds from 1 us to 2**32 us, which is 71 minutes; the last one is open-ended."""
+
+_POLL = struct.Struct("<ddB")
+"""Epoch seconds, length of the interval (0: none), and how many instances' throttling follow."""
+
+_THROTTLED = struct.Struct("<Hd")
+_HEAD = struct.Struct("<HHBQQ")
+_BUCKET = struct.Struct("<BI")
+_UNKNOWN = 255
+"""In place of the number of buckets: no delta could be taken of this event in this poll."""
+
+_NOT_MEASURED = (1 << 64) - 1
+"""In place of the measured waits of an event that V$SYSTEM_EVENT is not asked for."""
+
+_MOST = (1 << 32) - 1
+
+
+def number_of(upper_us: int) -> int:
+    """Return the number of the bucket below a bound."""
+    return min(NUMBERS - 1, max(0, round(log2(upper_us)))) if upper_us > 0 else 0
+
+
+class Column(NamedTuple):
+    """What one poll added to one event: epoch seconds, length of the interval, waits by bucket number.
+
+    `seconds` is None where no delta could be taken. `waited` is what V$SYSTEM_EVENT measured in it, None where it is
+    not asked; `throttled` CPUs that Resource Manager held back on average, None where not known.
+    """
+
+    at: float
+    seconds: float | None
+    counts: dict[int, int]
+    waited: Waited | None
+    throttled: float | None
+
+
+def frequency(column: Column) -> dict[int, float]:
+    """Return waits per second by bucket number, of the buckets that grew."""
+    return {number: count / column.seconds for number, count in column.counts.items()} if column.seconds else {}
+
+
+def intensity(column: Column, bounds: Mapping[int, int]) -> dict[int, float]:
+    """Return seconds waited per second by bucket number, estimated; `bounds` are in microseconds by number."""
+    return {
+        number: ESTIMATOR * bounds.get(number, 1 << number) / 1e6 * rate for number, rate in frequency(column).items()
+    }
+
+
+class LatencyHistory:
+    """The columns of all events, oldest first. Bounded by `count` polls and by `size` bytes."""
+
+    def __init__(self, count: int = 3600, size: int = 4 << 20) -> None:
+        self._count = count
+        self._size = size
+        self._polls = Blocks()
+        self._newest = 0.0
+        self._events: dict[str, int] = {}
+        self.bounds: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._polls)
+
+    @property
+    def used(self) -> int:
+        """Bytes the polls take, roughly."""
+        return self._polls.size
+
+    @property
+    def dropped(self) -> int:
+        """Polls that went before those that are kept."""
+        return self._polls.dropped
+
+    def add(self, reading: Reading) -> None:
+        """Add what a reading says. One that is not newer than the last changes nothing."""
+        at = reading.at.timestamp()
+        if self._polls and at <= self._newest:
+            return
+        self._newest = at
+        seconds = next((each.seconds for each in reading.histograms if each.seconds), 0.0)
+        throttled = [_THROTTLED.pack(*each) for each in _throttled(reading)]
+        block = self._packed(reading.histograms) if seconds else ()
+        poll = b"".join((_POLL.pack(at, seconds, len(throttled)), *throttled, *block))
+        self._polls.append(poll)
+        while len(self._polls) > self._count or (self._polls.size > self._size and len(self._polls) > 1):
+            self._polls.drop()
+
+    def _packed(self, histograms: Iterable[Histogram]) -> Iterator[bytes]:
+        for histogram in histograms:
+            waited = histogram.now
+            if any(bucket.delta is None for bucket in histogram.buckets):
+                yield _HEAD.pack(self._number(histogram.event), histogram.inst_id, _UNKNOWN, 0, 0)
+                continue
+            grown = [(bucket.upper_us, bucket.delta) for bucket in histogram.buckets if bucket.delta]
+            if not grown and not (waited and waited.waits):
+                continue
+            waits, micros = (waited.waits, waited.microseconds) if waited else (_NOT_MEASURED, 0)
+            yield _HEAD.pack(self._number(histogram.event), histogram.inst_id, len(grown), waits, micros)
+            for upper, delta in grown:
+                number = number_of(upper)
+                self.bounds[number] = upper
+                yield _BUCKET.pack(number, min(delta, _MOST))
+
+    def _number(self, event: str) -> int:
+        return self._events.setdefault(event, len(self._events))
+
+    def columns(self, inst_id: int, event: str, first: int = 0) -> list[Column]:
+        """Return the columns of an event on an instance (0: all of them) from poll `first` on, which counts from the
+        very first poll, those that were dropped too."""
+        number = self._events.get(event, -1)
+        return [_column(poll, inst_id, number) for poll in self._polls.since(first)]
+
+    def bound(self, number: int) -> int:
+        """Return the bound of a bucket in microseconds, as the database has it."""
+        return self.bounds.get(number, 1 << number)
+
+
+def _throttled(reading: Reading) -> Iterator[tuple[int, float]]:
+    """Return (instance, CPUs held back) of the cluster and of each instance, where they are known."""
+    sums: dict[int, float] = {}
+    for group in reading.groups:
+        if group.waiting is not None:
+            sums[group.inst_id] = sums.get(group.inst_id, 0.0) + group.waiting
+    yield from sums.items()
+
+
+def _column(poll: bytes, inst_id: int, event: int) -> Column:
+    counts: dict[int, int] = {}
+    waits = micros = 0
+    at, seconds, instances = _POLL.unpack_from(poll)
+    known, measured = seconds > 0, True
+    block = poll[_POLL.size + instances * _THROTTLED.size :]
+    place = 0
+    while place < len(block):
+        number, instance, buckets, its_waits, its_micros = _HEAD.unpack_from(block, place)
+        place += _HEAD.size
+        size = 0 if buckets == _UNKNOWN else buckets * _BUCKET.size
+        if number == event and inst_id in (CLUSTER, instance):
+            known = known and buckets != _UNKNOWN
+            measured = measured and its_waits != _NOT_MEASURED
+            waits, micros = waits + its_waits, micros + its_micros
+            for bucket, grown in _BUCKET.iter_unpack(block[place : place + size]):
+                counts[bucket] = counts.get(bucket, 0) + grown
+        place += size
+    throttled = dict(_THROTTLED.iter_unpack(poll[_POLL.size : len(poll) - len(block)]))
+    held = throttled.get(inst_id, throttled.get(CLUSTER))
+    waited = Waited(waits, micros) if known and measured else None
+    return Column(at, seconds if known else None, counts if known else {}, waited, held)
+
+
+@dataclass(slots=True)
+class Track:
+    """The columns of the one event on show, decoded once and then poll by poll."""
+
+    history: LatencyHistory
+    inst_id: int = CLUSTER
+    event: str = ""
+    columns: deque[Column] = field(default_factory=deque)
+    _next: int = 0
+
+    def follow(self, inst_id: int, event: str) -> bool:
+        """Take up what is new since the last call, or another event; return whether it is another one."""
+        history = self.history
+        other = (inst_id, event) != (self.inst_id, self.event) or self._next == 0
+        if other:
+            self.inst_id, self.event = inst_id, event
+            self.columns.clear()
+            self._next = 0
+        self.columns.extend(history.columns(inst_id, event, self._next))
+        self._next = history.dropped + len(history)
+        while len(self.columns) > len(history):
+            self.columns.popleft()
+        return other
+
+    def window(self, end: float, seconds: float) -> Latency:
+        """Return the waits of the last `seconds` before `end` (epoch seconds), as far as they were polled."""
+        counts: dict[int, int] = {}
+        covered = 0.0
+        waits = micros = 0
+        measured = True
+        for column in reversed(self.columns):
+            if column.at <= end - seconds:
+                break
+            if column.at > end or column.seconds is None:
+                continue
+            covered += column.seconds
+            if column.waited is None:
+                measured = False
+            else:
+                waits, micros = waits + column.waited.waits, micros + column.waited.microseconds
+            for number, count in column.counts.items():
+                counts[number] = counts.get(number, 0) + count
+        bounds = {self.history.bound(number): count for number, count in counts.items()}
+        waited = Waited(waits, micros) if measured and waits else None
+        return latency((self.inst_id, self.event), Span.WINDOW, bounds, covered or None, waited)

@@ -1,0 +1,121 @@
+"""What the database waits for: events, their latencies, and parallel operations by class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from presman.analysis.facts.deltas import difference
+from presman.analysis.facts.facts import Facts
+from presman.analysis.latency.redo import REDO_SIZE
+from presman.analysis.readings.statement_readings import Downgrades
+from presman.analysis.readings.wait_readings import Bucket, Histogram, Waited, WaitReading
+from presman.records.instance_rows import Sysstat
+from presman.records.wait_rows import EventHistogram, SystemEvent, WatchedHistogram
+
+
+def events(facts: Facts) -> tuple[WaitReading, ...]:
+    """Return the events waited for since the last poll, by average sessions waiting, the most first."""
+    deltas = facts.deltas
+    seconds = deltas.interval(SystemEvent)
+    before = {(row.inst_id, row.event): row for row in deltas.before(SystemEvent)}
+    if seconds is None or not before:
+        return ()
+    same = {inst_id: deltas.same_start(inst_id) for inst_id, _ in before}
+    found = []
+    for row in facts.snapshot.rows(SystemEvent):
+        old = before.get((row.inst_id, row.event))
+        if old is None or not same[row.inst_id]:
+            continue
+        grown = difference((row.total_waits, row.time_waited_micro), (old.total_waits, old.time_waited_micro))
+        if grown is None or not any(grown):
+            continue
+        waits, micro = grown
+        mean = micro / waits / 1000 if waits else None
+        found.append(WaitReading(row.inst_id, row.event, row.wait_class, micro / 1e6 / seconds, waits / seconds, mean))
+    found.sort(key=lambda each: (-each.sessions, each.inst_id, each.event))
+    return tuple(found)
+
+
+def histograms(facts: Facts) -> tuple[Histogram, ...]:
+    """Return the latencies of each event on each instance, totals and what was added since the last poll."""
+    waited = _waited(facts)
+    usual = _histograms(facts, EventHistogram, waited)
+    known = {each.event for each in usual}
+    return (*usual, *(each for each in _histograms(facts, WatchedHistogram, waited) if each.event not in known))
+
+
+Counts = dict[tuple[int, str], dict[int, int]]
+"""Waits by bound, of each event on each instance."""
+
+Measured = dict[tuple[int, str], tuple[str, Waited, Waited | None]]
+"""Wait class, waits since startup and since the last poll, of each event on each instance."""
+
+
+def _histograms(facts: Facts, record: type[Any], waited: Measured) -> list[Histogram]:
+    seconds = facts.deltas.interval(record)
+    before = _counts(facts.deltas.before(record))
+    read = {inst_id for inst_id, _ in before} if record is EventHistogram else set()
+    readings = []
+    for place, counts in sorted(_counts(facts.snapshot.rows(record)).items()):
+        # Views have no rows without waits: of an instance that was read before, what is new began at nothing.
+        old = before.get(place, {} if place[0] in read else None)
+        if old is not None and (not facts.deltas.same_start(place[0]) or _was_reset(old, counts)):
+            old = None
+        buckets = [
+            Bucket(upper, count, None if old is None else count - old.get(upper, 0))
+            for upper, count in sorted(counts.items())
+        ]
+        name, startup, now = waited.get(place, ("", None, None))
+        readings.append(Histogram(*place, tuple(buckets), seconds, name, startup, None if old is None else now))
+    return readings
+
+
+def _was_reset(old: Mapping[int, int], counts: Mapping[int, int]) -> bool:
+    """Whether a bucket holds less than before, or is gone."""
+    return any(counts.get(upper, 0) < count for upper, count in old.items())
+
+
+def _waited(facts: Facts) -> Measured:
+    """Return what V$SYSTEM_EVENT measured of each event."""
+    before = {(row.inst_id, row.event): row for row in facts.deltas.before(SystemEvent)}
+    read = {inst_id for inst_id, _ in before}
+    found: Measured = {}
+    for row in facts.snapshot.rows(SystemEvent):
+        place = (row.inst_id, row.event)
+        now = None
+        if row.inst_id in read and facts.deltas.same_start(row.inst_id):
+            old = before.get(place)
+            counters = (old.total_waits, old.time_waited_micro) if old else (0, 0)
+            grown = difference((row.total_waits, row.time_waited_micro), counters)
+            now = None if grown is None else Waited(*grown)
+        found[place] = (row.wait_class, Waited(row.total_waits, row.time_waited_micro), now)
+    return found
+
+
+def _counts(rows: Iterable[EventHistogram | WatchedHistogram]) -> Counts:
+    """Return the waits per bucket of each event on each instance.
+
+    Containers of one event are summed, and so are instances that were read without their number.
+    """
+    found: Counts = {}
+    for inst_id, event, upper, count in rows:
+        buckets = found.get((inst_id, event))
+        if buckets is None:
+            buckets = found[inst_id, event] = {}
+        buckets[upper] = buckets.get(upper, 0) + count
+    return found
+
+
+def downgrades(facts: Facts) -> tuple[Downgrades, ...]:
+    """Return the parallel operations by class, in the order they were read."""
+    deltas = facts.deltas
+    before = {(row.inst_id, row.name): row.value for row in deltas.before(Sysstat)}
+    found = []
+    for row in facts.snapshot.rows(Sysstat):
+        if row.name == REDO_SIZE:
+            continue
+        old = before.get((row.inst_id, row.name))
+        delta = row.value - old if old is not None and old <= row.value and deltas.same_start(row.inst_id) else None
+        found.append(Downgrades(row.inst_id, row.name, row.value, delta))
+    return tuple(found)

@@ -1,0 +1,174 @@
+"""A close look at one session and its cursor, from the sections that a focus adds to a snapshot."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from presman.analysis.facts.facts import Facts
+from presman.analysis.readings.detail_readings import CursorCost, Detail, PlanStep, ServerWork, SessionFigure, SetSkew
+from presman.records.cursor_rows import CursorTotals, PlanLine
+from presman.records.focus import BYTES_READ, CPU, LOGICAL_READS
+from presman.records.parallel_rows import PxStatistic
+from presman.records.session_rows import SessionStatistic, StatisticName
+from presman.records.wait_events import doing
+
+_IN_OUT = {
+    "PARALLEL_TO_SERIAL": "P->S",
+    "PARALLEL_TO_PARALLEL": "P->P",
+    "PARALLEL_FROM_SERIAL": "S->P",
+    "SERIAL_TO_PARALLEL": "S->P",
+    "PARALLEL_COMBINED_WITH_PARENT": "PCWP",
+    "PARALLEL_COMBINED_WITH_CHILD": "PCWC",
+    "SINGLE_COMBINED_WITH_PARENT": "SCWP",
+    "SINGLE_COMBINED_WITH_CHILD": "SCWC",
+    "SERIAL_TO_REMOTE": "R->S",
+}
+"""V$SQL_PLAN.OTHER_TAG as DBMS_XPLAN abbreviates it in the column IN-OUT; others are shown as they are."""
+
+_MB = 2**20
+
+
+def detail(facts: Facts) -> Detail | None:
+    """Return the close look that the snapshot holds, None if nothing was looked at."""
+    snapshot = facts.snapshot
+    lines, totals = snapshot.rows(PlanLine), snapshot.rows(CursorTotals)
+    statistics, servers = snapshot.rows(SessionStatistic), snapshot.rows(PxStatistic)
+    if not (lines or totals or statistics or servers):
+        return None
+    cursor = next(iter(lines), None) or next(iter(totals), None)
+    sid = statistics[0].sid if statistics else servers[0].qcsid if servers else 0
+    inst_id = statistics[0].inst_id if statistics else cursor.inst_id if cursor else 0
+    names = {row.statistic: row.name for row in snapshot.rows(StatisticName)}
+    work = tuple(_servers(facts, inst_id, servers, names))
+    return Detail(
+        inst_id=inst_id,
+        sid=sid,
+        sql_id=cursor.sql_id if cursor else "",
+        child=cursor.child_number if cursor else None,
+        plan_hash=cursor.plan_hash_value if cursor else None,
+        plan=tuple(plan_step(line) for line in sorted(lines, key=lambda line: line.id)),
+        cost=cost(totals[0]) if totals else None,
+        servers=work,
+        skew=skew(work),
+        statistics=tuple(_figures(facts, statistics, names)),
+        operations=facts.operations.get((inst_id, sid, cursor.sql_id if cursor else ""), ()),
+    )
+
+
+def plan_step(line: PlanLine) -> PlanStep:
+    """Return a line of the plan as DBMS_XPLAN words it."""
+    return PlanStep(
+        id=line.id,
+        depth=line.depth,
+        operation=" ".join(part for part in (line.operation, line.options) if part),
+        name=line.object_name,
+        queue=_queue(line.object_node),
+        in_out=_IN_OUT.get(line.other_tag, line.other_tag),
+        distribution=line.distribution,
+        rows=line.cardinality,
+        bytes=line.bytes,
+        cost=line.cost,
+        seconds=line.time,
+        partitions=(line.partition_start, line.partition_stop),
+        access=line.access_predicates,
+        filter=line.filter_predicates,
+    )
+
+
+def _queue(node: str) -> str:
+    """Return a table queue as DBMS_XPLAN does: ``:Q1000`` is Q1,00. Anything else (a database link) as it is."""
+    number = node.removeprefix(":Q").removeprefix(":TQ")
+    if number.isdigit() and node.startswith((":Q", ":TQ")) and len(number) >= 4:
+        return f"Q{number[0]},{number[-2:]}"
+    return node
+
+
+def cost(row: CursorTotals) -> CursorCost:
+    """Return the cost of a cursor per execution; one that is still at its first counts as one."""
+    number = max(row.executions, 1)
+    begun = bool(row.executions or row.elapsed_time)
+    eligible = row.io_cell_offload_eligible_bytes
+    return CursorCost(
+        executions=row.executions,
+        running=row.users_executing,
+        elapsed=row.elapsed_time / 1e6 / number if begun else None,
+        cpu=row.cpu_time / 1e6 / number if begun else None,
+        io_wait=row.user_io_wait_time / 1e6 / number if begun else None,
+        servers=row.px_servers_executions / number if row.executions else None,
+        rows=row.rows_processed / number if begun else None,
+        megabytes=row.physical_read_bytes / _MB / number if begun else None,
+        offloaded=min(1.0, eligible / row.physical_read_bytes) if eligible > 0 < row.physical_read_bytes else None,
+        saved=max(0.0, 1 - row.io_interconnect_bytes / eligible) if eligible > 0 else None,
+        concurrency_wait=row.concurrency_wait_time / 1e6 / number if begun else None,
+        buffer_gets=row.buffer_gets / number if begun else None,
+        disk_reads=row.disk_reads / number if begun else None,
+        written=row.physical_write_bytes / _MB / number if begun else None,
+    )
+
+
+def _servers(facts: Facts, inst_id: int, rows: Iterable[PxStatistic], names: Mapping[int, str]) -> Iterable[ServerWork]:
+    """Yield the servers of the coordinator in the order of their sets; another instance may have the same SID."""
+    own = [row for row in rows if row.degree is not None and row.qcinst_id in {inst_id, None}]
+    before = {
+        (row.inst_id, row.sid, row.statistic): row.value for row in facts.deltas.before(PxStatistic) if row.degree
+    }
+    seconds = facts.deltas.interval(PxStatistic)
+    places: dict[tuple[int, int, int, int], dict[str, int]] = defaultdict(dict)
+    grown: dict[tuple[int, int], int | None] = {}
+    for row in own:
+        name = names.get(row.statistic, "")
+        places[row.server_set or 0, row.server or 0, row.inst_id, row.sid][name] = row.value
+        if name == CPU:
+            old = before.get((row.inst_id, row.sid, row.statistic))
+            grown[row.inst_id, row.sid] = row.value - old if old is not None and old <= row.value else None
+    for (server_set, number, inst, sid), values in sorted(places.items()):
+        session = facts.session(inst, sid, None)
+        delta = grown.get((inst, sid))
+        yield ServerWork(
+            inst_id=inst,
+            sid=sid,
+            name=_process(session.program) if session else "",
+            server_set=server_set,
+            number=number,
+            event=doing(session.event, session.state, session.status) if session else "",
+            cpu=values.get(CPU, 0) / 100,
+            cpu_rate=delta / 100 / seconds if delta is not None and seconds else None,
+            logical_reads=values.get(LOGICAL_READS, 0),
+            megabytes=values.get(BYTES_READ, 0) / _MB,
+        )
+
+
+def _process(program: str) -> str:
+    """Return the name of the process in a program such as ``oracle@host (P00A)``."""
+    start, _, end = program.rpartition("(")
+    return end.removesuffix(")") if start else program
+
+
+def skew(servers: Iterable[ServerWork]) -> tuple[SetSkew, ...]:
+    """Return how uneven the work of each server set is: the busiest server over the mean, 1 if all do the same."""
+    sets: dict[int, list[ServerWork]] = defaultdict(list)
+    for server in servers:
+        sets[server.server_set].append(server)
+    return tuple(
+        SetSkew(
+            number,
+            len(members),
+            _uneven([each.cpu for each in members]),
+            _uneven([each.megabytes for each in members]),
+        )
+        for number, members in sorted(sets.items())
+    )
+
+
+def _uneven(values: list[float]) -> float | None:
+    total = sum(values)
+    return max(values) * len(values) / total if total > 0 else None
+
+
+def _figures(facts: Facts, rows: Iterable[SessionStatistic], names: Mapping[int, str]) -> Iterable[SessionFigure]:
+    before = {(row.inst_id, row.sid, row.statistic): row.value for row in facts.deltas.before(SessionStatistic)}
+    for row in sorted(rows, key=lambda row: names.get(row.statistic, "")):
+        if row.statistic in names:
+            old = before.get((row.inst_id, row.sid, row.statistic))
+            yield SessionFigure(names[row.statistic], row.value, None if old is None else row.value - old)

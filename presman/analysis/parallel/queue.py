@@ -1,0 +1,93 @@
+"""The parallel statement queue: who waits, for how long, and for how many servers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from presman.analysis.facts.facts import Facts
+from presman.analysis.readings.statement_readings import DopStory, QueuedStatement, RunningStatement, Servers
+from presman.records.plan_rows import PlanDirective
+from presman.records.session_rows import Session, SessionInfo
+from presman.records.wait_events import NEXT_IN_LINE, is_queued
+
+
+def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedStatement, ...]:
+    """Return the queue in the order of groups and, within a group, oldest first."""
+    waiting = [each for each in facts.snapshot.rows(Session) if is_queued(each.event, each.state)]
+    if not waiting:
+        return ()
+    sets = {(each.sql_id, each.child): each.sets for each in running if each.sql_id}
+    lines: dict[tuple[int, str], list[tuple[float, Session]]] = defaultdict(list)
+    for session in waiting:
+        info = facts.infos.get((session.inst_id, session.sid))
+        lines[session.con_id, facts.group_of(session)].append((_waited(session, info), session))
+    found = []
+    for (con_id, group), line in sorted(lines.items(), key=lambda item: item[0]):
+        line.sort(key=lambda pair: (pair[1].event != NEXT_IN_LINE, -pair[0], *pair[1][:4]))
+        for position, (waited, session) in enumerate(line, start=1):
+            directive = facts.shares[session.inst_id].directives.get((con_id, group))
+            found.append(_statement(facts, session, group, position, waited, directive, sets))
+    return tuple(found)
+
+
+def _waited(session: Session, info: SessionInfo | None) -> float:
+    """Return seconds in the queue. A wait may be renewed, so Resource Manager's own clock counts where it is longer."""
+    waited = session.wait_time_micro / 1e6
+    return max(0.0, waited, info.current_pq_queued_time / 1e3 if info else 0.0)
+
+
+def _statement(
+    facts: Facts,
+    session: Session,
+    group: str,
+    position: int,
+    waited: float,
+    directive: PlanDirective | None,
+    sets: Mapping[tuple[str, int | None], int],
+) -> QueuedStatement:
+    info = facts.infos.get((session.inst_id, session.sid))
+    dop = facts.story(session.inst_id, session.sql_id, session.sql_child_number)
+    requested = info.dop if info and info.dop and info.dop > 0 else None
+    timeout = directive.parallel_queue_timeout if directive else None
+    return QueuedStatement(
+        position=position,
+        inst_id=session.inst_id,
+        sid=session.sid,
+        serial=session.serial,
+        group=group,
+        user=session.username,
+        program=session.program,
+        module=session.module,
+        service=session.service_name,
+        machine=session.machine,
+        sql_id=session.sql_id,
+        child=session.sql_child_number,
+        waited=waited,
+        timeout_left=max(0.0, timeout - waited) if timeout else None,
+        timeout_action=((directive.pq_timeout_action if directive else "") or "CANCEL") if timeout else "",
+        requested=requested,
+        dop=dop,
+        wants=wants(degree(requested, dop, directive), sets.get((session.sql_id, session.sql_child_number))),
+        event=session.event,
+        sql_text=facts.text(session.inst_id, session.sql_id, session.sql_child_number),
+        con_id=session.con_id,
+    )
+
+
+def degree(requested: int | None, dop: DopStory, directive: PlanDirective | None) -> int | None:
+    """Return the DOP a statement will run with: Resource Manager's figure, else the plan's; the group may cap it."""
+    chosen = requested or dop.degree
+    ceiling = directive.parallel_degree_limit_p1 if directive else None
+    return min(chosen, ceiling) if chosen and ceiling and ceiling > 0 else chosen
+
+
+def wants(dop: int | None, sets: int | None) -> Servers | None:
+    """Return the servers a statement wants: DOP x sets, a range while the sets are not known.
+
+    `sets` is what another execution of the same cursor holds at this moment. Most statements take two sets, a lone
+    scan one.
+    """
+    if not dop or dop < 2:
+        return None
+    return Servers(dop * sets, dop * sets) if sets else Servers(dop, 2 * dop)

@@ -1,0 +1,220 @@
+"""Why the first statement of each queue waits, in one sentence with its arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from presman.analysis.facts.facts import ROOT, Facts
+from presman.analysis.facts.plan_book import Key
+from presman.analysis.parallel.queue import degree
+from presman.analysis.parallel.server_pools import Room
+from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, Servers, Shortage
+
+_COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
+
+
+class Ceiling(NamedTuple):
+    """Servers `held` of those `allowed` to a group or a container, and what that limit is a part of.
+
+    `con_id` is the container's; `group` is "" for a container as a whole.
+    """
+
+    owner: str
+    held: int
+    allowed: int
+    part: str = ""
+    con_id: int = 0
+    group: str = ""
+
+    @property
+    def free(self) -> int:
+        """Servers left below the ceiling."""
+        return self.allowed - self.held
+
+    def __str__(self) -> str:
+        return f"{self.owner} holds {self.held} of {self.allowed} allowed{self.part}"
+
+
+class Situation(NamedTuple):
+    """What a head waits among, in servers: the system's room and the ceilings of its group and container.
+
+    `ahead` counts statements of other groups that the one queue of a FIFO regime serves first; `rivals` are the
+    other groups with a head, which the plan chooses among.
+    """
+
+    system: Room
+    ceilings: tuple[Ceiling, ...] = ()
+    ahead: int = 0
+    rivals: tuple[str, ...] = ()
+
+    @property
+    def tightest(self) -> Ceiling | None:
+        """The ceiling with the least room."""
+        return min(self.ceilings, key=lambda ceiling: ceiling.free, default=None)
+
+
+def heads(
+    facts: Facts, queue: Iterable[QueuedStatement], cluster: Iterable[GroupReading], rooms: Mapping[int, Room]
+) -> tuple[QueueHead, ...]:
+    """Return the head of every group's queue, with its cause."""
+    statements = list(queue)
+    if not statements:
+        return ()
+    first = [each for each in statements if each.position == 1]
+    groups = {(row.con_id, row.name): row for row in cluster}
+    found = []
+    for head in first:
+        situation = _situation(facts, head, statements, first, groups, rooms)
+        directive = facts.shares[head.inst_id].directives.get((head.con_id, head.group))
+        cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), situation)
+        tightest, own = situation.tightest, groups.get((head.con_id, head.group))
+        found.append(
+            QueueHead(
+                group=head.group,
+                statement=head,
+                cause=cause,
+                wants=head.wants,
+                held=tightest.held if tightest else own.px_servers if own else 0,
+                allowed=tightest.allowed if tightest else None,
+                in_use=situation.system.in_use or 0,
+                target=situation.system.target,
+                short=short,
+                sentence=sentence,
+                con_id=head.con_id,
+                shortages=shortages(head.wants, cause, situation),
+            )
+        )
+    return tuple(found)
+
+
+def _situation(
+    facts: Facts,
+    head: QueuedStatement,
+    statements: list[QueuedStatement],
+    first: list[QueuedStatement],
+    groups: Mapping[Key, GroupReading],
+    rooms: Mapping[int, Room],
+) -> Situation:
+    row = facts.plan_rows.get((head.inst_id, head.con_id)) or facts.top_rows.get(head.inst_id)
+    one_queue = row is not None and row.parallel_execution_managed in {"FIFO", "OFF"}
+    others = [each for each in statements if each.con_id == head.con_id and each.group != head.group]
+    return Situation(
+        system=rooms[ROOT],
+        ceilings=tuple(_ceilings(facts, head, groups, rooms)),
+        ahead=sum(each.waited > head.waited for each in others) if one_queue else 0,
+        rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
+    )
+
+
+def _ceilings(
+    facts: Facts, head: QueuedStatement, groups: Mapping[Key, GroupReading], rooms: Mapping[int, Room]
+) -> Iterable[Ceiling]:
+    whole = rooms[ROOT].target
+    container = rooms.get(head.con_id) if head.con_id > 2 else None
+    if container is not None and container.in_use is not None and container.target is not None:
+        name = facts.pdbs.get(head.con_id) or f"container {head.con_id}"
+        yield Ceiling(name, container.in_use, container.target, con_id=head.con_id)
+        whole = container.target
+    group = groups.get((head.con_id, head.group))
+    if group is not None and group.servers_limit is not None:
+        part = "" if whole is None else f" ({group.servers_limit_percent} % of {whole})"
+        yield Ceiling(group.name, group.px_servers, group.servers_limit, part, head.con_id, group.name)
+
+
+def explain(wants: Servers | None, dop: int | None, situation: Situation) -> tuple[Cause, int | None, str]:
+    """Return the cause, the servers short (None where not exactly known) and the sentence.
+
+    A statement starts when it fits below the target and below its ceilings; a ceiling that binds is the cause even
+    if the target binds as well, because only servers of its own group help then. One that wants more than the
+    whole target was seen to start on 12.1 once nothing else ran; for a group's limit nothing is known.
+    """
+    system, tightest = situation.system, situation.tightest
+    frees = [free for free in (system.free, tightest.free if tightest else None) if free is not None]
+    if wants is None:
+        return Cause.UNKNOWN, None, "; ".join(["its DOP is not known", *_figures(situation)])
+    never = _never(wants, situation)
+    if never:
+        return Cause.NEVER_FITS, None, f"{_want(wants, dop)}, {never}"
+    if not frees:
+        return Cause.UNKNOWN, None, f"{_want(wants, dop)}; how many are in use or allowed is not known"
+    free = min(frees)
+    if wants.high <= free:
+        return _fitting(f"{_want(wants, dop)} and {free} are free", situation)
+    by_ceiling = tightest is not None and wants.high > tightest.free
+    by_system = system.free is not None and wants.high > system.free
+    figures = [str(tightest)] if by_ceiling else []
+    figures += [_used(system)] if by_system else []
+    sentence = "; ".join([_want(wants, dop), *figures, _short(wants, free)])
+    short = wants.high - free if wants.low == wants.high else None
+    return (Cause.GROUP if by_ceiling else Cause.SYSTEM), short, sentence
+
+
+def shortages(wants: Servers | None, cause: Cause, situation: Situation) -> tuple[Shortage, ...]:
+    """Return what must be freed under each ceiling that binds; nothing where that is not known or would not help.
+
+    One that wants more than the whole target was seen to start once nothing was in use, so all of that is in its way.
+    """
+    system = situation.system
+    if wants is None or cause not in {Cause.SYSTEM, Cause.GROUP, Cause.NEVER_FITS}:
+        return ()
+    if any(wants.low > ceiling.allowed for ceiling in situation.ceilings):
+        return ()
+    found = []
+    if system.target is not None and system.in_use is not None:
+        whole = wants.low > system.target
+        short = system.in_use if whole else wants.high - system.target + system.in_use
+        found.append(Shortage(min(short, system.in_use), everybody=True))
+    for ceiling in situation.ceilings:
+        short = min(wants.high - ceiling.free, ceiling.held)
+        found.append(Shortage(short, con_id=ceiling.con_id, group=ceiling.group))
+    return tuple(shortage for shortage in found if shortage.short > 0)
+
+
+def _fitting(start: str, situation: Situation) -> tuple[Cause, int | None, str]:
+    """Explain a head that fits: the queue's order holds it, or the views were read at different instants."""
+    if situation.ahead:
+        number = f"{situation.ahead} statement{'s' if situation.ahead > 1 else ''} of other groups"
+        return Cause.BEHIND, 0, f"{start}; one queue for all groups, {number} ahead of it"
+    if situation.rivals:
+        return Cause.NOT_CHOSEN, 0, f"{start}; the plan chooses between it and {', '.join(situation.rivals)}"
+    return Cause.NOT_CHOSEN, 0, f"{start}; it should start at the next look"
+
+
+def _never(wants: Servers, situation: Situation) -> str:
+    """Return what is too small for the statement even when empty, "" if nothing is."""
+    for ceiling in situation.ceilings:
+        if wants.low > ceiling.allowed:
+            return f"more than the {ceiling.allowed} that {ceiling.owner} is allowed{ceiling.part}, {ceiling.held} held"
+    system = situation.system
+    if system.target is not None and wants.low > system.target:
+        rest = "" if system.in_use is None else f", {system.in_use} in use: it may start once none is"
+        return f"more than the target's {system.target}{rest}"
+    return ""
+
+
+def _want(wants: Servers, dop: int | None) -> str:
+    if wants.low != wants.high:
+        return f"wants {wants.low} to {wants.high} servers (DOP {dop}, one or two sets)"
+    if not dop or wants.low % dop:
+        return f"wants {wants.low} servers"
+    sets = wants.low // dop
+    return f"wants {wants.low} servers (DOP {dop}, {_COUNTS.get(sets, f'{sets} sets')})"
+
+
+def _figures(situation: Situation) -> list[str]:
+    tightest = situation.tightest
+    used = [_used(situation.system)] if situation.system.free is not None else []
+    return used + ([str(tightest)] if tightest else [])
+
+
+def _used(system: Room) -> str:
+    return f"{system.in_use} of the target's {system.target} are in use"
+
+
+def _short(wants: Servers, free: int) -> str:
+    low, high = wants.low - free, wants.high - free
+    if low == high:
+        return f"short by {low}"
+    return f"short by {low} to {high}" if low > 0 else f"short by up to {high}"

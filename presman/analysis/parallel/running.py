@@ -1,0 +1,200 @@
+"""The parallel statements that hold servers, by their coordinators (V$PX_SESSION)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from presman.analysis.facts.facts import Facts
+from presman.analysis.parallel.server_pools import is_coordinator
+from presman.analysis.readings.statement_readings import RunningStatement
+from presman.records import wait_events
+from presman.records.parallel_rows import PxSession
+from presman.records.session_rows import Session
+
+Coordinator = tuple[int, int, int]
+"""A query coordinator: instance, SID, serial. The serial tells it from a later user of the SID."""
+
+
+class Holding(NamedTuple):
+    """The server rows of one coordinator; what is equal in many of them is looked at once."""
+
+    coordinator: Coordinator
+    rows: tuple[PxSession, ...]
+    certain: bool
+    """Whether it is proven that these are a statement's servers, not a GV$ query's."""
+    kinds: frozenset[tuple[int | None, int | None, int | None, int | None]]
+    """Server group, server set, degree and requested degree of the rows."""
+
+    @classmethod
+    def of(cls, coordinator: Coordinator, rows: Iterable[PxSession], *, certain: bool = True) -> Holding:
+        """Return the holding of a coordinator."""
+        held = tuple(rows)
+        kinds = frozenset([(row.server_group, row.server_set, row.degree, row.req_degree) for row in held])
+        return cls(coordinator, held, certain, kinds)
+
+    @property
+    def sets(self) -> int:
+        """Server sets, over all parallelizers of the statement."""
+        return max(1, len({kind[:2] for kind in self.kinds}))
+
+    @property
+    def degree(self) -> int | None:
+        """The largest degree over the server sets."""
+        return max((degree for _, _, degree, _ in self.kinds if degree is not None), default=None)
+
+    @property
+    def requested(self) -> int | None:
+        """The largest degree asked for."""
+        return max((requested for *_, requested in self.kinds if requested is not None), default=None)
+
+    @property
+    def downgraded(self) -> float:
+        """Percent of the degree lost, at the parallelizer that lost most."""
+        lost = (
+            100.0 * (1 - degree / requested)
+            for _, _, degree, requested in self.kinds
+            if degree is not None and requested and 0 <= degree < requested
+        )
+        return max(lost, default=0.0)
+
+
+class Holdings(NamedTuple):
+    """What V$PX_SESSION tells, by coordinator: the servers of `statements`, and how many each `monitors`' query has.
+
+    A monitor is whoever queries a GV$ view of a cluster.
+    """
+
+    statements: Mapping[Coordinator, Holding]
+    monitors: Mapping[Coordinator, int]
+
+
+def holdings(facts: Facts) -> Holdings:
+    """Return who holds which servers. Those of GV$ queries are counted apart.
+
+    On a cluster, a coordinator none of whose servers is in any other view has come or gone between two reads: it is
+    left out, if V$PX_PROCESS could be read.
+    """
+    statements: dict[Coordinator, Holding] = {}
+    monitors: dict[Coordinator, int] = {}
+    known = facts.servers
+    for coordinator, rows in _by_coordinator(facts.snapshot.rows(PxSession)).items():
+        told = [known.serves_gv_query(row.inst_id, row.sid, row.serial) for row in rows]
+        if True in told and False not in told:
+            monitors[coordinator] = len(rows)
+        elif False in told:
+            own = [row for row, gv in zip(rows, told, strict=True) if not gv]
+            statements[coordinator] = Holding.of(coordinator, own)
+        elif not known.complete:
+            statements[coordinator] = Holding.of(coordinator, rows, certain=False)
+    return Holdings(statements, monitors)
+
+
+def _by_coordinator(rows: Iterable[PxSession]) -> dict[Coordinator, list[PxSession]]:
+    """Group the servers of V$PX_SESSION by coordinator. A spool may lack QCSERIAL#; the coordinator's row tells it."""
+    serials: dict[tuple[int, int], int] = {}
+    servers: list[PxSession] = []
+    for row in rows:
+        if row.degree is None and is_coordinator(row):
+            serials[row.inst_id, row.sid] = row.serial
+        else:
+            servers.append(row)
+    found: dict[Coordinator, list[PxSession]] = {}
+    for row in servers:
+        inst_id = row.qcinst_id if row.qcinst_id is not None else row.inst_id
+        serial = row.qcserial if row.qcserial is not None else serials.get((inst_id, row.qcsid), 0)
+        place = (inst_id, row.qcsid, serial)
+        held = found.get(place)
+        if held is None:
+            found[place] = [row]
+        else:
+            held.append(row)
+    return found
+
+
+def running(facts: Facts, found: Mapping[Coordinator, Holding]) -> tuple[RunningStatement, ...]:
+    """Return the statements with most servers first."""
+    statements = [_statement(facts, holding) for holding in found.values()]
+    statements.sort(key=lambda each: (-each.servers, each.inst_id, each.sid, each.serial))
+    return tuple(statements)
+
+
+def _statement(facts: Facts, holding: Holding) -> RunningStatement:
+    inst_id, sid, serial = holding.coordinator
+    session = facts.session(inst_id, sid, serial)
+    server = _server_session(facts, holding)
+    witness = session or server
+    sql_id, child = _cursor(session, server)
+    idle = float(session.last_call_et) if session and session.status == "INACTIVE" else None
+    work = next(iter(facts.operations.get((inst_id, sid, sql_id), ())), None) if idle is None else None
+    return RunningStatement(
+        inst_id=inst_id,
+        sid=sid,
+        serial=serial or (session.serial if session else 0),
+        group=facts.group_of(witness) if witness else "",
+        user=witness.username if witness else "",
+        program=session.program if session else "",
+        module=witness.module if witness else "",
+        service=witness.service_name if witness else "",
+        machine=session.machine if session else "",
+        sql_id=sql_id,
+        child=child,
+        servers=len(holding.rows),
+        sets=holding.sets,
+        degree=holding.degree,
+        requested=holding.requested,
+        downgraded=holding.downgraded,
+        elapsed=_elapsed(facts, session if session and session.sql_id == sql_id else server),
+        idle=idle,
+        status=session.status if session else "",
+        event=wait_events.doing(session.event, session.state, session.status) if session else "",
+        servers_by_instance=MappingProxyType(dict(sorted(Counter([row.inst_id for row in holding.rows]).items()))),
+        dop=facts.story(inst_id, sql_id, child),
+        sql_text=facts.text(inst_id, sql_id, child),
+        con_id=witness.con_id if witness else 0,
+        progress=work.progress if work else None,
+        remaining=work.remaining if work else None,
+        operation=" of ".join(part for part in (work.name, work.target) if part) if work else "",
+        certain=holding.certain,
+        session_sql_id=(session.sql_id or session.prev_sql_id) if session else "",
+        blocker=_blocker(session) if session else "",
+    )
+
+
+def _blocker(session: Session) -> str:
+    return wait_events.blocker(session.state, session.inst_id, session.blocking_instance, session.blocking_session)
+
+
+def _server_session(facts: Facts, holding: Holding) -> Session | None:
+    """Return the session of a server, one that shows its statement if there is one.
+
+    It runs its coordinator's statement in the coordinator's group.
+    """
+    found = (facts.session(row.inst_id, row.sid, row.serial) for row in holding.rows)
+    sessions = [session for session in found if session is not None]
+    return next((session for session in sessions if session.sql_id), sessions[0] if sessions else None)
+
+
+def _cursor(session: Session | None, server: Session | None) -> tuple[str, int | None]:
+    """Return the statement that the servers are held for.
+
+    That is what they show themselves. The coordinator may have gone on to another one while a cursor of it keeps
+    them; one that waits for its client shows what it ran last as the previous one.
+    """
+    own: list[tuple[str, int | None]] = []
+    if session is not None:
+        own = [(session.sql_id, session.sql_child_number), (session.prev_sql_id, session.prev_child_number)]
+        own = [cursor for cursor in own if cursor[0]]
+    if server is not None and server.sql_id:
+        # Child numbers are each instance's own: the coordinator's is the one that is looked up.
+        return next((cursor for cursor in own if cursor[0] == server.sql_id), (server.sql_id, server.sql_child_number))
+    return own[0] if own else ("", None)
+
+
+def _elapsed(facts: Facts, session: Session | None) -> float | None:
+    if session is None or session.sql_exec_start is None:
+        return None
+    now = facts.snapshot.section(Session).at or facts.snapshot.at
+    return max(0.0, (now - session.sql_exec_start).total_seconds())

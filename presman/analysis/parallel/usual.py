@@ -1,0 +1,181 @@
+"""Is the queue worse than usual: what part of the statements waits, for how long, and for how many servers.
+
+From counters (V$RSRC_CONSUMER_GROUP), between any two marks of the same plan window:
+
+    statements that came = completed + timed out + those now running and queued, their change
+    percent queued       = PQS_QUEUED / statements that came
+    mean wait            = PQ_QUEUED_TIME / PQS_QUEUED
+    share of life queued = PQ_QUEUED_TIME / (PQ_QUEUED_TIME + PQ_ACTIVE_TIME)
+    servers each         = PQ_SERVERS_USED / PQS_COMPLETED
+    mean queue           = PQ_QUEUED_TIME / time             (Little's law)
+
+From the minutes of the last hour (V$RSRCMGRMETRIC_HISTORY) come the means that do not need counters.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from operator import sub
+from typing import NamedTuple
+
+from presman.analysis.readings.group_readings import GroupReading, QueueTotals
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Usual
+from presman.records.group_rows import GroupMetricHistory
+
+NONE = QueueTotals(0, 0, 0, 0, 0, 0)
+
+WORSE = 2.0
+"""How many times the usual mean queue is called worse."""
+FEW = 2
+"""Fewer queued statements than this are never called worse than usual."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A group's counters at an instant, with the statements that are running and queued just then."""
+
+    at: datetime
+    totals: QueueTotals
+    running: int
+    queued: int
+
+    @classmethod
+    def of(cls, at: datetime, group: GroupReading) -> Mark:
+        """Return the mark of a group in a reading."""
+        return cls(at, group.totals, group.px_active, group.px_queued)
+
+    @property
+    def came(self) -> int:
+        """Statements that have come since the counters began."""
+        return self.totals.completed + self.totals.timeouts + self.running + self.queued
+
+
+class Comparison(NamedTuple):
+    """One group's queue since its plan was activated, over the last hour, and now."""
+
+    con_id: int
+    name: str
+    plan: Usual | None
+    hour: Usual | None
+    now: Usual
+    worse: bool
+
+
+def between(before: Mark | None, after: Mark, seconds: float | None) -> Usual | None:
+    """Return the figures of a stretch of time; None if a counter went backwards: another plan window began.
+
+    Without `before` it is the time since the counters began; `seconds` None means that nobody knows how long that is.
+    """
+    old = before.totals if before else NONE
+    new = after.totals
+    grown = QueueTotals._make(map(sub, new, old))
+    came = after.came - (before.came if before else 0)
+    if min(grown) < 0:
+        return None
+    life = grown.queued_ms + grown.active_ms
+    return Usual(
+        seconds=seconds,
+        percent_queued=100 * min(grown.queued, came) / came if came > 0 else None,
+        mean_wait=grown.queued_ms / 1000 / grown.queued if grown.queued else None,
+        queued_share=grown.queued_ms / life if life else None,
+        mean_servers=grown.servers_used / grown.completed if grown.completed else None,
+        mean_queue=grown.queued_ms / 1000 / seconds if seconds else None,
+        timeouts=grown.timeouts,
+    )
+
+
+def hours(rows: Iterable[GroupMetricHistory]) -> dict[tuple[int, str], Usual]:
+    """Return what the minutes of the metric history say of each group, over all instances. Empty before 12.1.
+
+    The mean of a group over a stretch of time is the sum of its minutes, each by its length, over that time.
+    """
+    seconds: dict[int, float] = defaultdict(float)
+    sums: dict[tuple[int, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    groups: dict[int, set[tuple[int, str]]] = defaultdict(set)
+    minutes: dict[tuple[int, datetime | None], float] = {}
+    for row in rows:
+        if row.avg_queued_parallel_stmts is None or row.avg_active_parallel_stmts is None or row.intsize_csec <= 0:
+            continue
+        length = row.intsize_csec / 100
+        key = (row.con_id, row.consumer_group_name)
+        minutes[row.inst_id, row.end_time] = length
+        groups[row.inst_id].add(key)
+        own = sums[key]
+        own[0] += row.avg_queued_parallel_stmts * length
+        own[1] += row.avg_active_parallel_stmts * length
+        own[2] += (row.avg_active_parallel_servers or 0.0) * length
+    for (inst_id, _), length in minutes.items():
+        seconds[inst_id] += length
+    longest = max(seconds.values(), default=0.0)
+    return {key: _hour(own, longest) for key, own in sums.items()}
+
+
+def _hour(sums: list[float], seconds: float) -> Usual:
+    queued, active, servers = sums
+    return Usual(
+        seconds=seconds,
+        percent_queued=None,
+        mean_wait=None,
+        queued_share=queued / (queued + active) if queued + active > 0 else None,
+        mean_servers=servers / active if active > 0 else None,
+        mean_queue=queued / seconds,
+        timeouts=None,
+    )
+
+
+def compare(
+    reading: Reading, recent: Iterable[tuple[int, str, Mark]] = (), hour: Iterable[tuple[int, str, Mark]] = ()
+) -> tuple[Comparison, ...]:
+    """Return the queue of each group that has one, or had.
+
+    `recent` has a mark of each group about a minute old, `hour` the oldest of the last hour; where there is none (the
+    first minutes, or one reading alone) "now" is what is queued at this instant and the hour is the metric history's.
+    """
+    minute = {(con_id, name): mark for con_id, name, mark in recent}
+    older = {(con_id, name): mark for con_id, name, mark in hour}
+    known = {(each.con_id, each.name): each.usual for each in reading.hour}
+    found = []
+    for group in reading.cluster_groups():
+        key = (group.con_id, group.name)
+        mark = Mark.of(reading.at, group)
+        if not (mark.came or group.totals.queued):
+            continue
+        plan = between(None, mark, _since(reading, reading.header.plan_since))
+        now = between(minute[key], mark, _since(reading, minute[key].at)) if key in minute else None
+        past = known.get(key)
+        past = _together(past, between(older[key], mark, _since(reading, older[key].at)) if key in older else None)
+        present = now or Usual(0.0, None, None, None, None, float(group.px_queued), None)
+        found.append(Comparison(*key, plan, past, present, _is_worse(group, past, plan)))
+    return tuple(found)
+
+
+def _together(history: Usual | None, watched: Usual | None) -> Usual | None:
+    """Return what was watched of the hour; the means over longer ones of the history where it reaches further back."""
+    if history is None or watched is None:
+        return history or watched
+    if (watched.seconds or 0.0) >= (history.seconds or 0.0):
+        return watched
+    counted = (watched.percent_queued, watched.mean_wait, watched.timeouts)
+    return replace(history, percent_queued=counted[0], mean_wait=counted[1], timeouts=counted[2])
+
+
+def _is_worse(group: GroupReading, hour: Usual | None, plan: Usual | None) -> bool:
+    means = [each.mean_queue for each in (hour, plan) if each is not None and each.mean_queue is not None]
+    return group.px_queued >= FEW and bool(means) and group.px_queued > WORSE * means[0]
+
+
+def _since(reading: Reading, at: datetime | None) -> float | None:
+    seconds = (reading.at - at).total_seconds() if at is not None else 0.0
+    return seconds if seconds > 0 else None
+
+
+def marks(reading: Reading) -> tuple[tuple[int, str, Mark], ...]:
+    """Return a mark of each group of a reading, to be compared with later."""
+    return tuple(
+        (group.con_id, group.name, Mark.of(reading.at, group)) for group in reading.groups if group.inst_id == CLUSTER
+    )

@@ -1,0 +1,1 @@
+"""Plans: directives as shares, the tree, the linter, changes of plan."""

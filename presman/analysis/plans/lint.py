@@ -1,0 +1,128 @@
+"""What is doubtful about the plans in force. Pure; made only while somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from presman.analysis.facts.facts import ROOT, Facts, percent_fraction
+from presman.analysis.facts.plan_book import DORMANT, OTHER_GROUPS, UNNAMED, PlanShares
+from presman.analysis.plans.lint_case import Case, Finding, Severity
+from presman.analysis.plans.lint_cdb import RULES as CDB_RULES
+from presman.analysis.plans.lint_cdb import cdb_case
+from presman.analysis.plans.lint_rules import RULES
+from presman.analysis.plans.plan_view import plan_windows, plans_by_instance
+from presman.analysis.readings.instance_readings import ServerPool
+from presman.analysis.readings.reading import Reading
+from presman.records.plan_rows import GroupMapping
+from presman.records.session_rows import Session, SessionInfo
+from presman.records.snapshot import Snapshot
+
+_PARAMETER = "Database Reference: RESOURCE_MANAGER_PLAN"
+_ORDER = {severity: place for place, severity in enumerate(Severity)}
+
+
+def lint(reading: Reading, snapshot: Snapshot) -> tuple[Finding, ...]:
+    """Return what is doubtful about the plans in force, what matters most first."""
+    found = [finding for case in cases(reading, snapshot) for rule in RULES for finding in rule(case)]
+    facts = Facts.of(None, snapshot)
+    for inst_id in facts.inst_ids if facts.cdb else ():
+        if (cdb := cdb_case(facts, reading, inst_id)) is not None:
+            found += [finding for rule in CDB_RULES for finding in rule(cdb)]
+    found += instances_differ(facts)
+    return tuple(dict.fromkeys(sorted(found, key=lambda finding: _ORDER[finding.severity])))
+
+
+def instances_differ(facts: Facts) -> Iterable[Finding]:
+    """RESOURCE_MANAGER_PLAN is a parameter of each instance."""
+    for con_id in (ROOT, *facts.pdbs) if facts.cdb else (0,):
+        plans = plans_by_instance(facts, con_id)
+        if len(plans) > 1:
+            where = f" in {facts.pdbs[con_id]}" if con_id > ROOT else ""
+            told = "; ".join(f"{plan or 'no plan'} on {', '.join(map(str, on))}" for plan, on in plans.items())
+            text = (
+                f"The instances run different plans{where}: {told}. A session is managed by that of its own instance."
+            )
+            yield Finding("instances-differ", Severity.WARNING, next(iter(plans)), "", text, _PARAMETER)
+
+
+def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
+    """Return every plan in force with its subplans, per container; instances with the same plan are one case."""
+    facts = Facts.of(None, snapshot)
+    found: dict[tuple[int, str], Case] = {}
+    for inst_id in facts.inst_ids:
+        shares = facts.shares[inst_id]
+        containers = {key[0] for key in shares.shares} or {0}
+        for con_id in sorted(containers):
+            top = facts.plan_of(inst_id, con_id)
+            plans = [plan for plan in _with_subplans(facts, top) if (con_id, plan) not in found]
+            if plans:
+                case = _case(facts, reading, inst_id, con_id, top)
+                found |= {(con_id, plan): _part(facts, case, plan) for plan in plans}
+    return tuple(found.values())
+
+
+def _part(facts: Facts, case: Case, plan: str) -> Case:
+    """Return the case of one plan of the tree that the case of its top plan is about."""
+    rows = facts.book.directives.get(plan, ())
+    reached = case.reached | {row.switch_group for row in rows}
+    by_weight = facts.book.by_weight(plan, case.con_id)
+    return replace(case, plan=plan, top=plan == case.plan, by_weight=by_weight, rows=rows, reached=reached)
+
+
+def _with_subplans(facts: Facts, plan: str) -> tuple[str, ...]:
+    found = dict.fromkeys([plan] if plan in facts.book.directives else [])
+    waiting = list(found)
+    while waiting:
+        for row in facts.book.directives.get(waiting.pop(), ()):
+            name = row.group_or_subplan
+            if row.type == "PLAN" and name in facts.book.directives and name not in found:
+                found[name] = None
+                waiting.append(name)
+    return tuple(found)
+
+
+def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) -> Case:
+    """Return the case of the top plan, but for what its directives say."""
+    shares = facts.shares[inst_id]
+    mapped = tuple(
+        (row.attribute, row.value, row.consumer_group)
+        for row in facts.snapshot.rows(GroupMapping)
+        if row.status not in DORMANT and row.consumer_group
+    )
+    degree = facts.parameters.get((inst_id, "parallel_degree_limit"), "")
+    return Case(
+        plan=plan,
+        con_id=con_id,
+        top=True,
+        by_weight=False,
+        rows=(),
+        shares=shares,
+        groups={row.name: row for row in reading.cluster_groups() if row.con_id == con_id},
+        reached=_reached(facts, con_id, mapped),
+        # The mappings in view are those of the container connected to.
+        mapped=mapped if len({key[0] for key in shares.shares}) < 2 else (),
+        pool=_pool(facts, reading, inst_id, con_id),
+        degree_limit=int(degree) if degree.isascii() and degree.isdigit() else None,
+        degree_policy=facts.parameters.get((inst_id, "parallel_degree_policy"), ""),
+        windows=tuple(window for window in plan_windows(facts.snapshot) if window.inst_id == inst_id),
+        tree_groups=frozenset(_names(shares, con_id)),
+    )
+
+
+def _pool(facts: Facts, reading: Reading, inst_id: int, con_id: int) -> ServerPool:
+    """Return the servers there are for a container: limits of the CDB plan and of groups are multiplied."""
+    pool, row = reading.header.servers, facts.cdb_directives(inst_id).get(con_id)
+    limit = percent_fraction(row.parallel_server_limit) if row else None
+    return pool if limit is None or pool.target is None else replace(pool, target=int(limit * pool.target + 1e-9))
+
+
+def _names(shares: PlanShares, con_id: int) -> Iterable[str]:
+    return (name for key_con, name in shares.shares if key_con == con_id and name != UNNAMED)
+
+
+def _reached(facts: Facts, con_id: int, mapped: Iterable[tuple[str, str, str]]) -> frozenset[str]:
+    names = {OTHER_GROUPS} | {group for _, _, group in mapped}
+    names |= {row.resource_consumer_group for row in facts.snapshot.rows(Session) if row.con_id == con_id}
+    names |= {row.current_consumer_group for row in facts.snapshot.rows(SessionInfo) if row.con_id == con_id}
+    return frozenset(names)

@@ -1,0 +1,78 @@
+"""What a rule about plans looks at, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from presman.analysis.facts.plan_book import PlanShares
+from presman.analysis.plans.plan_view import Window
+from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.instance_readings import ServerPool
+from presman.records.plan_rows import PlanDirective
+
+
+class Severity(Enum):
+    """How much a finding matters, in the words shown."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One doubt: the rule's name, how much it matters, the plan and its group (or "") it is about, why, and whence."""
+
+    rule: str
+    severity: Severity
+    plan: str
+    subject: str
+    text: str
+    source: str
+
+
+@dataclass(frozen=True)  # no slots: cached properties
+class Case:
+    """One plan in force as one container runs it, with all that a rule may want to know.
+
+    `reached` are the groups that sessions are in, are mapped to or are switched to; `by_weight` tells that level 1
+    holds shares. `degree_limit` is PARALLEL_DEGREE_LIMIT where it is a number.
+    """
+
+    plan: str
+    con_id: int
+    top: bool
+    by_weight: bool
+    rows: tuple[PlanDirective, ...]
+    shares: PlanShares
+    groups: Mapping[str, GroupReading]
+    reached: frozenset[str]
+    mapped: tuple[tuple[str, str, str], ...]
+    pool: ServerPool
+    degree_limit: int | None
+    degree_policy: str
+    windows: tuple[Window, ...]
+    tree_groups: frozenset[str]
+
+    @cached_property
+    def directives(self) -> dict[str, PlanDirective]:
+        """The directives of consumer groups by name."""
+        return {row.group_or_subplan: row for row in self.rows if row.type != "PLAN"}
+
+    def share(self, group: str) -> float | None:
+        """Return the guaranteed share of a group, None for one the active tree has not."""
+        return self.shares.shares.get((self.con_id, group))
+
+    def servers_limit(self, row: PlanDirective) -> int | None:
+        """Return the servers a directive lets its group hold; None without a limit or a known target."""
+        percent = row.parallel_server_limit if row.parallel_server_limit is not None else row.utilization_limit
+        if percent is None or percent >= 100 or self.pool.target is None:
+            return None
+        return self.pool.target * percent // 100
+
+    def finding(self, rule: str, severity: Severity, subject: str, text: str, source: str) -> Finding:
+        """Return a finding about this plan."""
+        return Finding(rule, severity, self.plan, subject, text, source)

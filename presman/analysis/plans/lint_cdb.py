@@ -1,0 +1,196 @@
+"""The rules about the plan of a container database: what it gives its pluggable databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from presman.analysis.containers.io_limits import limits_of
+from presman.analysis.facts.facts import DEFAULT_PDB, DORMANT_CDB, ROOT, Facts, percent_fraction
+from presman.analysis.plans.lint_case import Finding, Severity
+from presman.analysis.plans.lint_rules import TINY, swapping_windows
+from presman.analysis.plans.plan_view import Window, plan_windows
+from presman.analysis.readings.reading import Reading
+from presman.records.plan_rows import CdbPlanDirective
+
+AUTOTASK = "ORA$AUTOTASK"
+_OWN = frozenset({DEFAULT_PDB, AUTOTASK})
+"""Directives that are about no container by name."""
+
+_GUIDE = "Multitenant Administrator's Guide: Using Oracle Resource Manager for PDBs"
+_DIRECTIVES = "Database Reference: DBA_CDB_RSRC_PLAN_DIRECTIVES"
+_QUEUE = "VLDB and Partitioning Guide: Managing Parallel Statement Queuing for CDBs and PDBs"
+_IO = "Database Reference: MAX_IOPS, MAX_MBPS"
+
+
+@dataclass(frozen=True)  # no slots: cached properties
+class CdbCase:
+    """The CDB plan in force with all that a rule may want to know.
+
+    `rows` are its directives by container, `given` what each open container gets of them (the default directive where
+    none names it), `plans` the containers' own plans ("" without one), `io_limits` those that limit their I/O.
+    """
+
+    plan: str
+    rows: Mapping[str, CdbPlanDirective]
+    given: Mapping[str, CdbPlanDirective]
+    plans: Mapping[str, str]
+    io_limits: tuple[str, ...]
+    target: int | None
+    exadata: bool
+    windows: tuple[Window, ...]
+
+    @cached_property
+    def shares(self) -> dict[str, float]:
+        """What each open container is guaranteed, as a fraction; without a directive it has one share."""
+        weights = {name: float(row.shares or 1) if (row := self.given.get(name)) else 1.0 for name in self.plans}
+        total = sum(weights.values())
+        return {name: weight / total for name, weight in weights.items()}
+
+    def finding(self, rule: str, severity: Severity, subject: str, text: str, source: str) -> Finding:
+        """Return a finding about the CDB plan."""
+        return Finding(rule, severity, self.plan, subject, text, source)
+
+
+Found = Iterator[Finding]
+
+
+def tiny_share(case: CdbCase) -> Found:
+    """Shares are of the sum of all."""
+    for name, share in case.shares.items():
+        if share < TINY:
+            text = f"{name} is guaranteed {100 * share:.2f} % of CPU: its shares are few among all open containers'."
+            yield case.finding("cdb-tiny-share", Severity.WARNING, name, text, _GUIDE)
+
+
+def limit_below_share(case: CdbCase) -> Found:
+    """A container cannot use more than its limit, whatever its shares guarantee."""
+    for name, row in case.given.items():
+        limit = percent_fraction(row.utilization_limit)
+        if limit is not None and limit < case.shares[name] - 0.005:
+            text = (
+                f"{name} is limited to {row.utilization_limit} % of CPU, less than the {100 * case.shares[name]:.1f} % "
+                "its shares guarantee: the rest of them does nothing for it."
+            )
+            yield case.finding("cdb-limit-below-share", Severity.WARNING, name, text, _GUIDE)
+
+
+def limits_leave_idle(case: CdbCase) -> Found:
+    """Limits of all that do not add up to the whole leave CPU that nobody may use."""
+    limits = [
+        percent_fraction(case.given[name].utilization_limit) if name in case.given else None for name in case.plans
+    ]
+    known = [limit for limit in limits if limit is not None]
+    if known and len(known) == len(limits) and sum(known) < 1 - TINY:
+        percent = 100 * sum(known)
+        text = (
+            f"The limits of all open containers add up to {percent:.0f} %: the other {100 - percent:.0f} % of CPU stay "
+            "idle however much they want."
+        )
+        yield case.finding("cdb-limits-leave-idle", Severity.WARNING, "", text, _GUIDE)
+
+
+def servers_for_nobody(case: CdbCase) -> Found:
+    """A container that may not hold a pair of servers runs nothing in parallel."""
+    for name, row in case.given.items():
+        limit = percent_fraction(row.parallel_server_limit)
+        if limit is None or case.target is None:
+            continue
+        servers = int(limit * case.target + 1e-9)
+        if servers < 2:
+            text = (
+                f"PARALLEL_SERVER_LIMIT of {row.parallel_server_limit} % lets {name} hold {servers} of {case.target} "
+                "parallel servers: its parallel statements cannot fit by waiting."
+            )
+            yield case.finding("cdb-servers-for-nobody", Severity.WARNING, name, text, _QUEUE)
+
+
+def autotask_first(case: CdbCase) -> Found:
+    """Maintenance should not outrank the work it is for."""
+    row = case.rows.get(AUTOTASK)
+    most = max((each.shares or 1 for each in case.given.values()), default=1)
+    if row is not None and row.shares is not None and row.shares > most:
+        text = (
+            f"{AUTOTASK} has {row.shares} shares, more than any open container ({most}): under contention maintenance "
+            "tasks come first."
+        )
+        yield case.finding("cdb-autotask-first", Severity.WARNING, AUTOTASK, text, _GUIDE)
+
+
+def default_directive(case: CdbCase) -> Found:
+    """Whoever is plugged in gets the default directive."""
+    named = [name for name in case.plans if name not in case.rows]
+    if named:
+        row = case.rows.get(DEFAULT_PDB)
+        what = f"{row.shares or 1} share{'s' * ((row.shares or 1) != 1)}" if row else "one share"
+        limit = f", at most {row.utilization_limit} % of CPU" if row and percent_fraction(row.utilization_limit) else ""
+        text = f"No directive names {', '.join(named)}: the default directive rules there ({what}{limit})."
+        yield case.finding("cdb-default-directive", Severity.NOTE, named[0], text, _GUIDE)
+
+
+def nobody_there(case: CdbCase) -> Found:
+    """A directive for a container that is not open divides nothing."""
+    gone = sorted(name for name in case.rows if name and name not in case.plans and name not in _OWN)
+    if gone:
+        text = f"Directives name {', '.join(gone)}, not open here: their shares count for nothing while that is so."
+        yield case.finding("cdb-nobody-there", Severity.NOTE, gone[0], text, _DIRECTIVES)
+
+
+def container_without_plan(case: CdbCase) -> Found:
+    """Without a plan of its own all sessions of a container share alike."""
+    bare = [name for name, plan in case.plans.items() if not plan]
+    if bare and len(bare) < len(case.plans):
+        text = f"{', '.join(bare)} runs no plan of its own: all sessions there share alike what the CDB plan gives it."
+        yield case.finding("cdb-container-without-plan", Severity.NOTE, bare[0], text, _GUIDE)
+
+
+def io_limit_on_exadata(case: CdbCase) -> Found:
+    """MAX_IOPS and MAX_MBPS are for other storage."""
+    if case.exadata and case.io_limits:
+        text = f"{', '.join(case.io_limits)} sets MAX_IOPS or MAX_MBPS, which do nothing on Exadata: use IORM there."
+        yield case.finding("cdb-io-limit-on-exadata", Severity.WARNING, case.io_limits[0], text, _IO)
+
+
+def window_swaps_plan(case: CdbCase) -> Found:
+    """Windows of the root may change the CDB plan."""
+    if text := swapping_windows(case.windows):
+        yield case.finding("window-swaps-plan", Severity.WARNING, "", text, _GUIDE)
+
+
+RULES: tuple[Callable[[CdbCase], Iterable[Finding]], ...] = (
+    tiny_share,
+    limit_below_share,
+    limits_leave_idle,
+    servers_for_nobody,
+    autotask_first,
+    io_limit_on_exadata,
+    window_swaps_plan,
+    default_directive,
+    nobody_there,
+    container_without_plan,
+)
+"""All rules about a CDB plan; what matters most first."""
+
+
+def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:
+    """Return the CDB plan as an instance runs it, None where there is none or it cannot be seen."""
+    plan = facts.plan_of(inst_id, ROOT)
+    rows = {
+        row.pluggable_database: row
+        for row in facts.snapshot.rows(CdbPlanDirective)
+        if row.plan == plan and row.status not in DORMANT_CDB
+    }
+    if not rows or not facts.pdbs:
+        return None
+    given = facts.cdb_directives(inst_id)
+    return CdbCase(
+        plan=plan,
+        rows=rows,
+        given={facts.pdbs[con_id]: row for con_id, row in given.items()},
+        plans={name: facts.plan_of(inst_id, con_id) for con_id, name in facts.pdbs.items()},
+        io_limits=tuple(name for con_id, name in facts.pdbs.items() if any(limits_of(facts, inst_id, con_id))),
+        target=reading.header.servers.target,
+        exadata=reading.header.exadata,
+        windows=tuple(each for each in plan_windows(facts.snapshot) if (each.inst_id, each.con_id) == (inst_id, ROOT)),
+    )

@@ -1,0 +1,262 @@
+"""The rules about plans: each a small pure function from one plan in force to findings.
+
+Every finding says why it matters and which of Oracle's manuals describes what it is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from presman.analysis.facts.plan_book import OTHER_GROUPS
+from presman.analysis.plans.lint_case import Case, Finding, Severity
+from presman.analysis.plans.plan_view import Window
+
+TINY = 0.01
+"""A guaranteed share below this is next to nothing."""
+
+PDB_GROUPS = 8
+"""Consumer groups that the plan of a pluggable database may have."""
+
+ACTIONS = frozenset({"CANCEL_SQL", "KILL_SESSION", "LOG_ONLY"})
+"""What SWITCH_GROUP may name besides a group."""
+
+_LEVEL_COLUMNS = tuple(f"mgmt_p{level}" for level in range(1, 9))
+_DIRECTIVES = "Database Reference: DBA_RSRC_PLAN_DIRECTIVES"
+_GUIDE = "Administrator's Guide: Managing Resources with Oracle Database Resource Manager"
+_QUEUE = "VLDB and Partitioning Guide: Parallel Statement Queuing"
+_PDB_PLANS = "Database Reference: RESOURCE_MANAGER_PLAN (limits of PDB plans)"
+
+Found = Iterator[Finding]
+Rule = Callable[[Case], Iterable[Finding]]
+
+
+def no_other_groups(case: Case) -> Found:
+    """A top plan must say what everybody else gets."""
+    if case.top and OTHER_GROUPS not in case.tree_groups and case.rows:
+        text = "The plan has no directive for OTHER_GROUPS: sessions of groups it does not name have no rule at all."
+        yield case.finding("no-other-groups", Severity.ERROR, OTHER_GROUPS, text, _GUIDE)
+
+
+def zero_share(case: Case) -> Found:
+    """A group without a share gets CPU only when nobody else wants it."""
+    for name in case.directives:
+        if case.share(name) == 0 and name in case.reached:
+            text = (
+                f"{name} is guaranteed nothing, and sessions can be in it: while the others want all CPU, they can "
+                "hang (and hold locks) rather than just be slow."
+            )
+            yield case.finding("zero-share", Severity.ERROR, name, text, _GUIDE)
+
+
+def tiny_other_groups(case: Case) -> Found:
+    """Whoever is not mapped, or is mapped to a group that is not in the plan, is in OTHER_GROUPS."""
+    share = case.share(OTHER_GROUPS)
+    if OTHER_GROUPS in case.directives and share is not None and 0 < share < TINY:
+        text = (
+            f"OTHER_GROUPS is guaranteed {100 * share:.2f} % of CPU, and every session that is not mapped, or mapped "
+            "to a group the plan does not name, is in it."
+        )
+        yield case.finding("tiny-other-groups", Severity.WARNING, OTHER_GROUPS, text, _GUIDE)
+
+
+def target_is_maximum(case: Case) -> Found:
+    """Groups that bypass the queue need servers above the target."""
+    pool = case.pool
+    if pool.target is None or pool.maximum is None or pool.target < pool.maximum:
+        return
+    for name, row in case.directives.items():
+        if row.parallel_stmt_critical.replace("_", " ") == "BYPASS QUEUE":
+            text = (
+                f"Statements of {name} bypass the queue, but PARALLEL_SERVERS_TARGET ({pool.target}) leaves nothing "
+                f"below PARALLEL_MAX_SERVERS ({pool.maximum}): when the target is reached they find no servers and are "
+                "downgraded. Keep the target at 50 to 75 % of the maximum."
+            )
+            yield case.finding("target-is-maximum", Severity.WARNING, name, text, _QUEUE)
+
+
+def limit_below_degree(case: Case) -> Found:
+    """Producers and consumers: a statement usually wants twice its degree."""
+    for name, row in case.directives.items():
+        limit = case.servers_limit(row)
+        degree = row.parallel_degree_limit_p1 if row.parallel_degree_limit_p1 is not None else case.degree_limit
+        bypass = row.parallel_stmt_critical.startswith("BYPASS")
+        if limit is not None and degree is not None and degree > 1 and limit < 2 * degree and not bypass:
+            text = (
+                f"{name} may hold {limit} parallel servers, but a statement of degree {degree} with two server sets "
+                f"wants {2 * degree}: it never fits by waiting alone. Limit the degree to {max(1, limit // 2)}, or "
+                "give more servers."
+            )
+            yield case.finding("limit-below-degree", Severity.WARNING, name, text, _QUEUE)
+
+
+def short_timeout(case: Case) -> Found:
+    """A timeout shorter than the usual queue ends statements that only wait their turn."""
+    for name, row in case.directives.items():
+        group, timeout = case.groups.get(name), row.parallel_queue_timeout
+        if group is None or timeout is None or not group.totals.queued:
+            continue
+        usual = group.totals.queued_ms / 1000 / group.totals.queued
+        if timeout <= usual:
+            then = row.pq_timeout_action or "CANCEL"
+            text = (
+                f"PARALLEL_QUEUE_TIMEOUT of {name} is {timeout} s, but its statements queue {usual:.0f} s on average "
+                f"since the plan was activated: many that queue end in {then}."
+            )
+            yield case.finding("short-timeout", Severity.WARNING, name, text, _QUEUE)
+
+
+def window_swaps_plan(case: Case) -> Found:
+    """Maintenance windows set plans of their own."""
+    own = [window for window in case.windows if window.con_id in {case.con_id, 1 if case.con_id == 0 else case.con_id}]
+    if case.top and (text := swapping_windows(own)):
+        yield case.finding("window-swaps-plan", Severity.WARNING, "", text, _GUIDE)
+
+
+def swapping_windows(own: Sequence[Window]) -> str:
+    """Return what is to be said of the windows of one container if they change its plan, else ""."""
+    now = next((window for window in own if window.until is None), None)
+    swaps = {window.window or "not named": window.plan for window in own if window.by_scheduler}
+    if not swaps or now is None or not now.switches_allowed:
+        return ""
+    told = ", ".join(f"{plan or 'no plan'} by {window}" for window, plan in sorted(swaps.items()))
+    return (
+        f"Scheduler windows change the plan ({told}): at night or on weekends other rules hold. Set the plan with "
+        "FORCE: to keep it, or take the plan out of the windows."
+    )
+
+
+def pdb_plan_with_subplans(case: Case) -> Found:
+    """A pluggable database's plan has one tier."""
+    for row in case.rows:
+        if case.con_id > 2 and row.type == "PLAN":
+            text = f"{row.group_or_subplan} is a subplan, which the plan of a pluggable database may not have."
+            yield case.finding("pdb-plan-with-subplans", Severity.ERROR, row.group_or_subplan, text, _PDB_PLANS)
+
+
+def pdb_plan_too_large(case: Case) -> Found:
+    """A pluggable database's plan has at most eight groups."""
+    if case.con_id > 2 and len(case.directives) > PDB_GROUPS:
+        text = f"The plan has {len(case.directives)} groups; that of a pluggable database may have {PDB_GROUPS}."
+        yield case.finding("pdb-plan-too-large", Severity.ERROR, "", text, _PDB_PLANS)
+
+
+def pdb_plan_with_levels(case: Case) -> Found:
+    """A pluggable database's plan has one level."""
+    deep = [row.group_or_subplan for row in case.rows if any(getattr(row, name) for name in _LEVEL_COLUMNS[1:])]
+    if case.con_id > 2 and deep:
+        text = f"{', '.join(deep)} has an allocation below level 1; the plan of a pluggable database has one level."
+        yield case.finding("pdb-plan-with-levels", Severity.ERROR, deep[0], text, _PDB_PLANS)
+
+
+def overfull_level(case: Case) -> Found:
+    """The percentages of a level are of one whole."""
+    for level, column in enumerate(_LEVEL_COLUMNS, start=1):
+        total = sum(getattr(row, column) for row in case.rows)
+        if total > 100 and not case.by_weight:
+            text = f"Level {level} hands out {total} %; presman scales it down to 100."
+            yield case.finding("overfull-level", Severity.ERROR, "", text, _DIRECTIVES)
+
+
+def unallocated(case: Case) -> Found:
+    """What no level hands out is nobody's by right."""
+    if case.top and case.rows and case.shares.unallocated >= TINY:
+        text = (
+            f"{100 * case.shares.unallocated:.1f} % of CPU is guaranteed to nobody; it goes to whoever wants it, in "
+            "proportion. Add it to a group, or put OTHER_GROUPS with 100 % at the last level."
+        )
+        yield case.finding("unallocated", Severity.NOTE, "", text, _DIRECTIVES)
+
+
+def limit_below_share(case: Case) -> Found:
+    """A group cannot use more than its limit, whatever it is guaranteed."""
+    for name in case.directives:
+        share, limit = case.share(name), case.shares.limits.get((case.con_id, name))
+        if share is not None and limit is not None and limit < share - 1e-9:
+            text = (
+                f"{name} is guaranteed {100 * share:.1f} % of CPU but limited to {100 * limit:.1f} %: the difference "
+                "is nobody's guarantee."
+            )
+            yield case.finding("limit-below-share", Severity.WARNING, name, text, _DIRECTIVES)
+
+
+def limit_caps_servers(case: Case) -> Found:
+    """UTILIZATION_LIMIT is about parallel servers too."""
+    for name, row in case.directives.items():
+        percent = row.utilization_limit
+        if percent is not None and percent < 100 and row.parallel_server_limit is None:
+            text = (
+                f"UTILIZATION_LIMIT of {name} also limits its parallel servers to {percent} % of the target. Set "
+                "PARALLEL_SERVER_LIMIT if that is not meant."
+            )
+            yield case.finding("limit-caps-servers", Severity.NOTE, name, text, _DIRECTIVES)
+
+
+def mapped_elsewhere(case: Case) -> Found:
+    """Sessions mapped to a group that the plan does not name are in OTHER_GROUPS."""
+    missing: dict[str, list[str]] = {}
+    for attribute, value, group in case.mapped:
+        if case.top and group not in case.tree_groups and case.rows:
+            missing.setdefault(group, []).append(f"{attribute} {value}")
+    for group, who in sorted(missing.items()):
+        some = ", ".join(who[:3]) + (f" and {len(who) - 3} more" if len(who) > 3 else "")
+        text = f"{some} is mapped to {group}, which the plan does not name: such sessions are in OTHER_GROUPS."
+        yield case.finding("mapped-elsewhere", Severity.NOTE, group, text, _GUIDE)
+
+
+def switch_to_nowhere(case: Case) -> Found:
+    """SWITCH_GROUP must be an action or a group of the plan."""
+    for name, row in case.directives.items():
+        target = row.switch_group
+        if target and target not in ACTIONS and target not in case.tree_groups:
+            text = f"{name} switches to {target}, which the plan does not name: sessions switched are in OTHER_GROUPS."
+            yield case.finding("switch-to-nowhere", Severity.WARNING, name, text, _DIRECTIVES)
+
+
+def pool_without_timeout(case: Case) -> Found:
+    """An active session pool without a timeout lets sessions wait for ever."""
+    for name, row in case.directives.items():
+        if row.active_sess_pool_p1 is not None and row.queueing_p1 is None:
+            text = (
+                f"{name} lets {row.active_sess_pool_p1} sessions work at a time and the others wait without a timeout "
+                "(QUEUEING_P1): a session that waits may hold locks for as long."
+            )
+            yield case.finding("pool-without-timeout", Severity.NOTE, name, text, _DIRECTIVES)
+
+
+def queue_never_used(case: Case) -> Found:
+    """Rules of the parallel queue do nothing while no statement may queue."""
+    if case.degree_policy.upper() not in {"MANUAL", "LIMITED"}:
+        return
+    if any(row.parallel_stmt_critical == "QUEUE" for row in case.directives.values()):
+        return
+    for name, row in case.directives.items():
+        if row.parallel_server_limit is not None or row.parallel_queue_timeout is not None:
+            text = (
+                f"{name} has rules of the parallel queue, but PARALLEL_DEGREE_POLICY is {case.degree_policy} and no "
+                "group has PARALLEL_STMT_CRITICAL = QUEUE: statements queue only where a session or hint asks for it."
+            )
+            yield case.finding("queue-never-used", Severity.NOTE, name, text, _QUEUE)
+            return
+
+
+RULES: tuple[Rule, ...] = (
+    no_other_groups,
+    zero_share,
+    overfull_level,
+    pdb_plan_with_subplans,
+    pdb_plan_too_large,
+    pdb_plan_with_levels,
+    tiny_other_groups,
+    target_is_maximum,
+    limit_below_degree,
+    short_timeout,
+    window_swaps_plan,
+    limit_below_share,
+    switch_to_nowhere,
+    unallocated,
+    limit_caps_servers,
+    mapped_elsewhere,
+    pool_without_timeout,
+    queue_never_used,
+)
+"""All rules; what matters most first."""

@@ -1,0 +1,42 @@
+"""What belongs beside every chart: when a plan was activated, and by which window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from presman.analysis.facts.facts import ROOT
+from presman.analysis.facts.plan_book import plan_name
+from presman.records.plan_rows import RsrcPlanHistory
+from presman.records.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A change of plan: the instant, the plan that came ("" where Resource Manager was turned off), its window."""
+
+    at: datetime
+    con_id: int
+    plan: str
+    window: str
+
+    @property
+    def text(self) -> str:
+        """The mark in words."""
+        by = f" ({self.window})" if self.window else ""
+        return f"{self.plan or 'no plan'}{by}"
+
+
+def marks(snapshot: Snapshot) -> tuple[Mark, ...]:
+    """Return the changes of plan that V$RSRC_PLAN_HISTORY knows, oldest first, the instances' together.
+
+    In a container database those of the CDB plan and, where only one container is seen, its own.
+    """
+    rows = [row for row in snapshot.rows(RsrcPlanHistory) if row.start_time is not None]
+    top = {row.con_id for row in rows if row.con_id <= ROOT} or {row.con_id for row in rows}
+    found: dict[tuple[int, int, str], Mark] = {}
+    for row in rows:
+        if row.start_time is not None and row.con_id in top:
+            mark = Mark(row.start_time, row.con_id, plan_name(row.name), row.window_name)
+            found.setdefault((round(row.start_time.timestamp() / 5), row.con_id, mark.plan), mark)
+    return tuple(sorted(found.values(), key=lambda mark: (mark.at, mark.con_id, mark.plan)))

@@ -1,0 +1,372 @@
+"""A plan to be looked at: its tree with directives and figures, who set it, mappings; and two plans compared.
+
+Made only while somebody looks: the plan tab, `presman lint` and `once` call it, a poll does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from presman.analysis.facts.facts import ROOT, Facts
+from presman.analysis.facts.plan_book import DORMANT, UNNAMED, Branch, Placed, leaves, places
+from presman.analysis.groups import entitlement
+from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import Reading
+from presman.records.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlanHistory
+from presman.records.snapshot import Snapshot
+
+GROUP, SUBPLAN, CONTAINER = "group", "subplan", "container"
+"""What a line of the tree is."""
+
+
+class PlanLine(NamedTuple):
+    """One line of a plan's tree: a consumer group, a subplan or a container at `depth` (0 is the top).
+
+    `share` is the guaranteed minimum as a fraction of all CPU and `by_level` how it comes about, level by level;
+    `guaranteed`, `entitled` and `limit` are CPUs of the cluster, `servers_limit` parallel servers. `entitled`, `used`,
+    `waiting` and `verdict` are None where the plan is not the active one. Percentages and seconds are the directive's;
+    `capacity` is all the CPUs there are, `runs` the plan of a container.
+    """
+
+    depth: int
+    kind: str
+    con_id: int
+    name: str
+    parts: tuple[float, ...]
+    by_weight: bool
+    share: float
+    by_level: tuple[float, ...]
+    guaranteed: float
+    entitled: float | None
+    limit: float | None
+    limit_percent: int | None
+    servers_limit: int | None
+    servers_percent: int | None
+    degree_limit: int | None
+    queue_timeout: int | None
+    timeout_action: str
+    critical: str
+    pool: int | None
+    pool_timeout: int | None
+    switch: str
+    ends: str
+    used: float | None
+    waiting: float | None
+    verdict: Verdict | None
+    comments: str
+    capacity: float
+    runs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One activation of a plan (V$RSRC_PLAN_HISTORY); `until` is None while it lasts, `window` a scheduler window."""
+
+    inst_id: int
+    con_id: int
+    plan: str
+    since: datetime | None
+    until: datetime | None
+    by_scheduler: bool
+    window: str
+    switches_allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRule:
+    """Sessions whose `attribute` has `value` go to `group`; `in_plan` tells whether the plan names that group."""
+
+    attribute: str
+    value: str
+    group: str
+    in_plan: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRun:
+    """A plan ("" for none) and the instances that run it."""
+
+    plan: str
+    instances: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """All about one plan. `unallocated` is the fraction nobody is given; `plans` are those there are to choose from.
+
+    `instances` run it, none where it is not active; `elsewhere` is what the other instances run. The lines' limits are
+    parts of `capacity`, CPUs of the instances that run it (of the cluster where none does), and of `target`, parallel
+    servers of the cluster.
+    """
+
+    plan: str
+    active: bool
+    instances: tuple[int, ...]
+    elsewhere: tuple[PlanRun, ...]
+    method: str
+    set_by: str
+    unallocated: float
+    capacity: float
+    target: int | None
+    lines: tuple[PlanLine, ...]
+    windows: tuple[Window, ...]
+    mappings: tuple[GroupRule, ...]
+    plans: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What two plans give the same group or subplan, one fact: `before` in the first, `after` in the second plan."""
+
+    name: str
+    fact: str
+    before: str
+    after: str
+
+
+def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
+    """Return the view of `plan`, or of the active one of the first instance. An unknown plan has no lines."""
+    facts = Facts.of(None, snapshot)
+    name = plan or reading.header.plan
+    runs = running_plans(facts)
+    on = next((run.instances for run in runs if run.plan == name), ())
+    active = bool(on) or name == reading.header.plan
+    shares = facts.shares[on[0]] if on else facts.book.shares(name)
+    partly = 0 < len(on) < len(facts.inst_ids)
+    rows = _groups(reading, on if partly else (CLUSTER,)) if active else {}
+    instances = [each for each in reading.header.instances if not partly or each.inst_id in on]
+    capacity, target = sum(each.num_cpus for each in instances), reading.header.servers.target
+    lines = tuple(_with_plan(_line(each, capacity, target, rows), facts, on) for each in places(shares.root))
+    windows = plan_windows(snapshot)
+    return PlanView(
+        plan=name,
+        active=active,
+        instances=on,
+        elsewhere=tuple(run for run in runs if active and run.plan != name),
+        method=facts.book.methods.get(name, ""),
+        set_by=_set_by(facts, tuple(each for each in windows if not on or each.inst_id in on)) if active else "",
+        unallocated=shares.unallocated,
+        capacity=capacity,
+        target=target,
+        lines=lines,
+        windows=windows,
+        mappings=_mappings(snapshot, lines),
+        plans=_plans(facts, runs),
+    )
+
+
+def running_plans(facts: Facts) -> tuple[PlanRun, ...]:
+    """Return the top plans in force with the instances that run each."""
+    plans = plans_by_instance(facts, 0)
+    return tuple(PlanRun(plan, tuple(instances)) for plan, instances in plans.items())
+
+
+def plans_by_instance(facts: Facts, con_id: int) -> dict[str, list[int]]:
+    """Return which instances run which plan in a container, in order of instances."""
+    plans: dict[str, list[int]] = {}
+    for inst_id in facts.inst_ids:
+        plans.setdefault(facts.plan_of(inst_id, con_id), []).append(inst_id)
+    return plans
+
+
+def _groups(reading: Reading, inst_ids: Collection[int]) -> dict[tuple[int, str], list[GroupReading]]:
+    """Return the rows of some instances (0: of the cluster) by group."""
+    found: dict[tuple[int, str], list[GroupReading]] = {}
+    for row in reading.groups:
+        if row.inst_id in inst_ids:
+            found.setdefault((row.con_id, row.name), []).append(row)
+    return found
+
+
+def _plans(facts: Facts, runs: Iterable[PlanRun]) -> tuple[str, ...]:
+    """Return the plans one may choose: those in force, then those that are not only parts of others."""
+    rows = [row for row in facts.snapshot.rows(Plan) if row.status not in DORMANT]
+    ordered = sorted(rows, key=lambda row: (row.sub_plan == "YES", row.plan))
+    named = dict.fromkeys([run.plan for run in runs] + [row.plan for row in ordered] + sorted(facts.book.directives))
+    return tuple(name for name in named if name in facts.book.directives)
+
+
+def _line(
+    placed: Placed, capacity: float, target: int | None, rows: Mapping[tuple[int, str], list[GroupReading]]
+) -> PlanLine:
+    branch, row = placed.branch, placed.branch.directive
+    below = [leaf.key for leaf in leaves(branch) if leaf.key is not None]
+    found = [row for key in below for row in rows.get(key, ())]
+    own = found if branch.key is not None else []
+    held = own[0].servers_limit if own and own[0].inst_id == CLUSTER else None
+    servers = None if branch.servers is None or target is None else int(branch.servers * target)
+    limit = None if branch.limit is None else branch.limit * capacity
+    return PlanLine(
+        depth=placed.depth,
+        kind=_kind(branch),
+        con_id=branch.key[0] if branch.key else min((key[0] for key in below), default=0),
+        name=branch.name or (branch.key[1] if branch.key else "") or "not visible",
+        parts=branch.parts,
+        by_weight=placed.by_weight,
+        share=placed.share,
+        by_level=placed.by_level,
+        guaranteed=placed.share * capacity if limit is None else min(placed.share * capacity, limit),
+        entitled=_sum([each.entitled for each in found]),
+        limit=limit,
+        limit_percent=row.utilization_limit if row else _percent(branch.limit),
+        servers_limit=servers if held is None else held,
+        servers_percent=_percent(branch.servers),
+        degree_limit=row.parallel_degree_limit_p1 if row else None,
+        queue_timeout=row.parallel_queue_timeout if row else None,
+        timeout_action=row.pq_timeout_action if row else "",
+        critical=row.parallel_stmt_critical if row and row.parallel_stmt_critical != "FALSE" else "",
+        pool=row.active_sess_pool_p1 if row else None,
+        pool_timeout=row.queueing_p1 if row else None,
+        switch=switch_rule(row) if row else "",
+        ends=other_limits(row) if row else "",
+        used=_sum([each.used for each in found]),
+        waiting=_sum([each.waiting for each in found]),
+        verdict=entitlement.worst(row.verdict for row in own) if own else None,
+        comments=row.comments if row else "",
+        capacity=capacity,
+    )
+
+
+def _with_plan(line: PlanLine, facts: Facts, on: tuple[int, ...]) -> PlanLine:
+    return line._replace(runs=facts.plan_of(on[0], line.con_id)) if on and line.kind == CONTAINER else line
+
+
+def _kind(branch: Branch) -> str:
+    if branch.key is not None and branch.key[1] != UNNAMED:
+        return GROUP
+    return CONTAINER if branch.directive is None else SUBPLAN
+
+
+def _percent(fraction: float | None) -> int | None:
+    return None if fraction is None else round(100 * fraction)
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+_SWITCHES = (
+    ("switch_time", "{} s of CPU"),
+    ("switch_elapsed_time", "{} s elapsed"),
+    ("switch_io_megabytes", "{} MB of I/O"),
+    ("switch_io_reqs", "{} I/O requests"),
+    ("switch_io_logical", "{} logical I/Os"),
+)
+_ENDS = (
+    ("max_idle_time", "ends after {} s idle"),
+    ("max_idle_blocker_time", "ends after {} s idle while it blocks"),
+    ("max_est_exec_time", "refuses statements estimated at over {} s"),
+    ("undo_pool", "undo at most {} KB"),
+    ("session_pga_limit", "PGA of a session at most {} MB"),
+)
+
+
+def switch_rule(row: PlanDirective) -> str:
+    """Return when a session leaves the group and where to: ``after 300 s of CPU in a call: BATCH``; "" for never."""
+    limits = [text.format(getattr(row, name)) for name, text in _SWITCHES if getattr(row, name) is not None]
+    if not limits or not row.switch_group:
+        return ""
+    call = " in a call" if row.switch_for_call == "TRUE" else ""
+    guess = ", or if the optimizer expects it" if row.switch_estimate == "TRUE" else ""
+    return f"after {' or '.join(limits)}{call}{guess}: {row.switch_group}"
+
+
+def other_limits(row: PlanDirective) -> str:
+    """Return the limits that end sessions or refuse statements, in words; "" for none."""
+    found = [text.format(getattr(row, name)) for name, text in _ENDS if getattr(row, name) is not None]
+    return "; ".join(found)
+
+
+def plan_windows(snapshot: Snapshot) -> tuple[Window, ...]:
+    """Return the plan windows, newest first: one per instance and container."""
+    rows = sorted(
+        snapshot.rows(RsrcPlanHistory),
+        key=lambda row: (row.start_time is not None, row.start_time or snapshot.at, row.sequence, -row.inst_id),
+        reverse=True,
+    )
+    return tuple(
+        Window(
+            row.inst_id,
+            row.con_id,
+            row.name,
+            row.start_time,
+            row.end_time,
+            row.enabled_by_scheduler == "TRUE",
+            row.window_name,
+            row.allowed_automated_switches != "FALSE",
+        )
+        for row in rows
+    )
+
+
+def _set_by(facts: Facts, windows: tuple[Window, ...]) -> str:
+    """Return who activated the plan and when, and whether scheduler windows may change it."""
+    # From inside a pluggable database only its own windows are seen.
+    now = min((each for each in windows if each.until is None), key=lambda each: max(each.con_id, ROOT), default=None)
+    if now is None:
+        return "V$RSRC_PLAN_HISTORY does not tell when it was activated"
+    since = f"{now.since.astimezone():%Y-%m-%d %H:%M:%S}" if now.since else "an unknown instant"
+    by = f"the scheduler window {now.window or '(not named)'}" if now.by_scheduler else "a user or parameter"
+    forced = facts.parameters.get((now.inst_id, "resource_manager_plan"), "").upper().startswith("FORCE:")
+    barred = forced or not now.switches_allowed
+    free = "scheduler windows may not change it" if barred else "scheduler windows may change it"
+    return f"set by {by}, {since}; {free}"
+
+
+def _mappings(snapshot: Snapshot, lines: tuple[PlanLine, ...]) -> tuple[GroupRule, ...]:
+    """Return the mapping rules. Where containers run plans of their own, those in view are not about their groups."""
+    groups = {line.name for line in lines}
+    elsewhere = any(line.kind == CONTAINER for line in lines)
+    rows = [row for row in snapshot.rows(GroupMapping) if row.status not in DORMANT]
+    return tuple(
+        GroupRule(row.attribute, row.value, row.consumer_group, elsewhere or row.consumer_group in groups)
+        for row in rows
+    )
+
+
+def differences(before: PlanView, after: PlanView) -> tuple[Difference, ...]:
+    """Return what changes from one plan to another: groups that come or go, and every fact of those in both."""
+    old = {(line.kind, line.name): line for line in before.lines}
+    new = {(line.kind, line.name): line for line in after.lines}
+    found: list[Difference] = []
+    for key in dict.fromkeys([*old, *new]):
+        name = key[1]
+        if key not in new:
+            found.append(Difference(name, key[0], "there", "not there: its sessions are in OTHER_GROUPS"))
+        elif key not in old:
+            found.append(Difference(name, key[0], "not there", "there"))
+        else:
+            then, now = _facts(old[key]), _facts(new[key])
+            found += [Difference(name, fact, then[fact], now[fact]) for fact in then if then[fact] != now[fact]]
+    return tuple(found)
+
+
+def _facts(line: PlanLine) -> dict[str, str]:
+    def said(value: object, unit: str = "") -> str:
+        return "-" if value is None or value == "" else f"{value}{unit}"
+
+    return {
+        "level or shares": parts_text(line),
+        "guaranteed": f"{100 * line.share:.2f} %",
+        "CPU limit": said(line.limit_percent, " %"),
+        "server limit": said(line.servers_percent, " %"),
+        "degree limit": said(line.degree_limit),
+        "queue timeout": said(line.queue_timeout, " s") + (f" {line.timeout_action}" if line.timeout_action else ""),
+        "queue": said(line.critical),
+        "session pool": said(line.pool),
+        "switch": said(line.switch),
+        "limits": said(line.ends),
+    }
+
+
+def parts_text(line: PlanLine) -> str:
+    """Return a directive's allocation: ``L2 50 %`` per level, or its shares."""
+    parts = [(level, part) for level, part in enumerate(line.parts, start=1) if part]
+    if line.by_weight:
+        return f"{line.parts[0]:g} share{'s' * (line.parts[0] != 1)}" if line.parts and line.parts[0] else "no share"
+    return ", ".join(f"L{level} {part:g} %" for level, part in parts) or "no share"

@@ -1,0 +1,79 @@
+"""Readings of instances: identity, what the plan manages, CPUs and parallel servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+CLUSTER = 0
+"""The `inst_id` of figures over all instances."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPool:
+    """Parallel servers of one instance (V$PX_PROCESS_SYSSTAT, V$RSRC_PLAN, V$SYSTEM_PARAMETER).
+
+    `in_use` and `available` are processes now; `counted` is PARALLEL_SERVERS_ACTIVE, what the queue counts;
+    `target` is PARALLEL_SERVERS_TARGET and `maximum` PARALLEL_MAX_SERVERS, None where not readable.
+    """
+
+    inst_id: int
+    in_use: int
+    available: int
+    counted: int | None
+    target: int | None
+    maximum: int | None
+    highwater: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceReading:
+    """One instance: identity, what its plan manages, its CPUs and its parallel servers.
+
+    `num_cpus` is what Resource Manager hands out (CPU_COUNT when caged, else the host's); `host_busy` the share
+    of host CPU time that was busy since the last poll (0..1).
+    """
+
+    inst_id: int
+    name: str
+    host: str
+    started: datetime | None
+    plan: str
+    cpu_managed: str
+    caging: str
+    px_managed: str
+    num_cpus: float
+    host_cpus: float | None
+    host_busy: float | None
+    load: float | None
+    servers: ServerPool
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the top line shows. `px_managed` etc. are those of the first instance; `mixed_plans` tells they differ.
+
+    `exadata` tells that storage cells answered, so that the database's I/O figures are not all there is to say;
+    `autonomous` that the session is in a service of the Autonomous Database.
+    `nature` are the words for what kind of database it is (CDB root, PDB, non-CDB, RAC, Exadata,
+    Autonomous Database).
+    """
+
+    database: str
+    version: str
+    role: str
+    cdb: bool
+    container: str
+    instances: tuple[InstanceReading, ...]
+    plan: str
+    plan_since: datetime | None
+    cpu_managed: str
+    caging: str
+    px_managed: str
+    num_cpus: float
+    servers: ServerPool
+    uptime: float | None
+    mixed_plans: bool = False
+    exadata: bool = False
+    autonomous: bool = False
+    nature: tuple[str, ...] = ()

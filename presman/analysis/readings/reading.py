@@ -1,0 +1,80 @@
+"""The Reading: what one snapshot means, given the one before. Everything a screen, CSV or JSON shows is here.
+
+Conventions: `inst_id` 0 is the whole cluster (the sum or the union of the instances). Numbers that need two
+snapshots are None until there are two of the same plan window and instance start. CPUs are average running or
+waiting sessions, i.e. CPU seconds per second. Seconds are seconds; MB are 2**20 bytes as Oracle counts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from presman.analysis.readings.detail_readings import Detail
+from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.instance_readings import CLUSTER, Header
+from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.statement_readings import (
+    Downgrades,
+    HourReading,
+    QueuedStatement,
+    QueueHead,
+    RunningStatement,
+)
+from presman.analysis.readings.wait_readings import Histogram, OutlierReading, RedoHealth, WaitReading
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A question that got no answer: the query's name, what is wrong and what cures it."""
+
+    query: str
+    view: str
+    text: str
+    cure: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All of it. `interval` is seconds between the two snapshots on the database's clock, None without a delta.
+
+    `detail` is what a close look at one session adds, None without; `hour` comes from the metric history. `sessions`
+    are worked out when first looked at: there can be thousands, and few pages show them.
+    `monitor_servers` are the servers that GV$ queries have on a cluster now, presman's own among them: no statement's.
+    `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
+    """
+
+    target: str
+    kind: str
+    at: datetime
+    number: int
+    interval: float | None
+    poll_seconds: float
+    round_trips: int
+    header: Header
+    groups: tuple[GroupReading, ...]
+    queue: tuple[QueuedStatement, ...]
+    heads: tuple[QueueHead, ...]
+    running: tuple[RunningStatement, ...]
+    sessions: Sequence[SessionReading]
+    waits: tuple[WaitReading, ...]
+    histograms: tuple[Histogram, ...]
+    downgrades: tuple[Downgrades, ...]
+    unmanaged_servers: int | None
+    troubles: tuple[Trouble, ...]
+    notes: tuple[str, ...] = ()
+    redo: tuple[RedoHealth, ...] = ()
+    outliers: tuple[OutlierReading, ...] = ()
+    detail: Detail | None = None
+    hour: tuple[HourReading, ...] = ()
+    monitor_servers: int = 0
+
+    def cluster_groups(self) -> tuple[GroupReading, ...]:
+        """Return the groups summed over the instances."""
+        return tuple(group for group in self.groups if group.inst_id == CLUSTER)
+
+    def instance_groups(self, inst_id: int) -> tuple[GroupReading, ...]:
+        """Return the groups of one instance (the cluster's if `inst_id` is 0 or there is just one instance)."""
+        own = tuple(group for group in self.groups if group.inst_id == inst_id)
+        return own or self.cluster_groups()

@@ -1,0 +1,61 @@
+"""Readings of sessions: who they are, what they do, what Resource Manager does to them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+
+class SessionReading(NamedTuple):
+    """One user session; a named tuple, because thousands are made at each poll.
+
+    Rates are since the last poll, None without a delta of the same session.
+
+    `event` is what it waits for now, "on CPU" if it waits for nothing (V$SESSION.EVENT and STATE); `held` tells whether
+    Resource Manager holds it off CPU now.
+
+    `blocker` is the session that it waits for, as ``instance:SID``, "" if it waits for none.
+
+    Three groups: `mapped_group` is the mapping rule's (by `mapping_attribute`), `original_group` where the active plan
+    put the session at first (OTHER_GROUPS if it has no directive for the mapped one), `group` where it is now.
+    `last_action` is what Resource Manager last did to it, as the view words it ("" before 12.1).
+    """
+
+    inst_id: int
+    con_id: int
+    sid: int
+    serial: int
+    user: str
+    group: str
+    mapped_group: str
+    status: str
+    state: str
+    event: str
+    wait_class: str
+    waited: float | None
+    sql_id: str
+    child: int | None
+    used: float | None
+    waiting: float | None
+    io_mb: float | None
+    io_requests: float | None
+    last_call: float
+    px_role: str
+    px_servers: int
+    dop: int | None
+    pq_status: str
+    program: str
+    module: str
+    service: str
+    machine: str
+    logon: datetime | None
+    original_group: str = ""
+    mapping_attribute: str = ""
+    last_action: str = ""
+    last_action_reason: str = ""
+    last_action_time: datetime | None = None
+    held: bool = False
+    blocker: str = ""
+    client_id: str = ""
+    os_user: str = ""
+    action: str = ""

@@ -1,0 +1,195 @@
+"""Readings of parallel statements: who is queued and why, who runs, how the queue has been."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+
+class Cause(Enum):
+    """Why the head of a group's queue waits, in the words shown."""
+
+    SYSTEM = "servers target reached"
+    GROUP = "group limit reached"
+    BEHIND = "behind others in its queue"
+    NOT_CHOSEN = "not chosen yet"
+    NEVER_FITS = "wants more than its limit"
+    UNKNOWN = "not known"
+
+
+@dataclass(frozen=True, slots=True)
+class DopStory:
+    """What OTHER_XML says of a statement's degree. The first occurrence of each fact counts.
+
+    `degree` is the chosen DOP; None and "" where the document is silent. `unread` is why the document was not read.
+    """
+
+    degree: int | None = None
+    reason: str = ""
+    operation_reason: str = ""
+    cpu_degree: int | None = None
+    io_degree: int | None = None
+    queuing_reason: str = ""
+    facts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    unread: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """How many servers a queued statement wants: exact if `low` == `high`, a range where the plan is not known."""
+
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedStatement:
+    """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
+
+    `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `wants` is None if no DOP is known.
+    """
+
+    position: int
+    inst_id: int
+    sid: int
+    serial: int
+    group: str
+    user: str
+    program: str
+    module: str
+    service: str
+    machine: str
+    sql_id: str
+    child: int | None
+    waited: float
+    timeout_left: float | None
+    timeout_action: str
+    requested: int | None
+    dop: DopStory
+    wants: Servers | None
+    event: str
+    sql_text: str
+    con_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunningStatement:
+    """One parallel statement that holds servers, by its coordinator.
+
+    `degree` of `requested` (V$PX_SESSION, largest over its server sets), `downgraded` the percent lost; `idle` is
+    seconds the coordinator has been INACTIVE while it holds servers, None while it works. `event` is what it waits for
+    now, "on CPU" if for nothing. `progress` (0..1) and
+    `remaining` (seconds) are those of `operation`, what it works on at present (V$SESSION_LONGOPS), not of all of it.
+    `certain` is false where it may be a monitor's GV$ query instead: on a cluster whose views do not tell.
+    `sql_id` is the statement the servers are held for; `session_sql_id` what the coordinator's session itself shows
+    (its previous statement if it executes none): it may have gone on to another one. `blocker` is the session that the
+    coordinator waits for, as ``instance:SID``, "" if it waits for none.
+    """
+
+    inst_id: int
+    sid: int
+    serial: int
+    group: str
+    user: str
+    program: str
+    module: str
+    service: str
+    machine: str
+    sql_id: str
+    child: int | None
+    servers: int
+    sets: int
+    degree: int | None
+    requested: int | None
+    downgraded: float
+    elapsed: float | None
+    idle: float | None
+    status: str
+    event: str
+    servers_by_instance: Mapping[int, int]
+    dop: DopStory
+    sql_text: str
+    con_id: int = 0
+    progress: float | None = None
+    remaining: float | None = None
+    operation: str = ""
+    certain: bool = True
+    session_sql_id: str = ""
+    blocker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """Servers that a head is `short` of under one ceiling that binds: what must be freed there before it can start.
+
+    The system's target concerns `everybody`; a container's limit those of `con_id`, a group's those of `group` in it.
+    """
+
+    short: int
+    everybody: bool = False
+    con_id: int = 0
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueHead:
+    """Why the first statement of a group's queue waits, with the figures of the sentence.
+
+    All in servers: `wants`, the group's `held` of `allowed` (None: no group limit), the system's `in_use` of
+    `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every ceiling that binds;
+    where the servers wanted are a range, they are for the most it may want.
+    """
+
+    group: str
+    statement: QueuedStatement
+    cause: Cause
+    wants: Servers | None
+    held: int
+    allowed: int | None
+    in_use: int
+    target: int | None
+    short: int | None
+    sentence: str
+    con_id: int = 0
+    shortages: tuple[Shortage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Downgrades:
+    """Parallel operations per class since the last poll and since startup (V$SYSSTAT)."""
+
+    inst_id: int
+    name: str
+    total: int
+    delta: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """A group's parallel queue over some `seconds` (None: not known how many): means and shares, None where unknown.
+
+    `mean_wait` is seconds per statement that had to queue, `queued_share` the part of all statements' life that they
+    queued (0..1), `mean_servers` servers per completed statement, `mean_queue` statements queued on average.
+    """
+
+    seconds: float | None
+    percent_queued: float | None
+    mean_wait: float | None
+    queued_share: float | None
+    mean_servers: float | None
+    mean_queue: float | None
+    timeouts: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class HourReading:
+    """What V$RSRCMGRMETRIC_HISTORY says of one group's queue over the last hour, all instances."""
+
+    con_id: int
+    name: str
+    usual: Usual

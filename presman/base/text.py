@@ -1,0 +1,66 @@
+"""The one door for text that comes from outside.
+
+SQL texts, user names, program names and error messages are written by strangers. A stray ESC in one of
+them would move the cursor, change the window title or write to the clipboard of whoever watches. Every such
+string passes :func:`clean` once, when a row record is built; behind the door text is safe to show.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+LONGEST = 4_000
+"""Characters kept of one text, as many as a VARCHAR2 of a V$ view has at most; a longer one ends in an ellipsis."""
+
+LONGEST_STATEMENT = 100_000
+"""Characters kept of a text with lines; a longer one ends in a line that says so."""
+
+
+_REPLACEMENT = "\ufffd"
+_SPACE_CATEGORIES = {"Zs", "Zl", "Zp"}
+
+
+def clean(text: str) -> str:
+    """Return `text` with everything invisible or dangerous made visible.
+
+    C0 controls and DEL become their Unicode pictures (ESC is ``␛``), tabs and line ends one space, other
+    space characters a plain space, and C1 controls, bidirectional overrides, zero-width characters, lone
+    surrogates and unassigned code points the replacement character.
+
+    >>> clean("select 1")
+    'select 1'
+    >>> clean("a\\x1b]0;owned\\x07b")
+    'a␛]0;owned␇b'
+    """
+    return _clean(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
+
+
+def _clean(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else _visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    code = ord(character)
+    if character in "\t\n\r\v\f" or unicodedata.category(character) in _SPACE_CATEGORIES:
+        return " "
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    return _REPLACEMENT
+
+
+def clean_lines(text: str, longest: int = LONGEST_STATEMENT) -> str:
+    """Like :func:`clean`, but line ends survive as ``\\n`` and more is kept: for SQL texts, which have a page."""
+    if len(text) > longest:
+        text = f"{text[:longest]}\n… cut here: it has more than {longest:,} characters"
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return "\n".join(map(_clean, lines))
+
+
+def one_line(text: str, width: int) -> str:
+    """Return `text` in at most `width` characters with runs of blanks folded, cut with an ellipsis."""
+    folded = " ".join(text.split())
+    return folded if len(folded) <= width else folded[: max(0, width - 1)] + "…"

@@ -1,0 +1,1 @@
+"""The tables and options of presman 1.x."""

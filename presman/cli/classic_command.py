@@ -1,0 +1,66 @@
+"""`presman -m MEASURE`: what presman 1.x did, on the new engine."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from presman.classic import classic_tables, classic_text
+from presman.classic.classic_tables import ClassicTable
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+from presman.cli.polling import Polling
+from presman.cli.settings import Resolved, load, resolve
+from presman.output.csv_export import WideCsv
+
+_CLEAR = "\x1b[H\x1b[2J"
+
+
+def run(options: Namespace) -> int:
+    """Show one table until Ctrl-C or `--polls`."""
+    resolved = resolve(options.target, load(options), options)
+    measure = options.measure or resolved.measure or "cpu"
+    if measure not in classic_tables.TABLES:
+        known = ", ".join(classic_tables.TABLES)
+        raise Failure(f"-m knows {known}; for {measure}: presman export --measure {measure}")
+    column = _column(options, measure)
+    file = WideCsv(Path(options.output)) if options.output else None
+    try:
+        for snapshot, reading in Polling(resolved).moments(polls=options.polls):
+            table = classic_tables.TABLES[measure](snapshot, reading)
+            if file is not None and column is not None:
+                file.write(reading.at, table.values(column))
+            console.show(
+                _screen(resolved, classic_tables.parameters(snapshot), table, column if options.plot else None)
+            )
+    except KeyboardInterrupt:
+        console.say("Bye!")
+        raise
+    finally:
+        if file is not None:
+            file.close()
+    return exit_codes.OK
+
+
+def _column(options: Namespace, measure: str) -> int | None:
+    """Return the index that -c means. Raises Failure if there is none, or no numbers are in it."""
+    if options.column is None:
+        if options.plot or options.output:
+            raise Failure(f"{'-p' if options.plot else '-o'} needs -c COLUMN")
+        return None
+    columns = classic_tables.COLUMNS[measure]
+    text = options.column
+    index = int(text) if text.isdecimal() else next((i for i, name in enumerate(columns) if name == text.upper()), -1)
+    first = 1 if measure == "emphasis" else 2
+    if first <= index < len(columns):
+        return index
+    known = ", ".join(f"{number} {columns[number]}" for number in range(first, len(columns)))
+    raise Failure(f"-c {text}: {measure} has these columns of numbers: {known}")
+
+
+def _screen(resolved: Resolved, parameters: dict[str, str], table: ClassicTable, column: int | None) -> str:
+    clear = _CLEAR if sys.stdout.isatty() else ""
+    head = classic_text.head(resolved.target.name, parameters)
+    drawn = "" if column is None else "\n" + classic_text.bars(table, column)
+    return f"{clear}{head}\n(Refresh time: {resolved.refresh:g} seconds)\n{classic_text.boxed(table)}{drawn}\n"

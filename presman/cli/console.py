@@ -1,0 +1,90 @@
+"""Standard output for data, standard error for talk; neither may crash on an encoding, a full disk or a closed pipe."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from io import TextIOWrapper
+from typing import TextIO
+
+from presman.cli.exit_codes import OUTPUT, Failure
+
+
+def prepare() -> None:
+    """Let no character that the locale lacks stop a line half way."""
+    for stream, errors in ((sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=errors)
+
+
+def put(text: str) -> None:
+    """Write data to standard output at once. Raises Failure if it cannot be written, BrokenPipeError if unwanted."""
+    stream = sys.stdout
+    if stream is None:
+        raise Failure("cannot write standard output: it is closed", OUTPUT)
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Failure(f"cannot write standard output: {error.strerror or error}", OUTPUT) from None
+
+
+def data() -> TextIO:
+    """Return standard output as UTF-8 with plain line ends, for CSV. Raises Failure if it is closed."""
+    if sys.stdout is None:
+        raise Failure("cannot write standard output: it is closed", OUTPUT)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    return sys.stdout
+
+
+def show(text: str) -> None:
+    """Write text for people: in ASCII where the locale is plain C or the encoding has no block characters."""
+    if wants_ascii():
+        from presman.output.text_report import ascii_only
+
+        text = ascii_only(text)
+    put(text)
+
+
+def say(text: str) -> None:
+    """Write one line about the work to standard error."""
+    with suppress(OSError, AttributeError):
+        sys.stderr.write(f"presman: {text}\n")
+        sys.stderr.flush()
+
+
+def wants_ascii() -> bool:
+    """Return whether output should keep to ASCII."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower()
+    names = ["LC_ALL", "LC_CTYPE", "LANG"]
+    if os.environ.get("LC_CTYPE") in {"C.UTF-8", "C.utf8", "UTF-8"}:
+        names.remove("LC_CTYPE")  # Python itself puts it there in a plain C locale
+    locale = next((value for name in names if (value := os.environ.get(name))), "")
+    return "utf" not in encoding or locale in {"C", "POSIX"}
+
+
+def width() -> int | None:
+    """Return how wide text may be: $COLUMNS, else the terminal's width, else (a pipe, a file) unlimited."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def is_terminal() -> bool:
+    """Return whether a full-screen program can run here."""
+    streams = (sys.stdin, sys.stdout)
+    return all(stream is not None and stream.isatty() for stream in streams) and os.environ.get("TERM") != "dumb"
+
+
+def abandon() -> None:
+    """Point standard output nowhere, so that the interpreter's last flush has nothing to complain about."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

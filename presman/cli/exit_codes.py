@@ -1,0 +1,34 @@
+"""What presman's exit codes mean: part of what it promises."""
+
+from __future__ import annotations
+
+OK = 0
+INTERNAL = 1
+USAGE = 2
+SOURCE = 3
+OUTPUT = 4
+FINDINGS = 5
+INTERRUPTED = 130
+TERMINATED = 143
+
+HELP = """\
+exit codes:
+  0    done (also: the reader of a pipe had enough, nothing is configured yet)
+  1    an error in presman itself
+  2    wrong use or configuration
+  3    the database (or spool) cannot be reached or read
+  4    the output cannot be written
+  5    presman lint found something at least as severe as --fail-on
+  130  stopped by Ctrl-C    143  stopped by SIGTERM; what was gathered is kept"""
+
+
+class Failure(Exception):  # noqa: N818 - what main() turns into one line and an exit code
+    """Ends presman with one line and a code."""
+
+    def __init__(self, text: str, code: int = USAGE) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Terminated(SystemExit):
+    """SIGTERM arrived. No handler of ordinary errors may swallow it; asyncio, too, lets a SystemExit pass."""

@@ -1,0 +1,54 @@
+"""`presman export`: readings to CSV, each as it is taken."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from pathlib import Path
+
+from presman.base.suggest import did_you_mean
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+from presman.cli.polling import Polling
+from presman.cli.settings import load, resolve
+from presman.output.csv_export import MEASURES, CsvExport
+
+
+def run(options: Namespace) -> int:
+    """Export until told to stop. Raises OutputError as soon as the file cannot be written."""
+    resolved = resolve(options.target, load(options), options)
+    measure = options.measure or resolved.measure or "cpu"
+    _check_column(measure, options)
+    to_file = options.output != "-"
+    file = CsvExport(
+        Path(options.output) if to_file else console.data(),
+        measure,
+        options.layout,
+        column=options.column,
+        durable=options.fsync,
+    )
+    taken = 0
+    begun = time.monotonic()
+    try:
+        for _, reading in Polling(resolved).measured(polls=options.polls, duration=options.duration):
+            name = file.name
+            file.write(reading)
+            taken += 1
+            if taken > 1 and file.name != name:
+                console.say(f"a new column: continued in {file.name}")
+    finally:
+        file.close()
+        if to_file and taken:
+            seconds = time.monotonic() - begun
+            console.say(f"{taken} poll{'s' * (taken != 1)} of {measure} in {file.name} ({seconds:.0f} s)")
+    return exit_codes.OK
+
+
+def _check_column(measure: str, options: Namespace) -> None:
+    if options.column is None:
+        return
+    if options.layout != "wide":
+        raise Failure("--column goes with --layout wide")
+    known = MEASURES[measure].wide
+    if options.column not in known:
+        raise Failure(f"--column: {measure} has no {options.column!r}, {did_you_mean(options.column, known)}")

@@ -1,0 +1,46 @@
+"""Run `presman lint`: what is doubtful about the plans in force, for people and for scripts."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+
+from presman.analysis import analyse
+from presman.analysis.plans.lint import lint
+from presman.analysis.plans.lint_case import Finding, Severity
+from presman.analysis.readings.reading import Reading
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+from presman.cli.polling import Polling
+from presman.cli.settings import load, resolve
+from presman.output.json_document import plain
+from presman.output.text_report import findings
+from presman.records.snapshot import Snapshot
+
+NEVER = "never"
+
+
+def run(options: Namespace) -> int:
+    """Print the findings; the exit code tells whether one is at least as severe as --fail-on."""
+    snapshot, reading = _one(options)
+    found = lint(reading, snapshot)
+    if options.format == "json":
+        console.put(json.dumps({"plan": reading.header.plan, "findings": plain(found)}, indent=2) + "\n")
+    else:
+        console.show(findings(reading, found, console.width()))
+    return exit_codes.FINDINGS if any(_counts(finding, options.fail_on) for finding in found) else exit_codes.OK
+
+
+def _one(options: Namespace) -> tuple[Snapshot, Reading]:
+    polling = Polling(resolve(options.target, load(options), options))
+    last: Snapshot | None = None
+    for snapshot, _ in polling.moments(polls=1 if polling.endless else None):
+        last = snapshot
+    if last is None:
+        raise Failure("nothing to read", exit_codes.SOURCE)
+    return last, analyse(None, last)
+
+
+def _counts(finding: Finding, fail_on: str) -> bool:
+    order = [severity.value for severity in Severity]
+    return fail_on != NEVER and order.index(finding.severity.value) <= order.index(fail_on)

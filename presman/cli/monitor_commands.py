@@ -1,0 +1,161 @@
+"""One function per command. What a command needs is imported when it runs."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+
+
+def monitor(options: Namespace) -> int:
+    """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal."""
+    from presman.cli.settings import default_target, load
+    from presman.cli.start import GETTING_STARTED, watch
+
+    config = load(options)
+    text = options.target or default_target(config)
+    if text is None:
+        console.show(GETTING_STARTED)
+        return exit_codes.OK
+    return watch(text, config, options)
+
+
+def demo(options: Namespace) -> int:
+    """Run `presman demo [SCENARIO]`."""
+    from presman.cli.settings import load
+    from presman.cli.start import scenario_list, watch
+
+    if options.list:
+        console.show(scenario_list())
+        return exit_codes.OK
+    if options.speed is not None and not 0 < options.speed <= 3600:
+        raise Failure(f"--speed {options.speed:g} is not above 0 and at most 3600")
+    words = ("seed", "speed", "size", "release")
+    given = {name: value for name in words if (value := getattr(options, name)) is not None}
+    tail = "&".join(f"{name}={value}" for name, value in given.items())
+    scenario = (options.scenario or "").removeprefix("demo:")
+    joint = "" if not tail else "&" if "?" in scenario else "?"
+    text = f"demo:{scenario}{joint}{tail}"
+    return watch(text, load(options), options)
+
+
+def once(options: Namespace) -> int:
+    """Run `presman once TARGET`."""
+    from presman.analysis.assessment import assess
+    from presman.cli.polling import OUTLIERS, Polling
+    from presman.cli.settings import load, resolve
+    from presman.output import json_document, text_report
+    from presman.output.csv_export import CsvExport
+
+    if options.measure and options.format != "csv":
+        raise Failure("--measure goes with --format csv")
+    if options.outliers and options.format == "csv":
+        raise Failure("--outliers goes with --format text or json")
+    resolved = resolve(options.target, load(options), options)
+    wishes = OUTLIERS if options.outliers else ()
+    previous, snapshot, reading = Polling(resolved, wishes=wishes).once(options.interval)
+    if options.outliers and not reading.outliers:
+        console.say("no view of I/O outliers could be read: they are there from 12.1 on")
+    if options.format == "json":
+        console.put(json_document.dump(reading, assess(reading, previous, snapshot), ascii_only=console.wants_ascii()))
+    elif options.format == "csv":
+        CsvExport(console.data(), options.measure or resolved.measure or "cpu").write(reading)
+    else:
+        console.show(text_report.full(reading, console.width(), (previous, snapshot)))
+    return exit_codes.OK
+
+
+def export(options: Namespace) -> int:
+    """Run `presman export TARGET`."""
+    from presman.cli.export_command import run
+
+    return run(options)
+
+
+def doctor(options: Namespace) -> int:
+    """Run `presman doctor TARGET`."""
+    from presman.cli.database import doctor as run
+
+    return run(options)
+
+
+def grants(options: Namespace) -> int:
+    """Run `presman grants`."""
+    from presman.cli.database import grants as run
+
+    return run(options)
+
+
+def lint(options: Namespace) -> int:
+    """Run `presman lint TARGET`."""
+    from presman.cli.lint_command import run
+
+    return run(options)
+
+
+def classic(options: Namespace) -> int:
+    """Run `presman -m MEASURE`, as presman 1.x."""
+    from presman.cli.classic_command import run
+
+    return run(options)
+
+
+def whatif(options: Namespace) -> int:
+    """Run `presman whatif`."""
+    from presman.cli.whatif_command import run
+
+    return run(options)
+
+
+def collect(options: Namespace) -> int:
+    """Run `presman collect --sql`."""
+    if not options.sql:
+        raise Failure("collect prints a script: presman collect --sql > presman_collect.sql")
+
+    from presman.base.release import SUPPORTED, Release
+    from presman.setup.collect import collect_script
+
+    try:
+        release = Release.parse(options.release) if options.release else Release(19)
+    except ValueError:
+        raise Failure(f"--release {options.release} is not a release such as 19 or 12.2") from None
+    if release < SUPPORTED[0]:
+        raise Failure(f"--release {options.release} is older than {SUPPORTED[0]}, the oldest presman reads")
+    console.put(collect_script(release))
+    return exit_codes.OK
+
+
+def config(options: Namespace) -> int:
+    """Run `presman config`."""
+    from presman.cli.settings import describe, load, sample
+
+    console.show(sample() if options.sample else describe(load(options), options))
+    return exit_codes.OK
+
+
+def trace(options: Namespace) -> int:
+    """Run `presman trace FILE...`."""
+    from presman.cli.trace_command import run
+
+    return run(options)
+
+
+COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
+    {
+        "monitor": monitor,
+        "demo": demo,
+        "once": once,
+        "export": export,
+        "whatif": whatif,
+        "lint": lint,
+        "classic": classic,
+        "doctor": doctor,
+        "grants": grants,
+        "collect": collect,
+        "trace": trace,
+        "config": config,
+    }
+)

@@ -1,0 +1,226 @@
+"""The command line of `presman trace`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from presman.base.errors import InputError
+from presman.base.text import clean
+from presman.trace import svg, trace_chart, trace_report
+from presman.trace.expressions import LONGEST_NAME
+from presman.trace.progress_line import Progress
+from presman.trace.sampling import histogram
+from presman.trace.survey import Survey
+from presman.trace.trace_files import STANDARD_INPUT, TraceError, TraceFile
+from presman.trace.wait_counts import EVERYTHING, REDO_WRITE, Selection
+from presman.trace.waits_csv import WaitsCsv
+
+REFUSED = 2
+"""Exit code if a file could not be read, is no trace, ended before its time, or an argument cannot be followed."""
+
+UNWRITTEN = 4
+"""Exit code if an output could not be written."""
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C; what was read until then is summarised and written."""
+
+CHARTS = ("scatter", "histogram")
+MOST_CHARTED = 4
+"""Events drawn, those that took most time; more would be lost in each other."""
+
+
+class UsageError(InputError):
+    """An argument that cannot be followed; the text is one line."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `presman trace`."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="10046 trace, may be gzipped; - reads standard input")
+    which = parser.add_argument_group("which waits")
+    which.add_argument(
+        "--event",
+        action="append",
+        metavar="NAME",
+        type=_event_name,
+        help=f"event, or pattern with * and ?; may be repeated (default: {REDO_WRITE})",
+    )
+    which.add_argument("--all", action="store_true", help="all events but idle ones")
+    which.add_argument("--idle", action="store_true", help="idle events too, where --all or a pattern includes them")
+    which.add_argument("--list", action="store_true", help="list the events found, idle ones with the reason")
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--csv",
+        metavar="FILE",
+        help="write every wait as a line of CSV (takes its place once it is whole); - is standard output",
+    )
+    output.add_argument("--chart", action="append", choices=CHARTS, help="draw in the terminal; may be repeated")
+    output.add_argument("--image", metavar="FILE", help="draw the charts (default: both) into a .svg or .png file")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Summarise the files; return 0, REFUSED if anything was refused, UNWRITTEN or INTERRUPTED.
+
+    BrokenPipeError passes through.
+    """
+    try:
+        _check(arguments)
+        with contextlib.ExitStack() as stack:
+            return _run(arguments, stack)
+    except (UsageError, svg.PictureError) as error:
+        return _refuse(str(error))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _refuse(f"cannot write {clean(str(error.filename or 'output'))}: {error.strerror or error}")
+        return UNWRITTEN
+
+
+def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
+    selection = _selection(arguments)
+    csv = WaitsCsv(stack.enter_context(_replaced(arguments.csv))) if arguments.csv else None
+    progress = stack.enter_context(Progress(sys.stderr))
+    survey = Survey(
+        selection,
+        keep_trails=bool(arguments.image) or "scatter" in (arguments.chart or ()),
+        heard=csv.add if csv else None,
+        moved=progress.show,
+    )
+    code = 0
+    for name in arguments.files:
+        progress.start()
+        if csv:
+            csv.start(name)
+        if (refusal := _add(survey, name)) is not None:
+            progress.clear()
+            code = _refuse(f"{clean(name)}: {refusal}")
+        if survey.interrupted:
+            code = INTERRUPTED
+            break
+    progress.clear()
+    if survey.files and arguments.csv != STANDARD_INPUT:
+        _print(trace_report.events_found(survey) if arguments.list else trace_report.report(survey, selection))
+        for text in _charts(survey, arguments.chart or ()):
+            _print("\n" + text + "\n")
+    if survey.files and arguments.image:
+        _write_image(survey, arguments.image, arguments.chart or CHARTS)
+    return code
+
+
+def _add(survey: Survey, name: str) -> str | None:
+    """Add a file; return why it was refused or cut short, or None."""
+    try:
+        trace = TraceFile(name)
+    except TraceError as error:
+        return str(error)
+    try:
+        return survey.add(trace).error
+    finally:
+        trace.close()
+
+
+def _selection(arguments: argparse.Namespace) -> Selection:
+    if arguments.list:
+        return Selection(EVERYTHING, idle=True)
+    if arguments.all:
+        return Selection(EVERYTHING, idle=arguments.idle)
+    return Selection(tuple(dict.fromkeys(arguments.event or (REDO_WRITE,))), idle=arguments.idle)
+
+
+def _charts(survey: Survey, kinds: tuple[str, ...]) -> Iterator[str]:
+    width, height = shutil.get_terminal_size((100, 30))
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    for total in survey.totals()[:MOST_CHARTED]:
+        for kind in dict.fromkeys(kinds):
+            if kind == "scatter":
+                scatter = survey.trails[total.event].scatter()
+                yield trace_chart.scatter_text(total.event, scatter, width=width, height=height - 2, colour=colour)
+            else:
+                yield trace_chart.histogram_text(total.event, histogram(survey.total.tallies[total.event]), width=width)
+
+
+def _write_image(survey: Survey, name: str, kinds: tuple[str, ...]) -> None:
+    panels = [
+        svg.Panel(
+            total.event,
+            survey.trails[total.event].scatter() if kind == "scatter" else histogram(survey.total.tallies[total.event]),
+        )
+        for total in survey.totals()[:MOST_CHARTED]
+        for kind in dict.fromkeys(kinds)
+    ]
+    if not panels:
+        raise UsageError(f"{clean(name)} not written: there are no waits to draw")
+    text = svg.svg(panels)
+    Path(name).write_bytes(svg.png(text) if name.lower().endswith(".png") else text.encode())
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what cannot end well before hours are spent on reading."""
+    if arguments.all and arguments.event:
+        raise UsageError("--all and --event exclude each other")
+    if arguments.image and not arguments.image.lower().endswith((".svg", ".png")):
+        raise UsageError(f"{clean(arguments.image)}: pictures are .svg or .png")
+    if arguments.image and arguments.image.lower().endswith(".png"):
+        svg.require_png()
+    if arguments.files.count(STANDARD_INPUT) > 1:
+        raise UsageError("standard input (-) can be read once only")
+    if arguments.csv and arguments.image and Path(arguments.csv).absolute() == Path(arguments.image).absolute():
+        raise UsageError(f"{clean(arguments.csv)} cannot be both CSV and picture: choose another name for one of them")
+    for output in (arguments.csv, arguments.image):
+        if output and output != STANDARD_INPUT and any(_same(output, name) for name in arguments.files):
+            raise UsageError(f"{clean(output)} is both read and written: choose another name for the output")
+
+
+def _same(output: str, name: str) -> bool:
+    try:
+        return Path(output).samefile(name)
+    except (OSError, ValueError):
+        return False
+
+
+@contextlib.contextmanager
+def _replaced(name: str) -> Iterator[TextIO]:
+    """Open an output that takes the place of `name` once it is whole; ``-`` is standard output, devices as they are."""
+    if name == STANDARD_INPUT:
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    path = Path(name)
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        return
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("x", encoding="utf-8", newline="") as file:
+            yield file
+        part.replace(path)
+    except OSError as error:
+        error.filename = name
+        raise
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _event_name(text: str) -> str:
+    name = " ".join(text.split())
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+        raise argparse.ArgumentTypeError("an event name is 1 to 120 printable characters")
+    return name
+
+
+def _print(text: str) -> None:
+    """Print, with a question mark for what the terminal's encoding lacks."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+
+
+def _refuse(text: str) -> int:
+    sys.stderr.write(f"presman: {text}\n")
+    return REFUSED

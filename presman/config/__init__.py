@@ -1,0 +1,1 @@
+"""config.ini, and what TARGET means."""

@@ -1,0 +1,286 @@
+"""config.ini: its sections are targets, and `[presman]` gives the others their defaults.
+
+The file of presman 1.x (`[presman]` with connection_string, option and refresh_rate) works unchanged. Every
+mistake is one line that names file, line, section and option, and never repeats a password.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping
+from configparser import (
+    ConfigParser,
+    DuplicateOptionError,
+    DuplicateSectionError,
+    MissingSectionHeaderError,
+    ParsingError,
+)
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from presman.base.errors import InputError
+from presman.base.measure_names import MEASURES
+from presman.base.secret import Secret
+from presman.base.suggest import did_you_mean
+from presman.records.queries import Scope
+from presman.sources.oracle.settings import MODES
+
+DEFAULT_REFRESH = 2.0
+SHORTEST_REFRESH = 0.5
+"""Seconds between two polls (presman 1.x wanted at least 3)."""
+
+DEFAULTS = "presman"
+"""The section whose settings hold for all others too."""
+
+PACKS = ("none", "diagnostics", "tuning")
+
+
+class ConfigError(InputError):
+    """The configuration cannot be used; the text is one line free of secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One section. None where the file is silent.
+
+    `connection` is whatever :func:`presman.config.targets.parse_target` takes and may hold a password, so it is a
+    secret as a whole. `refresh` and `call_timeout` are seconds.
+    """
+
+    connection: Secret | None = None
+    user: str | None = None
+    password: Secret | None = None
+    measure: str | None = None
+    refresh: float | None = None
+    scope: Scope | None = None
+    theme: str | None = None
+    packs: str | None = None
+    mode: str | None = None
+    wallet_location: str | None = None
+    wallet_password: Secret | None = None
+    config_dir: str | None = None
+    thick: bool | None = None
+    lib_dir: str | None = None
+    https_proxy: str | None = None
+    https_proxy_port: int | None = None
+    call_timeout: float | None = None
+
+    def over(self, defaults: Settings) -> Settings:
+        """Return these settings with `defaults` where they are silent; who connects where is not inherited."""
+        own = {"connection", "user", "password"}
+        return Settings(
+            **{
+                item.name: mine
+                if (mine := getattr(self, item.name)) is not None or item.name in own
+                else getattr(defaults, item.name)
+                for item in fields(Settings)
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What was read: `path` is None if there was no file. `warnings` are lines for the user."""
+
+    path: Path | None = None
+    sections: Mapping[str, Settings] = field(default_factory=lambda: MappingProxyType({}))
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def defaults(self) -> Settings:
+        """The settings of `[presman]`, which hold where nothing else is said."""
+        return self.sections.get(DEFAULTS, Settings())
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of the sections that say what to connect to."""
+        return tuple(name for name, settings in self.sections.items() if settings.connection)
+
+
+def load_config(path: Path | str | None = None) -> Config:
+    """Read `path`, or the first of :func:`places` that exists; none at all makes an empty Config.
+
+    Raises ConfigError if the file cannot be read or understood.
+    """
+    if path is not None:
+        return read_config(Path(path))
+    named = os.environ.get("PRESMAN_CONFIG")
+    if named:
+        return read_config(Path(named))
+    found = next((place for place in places() if place.is_file()), None)
+    return read_config(found) if found else Config()
+
+
+def places() -> tuple[Path, ...]:
+    """Return where config.ini is looked for, in this order, after --config and $PRESMAN_CONFIG."""
+    home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path("config.ini"), Path(home).expanduser() / "presman" / "config.ini"
+
+
+def read_config(path: Path) -> Config:
+    """Read one file. Raises ConfigError."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
+    parser = _parse(text, path)
+    sections = {section: _section(path, text, section, parser) for section in parser.sections()}
+    return Config(path, MappingProxyType(sections), tuple(_warnings(path, sections)))
+
+
+def _parse(text: str, path: Path) -> ConfigParser:
+    # No section is special to the parser: [DEFAULT] would inherit passwords.
+    parser = ConfigParser(interpolation=None, default_section="\0", empty_lines_in_values=False)
+    try:
+        parser.read_string(text)
+    except DuplicateSectionError as error:
+        raise ConfigError(f"{path}, line {error.lineno}: section [{error.section}] is there twice") from None
+    except DuplicateOptionError as error:
+        raise ConfigError(f"{path}, line {error.lineno}: [{error.section}] {error.option} is there twice") from None
+    except MissingSectionHeaderError as error:
+        raise ConfigError(f"{path}, line {error.lineno}: an option before the first [section]") from None
+    except ParsingError as error:
+        line = error.errors[0][0] if error.errors else 0
+        raise ConfigError(f"{path}, line {line}: neither [section] nor NAME = VALUE") from None
+    return parser
+
+
+def _section(path: Path, text: str, section: str, parser: ConfigParser) -> Settings:
+    settings: dict[str, Any] = {}
+    for option, value in parser.items(section):
+        name, setting = _setting(path, text, section, option, value)
+        if settings.get(name) is not None and setting is not None:
+            line = _line_of(text, section, option)
+            raise ConfigError(f"{path}, line {line}: [{section}] {option}: another option has said this")
+        settings[name] = settings.get(name) if setting is None else setting
+    return Settings(**settings)
+
+
+def _setting(path: Path, text: str, section: str, option: str, value: str | None) -> tuple[str, Any]:
+    where = f"{path}, line {_line_of(text, section, option)}: [{section}] {option}"
+    if option not in _OPTIONS:
+        raise ConfigError(f"{where}: unknown option, {did_you_mean(option, _OPTIONS)}")
+    name, read = _OPTIONS[option]
+    if not value:
+        return name, None
+    try:
+        return name, read(value)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def _line_of(text: str, section: str, option: str) -> int:
+    present = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\[(.+)\]", line):
+            present = header[1]
+        elif present == section and re.match(rf"\s*{re.escape(option)}\s*([=:]|$)", line, re.IGNORECASE):
+            return number
+    return 0
+
+
+def _warnings(path: Path, sections: Mapping[str, Settings]) -> list[str]:
+    holds = any(
+        settings.password or settings.wallet_password or has_password(settings.connection)
+        for settings in sections.values()
+    )
+    try:
+        others = path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)
+    except OSError:
+        return []
+    if not holds or not others or os.name == "nt":
+        return []
+    return [f"{path} holds a password and others may read it: chmod 600 {path}"]
+
+
+def has_password(connection: Secret | None) -> bool:
+    """Return whether a connect string carries a password (user/password@where)."""
+    text = connection.reveal() if connection else ""
+    credentials, at, _ = text.rpartition("@")
+    return bool(at) and "/" in credentials and not text.startswith(("demo:", "spool:"))
+
+
+def measure(value: str) -> str:
+    """Return a measure's name. Raises ValueError naming the nearest one."""
+    if value.lower() not in MEASURES:
+        raise ValueError(f"unknown measure {value!r}, {did_you_mean(value, MEASURES)}")
+    return value.lower()
+
+
+def refresh(value: str) -> float:
+    """Return seconds between polls. Raises ValueError below the minimum."""
+    seconds = _seconds(value)
+    if not seconds >= SHORTEST_REFRESH:
+        raise ValueError(f"{value} is below the minimum of {SHORTEST_REFRESH} seconds")
+    if seconds > 3600:
+        raise ValueError(f"{value} is above the maximum of 3600 seconds")
+    return seconds
+
+
+def _seconds(value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        raise ValueError(f"{value!r} is not a number of seconds") from None
+    if not 0 < seconds < 1e6:
+        raise ValueError(f"{value!r} is not a number of seconds above 0")
+    return seconds
+
+
+def _one_of(*known: str) -> Callable[[str], str]:
+    def read(value: str) -> str:
+        if value.lower() not in known:
+            raise ValueError(f"unknown value {value!r}, {did_you_mean(value, known)}")
+        return value.lower()
+
+    return read
+
+
+def _scope(value: str) -> Scope:
+    return Scope(_one_of(*(scope.value for scope in Scope))(value))
+
+
+def _flag(value: str) -> bool:
+    states = ConfigParser.BOOLEAN_STATES
+    if value.lower() not in states:
+        raise ValueError(f"{value!r} is neither yes nor no")
+    return states[value.lower()]
+
+
+def _port(value: str) -> int:
+    if not value.isdigit() or not 0 < int(value) < 65536:
+        raise ValueError(f"{value!r} is not a port (1 to 65535)")
+    return int(value)
+
+
+def _folder(value: str) -> str:
+    return str(Path(value).expanduser())
+
+
+_OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "connection_string": ("connection", Secret),
+    "dsn": ("connection", Secret),
+    "user": ("user", str),
+    "password": ("password", Secret),
+    "option": ("measure", measure),
+    "measure": ("measure", measure),
+    "refresh_rate": ("refresh", refresh),
+    "scope": ("scope", _scope),
+    "theme": ("theme", str),
+    "packs": ("packs", _one_of(*PACKS)),
+    "mode": ("mode", _one_of(*MODES)),
+    "wallet_location": ("wallet_location", _folder),
+    "wallet_password": ("wallet_password", Secret),
+    "config_dir": ("config_dir", _folder),
+    "thick": ("thick", _flag),
+    "lib_dir": ("lib_dir", _folder),
+    "https_proxy": ("https_proxy", str),
+    "https_proxy_port": ("https_proxy_port", _port),
+    "call_timeout": ("call_timeout", _seconds),
+}

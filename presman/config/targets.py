@@ -1,0 +1,309 @@
+"""What a TARGET on the command line means, and how a source is made of it.
+
+A target is a section of config.ini, a connect string, `demo:SCENARIO[?seed=…&speed=…&size=…&release=…]` or
+`spool:FOLDER[?zone=…&release=…]`. Nothing heavy is imported until :meth:`Target.make_source` is called.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, timedelta, timezone, tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from presman.base.release import SUPPORTED, Release
+from presman.base.secret import Secret
+from presman.base.suggest import did_you_mean, nearest
+from presman.config.config_file import Config, ConfigError, Settings, has_password
+from presman.sources.oracle.settings import ConnectSettings
+
+if TYPE_CHECKING:
+    from presman.sources import Source
+
+DEMO = "mixed"
+"""The scenario of `presman demo`."""
+
+SCENARIOS = Path(__file__).parents[1] / "simulator" / "scenarios"
+
+
+FORMS = "user@host[:port]/service, user@ALIAS, @ALIAS, a section of config.ini, demo:SCENARIO or spool:FOLDER"
+
+_BARE = re.compile(r"[^:/(@]*/(?!/)[^@]*")
+"""host/service without a user, or user/password without a host: nobody can tell which."""
+
+
+class TargetError(ConfigError):
+    """The target cannot be understood; the text is one line free of secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Something to watch: `kind` is oracle, simulator or spool; `name` has no secrets.
+
+    `settings` are those of config.ini that hold for it (refresh, measure, scope, theme); `connect` is None unless
+    it is a database. `warnings` are lines for the user.
+    """
+
+    name: str
+    kind: str
+    settings: Settings
+    factory: Callable[[], Source] = field(repr=False)
+    connect: ConnectSettings | None = None
+    warnings: tuple[str, ...] = ()
+
+    def make_source(self) -> Source:
+        """Make the source, not yet open. Imports what it needs, so call it where waiting does no harm."""
+        return self.factory()
+
+    @property
+    def needs_password(self) -> bool:
+        """Whether a user is named and nothing says his password."""
+        connect = self.connect
+        return connect is not None and bool(connect.user) and connect.password is None
+
+    def with_password(self, password: Secret) -> Target:
+        """Return the same target with a password that was asked for."""
+        if self.connect is None:
+            return self
+        return _oracle(self.name, replace(self.connect, password=password), self.settings, self.warnings)
+
+    def with_thick(self, lib_dir: str | None) -> Target:
+        """Return the same target through the thick driver and its client libraries in `lib_dir`."""
+        if self.connect is None:
+            return self
+        connect = replace(self.connect, thick=True, lib_dir=lib_dir or self.connect.lib_dir)
+        return _oracle(self.name, connect, self.settings, self.warnings)
+
+
+def parse_target(text: str, config: Config | None = None) -> Target:
+    """Return the target that `text` names. Raises TargetError with the nearest name where there is one.
+
+    A password in `text` works and yields a warning: command lines are seen by everyone on the machine.
+    """
+    config = config or Config()
+    text = text.strip()
+    settings = config.sections.get(text)
+    if settings is not None:
+        return _section(text, settings.over(config.defaults), config)
+    _refuse_password(text)
+    target = _literal(text, config.defaults, config)
+    if has_password(Secret(text)):
+        warning = "a password on the command line can be seen by others: use config.ini, a wallet or the prompt"
+        return replace(target, warnings=(*target.warnings, warning))
+    return target
+
+
+def _refuse_password(text: str, within: str = "") -> None:
+    if _BARE.fullmatch(text):
+        what = "a TARGET with / and without @ may be a password, so it is neither used nor shown"
+        raise TargetError(f"{within}{what}: write {FORMS}")
+
+
+def _section(name: str, settings: Settings, config: Config) -> Target:
+    if settings.connection is None:
+        raise TargetError(f"{config.path}: section [{name}] has no connection_string")
+    within = f"{config.path}, [{name}]: "
+    if settings.user is None:
+        _refuse_password(settings.connection.reveal(), within)
+    target = _literal(settings.connection.reveal(), settings, config, within)
+    if target.connect is None:
+        return replace(target, name=target.name if name == "presman" else name)
+    return _oracle(name, target.connect, settings, target.warnings)
+
+
+def _literal(text: str, settings: Settings, config: Config, within: str = "") -> Target:
+    scheme, colon, rest = text.partition(":")
+    try:
+        if scheme.lower() == "demo" and (colon or not rest):
+            return _demo(rest or DEMO, settings)
+        if scheme.lower() == "spool" and colon:
+            return _spool(rest, settings)
+        return _connect_string(text, settings, config)
+    except TargetError as error:
+        raise TargetError(f"{within}{error}") from None
+
+
+# -- the simulator ----------------------------------------------------------------------------------------------
+
+
+def scenarios() -> tuple[str, ...]:
+    """Return the names of the scenarios that come with presman."""
+    return tuple(sorted(path.stem for path in SCENARIOS.glob("*.toml")))
+
+
+def _demo(text: str, settings: Settings) -> Target:
+    name, options = _options(text, ("seed", "speed", "size", "release"), "demo")
+    name = name or DEMO
+    is_file = name.endswith(".toml") or "/" in name
+    if not is_file and name not in scenarios():
+        raise TargetError(f"no scenario {name!r}, {did_you_mean(name, scenarios())}")
+    if is_file and not Path(name).is_file():
+        raise TargetError(f"no such scenario file: {name}")
+    seed = _number(options, "seed", int)
+    speed = _number(options, "speed", float)
+    if speed is not None and not 0 < speed <= 3600:
+        raise TargetError(f"demo: speed={options['speed']} is not above 0 and at most 3600")
+    size = _number(options, "size", float)
+    if size is not None and not 0 < size <= 100:
+        raise TargetError(f"demo: size={options['size']} is not above 0 and at most 100")
+    release = _release(options)
+
+    def make() -> Source:
+        from presman.sources.simulator_source import SimulatorSource
+
+        scenario = Path(name) if is_file else name
+        pace = 1.0 if speed is None else speed
+        return SimulatorSource(scenario, seed=seed, speed=pace, size=size, release=release)
+
+    return Target(f"demo:{text if name in text else name + text}", "simulator", settings, make)
+
+
+# -- a folder of CSV files --------------------------------------------------------------------------------------
+
+
+def _spool(text: str, settings: Settings) -> Target:
+    name, options = _options(text, ("zone", "release"), "spool")
+    folder = Path(name).expanduser()
+    if not name or not folder.is_dir():
+        raise TargetError(f"spool: no such folder: {name or '(none named)'}{_sibling(folder)}")
+    zone = parse_zone(options["zone"]) if "zone" in options else None
+    release = _release(options)
+
+    def make() -> Source:
+        from presman.sources.spool.spool_source import SpoolSource
+
+        return SpoolSource(folder, zone=zone, release=release)
+
+    return Target(f"spool:{name}", "spool", settings, make)
+
+
+def _sibling(folder: Path) -> str:
+    try:
+        names = [path.name for path in folder.parent.iterdir() if path.is_dir()] if folder.name else []
+    except OSError:
+        names = []
+    found = nearest(folder.name, names)
+    return f", did you mean {str(folder.with_name(found))!r}?" if found else ""
+
+
+def parse_zone(text: str) -> tzinfo:
+    """Read a time zone: an offset such as +02:00, or a region such as Europe/Vienna. Raises TargetError."""
+    # A "+" in a query string may have been typed for what it is or have become a blank.
+    offset = re.fullmatch(r"([ +-])(\d{1,2}):?(\d\d)?", text)
+    if offset:
+        minutes = int(offset[2]) * 60 + int(offset[3] or 0)
+        return timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes))
+    if text.upper() in {"UTC", "Z"}:
+        return UTC
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(text)
+    except (KeyError, ValueError, OSError):
+        raise TargetError(f"zone={text} is neither an offset (+02:00) nor a region (Europe/Vienna)") from None
+
+
+# -- a database -------------------------------------------------------------------------------------------------
+
+
+def _connect_string(text: str, settings: Settings, config: Config) -> Target:
+    credentials, at, dsn = text.rpartition("@")
+    if text.startswith("(") and not credentials.endswith(")"):
+        credentials, at, dsn = "", "", text
+    user, slash, password = credentials.partition("/")
+    if not dsn:
+        raise TargetError(f"not a connect string: write {FORMS}")
+    if not at and not _is_address(text, settings):
+        raise TargetError(_unknown(text, config))
+    secret = Secret(password) if slash and password else settings.password or _password_of_environment()
+    given = {
+        name: value
+        for name in (
+            "mode",
+            "wallet_location",
+            "wallet_password",
+            "config_dir",
+            "thick",
+            "lib_dir",
+            "https_proxy",
+            "https_proxy_port",
+            "call_timeout",
+            "packs",
+        )
+        if (value := getattr(settings, name)) is not None
+    }
+    connect = ConnectSettings(dsn, (user or settings.user) or None, secret, **given)
+    return _oracle(connect.name, connect, settings)
+
+
+def _oracle(name: str, connect: ConnectSettings, settings: Settings, warnings: tuple[str, ...] = ()) -> Target:
+    def make() -> Source:
+        from presman.sources.oracle.oracle_source import OracleSource
+
+        return OracleSource(connect, name=name)
+
+    return Target(name, "oracle", settings, make, connect, warnings)
+
+
+def _is_address(text: str, settings: Settings) -> bool:
+    return any(mark in text for mark in "/:(") or text.lower() in _aliases(settings)
+
+
+def _aliases(settings: Settings) -> set[str]:
+    """Return the TNS aliases of tnsnames.ora, in lower case."""
+    folder = settings.config_dir or os.environ.get("TNS_ADMIN") or ""
+    path = Path(folder) / "tnsnames.ora"
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace") if folder else ""
+    except OSError:
+        return set()
+    lines = re.findall(r"^([A-Za-z][\w.,\- ]*?)\s*=", text, re.MULTILINE)
+    return {alias.strip().lower() for line in lines for alias in line.split(",")}
+
+
+def _password_of_environment() -> Secret | None:
+    text = os.environ.get("PRESMAN_PASSWORD")
+    return Secret(text) if text else None
+
+
+def _unknown(text: str, config: Config) -> str:
+    demos = {f"demo:{name}" for name in scenarios()}
+    found = nearest(text, [*config.targets, *scenarios(), *demos])
+    if found is not None:
+        return f"no target {text!r}, did you mean {'demo:' + found if found in scenarios() else found!r}?"
+    return f"no target {text!r}: neither a section of config.ini nor user@host/service, demo:SCENARIO, spool:FOLDER"
+
+
+# -- options after "?" ------------------------------------------------------------------------------------------
+
+
+def _options(text: str, known: tuple[str, ...], scheme: str) -> tuple[str, dict[str, str]]:
+    name, _, tail = text.partition("?")
+    options = dict(parse_qsl(tail, keep_blank_values=True))
+    for option in options:
+        if option not in known:
+            raise TargetError(f"{scheme}: unknown option {option!r}, {did_you_mean(option, known)}")
+    return name, options
+
+
+def _number(options: Mapping[str, str], name: str, kind: Callable[[str], Any]) -> Any:
+    try:
+        return kind(options[name]) if name in options else None
+    except ValueError:
+        raise TargetError(f"{name}={options[name]} is not a number") from None
+
+
+def _release(options: Mapping[str, str]) -> Release | None:
+    if "release" not in options:
+        return None
+    try:
+        release = Release.parse(options["release"])
+    except ValueError:
+        raise TargetError(f"release={options['release']} is not a release such as 19 or 12.2") from None
+    if release < SUPPORTED[0]:
+        raise TargetError(f"release={options['release']} is older than {SUPPORTED[0]}, the oldest presman reads")
+    return release

@@ -1,0 +1,113 @@
+"""Figures of pluggable databases."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from presman.analysis.containers.containers import PdbReading
+from presman.analysis.containers.io_limits import IoVerdict
+from presman.base.formats import ABSENT, count, number
+from presman.figures.figure import COUNT, CPUS, MEGABYTES, NUMBER, PERCENT, RATE, TEXT, WORD, Figure, State, Table, Unit
+from presman.figures.group_figures import INSTANCE, VERDICT_MARKS, cpu_bar, verdict_text
+
+Pdb = Figure[PdbReading]
+
+_VIEW = "V$RSRC_PDB"
+_METRIC = "V$RSRCPDBMETRIC"
+
+
+IO_MARKS: dict[IoVerdict, tuple[str, State]] = {
+    IoVerdict.UNKNOWN: ("…", "dim"),
+    IoVerdict.FREE: ("○", "dim"),
+    IoVerdict.UNDER: ("●", "good"),
+    IoVerdict.NEAR: ("▬", "note"),
+    IoVerdict.THROTTLED: ("▲", "warn"),
+}
+"""The glyph and the state that go with each verdict on I/O."""
+
+
+def identity(row: PdbReading) -> Hashable:
+    """Return what makes a container the same at the next poll."""
+    return row.inst_id, row.con_id
+
+
+def size(value: int | None) -> str:
+    """Return bytes with a binary unit in at most six characters: ``12.0G``, ``512M``; ``-`` for None."""
+    if value is None:
+        return ABSENT
+    return f"{value / 2**30:.1f}G" if value >= 2**30 else f"{value / 2**20:.0f}M"
+
+
+def _throttle_state(row: PdbReading) -> State:
+    return "warn" if row.io_throttle_ms else ""
+
+
+def _io_limits(row: PdbReading) -> str:
+    if row.iops_limit is None and row.mb_limit is None:
+        return ABSENT
+    return f"{count(row.iops_limit)}/{count(row.mb_limit)}"
+
+
+_HELD_MS = Unit("milliseconds", number, 7)
+_BYTES = Unit("bytes", size, 6)
+
+# fmt: off
+PDBS: Table[PdbReading] = Table(
+    "pdbs", "Pluggable databases",
+    (
+        Pdb("inst_id", "Inst", INSTANCE, "INST_ID; `all` is the sum over the cluster.", "inst_id"),
+        Pdb("con_id", "Con", NUMBER, "CON_ID.", "con_id"),
+        Pdb("pdb", "PDB", TEXT, "V$PDBS.NAME.", "name", width=10, most=22),
+        Pdb("cpu_bar", "CPU", CPUS,
+            "The whole width is all CPUs. █ CPUs used and ▒ waited for, both the change of CONSUMED_CPU_TIME and "
+            f"CPU_WAIT_TIME in {_VIEW} since the last poll; │ what it may claim now; ┊ its limit.", "used", side="left",
+            width=8, bar=cpu_bar, flexible=True),
+        Pdb("used_cpus", "use CPU", CPUS, f"CPUs used since the last poll ({_VIEW}).", "used"),
+        Pdb("waited_cpus", "waiting", CPUS, f"CPUs waited for since the last poll ({_VIEW}).", "waiting"),
+        Pdb("verdict", "verdict", WORD, "What happens to its CPU since the last poll, in the words of the tab CPU.",
+            "verdict", text=lambda row: verdict_text(row.verdict), width=18, most=28,
+            state=lambda row: VERDICT_MARKS[row.verdict][1]),
+        Pdb("entitled_cpus", "entitled", CPUS,
+            "CPUs it may claim now: its shares among the containers with demand, never above its limit.", "entitled"),
+        Pdb("limit_cpus", "limit", CPUS,
+            "CPUs at its UTILIZATION_LIMIT in the CDB plan, or its own CPU_COUNT if that is less.", "limit"),
+        Pdb("shares", "shares", COUNT, "DBA_CDB_RSRC_PLAN_DIRECTIVES.SHARES.", "shares"),
+        Pdb("px_statements_queued", "queued", COUNT,
+            f"Parallel statements queued now ({_VIEW}.CURRENT_PQS_QUEUED).", "px_queued",
+            state=lambda row: "warn" if row.px_queued else "dim"),
+        Pdb("active_sessions", "sess", COUNT, "User sessions that are ACTIVE, of all (V$SESSION). An instant.",
+            "active_sessions", text=lambda row: f"{row.active_sessions}/{row.sessions}", width=7, narrow=False),
+        Pdb("throttled_percent", "throt %", PERCENT, "Percent of its CPU demand that had to wait since the last poll.",
+            "throttled_percent", narrow=False),
+        Pdb("io_mb_per_s", "MB/s", MEGABYTES,
+            f"MB per second, all kinds: change of *_MEGABYTES in {_VIEW} since the last poll.", "io.mb", narrow=False),
+        Pdb("io_requests_per_s", "IOPS", RATE,
+            f"I/O requests per second: change of *_REQUESTS in {_VIEW} since the last poll.", "io.requests",
+            narrow=False),
+        Pdb("io_limits", "max IOPS/MB", TEXT,
+            "MAX_IOPS and MAX_MBPS of the container (12.2 and later, not on Exadata); - without.", "iops_limit",
+            text=_io_limits, side="right", narrow=False, most=15),
+        Pdb("io_throttle_ms", "held ms", _HELD_MS,
+            f"Milliseconds each I/O was held back on average in the last closed minute ({_METRIC}.AVG_IO_THROTTLE).",
+            "io_throttle_ms", narrow=False, state=_throttle_state),
+        Pdb("px_servers_active", "PX", COUNT,
+            f"Parallel servers held now ({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those it may hold before it queues.",
+            "px_servers", text=lambda row: f"{row.px_servers}/{count(row.servers_limit)}", width=8, narrow=False),
+        Pdb("memory_bytes", "SGA/PGA", _BYTES, f"SGA and PGA in use now ({_VIEW}.SGA_BYTES, PGA_BYTES).", "sga_bytes",
+            text=lambda row: f"{size(row.sga_bytes)}/{size(row.pga_bytes)}", width=11, narrow=False),
+        Pdb("cpu_exhausted_percent", "full %", PERCENT,
+            f"Percent of the checks of the last closed minute at which CPU was exhausted ({_METRIC}.CPU_EXHAUSTED, an "
+            "update of 23 brought it).", "cpu_exhausted", narrow=False),
+        Pdb("guaranteed_cpus", "min", CPUS, "CPUs it is guaranteed when all open containers are busy.", "guaranteed",
+            narrow=False),
+        Pdb("plan", "Plan", TEXT, "The container's own plan (V$RSRC_PLAN); without one all its sessions share alike.",
+            "plan", text=lambda row: row.plan or "(none)", width=10, narrow=False, most=20),
+        Pdb("io_verdict", "I/O verdict", WORD,
+            "What MAX_IOPS and MAX_MBPS do to it: throttled where I/O was held back in the last closed minute, near "
+            "where 95 % of a limit are used since the last poll.", "io_verdict",
+            text=lambda row: " ".join((IO_MARKS[row.io_verdict][0], row.io_verdict.value)), width=13, narrow=False,
+            most=18, state=lambda row: IO_MARKS[row.io_verdict][1]),
+    ),
+    identity, "No pluggable databases are visible from here.",
+    json="assessment.pdbs",
+)

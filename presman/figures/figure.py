@@ -1,0 +1,177 @@
+"""A figure as a value: everything that is said about one figure, said once.
+
+Its key is its name in CSV files; its head, unit and help stand on screen, in the text of `once`, in the help pages and
+in the reference; one function says how to get it from a record, and sorting, writing and exporting follow from that.
+So no two of them can disagree about what a figure is called, which unit it has or where it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from enum import Enum
+from operator import attrgetter
+from typing import Any, Generic, Literal, TypeVar
+
+from presman.base.formats import ABSENT, clock, compact, count, duration, number, percent
+
+T = TypeVar("T")
+
+State = Literal["", "good", "note", "warn", "bad", "dim"]
+"""What a cell's colour may say. Colour never says it alone: a word or a glyph stands beside it."""
+
+Side = Literal["left", "right"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a figure is measured in: its name, how a value (or None) is written, the cells that takes at least."""
+
+    name: str
+    text: Callable[[Any], str]
+    width: int
+    align: Side = "right"
+
+
+def _word(value: Enum | None) -> str:
+    return ABSENT if value is None else str(value.value)
+
+
+TEXT = Unit("text", lambda value: value or "", 4, "left")
+NAME = Unit("text", lambda value: value or ABSENT, 4, "left")
+"""A text that is missing where it is empty: a SQL_ID, a reason."""
+WORD = Unit("word", _word, 4, "left")
+"""One of a few stable words: an Enum. Files have its name in lower case, screens its value."""
+FLAG = Unit("true or false", lambda value: ABSENT if value is None else "yes" if value else "no", 3, "left")
+NUMBER = Unit("number", lambda value: ABSENT if value is None else str(value), 4)
+"""A number that counts nothing: an instance, a container, a place."""
+COUNT = Unit("count", count, 4)
+TOTAL = Unit("count", compact, 4)
+"""A count that grows without end."""
+RATE = Unit("per second", compact, 6)
+MEGABYTES = Unit("MB per second", compact, 6)
+CPUS = Unit("CPUs", number, 6)
+SESSIONS = Unit("average sessions", number, 6)
+PERCENT = Unit("percent", percent, 4)
+SHARE = Unit("0 to 1", lambda value: ABSENT if value is None else f"{value:.4f}", 6)
+SECONDS = Unit("seconds", duration, 8)
+"""Seconds as a number in files, as h:mm:ss for people."""
+MILLISECONDS = Unit("milliseconds", number, 6)
+INSTANT = Unit("instant", clock, 8, "left")
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar inside a cell. All lengths in the figure's unit; `full` is the right edge (0: the table's longest bar).
+
+    `used` is drawn solid, `waiting` shaded behind it, `entitled` and `limit` as marks.
+    """
+
+    full: float
+    used: float
+    waiting: float = 0.0
+    entitled: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True)  # no slots: Figure[Row](...) fails on a frozen slotted generic in Python 3.11
+class Figure(Generic[T]):
+    """One figure of a record `T`.
+
+    Said: `key` is its stable name in files, with the unit in it where it has one; `head` what stands above it; `unit`;
+    `help` the view, the formula and whether it is an instant, a delta or since-when; `of` where it is found in the
+    record, a path of attributes (``io.mb``) or a function. `text` writes it where its unit does not say it all, `order`
+    sorts it where its value does not, `sortable` whether it can be sorted by.
+
+    Shown: `width` in cells (else as wide as head and unit need), up to `most` where there is room; a `flexible` one
+    takes what is left; `narrow` tells whether it is kept at 80 columns; `state` colours it; `bar` is drawn beside its
+    text or, if flexible, instead of it; a `trend` shows the last minutes.
+
+    Derived: `value` gets it from a record, None where it is not known; `show` writes it; `sort` is the key to sort by
+    (None sorts last), None if it cannot be.
+    """
+
+    key: str
+    head: str
+    unit: Unit
+    help: str
+    of: str | Callable[[T], Any]
+    text: Callable[[T], str] | None = None
+    order: Callable[[T], Any] | None = None
+    sortable: bool = True
+    width: int = 0
+    most: int = 0
+    flexible: bool = False
+    narrow: bool = True
+    side: Side | None = None
+    state: Callable[[T], State] | None = None
+    bar: Callable[[T], Bar | None] | None = None
+    trend: bool = False
+    value: Callable[[T], Any] = field(init=False, repr=False, compare=False)
+    show: Callable[[T], str] = field(init=False, repr=False, compare=False)
+    sort: Callable[[T], Any] | None = field(init=False, repr=False, compare=False)
+    align: Side = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Derive the functions once: a screen calls them thousands of times."""
+        value = _getter(self.of) if isinstance(self.of, str) else self.of
+        write = self.unit.text
+        derived = {
+            "value": value,
+            "show": self.text or (lambda row: write(value(row))),
+            "sort": (self.order or _order(self.unit, value)) if self.sortable else None,
+            "align": self.side or self.unit.align,
+            "width": self.width or max(len(self.head), self.unit.width),
+        }
+        for name, found in derived.items():
+            object.__setattr__(self, name, found)
+
+    @property
+    def path(self) -> str:
+        """Where it stands in a record of the JSON document, "" for what is worked out from several fields."""
+        return self.of if isinstance(self.of, str) else ""
+
+
+def _getter(path: str) -> Callable[[Any], Any]:
+    """Return a function that follows a path of attributes; None anywhere on it is None."""
+    if "." not in path:
+        return attrgetter(path)
+    first, _, rest = path.partition(".")
+    head, tail = attrgetter(first), _getter(rest)
+
+    def value(row: Any) -> Any:
+        part = head(row)
+        return None if part is None else tail(part)
+
+    return value
+
+
+def _order(unit: Unit, value: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    if unit is not WORD:
+        return value
+    return lambda row: _word(value(row))
+
+
+@dataclass(frozen=True)  # no slots, as above
+class Table(Generic[T]):
+    """A table as a value: its figures, what makes a row the same row at the next poll, and its usual order.
+
+    `order` is the key of the figure it is sorted by at first ("" keeps the order of the data), `empty` the
+    sentence that stands where there are no rows, `json` where the rows stand in the JSON document ("" if nowhere).
+    """
+
+    key: str
+    title: str
+    columns: tuple[Figure[T], ...]
+    identity: Callable[[T], Hashable]
+    empty: str
+    order: str = ""
+    descending: bool = False
+    json: str = ""
+
+    def column(self, key: str) -> Figure[T]:
+        """Return the figure of that key. Raises KeyError."""
+        for column in self.columns:
+            if column.key == key:
+                return column
+        raise KeyError(key)

@@ -1,0 +1,347 @@
+"""Figures of consumer groups: CPU, parallel servers, the parallel queue, what the plan gives."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from presman.analysis.groups.verdicts import Loaded
+from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.base.formats import ABSENT, number
+from presman.figures.figure import (
+    COUNT,
+    CPUS,
+    FLAG,
+    MEGABYTES,
+    NUMBER,
+    PERCENT,
+    RATE,
+    SECONDS,
+    SHARE,
+    TEXT,
+    TOTAL,
+    WORD,
+    Bar,
+    Figure,
+    State,
+    Table,
+    Unit,
+)
+
+Group = Figure[GroupReading]
+
+VERDICT_MARKS: dict[Verdict, tuple[str, State]] = {
+    Verdict.UNKNOWN: ("…", "dim"),
+    Verdict.NOT_MANAGED: ("○", "dim"),
+    Verdict.IDLE: ("·", "dim"),
+    Verdict.NOT_THROTTLED: ("●", "good"),
+    Verdict.CAPPED: ("▲", "warn"),
+    Verdict.CONTENDED: ("▬", "note"),
+    Verdict.CAGED: ("▬", "note"),
+    Verdict.THROTTLED: ("▬", "note"),
+    Verdict.STARVED: ("✕", "bad"),
+    Verdict.ZERO_SHARE: ("✕", "bad"),
+}
+"""The glyph and the state that go with each verdict's words."""
+
+
+def identity(row: GroupReading) -> Hashable:
+    """Return what makes a group the same at the next poll."""
+    return row.inst_id, row.con_id, row.name
+
+
+def instance_number(inst_id: int) -> str:
+    """Return the number of an instance, or that a figure is over all of them."""
+    return str(inst_id or "all")
+
+
+INSTANCE = Unit("number", instance_number, 4)
+MILLISECONDS_EACH = Unit("milliseconds", lambda value: number(value, 0), 7)
+
+
+def cpu_bar(row: Loaded) -> Bar | None:
+    """Return CPUs used and waited for, of all there are, with entitlement and limit; None without a delta."""
+    if row.used is None or not row.capacity:
+        return None
+    return Bar(row.capacity, row.used, row.waiting or 0.0, row.entitled, row.limit)
+
+
+def verdict_text(verdict: Verdict | None) -> str:
+    """Return a verdict with its glyph."""
+    return ABSENT if verdict is None else f"{VERDICT_MARKS[verdict][0]} {verdict.value}"
+
+
+def _servers_bar(row: GroupReading) -> Bar | None:
+    full = max(row.servers_limit or 0, row.px_servers)
+    return Bar(full, row.px_servers, limit=row.servers_limit) if full else None
+
+
+def _servers(row: GroupReading) -> str:
+    return f"{row.px_servers}/{ABSENT if row.servers_limit is None else row.servers_limit}"
+
+
+def _servers_state(row: GroupReading) -> State:
+    return "warn" if row.servers_limit and row.px_queued and row.px_servers >= row.servers_limit else ""
+
+
+def _queued_state(row: GroupReading) -> State:
+    return "warn" if row.px_queued else "dim"
+
+
+def _throttle_state(row: GroupReading) -> State:
+    share = row.throttled_percent
+    return "" if share is None or share < 25 else "warn"
+
+
+_VIEW = "V$RSRC_CONSUMER_GROUP"
+_SINCE_POLL = "change since the last poll, per second."
+
+# fmt: off
+INST = Group("inst_id", "Inst", INSTANCE, "INST_ID of the instance; `all` is the sum over the cluster.", "inst_id")
+CON = Group(
+    "con_id", "Con", NUMBER, "CON_ID of the container whose plan the group belongs to; 0 before 12.1 and in a non-CDB.",
+    "con_id",
+)
+NAME = Group(
+    "consumer_group", "Group", TEXT, f"{_VIEW}.NAME. Dim when the active plan has no directive for it.", "name",
+    width=12, most=22, state=lambda row: "" if row.in_plan else "dim",
+)
+CPU_BAR = Group(
+    "cpu_bar", "CPU", CPUS,
+    "The whole width is all CPUs Resource Manager hands out. █ CPUs used and ▒ CPUs waited for "
+    f"(resmgr:cpu quantum), both the change of CONSUMED_CPU_TIME and CPU_WAIT_TIME in {_VIEW} since the last poll; "
+    "│ what the group may claim among those with demand now; ┊ its UTILIZATION_LIMIT. A part that is over the edge "
+    "ends in ▶.", "used", side="left", width=12, bar=cpu_bar, flexible=True,
+)
+USED = Group(
+    "used_cpus", "use CPU", CPUS,
+    f"CPUs used: change of {_VIEW}.CONSUMED_CPU_TIME since the last poll / seconds between the polls.", "used",
+)
+WANTED = Group(
+    "wanted_cpus", "want", CPUS,
+    f"CPUs wanted: used + waiting, i.e. the change of CONSUMED_CPU_TIME + CPU_WAIT_TIME in {_VIEW} since the last poll "
+    "/ seconds.", "wanted",
+)
+WAITING = Group(
+    "waited_cpus", "waiting", CPUS,
+    f"CPUs waited for: change of {_VIEW}.CPU_WAIT_TIME (resmgr:cpu quantum only) since the last poll / seconds.",
+    "waiting", state=_throttle_state,
+)
+CAPACITY = Group(
+    "capacity_cpus", "CPUs", CPUS,
+    "CPUs Resource Manager hands out: V$RSRCMGRMETRIC.NUM_CPUS, else CPU_COUNT if the instance is caged, else the "
+    "host's.", "capacity",
+)
+VERDICT = Group(
+    "verdict", "verdict", WORD,
+    "What happens to the group's CPU, since the last poll. ● not throttled: next to nothing waits. ▲ at its limit: "
+    "UTILIZATION_LIMIT holds it, even if CPU is free. ▬ contended, gets its share: all CPUs are busy and it gets what "
+    "the plan entitles it to. ✕ starved: it waits and gets less than that. ✕ no share while others run: the plan "
+    "gives it nothing under contention. ○ CPU not managed: the plan leaves CPU to the operating system.",
+    "verdict", text=lambda row: verdict_text(row.verdict), width=18, most=28,
+    state=lambda row: VERDICT_MARKS[row.verdict][1],
+)
+LIMIT = Group(
+    "limit_cpus", "limit", CPUS,
+    "CPUs at the group's UTILIZATION_LIMIT, limits of the subplans above it multiplied in; empty without one.", "limit",
+)
+GUARANTEED = Group(
+    "guaranteed_cpus", "min", CPUS,
+    "CPUs the group is guaranteed when every group wants all it can get (DBA_RSRC_PLAN_DIRECTIVES, levels or shares).",
+    "guaranteed", narrow=False,
+)
+GUARANTEED_SHARE = Group(
+    "guaranteed_share", "share", SHARE,
+    "Part of all CPU the group is guaranteed when every group wants all it can get, 0 to 1: levels or shares, nested "
+    "plans multiplied in.", "share",
+)
+ENTITLED = Group(
+    "entitled_cpus", "entitled", CPUS,
+    "CPUs the group may claim now: the plan's levels or shares among the groups with demand, never above its limit.",
+    "entitled",
+)
+IN_PLAN = Group("in_plan", "in plan", FLAG, "Whether the active plan has a directive for the group.", "in_plan")
+USED_PERCENT = Group(
+    "used_percent", "use %", PERCENT, "Percent of all CPUs that the group used since the last poll: 100 x used / "
+    "capacity.", "used_percent", narrow=False,
+)
+THROTTLED = Group(
+    "throttled_percent", "throt %", PERCENT,
+    "Percent of the CPU demand that had to wait since the last poll: 100 x waiting / (used + waiting).",
+    "throttled_percent", state=_throttle_state, narrow=False,
+)
+CONSUMED = Group(
+    "consumed_percent", "of all use %", PERCENT,
+    "Percent of the CPU that all groups together used since the last poll; the whole width is 100 %. The bar further "
+    "left is of all CPUs there are.", "consumed_percent", side="left", narrow=False,
+    bar=lambda row: None if row.consumed_percent is None else Bar(100.0, row.consumed_percent),
+)
+USED_TREND = Group(
+    "used_trend", "CPU trend", CPUS,
+    "CPUs used over the last minutes, the newest at the right, scaled to the highest of the row.", "used",
+    sortable=False, side="left", width=10, trend=True, narrow=False,
+)
+ACTIVE = Group(
+    "active_sessions", "active", COUNT, f"Active sessions now ({_VIEW}.ACTIVE_SESSIONS). An instant.",
+    "active_sessions", narrow=False,
+)
+CPU_WAITERS = Group(
+    "execution_waiters", "wait now", COUNT,
+    f"Active sessions that wait for a time slice right now ({_VIEW}.EXECUTION_WAITERS). An instant.",
+    "execution_waiters", narrow=False,
+)
+YIELDS = Group(
+    "yields_per_s", "yields/s", RATE, f"How often sessions gave up the CPU to others: {_VIEW}.YIELDS, {_SINCE_POLL}",
+    "yields_per_s", narrow=False,
+)
+REQUESTS = Group(
+    "requests_per_s", "reqs/s", RATE, f"Requests executed in the group: {_VIEW}.REQUESTS, {_SINCE_POLL}",
+    "requests_per_s", width=7, narrow=False,
+)
+CPU_WAITS = Group(
+    "cpu_waits_per_s", "held/s", RATE,
+    f"How often sessions were held off CPU for a time slice: {_VIEW}.CPU_WAITS, {_SINCE_POLL}", "cpu_waits_per_s",
+    narrow=False,
+)
+CPU_WAIT_MS = Group(
+    "cpu_wait_ms", "ms held", MILLISECONDS_EACH,
+    "Milliseconds a session was held off CPU each time, on average since the last poll: CPU_WAIT_TIME / CPU_WAITS of "
+    f"{_VIEW}.", "cpu_wait_ms", narrow=False,
+)
+CPU_EXHAUSTED = Group(
+    "cpu_exhausted_percent", "full %", PERCENT,
+    "Percent of the last closed minute in which the CPUs were exhausted (V$RSRCMGRMETRIC.CPU_EXHAUSTED, an update of "
+    "23 brought it). A group that waits while it is near 0 is held by a limit, not by lack of CPU.",
+    "cpu_exhausted", narrow=False,
+)
+POOL_QUEUE = Group(
+    "pool_queue_length", "pool q", COUNT,
+    "Sessions that wait for the active session pool (ACTIVE_SESS_POOL_P1), not the parallel queue: "
+    f"{_VIEW}.QUEUE_LENGTH. An instant.", "pool_queue_length", narrow=False,
+)
+POOL_WAITS = Group(
+    "pool_waits_total", "pool waits*", TOTAL,
+    "Calls that had to wait for the active session pool since the plan was activated "
+    f"({_VIEW}.ACTIVE_SESSION_LIMIT_HIT).", "sessions.pool_waits", width=8, narrow=False,
+)
+POOL_MS = Group(
+    "pool_ms_total", "pool ms*", TOTAL,
+    f"Milliseconds that calls waited for the active session pool since the plan was activated ({_VIEW}.QUEUED_TIME).",
+    "sessions.pool_ms", width=8, narrow=False,
+)
+SWITCHED_IN = Group(
+    "switched_in_total", "in*", TOTAL,
+    "Sessions that SWITCH_TIME moved into the group since the plan was activated "
+    f"({_VIEW}.SWITCHES_IN_CPU_TIME).", "sessions.switched_in", narrow=False,
+)
+SWITCHED_OUT = Group(
+    "switched_out_total", "out*", TOTAL,
+    "Sessions that SWITCH_TIME moved out of the group since the plan was activated "
+    f"({_VIEW}.SWITCHES_OUT_CPU_TIME).", "sessions.switched_out", narrow=False,
+)
+IO_MB = Group(
+    "io_mb_per_s", "I/O MB/s", MEGABYTES,
+    f"Megabytes read and written, small and large, by the group: *_MEGABYTES of {_VIEW}, {_SINCE_POLL} The "
+    "database's view, not the storage cells'.", "io.mb", width=9, narrow=False,
+)
+IO_TREND = Group(
+    "io_trend", "I/O trend", MEGABYTES,
+    "MB/s over the last minutes, the newest at the right, scaled to the highest of the row.", "io.mb", sortable=False,
+    side="left", width=10, trend=True, narrow=False,
+)
+PX_STATEMENTS = Group(
+    "px_statements_active", "running", COUNT,
+    f"Parallel statements that run now ({_VIEW}.CURRENT_PQS_ACTIVE). An instant.", "px_active",
+)
+PX_SERVERS = Group(
+    "px_servers_active", "PX servers", COUNT,
+    f"Parallel servers the group holds now ({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold "
+    "(PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, as percent of the target; ┊ marks the limit). An instant. "
+    "Statements that bypass the queue are not in it.", "px_servers", text=_servers, side="left", width=18,
+    bar=_servers_bar, state=_servers_state, narrow=False,
+)
+PX_LIMIT = Group(
+    "px_servers_limit", "PX limit", COUNT,
+    "Servers the plan lets the group hold: PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, of the target; empty without "
+    "a limit.", "servers_limit",
+)
+PX_LIMIT_PERCENT = Group(
+    "px_servers_limit_percent", "limit %", COUNT,
+    "Percent of the servers target that the plan lets the group hold: PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT.",
+    "servers_limit_percent", narrow=False,
+)
+QUEUED = Group(
+    "px_statements_queued", "queued", COUNT,
+    f"Parallel statements that wait in the group's queue now ({_VIEW}.CURRENT_PQS_QUEUED). An instant.", "px_queued",
+    state=_queued_state,
+)
+HEAD = Group(
+    "head_waited_s", "head", SECONDS,
+    "How long the first statement of the group's queue has waited, from V$SESSION. An instant.", "head_waited",
+    state=_queued_state,
+)
+EVER_QUEUED = Group(
+    "statements_queued_total", "queued*", TOTAL,
+    f"Statements that had to queue since the plan was activated ({_VIEW}.PQS_QUEUED).", "totals.queued", width=8,
+    narrow=False,
+)
+COMPLETED = Group(
+    "statements_completed_total", "done*", TOTAL,
+    f"Parallel statements completed since the plan was activated ({_VIEW}.PQS_COMPLETED).", "totals.completed",
+    width=7, narrow=False,
+)
+SERVERS_USED = Group(
+    "servers_used_total", "servers*", TOTAL,
+    f"Servers used by completed parallel statements since the plan was activated ({_VIEW}.PQ_SERVERS_USED).",
+    "totals.servers_used",
+)
+ACTIVE_MS = Group(
+    "active_ms_total", "ran ms*", TOTAL,
+    f"Milliseconds that parallel statements ran since the plan was activated ({_VIEW}.PQ_ACTIVE_TIME).",
+    "totals.active_ms",
+)
+QUEUED_MS = Group(
+    "queued_ms_total", "queued ms*", TOTAL,
+    f"Milliseconds that parallel statements queued since the plan was activated ({_VIEW}.PQ_QUEUED_TIME).",
+    "totals.queued_ms",
+)
+TIMEOUTS = Group(
+    "queue_timeouts_total", "timeouts*", TOTAL,
+    "Statements that ran into PARALLEL_QUEUE_TIMEOUT since the plan was activated "
+    f"({_VIEW}.PQ_QUEUE_TIME_OUTS).", "totals.timeouts", narrow=False,
+    state=lambda row: "warn" if row.totals.timeouts else "",
+)
+# fmt: on
+
+NO_GROUPS = "No consumer groups: V$RSRC_CONSUMER_GROUP gave no rows."
+
+OVERVIEW: Table[GroupReading] = Table(
+    "overview",
+    "Consumer groups",
+    (INST, CON, NAME, CPU_BAR, USED, WANTED, VERDICT, IO_MB, IO_TREND, PX_SERVERS, QUEUED, HEAD),
+    identity,
+    NO_GROUPS,
+    json="groups",
+)
+CPU: Table[GroupReading] = Table(
+    "cpu",
+    "CPU by consumer group",
+    (
+        *(INST, CON, NAME, CPU_BAR, USED, WAITING, VERDICT, ENTITLED, LIMIT, USED_PERCENT, THROTTLED, CPU_EXHAUSTED),
+        *(ACTIVE, CPU_WAITERS, YIELDS, REQUESTS, CPU_WAITS, GUARANTEED, CONSUMED, CPU_WAIT_MS, USED_TREND, POOL_QUEUE),
+        *(POOL_WAITS, POOL_MS, SWITCHED_IN, SWITCHED_OUT),
+    ),
+    identity,
+    NO_GROUPS,
+    json="groups",
+)
+PARALLEL_GROUPS: Table[GroupReading] = Table(
+    "parallel_groups",
+    "Servers by consumer group",
+    (
+        *(INST, CON, NAME, PX_SERVERS, PX_STATEMENTS, QUEUED, HEAD, PX_LIMIT_PERCENT),
+        *(EVER_QUEUED, COMPLETED, TIMEOUTS),
+    ),
+    identity,
+    NO_GROUPS,
+    json="groups",
+)

@@ -1,0 +1,283 @@
+"""The tables of one histogram: events to choose from, what its waits say, its buckets; and of I/O outliers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from presman.analysis.latency.histograms import THRESHOLDS_US, EventLatency, Latency, LatencyBucket, Percentile
+from presman.analysis.readings.wait_readings import Outlier, RedoHealth
+from presman.base.formats import ABSENT, compact, count, duration, microseconds, number
+from presman.figures.figure import NUMBER, RATE, TEXT, TOTAL, Bar, Figure, Table, Unit
+from presman.figures.group_figures import INSTANCE
+
+Event = Figure[EventLatency]
+BucketFigure = Figure[LatencyBucket]
+OutlierFigure = Figure[Outlier]
+Line = tuple[tuple[str, str], ...]
+"""Runs of text with the name of a style each."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanFacts:
+    """One fact about a histogram as text, over each of the three spans."""
+
+    name: str
+    now: str
+    window: str
+    startup: str
+
+
+FactFigure = Figure[SpanFacts]
+
+
+def bound_text(bucket: LatencyBucket | None) -> str:
+    """Return the bucket of the longest wait: ``<8.2ms``, or ``>=35.8min`` for the one without an upper end."""
+    if bucket is None:
+        return ABSENT
+    return f"≥{long_time(bucket.lower_us)}" if bucket.open_ended else f"<{long_time(bucket.upper_us)}"
+
+
+def long_time(microsecond: float) -> str:
+    """Return a latency with its unit, minutes and hours as such.
+
+    >>> long_time(512), long_time(2**31)
+    ('512µs', '35:47')
+    """
+    return microseconds(microsecond) if microsecond < 100e6 else duration(microsecond / 1e6)
+
+
+def range_text(lower: float, upper: float | None) -> str:
+    """Return a bucket from bound to bound: ``256-512µs``, ``512µs-1.0ms``, ``≥35:47``."""
+    if upper is None:
+        return f"≥{long_time(lower)}"
+    low, high = long_time(lower), long_time(upper)
+    for unit in ("µs", "ms", "s"):
+        if high.endswith(unit):
+            if low.endswith(unit) and not low[: -len(unit)].endswith(("µ", "m")):
+                low = low.removesuffix(unit)
+            break
+    return f"{'0' if lower == 0 else low}–{high}"
+
+
+def percentile_text(percentile: Percentile | None) -> str:
+    """Return the bucket of a percentile and the estimate inside it: ``512µs–1.0ms ~0.91ms``."""
+    if percentile is None:
+        return ABSENT
+    text = range_text(percentile.lower_us, percentile.upper_us)
+    return text if percentile.estimate_us is None else f"{text} ~{_roughly(percentile.estimate_us)}"
+
+
+def _roughly(microsecond: float) -> str:
+    """Return an estimate with no more digits than it deserves."""
+    return f"{microsecond / 1000:.0f}ms" if 1e5 <= microsecond < 1e6 else long_time(microsecond)
+
+
+def _sessions(row: EventLatency) -> str:
+    if row.sessions is None:
+        return ABSENT
+    return f"{'~' if row.estimated else ''}{row.sessions:.2f}" if row.sessions < 10 else number(row.sessions)
+
+
+def _p99(row: EventLatency) -> str:
+    return ABSENT if row.p99 is None else percentile_bound(row.p99)
+
+
+def figures(now: Latency | None, window: Latency | None, startup: Latency | None) -> tuple[SpanFacts, ...]:
+    """Return what three spans of one histogram say, one line per figure."""
+    spans = (now, window, startup)
+
+    def line(name: str, text: Callable[[Latency], str]) -> SpanFacts:
+        return SpanFacts(name, *(ABSENT if span is None else text(span) for span in spans))
+
+    lines = [
+        line("waits", lambda span: f"{count(span.waits)}{_rate(span)}"),
+        line("average, measured", lambda span: _time(span.mean_us)),
+        line("average, estimated", lambda span: f"{_time(span.estimated_mean_us)}{_error(span)}"),
+    ]
+    for place, permille in enumerate(("p50", "p90", "p95", "p99", "p99.9")):
+        lines.append(line(f"{permille} in bucket", lambda span, at=place: _percentile(span, at)))  # type: ignore[misc]
+    lines.append(line("longest in bucket", lambda span: bound_text(span.longest)))
+    for place, limit in enumerate(THRESHOLDS_US):
+        name = f"% under / over {limit // 1000} ms"
+        lines.append(line(name, lambda span, at=place: _threshold(span, at)))  # type: ignore[misc]
+    return tuple(lines)
+
+
+def brief(name: str, span: Latency | None) -> Line:
+    """Return what matters most of one span in one line."""
+    if span is None:
+        return ((f" {name:<7}", "title"), ("no delta yet", "dim"))
+    if not span.waits:
+        return ((f" {name:<7}", "title"), ("no waits", "dim"))
+    rate = span.waits_per_s
+    mean = span.mean_us if span.mean_us is not None else span.estimated_mean_us
+    told = f"{compact(rate)}/s" if rate is not None and rate >= 1 else f"{count(span.waits)} waits"
+    parts = [
+        f"{told:<8}",
+        f"{f'avg {_short_time(mean)}{_error(span)}':<20}",
+        *(f"{what} {percentile_bound(span.percentiles[place]):<7}" for what, place in (("p50", 0), ("p99", 3))),
+        f"max {bound_text(span.longest)}",
+    ]
+    return ((f" {name:<7}", "title"), ("  ".join(parts), ""))
+
+
+def _short_time(microsecond: float | None) -> str:
+    """Return a mean in three digits."""
+    if microsecond is None or microsecond >= 1e6:
+        return ABSENT if microsecond is None else long_time(microsecond)
+    return f"{microsecond / 1000:.3g} ms"
+
+
+def percentile_bound(percentile: Percentile) -> str:
+    """Return the bound of the bucket a percentile lies in: ``<8.2ms``."""
+    return f"≥{long_time(percentile.lower_us)}" if percentile.upper_us is None else f"<{long_time(percentile.upper_us)}"
+
+
+def _rate(span: Latency) -> str:
+    rate = span.waits_per_s
+    return "" if rate is None else f" ({compact(rate) if rate >= 1 else f'{rate:.2g}'}/s)"
+
+
+def _time(microsecond: float | None) -> str:
+    return ABSENT if microsecond is None else f"{microsecond / 1000:,.3f} ms"
+
+
+def _error(span: Latency) -> str:
+    return "" if span.error_percent is None else f" ({span.error_percent:+.0f} %)"
+
+
+def _percentile(span: Latency, place: int) -> str:
+    return percentile_text(span.percentiles[place]) if span.percentiles else ABSENT
+
+
+def _threshold(span: Latency, place: int) -> str:
+    if not span.thresholds:
+        return ABSENT
+    threshold = span.thresholds[place]
+    return f"{threshold.under:.4f} / {threshold.over:.4f}"
+
+
+def redo_text(redo: RedoHealth) -> str:
+    """Return the health of redo writes in one line, the most telling figures first."""
+    parts = []
+    if redo.sync_ms is not None:
+        parts.append(f"log file sync {redo.sync_ms:.2f} ms")
+    if redo.write_ms is not None:
+        parts.append(f"parallel write {redo.write_ms:.2f} ms")
+    if redo.outside_percent is not None:
+        parts.append(f"{redo.outside_percent:.0f} % of a commit outside the write")
+    if redo.redo_mb is not None:
+        parts.append(f"redo {redo.redo_mb:.2f} MB/s")
+    rates = f"{compact(redo.syncs_per_s)} syncs/s, {compact(redo.writes_per_s)} writes/s"
+    return ", ".join([*parts, rates])
+
+
+def _latency_ms(row: Outlier) -> str:
+    return "not believed" if row.latency_ms is None else count(row.latency_ms)
+
+
+def _disks(row: Outlier) -> str:
+    return ", ".join(f"{name} {latency:,}" for name, latency in row.disks) or ABSENT
+
+
+def _event(row: EventLatency) -> Hashable:
+    return row.inst_id, row.event
+
+
+def _fact(row: SpanFacts) -> Hashable:
+    return row.name
+
+
+def _bucket(row: LatencyBucket) -> Hashable:
+    return row.upper_us
+
+
+def _outlier(row: Outlier) -> Hashable:
+    return row.view, row.inst_id, row.function, row.file, row.event, row.latency_ms, row.size_kb
+
+
+_MEAN_MS = Unit("milliseconds", lambda value: number(value, 2), 8)
+_BOUND = Unit("microseconds", number, 8)
+_SHARE = Unit("percent", lambda value: f"{value:.2f}", 16)
+
+# fmt: off
+EVENTS: Table[EventLatency] = Table(
+    "events", "Events",
+    (
+        Event("inst_id", "Inst", INSTANCE, "INST_ID.", "inst_id"),
+        Event("event", "Wait event", TEXT,
+              "Every event that was waited for since the last poll (V$SYSTEM_EVENT), and those whose histogram is read "
+              "at each poll: resmgr, log file, db file, direct path, cell and PX. The histogram of any other one is "
+              "read from the next poll on while the cursor is on it.", "event", width=18, flexible=True,
+              state=lambda row: "warn" if row.wait_class == "Scheduler" else "" if row.counted else "dim"),
+        Event("waiting_sessions", "avg sess", Unit("average sessions", number, 8),
+              "Average sessions that waited: change of TIME_WAITED_MICRO in V$SYSTEM_EVENT since the last poll / time. "
+              "With ~ it is estimated from the buckets, because the event is an idle one.", "sessions",
+              text=_sessions),
+        Event("waits_per_s", "waits/s", RATE, "Waits since the last poll, per second.", "per_second"),
+        Event("mean_ms", "mean ms", _MEAN_MS,
+              "Mean wait since the last poll, measured (V$SYSTEM_EVENT); of idle events estimated.", "mean_ms"),
+        Event("p99_us", "p99", _BOUND,
+              "Bound of the bucket in which the 99th percentile of the waits since the last poll lies.", "p99.lower_us",
+              text=_p99, narrow=False),
+        Event("longest_us", "longest", _BOUND, "Bound of the bucket of the longest wait since the last poll.",
+              "longest.lower_us", text=lambda row: bound_text(row.longest)),
+        Event("wait_class", "class", TEXT, "V$SYSTEM_EVENT.WAIT_CLASS.", "wait_class", width=12, narrow=False),
+    ),
+    _event, "No event was waited for, and no histogram could be read.", order="waiting_sessions", descending=True,
+)
+FACTS: Table[SpanFacts] = Table(
+    "figures", "Latency",
+    (
+        FactFigure("name", "figure", TEXT,
+                   "Averages are measured (V$SYSTEM_EVENT, TIME_WAITED_MICRO / TOTAL_WAITS), or estimated from the "
+                   "buckets at 0.75 of the bound of each; beside the estimate stands how far off it is. A percentile "
+                   "(nearest rank) is told as the bucket it lies in; what follows ~ is interpolated there, an "
+                   "estimate. Percents under and over a limit count whole buckets only, so neither is too high; "
+                   "1,024 µs stand for 1 ms.", "name", sortable=False, width=20),
+        FactFigure("now", "now", TEXT, "Since the last poll.", "now", sortable=False, width=20),
+        FactFigure("window", "window", TEXT,
+                   "Over the minutes that w chooses, as far as presman has polled them; the title says how much.",
+                   "window", sortable=False, width=20),
+        FactFigure("startup", "since startup", TEXT, "Since the instance was started.", "startup", sortable=False,
+                   width=20),
+    ),
+    _fact, "Choose an event.",
+)
+BUCKETS: Table[LatencyBucket] = Table(
+    "buckets", "Buckets",
+    (
+        BucketFigure("upper_us", "waits of", TEXT,
+                     "From the lower bound up to, not including, the upper one; the last bucket has none.", "upper_us",
+                     text=lambda row: range_text(row.lower_us, None if row.open_ended else row.upper_us),
+                     sortable=False, side="right", width=13),
+        BucketFigure("waits", "waits", TOTAL, "Waits in the bucket.", "waits", sortable=False, width=7),
+        BucketFigure("waits_percent", "% of waits", _SHARE, "Share of all waits.", "waits_percent", sortable=False,
+                     bar=lambda row: Bar(100.0, row.waits_percent), most=40),
+        BucketFigure("time_percent", "% of time*", _SHARE,
+                     "Share of all time waited, estimated: each wait taken for 0.75 of the bucket's upper bound; the "
+                     "last bucket has none, so it may be more.", "time_percent", sortable=False,
+                     bar=lambda row: Bar(100.0, row.time_percent), most=40),
+    ),
+    _bucket, "No waits in this span.",
+)
+OUTLIERS: Table[Outlier] = Table(
+    "outliers", "I/O outliers",
+    (
+        OutlierFigure("view", "View", TEXT, "V$IO_OUTLIER or V$LGWRIO_OUTLIER, asked on request only.", "view",
+                      width=16),
+        OutlierFigure("inst_id", "Inst", NUMBER, "INST_ID.", "inst_id"),
+        OutlierFigure("latency_ms", "latency ms", Unit("milliseconds", count, 12),
+                      "IO_LATENCY. Not printed where presman does not believe that it is one.", "latency_ms",
+                      text=_latency_ms),
+        OutlierFigure("size_kb", "size", NUMBER, "IO_SIZE, probably KB.", "size_kb", width=6),
+        OutlierFigure("function", "function", TEXT, "FUNCTION_NAME.", "function", width=18),
+        OutlierFigure("event", "wait event", TEXT, "WAIT_EVENT.", "event", width=24),
+        OutlierFigure("file", "file", TEXT, "FILE_NAME.", "file", width=30, flexible=True),
+        OutlierFigure("disks", "disks, ms", TEXT, "DISK1_NAME and DISK1_LATENCY, and so on.", _disks, sortable=False,
+                      width=24, narrow=False),
+    ),
+    _outlier, "No outliers: no I/O took longer than about half a second, or none was kept.",
+)
+# fmt: on

@@ -1,0 +1,87 @@
+"""Figures of what only shows over time: the queue compared with usual, and the downgrades seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from presman.analysis.parallel.usual import Comparison
+from presman.analysis.readings.statement_readings import Usual
+from presman.base.formats import ABSENT, count, duration, number, percent
+from presman.figures.figure import COUNT, INSTANT, NAME, PERCENT, SECONDS, SESSIONS, TEXT, Figure, State, Table
+from presman.watch.downgrade_ledger import Downgrade
+
+Compared = Figure[Comparison]
+Downgraded = Figure[Downgrade]
+
+
+def _group(row: Comparison) -> Hashable:
+    return row.con_id, row.name
+
+
+def _both(text: Callable[[Usual], str]) -> Callable[[Comparison], str]:
+    """Return what shows the hour and the plan side by side."""
+    return lambda row: f"{ABSENT if row.hour is None else text(row.hour)} / {text(row.plan) if row.plan else ABSENT}"
+
+
+def _hour(value: Callable[[Usual], float | None]) -> Callable[[Comparison], float | None]:
+    return lambda row: None if row.hour is None else value(row.hour)
+
+
+def _share(usual: Usual) -> float | None:
+    return None if usual.queued_share is None else 100 * usual.queued_share
+
+
+def _state(row: Comparison) -> State:
+    return "bad" if row.worse else ""
+
+
+# fmt: off
+USUAL: Table[Comparison] = Table(
+    "usual", "Worse than usual?",
+    (
+        Compared("consumer_group", "Group", TEXT, "Consumer group.", "name", width=12, most=22),
+        Compared("mean_queue", "queue now", SESSIONS,
+                 "Statements queued, the mean of the last minute by Little's law: change of PQ_QUEUED_TIME / time; "
+                 "those queued at this instant until a minute was watched. ▲: more than twice that of the last hour.",
+                 "now.mean_queue", text=lambda row: number(row.now.mean_queue) + (" ▲" if row.worse else ""),
+                 state=_state),
+        Compared("usual_queue", "hour / plan", SESSIONS,
+                 "The same over the last hour (what was watched of it, else AVG_QUEUED_PARALLEL_STMTS of "
+                 "V$RSRCMGRMETRIC_HISTORY as it was read at first) and since the plan was activated.",
+                 "hour.mean_queue", text=_both(lambda usual: number(usual.mean_queue)), width=13),
+        Compared("queued_percent", "% queued", PERCENT,
+                 "Percent of the statements that came which had to queue, hour / since the plan: PQS_QUEUED / "
+                 "(PQS_COMPLETED + PQ_QUEUE_TIME_OUTS + running + queued).", "hour.percent_queued",
+                 text=_both(lambda usual: percent(usual.percent_queued)), width=9),
+        Compared("mean_wait_s", "mean wait", SECONDS,
+                 "Mean wait of those that had to queue, hour / since the plan: PQ_QUEUED_TIME / PQS_QUEUED.",
+                 "hour.mean_wait", text=_both(lambda usual: duration(usual.mean_wait)), width=13),
+        Compared("queued_share_percent", "% of life", PERCENT,
+                 "Percent of their life that statements spent in the queue, hour / since the plan: PQ_QUEUED_TIME / "
+                 "(PQ_QUEUED_TIME + PQ_ACTIVE_TIME).", _hour(_share), text=_both(lambda usual: percent(_share(usual)))),
+        Compared("mean_servers", "servers each", COUNT,
+                 "Servers per statement, hour / since the plan: PQ_SERVERS_USED / PQS_COMPLETED. It jumps with DOP.",
+                 "hour.mean_servers", text=_both(lambda usual: number(usual.mean_servers)), width=13, narrow=False),
+        Compared("timeouts", "timeouts", COUNT,
+                 "Statements that waited for longer than PARALLEL_QUEUE_TIMEOUT, hour / since the plan "
+                 "(PQ_QUEUE_TIME_OUTS).", "hour.timeouts", text=_both(lambda usual: count(usual.timeouts)), width=9),
+    ),
+    _group, "No group has had a parallel statement.",
+    json="usual",
+)
+
+LEDGER: Table[Downgrade] = Table(
+    "ledger", "Downgrades seen",
+    (
+        Downgraded("at", "At", INSTANT, "When it was first seen.", "at"),
+        Downgraded("consumer_group", "Group", TEXT, "Consumer group.", "group", width=12),
+        Downgraded("sql_id", "SQL_ID", NAME, "V$SESSION.SQL_ID of the coordinator.", "sql_id", width=13),
+        Downgraded("degree", "DOP got/req", COUNT,
+                   "Degree it got and degree it asked for (V$PX_SESSION.DEGREE, REQ_DEGREE).", "degree",
+                   text=lambda row: f"{count(row.degree)}/{count(row.requested)}"),
+        Downgraded("downgraded_percent", "▼ %", PERCENT, "Percent of the degree that was lost.", "percent",
+                   state=lambda _row: "warn"),
+        Downgraded("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=10, flexible=True),
+    ),
+    tuple, "No downgrade was seen since presman began to watch.",
+)

@@ -1,0 +1,99 @@
+"""Figures of the instances: parallel servers, waits, downgrades."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from presman.analysis.readings.instance_readings import InstanceReading
+from presman.analysis.readings.statement_readings import Downgrades
+from presman.analysis.readings.wait_readings import WaitReading
+from presman.base.formats import number
+from presman.figures.figure import COUNT, NUMBER, PERCENT, RATE, SESSIONS, TEXT, TOTAL, Bar, Figure, Table, Unit
+from presman.figures.group_figures import INSTANCE
+
+Server = Figure[InstanceReading]
+Wait = Figure[WaitReading]
+Downgrade = Figure[Downgrades]
+
+_MEAN_MS = Unit("milliseconds", number, 8)
+
+
+def _pool_bar(row: InstanceReading) -> Bar | None:
+    pool = row.servers
+    full = max(pool.maximum or 0, pool.target or 0, pool.in_use)
+    return Bar(full, pool.in_use, limit=pool.target) if full else None
+
+
+def _instance(row: InstanceReading) -> Hashable:
+    return row.inst_id
+
+
+def _wait(row: WaitReading) -> Hashable:
+    return row.inst_id, row.event
+
+
+def _downgrade(row: Downgrades) -> Hashable:
+    return row.inst_id, row.name
+
+
+# fmt: off
+SERVERS: Table[InstanceReading] = Table(
+    "servers", "Servers by instance",
+    (
+        Server("inst_id", "Inst", NUMBER, "INST_ID.", "inst_id"),
+        Server("instance", "Instance", TEXT, "V$INSTANCE.INSTANCE_NAME.", "name", width=10),
+        Server("servers_bar", "in use of max", COUNT,
+               "Parallel servers in use now (V$PX_PROCESS_SYSSTAT, 'Servers In Use'); the whole width is "
+               "PARALLEL_MAX_SERVERS, ┊ is PARALLEL_SERVERS_TARGET, above which statements queue. An instant.",
+               "servers.in_use", side="left", bar=_pool_bar, flexible=True),
+        Server("servers_in_use", "in use", COUNT,
+               "Processes that work now (V$PX_PROCESS_SYSSTAT, 'Servers In Use'). An instant.", "servers.in_use"),
+        Server("servers_counted", "counted", COUNT,
+               "Servers the queue counts against the target (V$RSRC_PLAN.PARALLEL_SERVERS_ACTIVE); those of statements "
+               "that bypass the queue are not in it. An instant.", "servers.counted"),
+        Server("servers_target", "target", COUNT, "PARALLEL_SERVERS_TARGET.", "servers.target"),
+        Server("servers_maximum", "max", COUNT, "PARALLEL_MAX_SERVERS.", "servers.maximum", width=5),
+        Server("servers_available", "spare", COUNT,
+               "Started processes without work (V$PX_PROCESS_SYSSTAT, 'Servers Available'). An instant.",
+               "servers.available", width=6, narrow=False),
+        Server("servers_highwater", "highest", COUNT,
+               "Most servers in use at once since startup (V$PX_PROCESS_SYSSTAT, 'Servers Highwater').",
+               "servers.highwater", narrow=False),
+        Server("host_busy_percent", "host %", PERCENT,
+               "Percent of the host's CPU time that was busy since the last poll (V$OSSTAT, BUSY_TIME and IDLE_TIME).",
+               lambda row: None if row.host_busy is None else 100 * row.host_busy, narrow=False),
+    ),
+    _instance, "No instances: V$INSTANCE gave no rows.",
+    json="header.instances",
+)
+WAITS: Table[WaitReading] = Table(
+    "waits", "Top waits",
+    (
+        Wait("inst_id", "Inst", NUMBER, "INST_ID.", "inst_id"),
+        Wait("event", "Wait event", TEXT, "V$SYSTEM_EVENT.EVENT, idle events left out.", "event", width=20,
+             flexible=True, state=lambda row: "warn" if row.wait_class == "Scheduler" else ""),
+        Wait("waiting_sessions", "avg sess", SESSIONS,
+             "Average sessions that waited: change of TIME_WAITED_MICRO in V$SYSTEM_EVENT since the last poll / time.",
+             "sessions"),
+        Wait("waits_per_s", "waits/s", RATE, "Change of TOTAL_WAITS in V$SYSTEM_EVENT since the last poll, per second.",
+             "per_second", width=8),
+        Wait("mean_ms", "mean ms", _MEAN_MS,
+             "Mean wait since the last poll: change of TIME_WAITED_MICRO / change of TOTAL_WAITS, in milliseconds.",
+             "mean_ms"),
+        Wait("wait_class", "class", TEXT, "V$SYSTEM_EVENT.WAIT_CLASS.", "wait_class", width=14, narrow=False),
+    ),
+    _wait, "No waits since the last poll.", order="waiting_sessions", descending=True,
+    json="waits",
+)
+DOWNGRADES: Table[Downgrades] = Table(
+    "downgrades", "Parallel operations",
+    (
+        Downgrade("inst_id", "Inst", INSTANCE, "INST_ID.", "inst_id"),
+        Downgrade("statistic", "Statistic", TEXT, "V$SYSSTAT.NAME.", "name", width=20, flexible=True),
+        Downgrade("operations", "now", COUNT, "Operations since the last poll (change of V$SYSSTAT.VALUE).", "delta",
+                  width=6, state=lambda row: "warn" if row.delta else ""),
+        Downgrade("operations_total", "total*", TOTAL, "Operations since startup (V$SYSSTAT.VALUE).", "total", width=8),
+    ),
+    _downgrade, "V$SYSSTAT gave no statistics of parallel execution.",
+    json="downgrades",
+)

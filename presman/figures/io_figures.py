@@ -1,0 +1,83 @@
+"""Figures of a group's and of sessions' I/O."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.session_readings import SessionReading
+from presman.figures.figure import MEGABYTES, MILLISECONDS, RATE, Bar, Figure, Table, Unit
+from presman.figures.group_figures import CON, INST, IO_MB, IO_TREND, NAME, NO_GROUPS, Group, identity
+from presman.figures.session_figures import SESSIONS
+
+_VIEW = "V$RSRC_CONSUMER_GROUP"
+
+
+def _rate(key: str, head: str, unit: Unit, path: str, columns: str, width: int, *, narrow: bool) -> Group:
+    text = f"{_VIEW}.{columns}: change since the last poll, per second."
+    return Group(key, head, unit, text, path, width=width, narrow=narrow)
+
+
+def _bar(row: GroupReading) -> Bar | None:
+    return Bar(0.0, row.io.mb) if row.io is not None else None
+
+
+# fmt: off
+MB_BAR = Group(
+    "io_bar", "MB/s", MEGABYTES,
+    f"All megabytes read and written per second since the last poll (*_MEGABYTES of {_VIEW}); the longest bar is the "
+    "busiest group. The database's view, not the storage cells'.", "io.mb", side="left", width=12, bar=_bar,
+    flexible=True,
+)
+REQUESTS = _rate("io_requests_per_s", "reqs/s", RATE, "io.requests", "*_REQUESTS", 7, narrow=True)
+LARGE_READ = _rate("large_read_mb_per_s", "large rd MB/s", MEGABYTES, "io.large_read_mb", "LARGE_READ_MEGABYTES", 13,
+                   narrow=False)
+LARGE_WRITE = _rate("large_write_mb_per_s", "large wr MB/s", MEGABYTES, "io.large_write_mb", "LARGE_WRITE_MEGABYTES",
+                    13, narrow=False)
+SMALL_READ = _rate("small_read_mb_per_s", "small rd MB/s", MEGABYTES, "io.small_read_mb", "SMALL_READ_MEGABYTES", 13,
+                   narrow=False)
+SMALL_WRITE = _rate("small_write_mb_per_s", "small wr MB/s", MEGABYTES, "io.small_write_mb", "SMALL_WRITE_MEGABYTES",
+                    13, narrow=False)
+LARGE_READS = _rate("large_read_requests_per_s", "large rd/s", RATE, "io.large_read_requests", "LARGE_READ_REQUESTS",
+                    10, narrow=False)
+LARGE_WRITES = _rate("large_write_requests_per_s", "large wr/s", RATE, "io.large_write_requests",
+                     "LARGE_WRITE_REQUESTS", 10, narrow=False)
+SMALL_READS = _rate("small_read_requests_per_s", "small rd/s", RATE, "io.small_read_requests", "SMALL_READ_REQUESTS",
+                    10, narrow=False)
+SMALL_WRITES = _rate("small_write_requests_per_s", "small wr/s", RATE, "io.small_write_requests",
+                     "SMALL_WRITE_REQUESTS", 10, narrow=False)
+SERVICE = Group(
+    "service_ms", "ms/req", MILLISECONDS,
+    f"Mean time of an I/O request in milliseconds, since the last poll: {_VIEW}.IO_SERVICE_TIME / requests.",
+    "io.service_ms", width=7,
+)
+IO_WAITS = Group(
+    "io_waits_per_s", "waits/s", RATE, f"Waits for I/O per second: {_VIEW}.IO_SERVICE_WAITS, change since the last "
+    "poll.", "io.waits", narrow=False,
+)
+IO: Table[GroupReading] = Table(
+    "io", "I/O by consumer group",
+    (
+        *(INST, CON, NAME, MB_BAR, replace(IO_MB, head="MB/s", width=6, narrow=True), REQUESTS, SERVICE, IO_WAITS),
+        *(IO_TREND, LARGE_READ, LARGE_WRITE, SMALL_READ, SMALL_WRITE, LARGE_READS, LARGE_WRITES, SMALL_READS),
+        SMALL_WRITES,
+    ),
+    identity, NO_GROUPS,
+    json="groups",
+)
+IO_SESSIONS: Table[SessionReading] = Table(
+    "io_sessions", "Sessions by I/O",
+    (
+        SESSIONS.column("session"),
+        replace(SESSIONS.column("io_mb_per_s"), narrow=True),
+        Figure[SessionReading](
+            "io_requests_per_s", "IOPS", RATE,
+            "I/O requests per second: *_REQUESTS of V$RSRC_SESSION_INFO, change since the last poll.", "io_requests",
+        ),
+        SESSIONS.column("event"),
+        SESSIONS.column("user"),
+        SESSIONS.column("consumer_group"),
+    ),
+    SESSIONS.identity, "No session does I/O, or there is no delta yet.", order="io_mb_per_s", descending=True,
+    json="sessions",
+)

@@ -1,0 +1,262 @@
+"""What each measure has in it: the figures of its CSV columns, which are those of the screens.
+
+Their keys are stable: they are part of what presman promises.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import Bucket, Histogram, WaitReading
+from presman.base.formats import count
+from presman.base.measure_names import MEASURES as NAMES
+from presman.figures import group_figures, io_figures, statement_figures
+from presman.figures.figure import COUNT, INSTANT, NAME, NUMBER, SECONDS, SHARE, TEXT, TOTAL, Figure, Unit
+from presman.watch.arrivals import Arrival
+
+T = TypeVar("T")
+
+_MICROSECONDS = Unit("microseconds", count, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure(Generic[T]):
+    """What is exported under one name.
+
+    Tidy: `rows` gives one record per line, `figures` its cells. Wide: `across` gives the columns of one line by
+    heading, each with the figure of one of the keys in `wide`, the first unless another is asked for.
+    """
+
+    name: str
+    rows: Callable[[Reading], Iterable[T]]
+    figures: tuple[Figure[T], ...]
+    wide: tuple[str, ...]
+    across: Callable[[Reading, str], Mapping[str, Any]]
+
+    @property
+    def help(self) -> str:
+        """What it is about."""
+        return NAMES[self.name]
+
+    def header(self) -> list[str]:
+        """Return the tidy header."""
+        return [figure.key for figure in COMMON] + [figure.key for figure in self.figures]
+
+    def tidy(self, reading: Reading, rows: Iterable[T] | None = None) -> list[list[Any]]:
+        """Return the lines of one reading in the order of :meth:`header`; of `rows` where they are given."""
+        common = [figure.value(reading) for figure in COMMON]
+        items = self.rows(reading) if rows is None else rows
+        return [common + [figure.value(item) for figure in self.figures] for item in items]
+
+
+# fmt: off
+COMMON: tuple[Figure[Reading], ...] = (
+    Figure("time", "time", INSTANT, "The database's time of the poll, ISO 8601 with offset.", "at"),
+    Figure("database", "database", TEXT, "V$DATABASE.NAME.", "header.database"),
+    Figure("interval_s", "interval", SECONDS, "Seconds since the poll before, on the database's clock.", "interval"),
+)
+"""What every line begins with."""
+# fmt: on
+
+
+def groups(reading: Reading) -> Sequence[GroupReading]:
+    """Return the groups of each instance, under its number; on one instance the cluster's rows are that instance's."""
+    apart = tuple(group for group in reading.groups if group.inst_id)
+    if apart:
+        return apart
+    instances = reading.header.instances
+    only = instances[0].inst_id if instances else 1
+    return tuple(group._replace(inst_id=only) for group in reading.cluster_groups())
+
+
+_WHICH = (group_figures.INST, group_figures.CON, group_figures.NAME)
+
+_CPU = (
+    *_WHICH,
+    group_figures.USED,
+    group_figures.WAITING,
+    group_figures.CAPACITY,
+    group_figures.LIMIT,
+    group_figures.GUARANTEED,
+    group_figures.ENTITLED,
+    group_figures.USED_PERCENT,
+    group_figures.THROTTLED,
+    group_figures.VERDICT,
+    group_figures.ACTIVE,
+    group_figures.CPU_WAITERS,
+    group_figures.YIELDS,
+    group_figures.REQUESTS,
+    group_figures.POOL_QUEUE,
+)
+_SESSION_IO = (
+    *_WHICH,
+    group_figures.IO_MB,
+    io_figures.REQUESTS,
+    io_figures.SMALL_READ,
+    io_figures.SMALL_WRITE,
+    io_figures.LARGE_READ,
+    io_figures.LARGE_WRITE,
+    io_figures.SMALL_READS,
+    io_figures.SMALL_WRITES,
+    io_figures.LARGE_READS,
+    io_figures.LARGE_WRITES,
+    io_figures.SERVICE,
+)
+_PARALLEL = (
+    *_WHICH,
+    group_figures.PX_STATEMENTS,
+    group_figures.PX_SERVERS,
+    group_figures.QUEUED,
+    group_figures.PX_LIMIT,
+    group_figures.PX_LIMIT_PERCENT,
+    group_figures.HEAD,
+    group_figures.EVER_QUEUED,
+    group_figures.COMPLETED,
+    group_figures.SERVERS_USED,
+    group_figures.ACTIVE_MS,
+    group_figures.QUEUED_MS,
+    group_figures.TIMEOUTS,
+)
+_EMPHASIS = (
+    *_WHICH,
+    group_figures.IN_PLAN,
+    group_figures.GUARANTEED_SHARE,
+    group_figures.GUARANTEED,
+    group_figures.ENTITLED,
+    group_figures.LIMIT,
+    group_figures.PX_LIMIT,
+)
+_QUEUE = (
+    statement_figures.Q_INST,
+    statement_figures.Q_SID,
+    statement_figures.Q_SERIAL,
+    statement_figures.Q_GROUP,
+    statement_figures.POSITION,
+    statement_figures.Q_USER,
+    statement_figures.Q_SQL_ID,
+    statement_figures.CHILD,
+    statement_figures.WAITED,
+    statement_figures.TIMEOUT,
+    statement_figures.TIMEOUT_ACTION,
+    statement_figures.REQUESTED,
+    statement_figures.DOP,
+    statement_figures.REASON,
+    statement_figures.QUEUING_REASON,
+    statement_figures.SERVERS_LOW,
+    statement_figures.SERVERS_HIGH,
+    statement_figures.Q_EVENT,
+    statement_figures.Q_PROGRAM,
+    statement_figures.Q_MODULE,
+    statement_figures.Q_SERVICE,
+    statement_figures.Q_MACHINE,
+    statement_figures.Q_TEXT,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BucketRow:
+    """One bucket of one event's histogram."""
+
+    histogram: Histogram
+    bucket: Bucket
+
+
+# fmt: off
+_LATENCY: tuple[Figure[BucketRow], ...] = (
+    Figure("inst_id", "Inst", NUMBER, "INST_ID.", "histogram.inst_id"),
+    Figure("event", "Wait event", TEXT, "V$EVENT_HISTOGRAM_MICRO.EVENT (V$EVENT_HISTOGRAM before 12.1).",
+           "histogram.event"),
+    Figure("upper_us", "waits below", _MICROSECONDS,
+           "Waits below this many microseconds, and not below the bucket before (WAIT_TIME_MICRO).", "bucket.upper_us"),
+    Figure("waits_total", "waits*", TOTAL, "Waits in the bucket since the instance started (WAIT_COUNT).",
+           "bucket.count"),
+    Figure("waits", "waits", COUNT, "Waits in the bucket since the poll before.", "bucket.delta"),
+    Figure("estimated_us_total", "est. time*", _MICROSECONDS,
+           "Microseconds they took since the instance started, estimated: 0.75 of the bound each.",
+           "bucket.estimated_us"),
+    Figure("estimated_us", "est. time", _MICROSECONDS, "The same of those since the poll before.",
+           "bucket.estimated_delta_us"),
+)
+_ARRIVALS: tuple[Figure[Arrival], ...] = (
+    Figure("arrived", "arrived", INSTANT, "When it came.", "at"),
+    Figure("con_id", "Con", NUMBER, "CON_ID of its container; 0 before 12.1 and in a non-CDB.", "con_id"),
+    Figure("consumer_group", "Group", TEXT, "Its consumer group.", "group"),
+    Figure("servers", "Servers", COUNT, "Parallel servers it had, or wants at most.", "servers"),
+    Figure("waited_s", "Waited", SECONDS, "Seconds in the queue.", lambda row: round(row.waited, 1)),
+    Figure("run_s", "Ran", SECONDS, "Seconds it ran; empty if it never did.",
+           lambda row: None if row.ran is None else round(row.ran, 1)),
+    Figure("fate", "fate", NAME, "What became of it: `ended`, `running`, `queued`, `left the queue`.",
+           lambda row: row.fate.value),
+    Figure("px_servers_target", "target", COUNT, "PARALLEL_SERVERS_TARGET of all instances.", "target"),
+    Figure("px_servers_limit", "PX limit", COUNT, "Servers its group may hold; empty without a limit.", "limit"),
+    Figure("guaranteed_share", "share", SHARE, "Share of its group in the plan, 0 to 1.", "weight"),
+    Figure("timeout_s", "timeout", SECONDS, "PARALLEL_QUEUE_TIMEOUT, where it was seen.", "timeout"),
+    Figure("timeout_action", "then", NAME, "What happens at the timeout: CANCEL or RUN.", "action"),
+    Figure("first_seen", "first seen", INSTANT, "The first poll it was seen in.", "first"),
+    Figure("last_seen", "last seen", INSTANT, "When it was over (halfway between two polls), or the last poll.",
+           "last"),
+)
+# fmt: on
+
+
+def _bucket_rows(reading: Reading) -> list[BucketRow]:
+    return [BucketRow(histogram, bucket) for histogram in reading.histograms for bucket in histogram.buckets]
+
+
+def headings(named: Sequence[tuple[str, int, int]]) -> list[str]:
+    """Return a heading for each (name, inst_id, con_id): the name, ``@2`` on RAC, ``#3`` where containers share it."""
+    several = len({inst_id for _, inst_id, _ in named}) > 1
+    same = Counter((name, inst_id) for name, inst_id, _ in named)
+    return [
+        name + (f"@{inst_id}" if several else "") + (f"#{con_id}" if same[name, inst_id] > 1 else "")
+        for name, inst_id, con_id in named
+    ]
+
+
+def _by_group(reading: Reading, value: Callable[[GroupReading], Any]) -> dict[str, Any]:
+    rows = groups(reading)
+    names = headings([(row.name, row.inst_id, row.con_id) for row in rows])
+    return {name: value(row) for name, row in zip(names, rows, strict=True)}
+
+
+def _across_groups(figures: Sequence[Figure[GroupReading]]) -> Callable[[Reading, str], Mapping[str, Any]]:
+    values = {figure.key: figure.value for figure in figures}
+    return lambda reading, key: _by_group(reading, values[key])
+
+
+def _latency_means(reading: Reading, _key: str) -> Mapping[str, Any]:
+    waits: dict[tuple[int, str], WaitReading] = {(wait.inst_id, wait.event): wait for wait in reading.waits}
+    names = headings([(histogram.event, histogram.inst_id, 0) for histogram in reading.histograms])
+    found = [waits.get((histogram.inst_id, histogram.event)) for histogram in reading.histograms]
+    return {name: wait.mean_ms if wait else None for name, wait in zip(names, found, strict=True)}
+
+
+def _of_groups(name: str, figures: tuple[Figure[GroupReading], ...], wide: str) -> Measure[GroupReading]:
+    others = (figure.key for figure in figures[len(_WHICH) :] if figure.key != wide)
+    return Measure(name, groups, figures, (wide, *others), _across_groups(figures))
+
+
+_QUEUED_KEY = group_figures.QUEUED.key
+_queued = _across_groups((group_figures.QUEUED,))
+
+MEASURES: Mapping[str, Measure[Any]] = MappingProxyType(
+    {
+        measure.name: measure
+        for measure in (
+            _of_groups("cpu", _CPU, "used_cpus"),
+            _of_groups("session_io", _SESSION_IO, "io_mb_per_s"),
+            _of_groups("parallel", _PARALLEL, "px_servers_active"),
+            Measure("queue", lambda reading: reading.queue, _QUEUE, (_QUEUED_KEY,), _queued),
+            Measure("latency", _bucket_rows, _LATENCY, ("mean_ms",), _latency_means),
+            Measure("arrivals", lambda _: (), _ARRIVALS, (_QUEUED_KEY,), _queued),
+            _of_groups("emphasis", _EMPHASIS, "guaranteed_share"),
+        )
+    }
+)
+"""The measures by name."""

@@ -1,0 +1,198 @@
+"""Figures of the plan: its tree, findings about it, its windows, mappings, and what another plan does differently."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from datetime import datetime
+
+from presman.analysis.plans.lint_case import Finding, Severity
+from presman.analysis.plans.plan_view import CONTAINER, GROUP, Difference, GroupRule, PlanLine, Window, parts_text
+from presman.base.formats import ABSENT, number
+from presman.figures.figure import COUNT, CPUS, FLAG, NUMBER, TEXT, WORD, Figure, State, Table, Unit
+from presman.figures.group_figures import VERDICT_MARKS, cpu_bar, verdict_text
+
+Line = Figure[PlanLine]
+Finds = Figure[Finding]
+Opened = Figure[Window]
+Rule = Figure[GroupRule]
+Differs = Figure[Difference]
+
+SEVERITY_MARKS: dict[Severity, tuple[str, State]] = {
+    Severity.ERROR: ("✕", "bad"),
+    Severity.WARNING: ("▲", "warn"),
+    Severity.NOTE: ("·", "note"),
+}
+"""The glyph and the state that go with each severity."""
+
+_VIEW = "DBA_RSRC_PLAN_DIRECTIVES"
+
+
+def _name(row: PlanLine) -> str:
+    what = {GROUP: "", CONTAINER: f" runs {row.runs or 'no plan'}"}.get(row.kind, f" ({row.kind})")
+    return "  " * row.depth + row.name + what
+
+
+def _limit(row: PlanLine) -> str:
+    if row.limit is None:
+        return ABSENT
+    percent = "" if row.limit_percent is None else f" ({row.limit_percent}%)"
+    return f"{number(row.limit)}{percent}"
+
+
+def _servers(row: PlanLine) -> str:
+    if row.servers_limit is None:
+        return ABSENT
+    percent = "" if row.servers_percent is None else f" ({row.servers_percent}%)"
+    return f"{row.servers_limit}{percent}"
+
+
+def _timeout(row: PlanLine) -> str:
+    if row.queue_timeout is None:
+        return row.critical or ABSENT
+    return " ".join(part for part in (f"{row.queue_timeout} s", row.timeout_action, row.critical) if part)
+
+
+def _pool(row: PlanLine) -> str:
+    if row.pool is None:
+        return ABSENT
+    return f"{row.pool}" + ("" if row.pool_timeout is None else f", {row.pool_timeout} s")
+
+
+def _rules(row: PlanLine) -> str:
+    return "; ".join(part for part in (row.switch, row.ends, row.comments) if part) or ABSENT
+
+
+def _verdict(row: PlanLine) -> str:
+    return verdict_text(row.verdict)
+
+
+def _levels(row: PlanLine) -> str:
+    return " ".join(f"{100 * part:.2f}" for part in row.by_level if part) or "0"
+
+
+def when(at: datetime | None) -> str:
+    """Return an instant with its day, in the user's zone; ``-`` for None."""
+    return ABSENT if at is None else f"{at.astimezone():%m-%d %H:%M:%S}"
+
+
+def _line(row: PlanLine) -> Hashable:
+    return row.con_id, row.depth, row.kind, row.name
+
+
+_PERCENT = Unit("percent", lambda value: f"{value:.2f}", 6)
+_DAY = Unit("instant", when, 14, "left")
+
+# fmt: off
+PLAN: Table[PlanLine] = Table(
+    "plan", "Plan",
+    (
+        Line("name", "Group or subplan", TEXT,
+             f"{_VIEW}.GROUP_OR_SUBPLAN, indented below the plan or container it is part of.", "name", text=_name,
+             sortable=False, width=20, most=34),
+        Line("directive", "directive", TEXT,
+             f"{_VIEW}.MGMT_P1 to MGMT_P8: percent of what the levels above leave, or shares where the plan divides by "
+             "weight (RATIO, and plans of pluggable databases).", parts_text, width=10, most=22),
+        Line("guaranteed_percent", "min %", _PERCENT,
+             "Guaranteed minimum: percent of all CPU it gets when everyone is busy, nested plans multiplied in: "
+             "presman 1.x's `emphasis`, summed over the levels.", lambda row: 100 * row.share),
+        Line("guaranteed_cpus", "min CPU", CPUS, "The guaranteed minimum in CPUs of all instances, never above the "
+             "limit.", "guaranteed"),
+        Line("entitled_cpus", "now CPU", CPUS,
+             "Entitlement now: CPUs it may claim among those with demand since the last poll. - without demand.",
+             "entitled"),
+        Line("used_cpus", "use CPU", CPUS,
+             "CPUs used since the last poll (V$RSRC_CONSUMER_GROUP.CONSUMED_CPU_TIME); of a subplan, by its groups.",
+             "used"),
+        Line("cpu_bar", "CPU", CPUS, "█ CPUs used, ▒ waited for, │ entitlement now, ┊ limit.", "used", side="left",
+             width=10, bar=cpu_bar, flexible=True, narrow=False),
+        Line("limit_cpus", "CPU limit", CPUS,
+             f"CPUs at {_VIEW}.UTILIZATION_LIMIT, limits above multiplied in; in brackets the directive's percent.",
+             "limit", text=_limit),
+        Line("px_servers_limit", "PX limit", COUNT,
+             f"Parallel servers it may hold: {_VIEW}.PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, of the target.",
+             "servers_limit", text=_servers, width=9),
+        Line("degree_limit", "DOP", COUNT, f"{_VIEW}.PARALLEL_DEGREE_LIMIT_P1.", "degree_limit"),
+        Line("queue_timeout", "queue", TEXT,
+             f"{_VIEW}.PARALLEL_QUEUE_TIMEOUT in seconds and PQ_TIMEOUT_ACTION (18 and later), then "
+             "PARALLEL_STMT_CRITICAL.", "queue_timeout", text=_timeout, width=9, narrow=False, most=22),
+        Line("session_pool", "pool", TEXT,
+             f"{_VIEW}.ACTIVE_SESS_POOL_P1, the sessions that may work at a time, and QUEUEING_P1, their timeout.",
+             "pool", text=_pool, side="right", width=5, narrow=False, most=10),
+        Line("verdict", "verdict", WORD, "What happens to the group's CPU now; see the tab CPU.", "verdict",
+             text=_verdict, order=_verdict, width=14, narrow=False, most=26,
+             state=lambda row: "" if row.verdict is None else VERDICT_MARKS[row.verdict][1]),
+        Line("by_level", "by level %", TEXT,
+             "The guaranteed minimum level by level, in percent of all CPU (presman 1.x's `emphasis`).", _levels,
+             sortable=False, narrow=False, most=16),
+        Line("rules", "switches and other limits", TEXT,
+             f"{_VIEW}: SWITCH_* and SWITCH_GROUP, idle times, undo, estimates, PGA; then the comment.", _rules,
+             sortable=False, width=14, narrow=False, most=60),
+    ),
+    _line, "No directives of this plan can be read: DBA_RSRC_PLAN_DIRECTIVES gave none, or no plan is active.",
+    json="assessment.plan.lines",
+)
+FINDINGS: Table[Finding] = Table(
+    "findings", "Findings about the plans",
+    (
+        Finds("severity", "Severity", WORD,
+              "error: the plan cannot do what it says; warning: it probably does not do what is meant; note: to know.",
+              "severity", text=lambda row: f"{SEVERITY_MARKS[row.severity][0]} {row.severity.value}",
+              order=lambda row: list(Severity).index(row.severity), width=9,
+              state=lambda row: SEVERITY_MARKS[row.severity][1]),
+        Finds("rule", "Rule", TEXT, "The rule's stable name.", "rule", width=18, narrow=False, most=24),
+        Finds("plan", "Plan", TEXT, "The plan it is about.", "plan", width=12, narrow=False, most=20),
+        Finds("text", "Finding", TEXT, "What is doubtful and why; Enter shows all of it.", "text", sortable=False,
+              width=30, flexible=True),
+        Finds("source", "Source", TEXT, "The manual that describes what it is about.", "source", sortable=False,
+              width=20, narrow=False, most=60),
+    ),
+    lambda row: (row.rule, row.plan, row.subject), "No finding: nothing about the plans in force is doubtful.",
+    json="assessment.findings",
+)
+WINDOWS: Table[Window] = Table(
+    "windows", "Plan changes",
+    (
+        Opened("inst_id", "Inst", NUMBER, "INST_ID.", "inst_id"),
+        Opened("con_id", "Con", NUMBER, "CON_ID.", "con_id"),
+        Opened("since", "since", _DAY, "V$RSRC_PLAN_HISTORY.START_TIME.", "since"),
+        Opened("until", "until", _DAY, "V$RSRC_PLAN_HISTORY.END_TIME; - while it lasts.", "until"),
+        Opened("plan", "Plan", TEXT, "V$RSRC_PLAN_HISTORY.NAME.", "plan", text=lambda row: row.plan or "(none)",
+               width=16, flexible=True),
+        Opened("set_by", "set by", TEXT,
+               "V$RSRC_PLAN_HISTORY.WINDOW_NAME where ENABLED_BY_SCHEDULER is TRUE, else a user or parameter.",
+               "window",
+               text=lambda row: row.window or ("scheduler" if row.by_scheduler else "user, parameter"), width=20,
+               state=lambda row: "warn" if row.by_scheduler else ""),
+        Opened("switches_allowed", "windows", FLAG,
+               "Whether scheduler windows may change it (ALLOWED_AUTOMATED_SWITCHES).", "switches_allowed",
+               text=lambda row: "may" if row.switches_allowed else "may not", width=8, narrow=False),
+    ),
+    lambda row: (row.inst_id, row.con_id, row.since, row.plan), "V$RSRC_PLAN_HISTORY gave no rows.",
+    json="assessment.plan.windows",
+)
+MAPPINGS: Table[GroupRule] = Table(
+    "mappings", "Mappings",
+    (
+        Rule("attribute", "Attribute", TEXT, "DBA_RSRC_GROUP_MAPPINGS.ATTRIBUTE.", "attribute", width=12, most=24),
+        Rule("value", "Value", TEXT, "DBA_RSRC_GROUP_MAPPINGS.VALUE.", "value", width=14, flexible=True),
+        Rule("consumer_group", "Group", TEXT,
+             "DBA_RSRC_GROUP_MAPPINGS.CONSUMER_GROUP. A group the plan does not name: OTHER_GROUPS.", "group",
+             text=lambda row: row.group if row.in_plan else f"{row.group} (not in the plan)", width=16, most=36,
+             state=lambda row: "" if row.in_plan else "dim"),
+    ),
+    lambda row: (row.attribute, row.value), "DBA_RSRC_GROUP_MAPPINGS gave no rows.",
+    json="assessment.plan.mappings",
+)
+DIFFERENCES: Table[Difference] = Table(
+    "differences", "Differences",
+    (
+        Differs("name", "Group or subplan", TEXT, "What the plans treat differently.", "name", width=18, most=30),
+        Differs("directive", "directive", TEXT, "Which of its directives.", "fact", width=16),
+        Differs("before", "active plan", TEXT, "What the active plan says.", "before", sortable=False, width=20,
+                most=40),
+        Differs("after", "chosen plan", TEXT, "What the chosen plan says.", "after", sortable=False, width=20,
+                flexible=True),
+    ),
+    lambda row: (row.name, row.fact), "The plans do not differ.",
+)
+# fmt: on

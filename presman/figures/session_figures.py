@@ -1,0 +1,111 @@
+"""The table of user sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from presman.analysis.readings.session_readings import SessionReading
+from presman.base.formats import clock, count, number
+from presman.figures.figure import COUNT, MEGABYTES, NAME, SECONDS, TEXT, Figure, State, Table, Unit
+
+Session = Figure[SessionReading]
+
+_INFO = "V$RSRC_SESSION_INFO"
+_CPUS = Unit("CPUs", lambda value: number(value, 2), 7)
+_FEW = Unit("count", lambda value: count(value or None), 4)
+"""A count of what few sessions have."""
+_DELTA = "change since the last poll / seconds; - until two polls saw the session."
+
+
+def identity(row: SessionReading) -> Hashable:
+    """Return what makes a session the same at the next poll: SERIAL# tells the users of a SID apart."""
+    return row.inst_id, row.sid, row.serial
+
+
+def _state(row: SessionReading) -> State:
+    if row.wait_class == "Scheduler":
+        return "warn"
+    return "dim" if row.status == "INACTIVE" else ""
+
+
+def _switched(row: SessionReading) -> str:
+    """Return the group with the one the session came from; unlike its mapping, that is one of the plan's."""
+    origin = row.original_group or row.mapped_group
+    return f"{row.group} ◂ {origin}" if origin and origin != row.group else row.group
+
+
+def why_there(row: SessionReading) -> str:
+    """Return how a session came to its group: what switched it, the rule that mapped it, what the plan lacks."""
+    told = []
+    origin = row.original_group or row.mapped_group
+    if origin and origin != row.group:
+        told.append(f"switched to {row.group}")
+    if row.last_action:
+        reason = f" ({row.last_action_reason})" if row.last_action_reason else ""
+        at = f" at {clock(row.last_action_time)}" if row.last_action_time else ""
+        told.append(f"last action: {row.last_action}{reason}{at}")
+    if row.mapped_group:
+        by = f" by {row.mapping_attribute}" if row.mapping_attribute else ""
+        told.append(f"mapped to {row.mapped_group}{by}")
+    if row.original_group and row.mapped_group and row.original_group != row.mapped_group:
+        told.append(f"which the plan does not name, so {row.original_group}")
+    return "; ".join(told)
+
+
+# fmt: off
+SESSIONS: Table[SessionReading] = Table(
+    "sessions", "Sessions",
+    (
+        Session("session", "Session", TEXT, "inst:sid,serial: INST_ID, SID and SERIAL# (V$SESSION).",
+                lambda row: f"{row.inst_id}:{row.sid},{row.serial}", order=lambda row: (row.inst_id, row.sid),
+                width=13, most=18),
+        Session("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=10, most=20),
+        Session("consumer_group", "Group", TEXT,
+                f"Consumer group now ({_INFO}). ◂ tells the group the mapping rules put it in, where that is "
+                "another one: it was switched.", "group", text=_switched, width=12, most=34),
+        Session("status", "Status", TEXT, "V$SESSION.STATUS. An instant.", "status", width=8,
+                state=lambda row: "dim" if row.status == "INACTIVE" else ""),
+        Session("used_cpus", "use CPU", _CPUS, f"CPUs used: {_INFO}.CONSUMED_CPU_TIME, {_DELTA}", "used"),
+        Session("waited_cpus", "wait CPU", _CPUS,
+                f"CPUs waited for (resmgr:cpu quantum): {_INFO}.CPU_WAIT_TIME, {_DELTA}", "waiting",
+                state=lambda row: "warn" if row.waiting and row.waiting >= 0.25 else ""),
+        Session("event", "Waits for", NAME,
+                "V$SESSION.EVENT while STATE is WAITING, else `on CPU`. An instant. Scheduler waits are Resource "
+                "Manager's.", "event", width=12, state=_state, flexible=True),
+        Session("blocked_by", "blocked by", NAME,
+                "The session that it waits for, inst:sid: V$SESSION.BLOCKING_INSTANCE and BLOCKING_SESSION while STATE "
+                "is WAITING. An instant.", "blocker", width=10, narrow=False,
+                state=lambda row: "warn" if row.blocker else ""),
+        Session("sql_id", "SQL_ID", NAME, "V$SESSION.SQL_ID.", "sql_id", width=13, narrow=False),
+        Session("px_role", "PX", TEXT,
+                "QC for a query coordinator, else its part as a parallel server (V$PX_SESSION); GV$ for a monitor's "
+                "query of a cluster. An instant.", "px_role", width=6, narrow=False),
+        Session("io_mb_per_s", "I/O MB/s", MEGABYTES, f"MB read and written: *_MEGABYTES of {_INFO}, {_DELTA}", "io_mb",
+                narrow=False),
+        Session("state", "RM state", TEXT, f"What Resource Manager says of the session ({_INFO}.STATE). An instant.",
+                "state", width=15, narrow=False),
+        Session("why", "why in its group", NAME,
+                f"{_INFO}: MAPPED_CONSUMER_GROUP and MAPPING_ATTRIBUTE, ORIG_CONSUMER_GROUP_ID, and since 12.1 "
+                "LAST_ACTION, LAST_ACTION_REASON and LAST_ACTION_TIME, as the view words them.", why_there,
+                narrow=False, most=60),
+        Session("waited_s", "for", SECONDS, "Age of the present wait (V$SESSION.WAIT_TIME_MICRO). An instant.",
+                "waited", narrow=False),
+        Session("px_servers", "Servers", _FEW, "Parallel servers the coordinator holds (V$PX_SESSION). An instant.",
+                "px_servers", narrow=False),
+        Session("dop", "DOP", COUNT, f"{_INFO}.DOP.", "dop", narrow=False),
+        Session("last_call_s", "last call", SECONDS,
+                "Since the session became ACTIVE or INACTIVE (V$SESSION.LAST_CALL_ET). An instant.", "last_call",
+                narrow=False),
+        Session("program", "Program", TEXT, "V$SESSION.MODULE, or PROGRAM where it is empty.",
+                lambda row: row.module or row.program, width=18, narrow=False),
+        Session("machine", "Machine", TEXT, "V$SESSION.MACHINE.", "machine", width=14, narrow=False),
+        Session("service", "Service", TEXT, "V$SESSION.SERVICE_NAME.", "service", width=12, narrow=False),
+        Session("action", "Action", NAME, "V$SESSION.ACTION, which applications set.", "action", width=12,
+                narrow=False),
+        Session("client_id", "Client id", NAME, "V$SESSION.CLIENT_IDENTIFIER, which applications set.", "client_id",
+                width=12, narrow=False),
+        Session("os_user", "OS user", NAME, "V$SESSION.OSUSER.", "os_user", width=10, narrow=False),
+    ),
+    identity, "No user sessions but presman's own.", order="used_cpus", descending=True,
+    json="sessions",
+)

@@ -1,0 +1,235 @@
+"""Figures of parallel statements: of the queue, and of those that hold servers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.base.formats import ABSENT, count, duration
+from presman.base.text import one_line
+from presman.figures.figure import COUNT, NAME, NUMBER, PERCENT, SECONDS, TEXT, Bar, Figure, State, Table
+
+Queued = Figure[QueuedStatement]
+Running = Figure[RunningStatement]
+
+_SHOWN_SQL = 400
+
+
+def statement_identity(row: QueuedStatement | RunningStatement) -> Hashable:
+    """Return what makes a statement the same at the next poll: who runs which SQL where."""
+    return row.inst_id, row.sid, row.serial, row.sql_id
+
+
+def running_state(row: RunningStatement) -> str:
+    """Return what a running statement is about, its trouble first."""
+    if row.idle is not None:
+        return f"○ idle holder {duration(row.idle)}"
+    doing = one_line(row.event, 40) or "its coordinator is not visible"
+    if row.blocker:
+        doing = f"{doing}, blocked by {row.blocker}"
+    if row.downgraded > 0:
+        return f"▼ downgraded {row.downgraded:.0f} %, {doing}"
+    return f"● {doing}"
+
+
+def _running_color(row: RunningStatement) -> State:
+    if row.idle is not None:
+        return "bad"
+    return "warn" if row.downgraded > 0 or row.blocker else ""
+
+
+def _degree(row: RunningStatement) -> str:
+    mark = " ▼" if row.downgraded > 0 else ""
+    return f"{count(row.degree)}/{count(row.requested)}{mark}"
+
+
+def at_timeout(row: QueuedStatement) -> str:
+    """Return what happens to a queued statement at its timeout. Before 18 there is nothing but the error."""
+    if row.timeout_action == "RUN":
+        return "it starts at once, downgraded if there are too few servers (PQ_TIMEOUT_ACTION RUN)"
+    return "it ends with ORA-07454"
+
+
+def _timeout(row: QueuedStatement) -> str:
+    if row.timeout_left is None:
+        return ABSENT
+    return f"{duration(row.timeout_left)} {'▶' if row.timeout_action == 'RUN' else '✕'}"
+
+
+def _timeout_state(row: QueuedStatement) -> State:
+    return "bad" if row.timeout_left is not None and row.timeout_left < 60 else ""
+
+
+def _servers_bar(row: RunningStatement) -> Bar:
+    return Bar(0.0, row.servers)
+
+
+def _coordinator(row: QueuedStatement | RunningStatement) -> str:
+    return f"{row.inst_id}:{row.sid},{row.serial}"
+
+
+def _place(row: QueuedStatement | RunningStatement) -> tuple[int, int]:
+    return row.inst_id, row.sid
+
+
+def _program(row: QueuedStatement) -> str:
+    return row.module or row.program
+
+
+def _text(row: QueuedStatement | RunningStatement) -> str:
+    return one_line(row.sql_text, _SHOWN_SQL) or ABSENT
+
+
+# fmt: off
+Q_INST = Queued("inst_id", "Inst", NUMBER, "Instance of the query coordinator.", "inst_id", narrow=False)
+Q_SID = Queued("sid", "SID", NUMBER, "V$SESSION.SID of the query coordinator.", "sid")
+Q_SERIAL = Queued("serial", "Serial", NUMBER, "V$SESSION.SERIAL# of the query coordinator.", "serial")
+Q_GROUP = Queued(
+    "consumer_group", "Group", TEXT,
+    "Consumer group of the session (V$RSRC_SESSION_INFO, V$SESSION.RESOURCE_CONSUMER_GROUP).", "group", width=12,
+    most=22,
+)
+POSITION = Queued(
+    "position", "#", NUMBER,
+    "Place in the queue of its group, 1 is the head; groups take turns as the plan says. From V$SESSION: the longest "
+    "waiting is first. An instant.", "position", order=lambda row: (row.position, row.group), width=3,
+    state=lambda row: "warn" if row.position == 1 else "",
+)
+Q_USER = Queued("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=12, narrow=False)
+Q_SQL_ID = Queued("sql_id", "SQL_ID", NAME, "V$SESSION.SQL_ID.", "sql_id", width=13)
+CHILD = Queued("child_number", "Child", NUMBER, "V$SESSION.SQL_CHILD_NUMBER.", "child")
+WAITED = Queued(
+    "waited_s", "Waited", SECONDS,
+    "How long it has been queued: the age of the wait `resmgr:pq queued` in V$SESSION, or "
+    "V$RSRC_SESSION_INFO.CURRENT_PQ_QUEUED_TIME where that is longer. An instant.", "waited",
+)
+TIMEOUT = Queued(
+    "timeout_left_s", "Timeout in", SECONDS,
+    "Time left to PARALLEL_QUEUE_TIMEOUT of its group's directive. Then: ✕ it ends with ORA-07454 (always before 18, "
+    "later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at once and may be downgraded (RUN). Empty without a timeout.",
+    "timeout_left", text=_timeout, state=_timeout_state, narrow=False,
+)
+TIMEOUT_ACTION = Queued(
+    "timeout_action", "then", NAME, "What happens at the timeout: CANCEL or RUN (PQ_TIMEOUT_ACTION).", "timeout_action",
+)
+REQUESTED = Queued(
+    "requested_dop", "DOP req", COUNT, "Degree of parallelism asked for (V$RSRC_SESSION_INFO.DOP).", "requested",
+)
+DOP = Queued(
+    "dop", "DOP req/ch", COUNT,
+    "Degree of parallelism asked for (V$RSRC_SESSION_INFO.DOP) and the one the optimizer chose "
+    "(V$SQL_PLAN.OTHER_XML, `dop`): requested/chosen.", "dop.degree",
+    text=lambda row: f"{count(row.requested)}/{count(row.dop.degree)}",
+    order=lambda row: row.dop.degree if row.dop.degree is not None else row.requested,
+)
+REASON = Queued(
+    "dop_reason", "DOP reason", NAME,
+    "Why the optimizer chose that degree (V$SQL_PLAN.OTHER_XML, `dop_reason`), in Oracle's words.", "dop.reason",
+    width=22, narrow=False,
+)
+QUEUING_REASON = Queued(
+    "queuing_reason", "queuing reason", NAME,
+    "Why it queues (V$SQL_PLAN.OTHER_XML, `queuing_reason`), in Oracle's words.", "dop.queuing_reason",
+)
+SERVERS_LOW = Queued("servers_low", "at least", COUNT, "Parallel servers it will take, at least.", "wants.low")
+SERVERS_HIGH = Queued(
+    "servers_high", "Servers", COUNT,
+    "Parallel servers it will take: DOP x server sets (2 with a producer and a consumer, else 1); a range where the "
+    "plan does not tell.", "wants.high", text=lambda row: str(row.wants or ABSENT),
+)
+Q_EVENT = Queued("event", "Wait event", TEXT, "V$SESSION.EVENT.", "event")
+Q_PROGRAM = Queued("program", "Program", TEXT, "V$SESSION.PROGRAM.", "program")
+Q_MODULE = Queued("module", "Module", TEXT, "V$SESSION.MODULE.", "module")
+Q_SERVICE = Queued("service", "Service", TEXT, "V$SESSION.SERVICE_NAME.", "service")
+Q_MACHINE = Queued("machine", "Machine", TEXT, "V$SESSION.MACHINE.", "machine")
+Q_CLIENT = Queued(
+    "client", "Program", TEXT, "V$SESSION.MODULE, or PROGRAM where it is empty.", _program, width=18, narrow=False,
+)
+Q_SESSION = Queued(
+    "session", "QC inst:sid,serial", TEXT, "Instance, SID and SERIAL# of the query coordinator (V$SESSION).",
+    _coordinator, order=_place, width=18, narrow=False,
+)
+Q_TEXT = Queued(
+    "sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT; on one line.", "sql_text", text=_text, width=12, flexible=True,
+)
+
+QUEUE: Table[QueuedStatement] = Table(
+    "queue", "Queued",
+    (POSITION, Q_GROUP, Q_INST, WAITED, TIMEOUT, Q_SQL_ID, Q_USER, DOP, REASON, SERVERS_HIGH, Q_CLIENT, Q_SESSION,
+     Q_TEXT),
+    statement_identity, "Nothing is queued.",
+    json="queue",
+)
+
+R_SESSION = Running(
+    "session", "QC inst:sid,serial", TEXT,
+    "Instance, SID and SERIAL# of the query coordinator (V$PX_SESSION, V$SESSION).", _coordinator, order=_place,
+    width=18, narrow=False,
+)
+R_SQL_ID = Running(
+    "sql_id", "SQL_ID", NAME,
+    "The statement the servers are held for: V$SESSION.SQL_ID of a server, else of the coordinator, or its PREV_SQL_ID "
+    "if it executes nothing.", "sql_id", width=13,
+)
+R_GROUP = Running(
+    "consumer_group", "Group", TEXT,
+    "Consumer group of the coordinator (V$RSRC_SESSION_INFO, V$SESSION.RESOURCE_CONSUMER_GROUP).", "group", width=12,
+    most=22,
+)
+R_USER = Running("user", "User", TEXT, "V$SESSION.USERNAME of the coordinator.", "user", width=12, narrow=False)
+SERVERS = Running(
+    "servers", "Servers", COUNT,
+    "Parallel servers it holds now, all instances (rows of V$PX_SESSION). The longest bar is the largest holder.",
+    "servers", text=lambda row: str(row.servers), width=9, bar=_servers_bar,
+)
+DEGREE = Running(
+    "degree", "DOP got/req", COUNT,
+    "Degree it got and degree it asked for (V$PX_SESSION.DEGREE, REQ_DEGREE). ▼: it got less, it was downgraded.",
+    "degree", text=_degree, state=lambda row: "warn" if row.downgraded > 0 else "",
+)
+ELAPSED = Running(
+    "elapsed_s", "Elapsed", SECONDS, "Since the execution began (V$SESSION.SQL_EXEC_START).", "elapsed",
+)
+R_STATE = Running(
+    "state", "State", TEXT,
+    "What it does now. ○ idle holder: the coordinator is INACTIVE (LAST_CALL_ET shown) while its cursor keeps the "
+    "servers; ▼ downgraded: percent of the degree it lost; ● what the coordinator waits for (V$SESSION.EVENT), and "
+    "which session it waits for (BLOCKING_SESSION).",
+    running_state, order=lambda row: (row.idle is None, -(row.idle or 0), row.event), width=19, most=44,
+    state=_running_color,
+)
+PROGRESS = Running(
+    "progress_percent", "Progress", PERCENT,
+    "How far what it works on at present has come (V$SESSION_LONGOPS: SOFAR / TOTALWORK over all its processes), read "
+    "once a minute, and at each poll while a statement is queued. A statement does several things one after the other, "
+    "so this is not the whole of it.", lambda row: None if row.progress is None else 100 * row.progress,
+    text=lambda row: ABSENT if row.progress is None else f"{100 * row.progress:.0f} %", narrow=False,
+)
+BY_INSTANCE = Running(
+    "servers_by_instance", "by instance", TEXT,
+    "Servers it holds per instance, as instance:servers (V$PX_SESSION.INST_ID).",
+    lambda row: " ".join(f"{inst}:{n}" for inst, n in sorted(row.servers_by_instance.items())), sortable=False,
+    width=12, narrow=False,
+)
+R_REASON = Running(
+    "dop_reason", "DOP reason", NAME,
+    "Why the optimizer chose its degree (V$SQL_PLAN.OTHER_XML, `dop_reason`), in Oracle's words.", "dop.reason",
+    width=20, narrow=False,
+)
+R_TEXT = Running(
+    "sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT; on one line.", "sql_text", text=_text, width=10, flexible=True,
+    narrow=False,
+)
+# fmt: on
+
+RUNNING: Table[RunningStatement] = Table(
+    "running",
+    "Running",
+    (
+        *(R_SQL_ID, R_GROUP, R_USER, R_SESSION, SERVERS, BY_INSTANCE, DEGREE, R_REASON, ELAPSED, PROGRESS, R_STATE),
+        R_TEXT,
+    ),
+    statement_identity,
+    "No parallel statement runs.",
+    json="running",
+)

@@ -1,0 +1,143 @@
+"""CSV export: what each poll says, appended as it is taken, tidy (one line per item) or wide (one per poll)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, TextIO
+
+from presman.analysis.readings.reading import Reading
+from presman.figures.measures import MEASURES
+from presman.output.cells import Cell, lines
+from presman.output.csv_file import CsvFile, OutputError, Sink, TextSink, check_writable
+from presman.watch.arrivals import Following
+
+Layout = Literal["tidy", "wide"]
+LAYOUTS: tuple[Layout, ...] = ("tidy", "wide")
+TIME = "DATETIME"
+"""The first heading of a wide file, as presman 1.x wrote it."""
+
+__all__ = ["LAYOUTS", "MEASURES", "CsvExport", "OutputError", "WideCsv"]
+
+
+class CsvExport:
+    """Appends readings to a CSV file or stream, whole lines at a time, flushed at each reading.
+
+    `column` picks the figure of a wide file (default: the measure's own). Raises OutputError if the target cannot be
+    written or holds other columns (of a wide file that shows at the first `write`: its columns are the groups found
+    then); KeyError for an unknown measure or column.
+    """
+
+    def __init__(
+        self,
+        target: Path | TextIO,
+        measure: str,
+        layout: Layout = "tidy",
+        *,
+        column: str | None = None,
+        durable: bool = False,
+    ) -> None:
+        self._measure = MEASURES[measure]
+        self._column = column or self._measure.wide[0]
+        if self._column not in self._measure.wide:
+            raise KeyError(self._column)
+        self._following = Following() if measure == "arrivals" and layout == "tidy" else None
+        self._last: Reading | None = None
+        self._tidy: Sink | None = None
+        self._wide: WideCsv | None = None
+        if layout == "tidy":
+            self._tidy = open_sink(target, lines([self._measure.header()]), durable=durable)
+        else:
+            self._wide = WideCsv(target, durable=durable)
+
+    def write(self, reading: Reading) -> int:
+        """Append one reading and return how many lines it made. Raises OutputError."""
+        if self._wide is not None:
+            self._wide.write(reading.at, self._measure.across(reading, self._column))
+            return 1
+        assert self._tidy is not None
+        followed = None if self._following is None else self._following.add(reading)
+        self._last = reading
+        rows = self._measure.tidy(reading, followed)
+        self._tidy.write(lines(rows))
+        return len(rows)
+
+    @property
+    def name(self) -> str:
+        """Where it goes; the newest part of a wide file."""
+        sink = self._wide or self._tidy
+        return sink.name if sink is not None else ""
+
+    def close(self) -> None:
+        """Close the file, below what is not over yet. Never raises."""
+        if self._following is not None and self._tidy is not None and self._last is not None:
+            with suppress(OutputError):
+                self._tidy.write(lines(self._measure.tidy(self._last, self._following.rest())))
+        for sink in (self._tidy, self._wide):
+            if sink is not None:
+                sink.close()
+
+
+class WideCsv:
+    """One line per poll, one column per heading. A heading that is new opens the next part: ``cpu-2.csv``.
+
+    A stream takes a new header line instead. Headings that vanish leave empty cells. Raises OutputError at once if
+    the target cannot be written.
+    """
+
+    def __init__(self, target: Path | TextIO, *, durable: bool = False) -> None:
+        self._target = target
+        self._durable = durable
+        self._headings: list[str] = []
+        self._sink: Sink | None = None
+        self._part = 1
+        if isinstance(target, Path):
+            check_writable(target)
+
+    @property
+    def name(self) -> str:
+        """Where the newest line went."""
+        return self._sink.name if self._sink is not None else str(self._target)
+
+    def write(self, at: Cell, values: Mapping[str, Cell]) -> None:
+        """Append one line. Raises OutputError."""
+        new = [heading for heading in values if heading not in self._headings]
+        if self._sink is None:
+            self._headings = list(values)
+            self._sink = open_sink(self._target, self._header(), durable=self._durable)
+        elif new:
+            self._headings += new
+            self._next_part()
+        self._sink.write(lines([[at, *(values.get(heading) for heading in self._headings)]]))
+
+    def _header(self) -> str:
+        return lines([[TIME, *self._headings]])
+
+    def _next_part(self) -> None:
+        assert self._sink is not None
+        if not isinstance(self._target, Path):
+            self._sink.write(self._header())
+            return
+        while True:
+            self._part += 1
+            path = self._target.with_name(f"{self._target.stem}-{self._part}{self._target.suffix}")
+            if not path.exists():
+                break
+        opened = open_sink(path, self._header(), durable=self._durable)
+        self._sink.close()
+        self._sink = opened
+
+    def close(self) -> None:
+        """Close the file. Never raises."""
+        if self._sink is not None:
+            self._sink.close()
+
+
+def open_sink(target: Path | TextIO, header: str, *, durable: bool) -> Sink:
+    """Return `target` ready for lines below `header`. Raises OutputError."""
+    if isinstance(target, Path):
+        return CsvFile(target, header, durable=durable)
+    sink = TextSink(target)
+    sink.write(header)
+    return sink

@@ -1,0 +1,105 @@
+"""A Reading as a JSON document: every figure under the name it has in :mod:`presman.analysis.readings.reading`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from math import isfinite
+from typing import Any
+
+from presman import __version__
+from presman.analysis.advice.unblock import Candidate, Unblock, unblock
+from presman.analysis.assessment import Assessment
+from presman.analysis.latency.histograms import events, summaries
+from presman.analysis.parallel.usual import compare
+from presman.analysis.readings.reading import Reading
+from presman.output.cells import instant, word
+from presman.records.commands import Command
+
+FORMAT = 1
+"""Grows when a name changes its meaning or goes away; new names come without notice."""
+
+_DIGITS = 6
+
+
+def document(reading: Reading, assessment: Assessment | None = None) -> dict[str, Any]:
+    """Return the reading as JSON-ready values: objects by field name, instants as ISO 8601, verdicts as words.
+
+    `assessment` adds what is worked out only when asked for, under the names of its fields.
+    """
+    found = {
+        "format": FORMAT,
+        "presman": __version__,
+        **plain(reading),
+        "latency": plain(summaries(reading)),
+        "latency_events": plain(events(reading, by_instance=True)),
+        "unblock": [_unblock(each) for each in unblock(reading)],
+        "usual": [plain(each._asdict()) for each in compare(reading)],
+    }
+    return found if assessment is None else {**found, "assessment": plain(assessment)}
+
+
+def _unblock(found: Unblock) -> dict[str, Any]:
+    """Return what would let a head start; a statement is named by its session, its figures are under `running`."""
+    who = found.head.statement
+    return {
+        "con_id": found.head.con_id,
+        "group": found.head.group,
+        "sql_id": who.sql_id,
+        "needed": found.needed,
+        "sentence": found.sentence,
+        "wait": found.wait,
+        "commands": [_command(each) for each in found.commands],
+        "candidates": [_candidate(each) for each in found.candidates],
+    }
+
+
+def _candidate(found: Candidate) -> dict[str, Any]:
+    who = found.statement
+    figures = {name: getattr(who, name) for name in ("inst_id", "sid", "serial", "sql_id", "user", "group", "servers")}
+    figures |= {"frees": found.frees, "perhaps": found.perhaps, "enough": found.enough, "idle": who.idle}
+    figures |= {"ends_in": found.ends_in}
+    return {**plain({**figures, "lost": found.lost}), "commands": [_command(each) for each in found.commands]}
+
+
+def _command(command: Command) -> dict[str, str]:
+    return {"kind": word(command.kind), "text": command.text, "note": command.note}
+
+
+def dump(reading: Reading, assessment: Assessment | None = None, *, ascii_only: bool = False) -> str:
+    """Return the document as indented text that ends in a newline."""
+    found = document(reading, assessment)
+    return json.dumps(found, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Return `value` in JSON's own types. Numbers keep six decimals; what is not finite becomes null."""
+    if isinstance(value, float):
+        return round(value, _DIGITS) if isfinite(value) else None
+    if isinstance(value, Enum):
+        return word(value)
+    if isinstance(value, datetime):
+        return instant(value)
+    return value if value is None or isinstance(value, bool | int | str) else _compound(value)
+
+
+def _compound(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if is_dataclass(value) or hasattr(value, "_fields"):
+        return {name: plain(getattr(value, name)) for name in names(value.__class__)}
+    if isinstance(value, Sequence):
+        return [plain(item) for item in value]
+    raise TypeError(f"no JSON form for {type(value).__name__}")
+
+
+@cache
+def names(kind: type[Any]) -> tuple[str, ...]:
+    """Return what a record says of itself: its fields, then its properties."""
+    own = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else tuple(kind._fields)
+    derived = tuple(sorted(name for name, member in vars(kind).items() if isinstance(member, property)))
+    return own + derived

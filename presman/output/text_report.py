@@ -1,0 +1,205 @@
+"""A Reading as text without a screen: for pipes, logs, mails and terminals that can do nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from presman.analysis.containers.containers import io_limited, pdbs
+from presman.analysis.containers.io_limits import explain
+from presman.analysis.groups.verdicts import conformance, in_words
+from presman.analysis.plans.lint_case import Finding, Severity
+from presman.analysis.readings.instance_readings import CLUSTER, Header, ServerPool
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import OutlierReading
+from presman.base.formats import ABSENT, count, duration, number
+from presman.figures.figure import Table
+from presman.figures.group_figures import OVERVIEW
+from presman.figures.histogram_figures import OUTLIERS, redo_text
+from presman.output.cells import instant
+from presman.output.text_table import table
+from presman.tabs import tab, tab_names
+from presman.tabs.choices import Choices
+from presman.tabs.moment import Moment, Pair
+from presman.tabs.parts import Rows
+
+_SIGNS = {"█": "used", "▒": "waiting", "│": "entitled", "┊": "limit", "▶": "over the edge"}
+"""What the parts of a bar mean; its full width is all there is."""
+
+_ASCII = str.maketrans(
+    {
+        "█": "#",
+        "▒": ":",
+        "░": ".",
+        "│": "|",
+        "┊": "!",
+        "▶": ">",
+        "◂": "<",
+        "●": "*",
+        "○": "o",
+        "▲": "^",
+        "▼": "v",
+        "✕": "x",
+        "▬": "=",
+        "·": ".",
+        "…": "~",
+        **dict.fromkeys("▏▎▍▌", " "),
+        **dict.fromkeys("▋▊▉", "#"),
+        "µ": "u",
+        "–": "-",
+        "—": "-",
+        "×": "x",
+        "≥": ">",
+        "≤": "<",
+        "→": ">",
+    }
+)
+
+
+def ascii_only(text: str) -> str:
+    """Return `text` in ASCII, cell for cell: known signs by their likeness, the rest as ``?``.
+
+    >>> ascii_only("██▒ ✕ starved 512µs")
+    '##: x starved 512us'
+    """
+    return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
+
+
+def brief(reading: Reading, width: int | None = None) -> str:
+    """Return one reading in a few lines: header, alerts and the groups. Ends in a newline."""
+    return _join([*_head(reading, width), "", *_table(OVERVIEW, reading.cluster_groups(), width)])
+
+
+def full(reading: Reading, width: int | None = None, snapshots: Pair | None = None) -> str:
+    """Return one reading with the tables of all tabs. Ends in a newline.
+
+    Without the `snapshots` it was made of, what is worked out from those is left out.
+    """
+    lines = _head(reading, width)
+    if snapshots is not None:
+        lines += ["", *_verdicts(reading, snapshots, width)]
+    for part, rows in _tables(reading, snapshots):
+        if rows or part.news:
+            title = f"-- {part.table.title} ({len(rows)})"
+            lines += ["", *_wrapped(title, width), *_table(part.table, rows, width)]
+    for found in reading.outliers:
+        lines += ["", *_outliers(found, width)]
+    return _join(lines)
+
+
+def _outliers(found: OutlierReading, width: int | None) -> list[str]:
+    """Return what a view of I/O outliers says, and why its latencies are not believed."""
+    lines = _wrapped(f"-- {found.view} ({len(found.rows)})", width)
+    lines += [piece for why in found.doubts for piece in _wrapped(f"! latencies not believed: {why}", width)]
+    return [*lines, *_table(OUTLIERS, found.rows, width)]
+
+
+def findings(reading: Reading, found: Sequence[Finding], width: int | None = None) -> str:
+    """Return the findings about the plans, one paragraph each. Ends in a newline."""
+    lines = _wrapped(f"{reading.header.database or reading.target}  plan {reading.header.plan or 'none'}", width)
+    for each in found:
+        where = " ".join(part for part in (each.plan, each.subject) if part)
+        lines += ["", *_wrapped(f"{each.severity.value}: {where}: {each.text}", width)]
+        lines += _wrapped(f"  {each.rule}  ({each.source})", width)
+    counts = ", ".join(
+        f"{many} {severity.value}{'s' if many != 1 else ''}"
+        for severity in Severity
+        if (many := sum(each.severity is severity for each in found))
+    )
+    return _join([*lines, "", counts or "no finding"])
+
+
+def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]:
+    """Return how well the plan is kept, and the verdict on each group in words."""
+    lines = [f"instance {each.inst_id}: {each.sentence}" for each in conformance(reading) if each.sentence]
+    cluster = reading.cluster_groups()
+    single = len({each.con_id for each in cluster}) < 2
+    for row in cluster:
+        lines.append(f"{row.name}{'' if single else f' (container {row.con_id})'}: {in_words(reading, row)}")
+    for pdb in io_limited(pdbs(reading, *snapshots)):
+        where = f" on instance {pdb.inst_id}" if pdb.inst_id != CLUSTER else ""
+        lines.append(f"{pdb.name} I/O{where}: {explain(pdb)}")
+    return [piece for line in lines for piece in _wrapped(line, width)]
+
+
+def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Sequence[Any]]]:
+    """Return the tables of all tabs with their rows: the first tab sums up the cluster, the others do not.
+
+    Tables that need the snapshots themselves have no rows without them.
+    """
+    for name in tab_names():
+        if name.containers and not reading.header.cdb:
+            continue
+        choices = Choices(by_instance=name != tab_names()[0])
+        moment = Moment(reading, choices, find=lambda: snapshots)
+        shown = tab(name.name)
+        for part in (*shown.rows(), *shown.for_text):
+            yield part, _first(part, part.rows(moment))
+
+
+def _first(part: Rows, rows: Sequence[Any]) -> Sequence[Any]:
+    """Return the rows that a text shows: all, or so many that come first in the table's usual order."""
+    key = part.table.column(part.table.order).sort if part.table.order else None
+    if part.in_text is None:
+        return rows
+    return (sorted(rows, key=lambda row: key(row) or 0, reverse=True) if key else rows)[: part.in_text]
+
+
+def _table(shown: Table[Any], rows: Sequence[Any], width: int | None) -> list[str]:
+    """Return a table, or the sentence for none, and what the bars in it mean."""
+    if not rows:
+        return _wrapped(shown.empty, width)
+    lines = table(shown.columns, rows, width)
+    signs = {sign for line in lines[1:] for sign in line}
+    meant = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
+    return [*lines, *_wrapped("  ".join(meant), width)] if "█" in signs else lines
+
+
+def _join(lines: Sequence[str]) -> str:
+    return "\n".join(lines) + "\n"
+
+
+def _head(reading: Reading, width: int | None) -> list[str]:
+    header = reading.header
+    since = ABSENT if reading.interval is None else f"{reading.interval:.1f}s"
+    lines = [
+        f"{header.database or reading.target} {header.version}  {instant(reading.at)}  poll {reading.number}, "
+        f"{since} since the one before, took {1000 * reading.poll_seconds:.0f} ms",
+        _plan(header) + f"  {servers(header.servers)}",
+    ]
+    lines += [
+        f"redo writes{f' of instance {each.inst_id}' if each.inst_id else ''}: {redo_text(each)}"
+        for each in reading.redo
+    ]
+    lines += [f"! queue of {head.group}: {head.sentence}" for head in reading.heads]
+    lines += [
+        f"! {trouble.view or trouble.query}: {trouble.text} {trouble.cure}".rstrip() for trouble in reading.troubles
+    ]
+    lines += [f"note: {note}" for note in reading.notes]
+    return [piece for line in lines for piece in _wrapped(line, width)]
+
+
+def _plan(header: Header) -> str:
+    mixed = " (instances differ)" if header.mixed_plans else ""
+    return (
+        f"plan {header.plan or 'none'}{mixed}  CPU {header.cpu_managed or ABSENT} of {number(header.num_cpus, 0)}  "
+        f"caging {header.caging or ABSENT}  PX {header.px_managed or ABSENT}  up {duration(header.uptime)}"
+    )
+
+
+def servers(pool: ServerPool) -> str:
+    """Return the gauge of parallel servers in words.
+
+    >>> servers(ServerPool(0, 12, 4, 12, 128, 320))
+    'servers 12 in use of target 128, max 320'
+    """
+    return f"servers {pool.in_use} in use of target {count(pool.target)}, max {count(pool.maximum)}"
+
+
+def _wrapped(line: str, width: int | None) -> list[str]:
+    """Return a sentence in lines of at most `width`; a word that is longer is broken."""
+    if width is None or len(line) <= width:
+        return [line]
+    from textwrap import wrap
+
+    return wrap(line, max(width, 8), subsequent_indent="  ") or [""]

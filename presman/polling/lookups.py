@@ -1,0 +1,201 @@
+"""Which statements' texts and plans to fetch, and what is known of them.
+
+V$SQL and V$SQL_PLAN are dear to search, so they are asked only for statements on show, by full key, a few at each
+poll, and once: answers are kept, and what was not found or failed is not asked again for a minute.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from presman.records.cursor_rows import PlanXml, SqlText
+from presman.records.gv_servers import ALL_STATEMENTS, ServerProcesses
+from presman.records.parallel_rows import PxSession
+from presman.records.queries import Query
+from presman.records.session_rows import Session
+from presman.records.snapshot import Problem, Section
+from presman.records.wait_events import is_held, is_queued
+from presman.sources import Request
+
+MOST_KEPT = 32_000_000
+"""Characters of texts and plans that are kept, however many statements they are of."""
+
+MOST_HELD = 5
+"""Statements held off CPU that are looked up: those of most sessions."""
+
+RETRY = timedelta(seconds=60)
+"""When a statement that was not found, or a view that could not be read, is asked again."""
+STALE = timedelta(hours=1)
+"""When a known statement is asked again: a child number may have got another plan since."""
+
+
+class Statement(NamedTuple):
+    """The key of one cursor in V$SQL and V$SQL_PLAN."""
+
+    inst_id: int
+    sql_id: str
+    child_number: int
+
+
+def statements_on_show(
+    sessions: Iterable[Session], px_sessions: Iterable[PxSession], servers: ServerProcesses = ALL_STATEMENTS
+) -> list[Statement]:
+    """Return what the queue and the running parallel statements execute: queued ones first, each once.
+
+    Last come the few statements whose sessions are held off CPU most. `servers` tells whose servers are a GV$ query's.
+    What a running statement is, its servers tell; where theirs cannot be seen, its coordinator, which shows the
+    statement it ran last if it is idle. A child number that is not known is taken for 0.
+    """
+    coordinators = {
+        (row.inst_id, row.sid): (row.qcinst_id or row.inst_id, row.qcsid)
+        for row in px_sessions
+        if not servers.serves_gv_query(row.inst_id, row.sid, row.serial)
+    }
+    own: dict[tuple[int, int], list[Statement]] = {place: [] for place in coordinators.values()}
+    told: dict[tuple[int, int], Statement] = {}
+    queued: list[Statement] = []
+    held: Counter[Statement] = Counter()
+    for session in sessions:
+        place = (session.inst_id, session.sid)
+        if session.sql_id and is_queued(session.event, session.state):
+            queued.append(_present(session))
+        elif place in own:
+            own[place] = _shown_by(session)
+        elif place in coordinators:
+            if session.sql_id:
+                told.setdefault(coordinators[place], _present(session))
+        elif session.sql_id and is_held(session.event, session.state, ""):
+            held[_present(session)] += 1
+    running = [held_for for place, shown in own.items() if (held_for := _held_for(shown, told.get(place)))]
+    return list(dict.fromkeys(queued + running + [statement for statement, _ in held.most_common(MOST_HELD)]))
+
+
+def _held_for(shown: Sequence[Statement], told: Statement | None) -> Statement | None:
+    """Return the statement that servers are held for: theirs, as the cursor of their coordinator's instance."""
+    if told is None:
+        return shown[0] if shown else None
+    return next((each for each in shown if each.sql_id == told.sql_id), told)
+
+
+def _shown_by(session: Session) -> list[Statement]:
+    """Return what a coordinator executes, and what it executed before."""
+    found = [_present(session)] if session.sql_id else []
+    return [*found, _previous(session)] if session.prev_sql_id else found
+
+
+def _present(session: Session) -> Statement:
+    return Statement(session.inst_id, session.sql_id, session.sql_child_number or 0)
+
+
+def _previous(session: Session) -> Statement:
+    return Statement(session.inst_id, session.prev_sql_id, session.prev_child_number or 0)
+
+
+class Lookup(NamedTuple):
+    """One question about one statement; `record` is PlanXml or SqlText."""
+
+    record: type[Any]
+    statement: Statement
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    at: datetime
+    rows: tuple[Any, ...]
+    size: int
+
+
+class Lookups:
+    """What is known of the statements on show. Asks for `per_poll` statements at once.
+
+    Keeps at most `most` answers and `largest` characters of them, the ones on show longest.
+    """
+
+    RECORDS = (PlanXml, SqlText)
+
+    def __init__(self, per_poll: int = 8, most: int = 1000, largest: int = MOST_KEPT) -> None:
+        self._per_poll = per_poll
+        self._most = most
+        self._largest = largest
+        self._size = 0
+        self._known: OrderedDict[tuple[type[Any], Statement], _Known] = OrderedDict()
+        self._failed: dict[type[Any], tuple[datetime, Problem]] = {}
+
+    def wanted(self, shown: Sequence[Statement], queries: Mapping[type[Any], Query], now: datetime) -> list[Lookup]:
+        """Return what to ask at `now` about the statements `shown`, the first few that are not known yet."""
+        found: list[Lookup] = []
+        asked = 0
+        for statement in shown:
+            lookups = [
+                Lookup(record, statement, _request(queries[record], statement))
+                for record in self.RECORDS
+                if record in queries and self._is_due(record, statement, now)
+            ]
+            asked += bool(lookups)
+            if asked > self._per_poll:
+                break
+            found += lookups
+        return found
+
+    def learn(self, lookups: Sequence[Lookup], sections: Sequence[Section], now: datetime) -> None:
+        """Keep the answers to `lookups`. A view fails as a whole if none of its questions was answered."""
+        pairs = list(zip(lookups, sections, strict=True))
+        for lookup, section in pairs:
+            self._keep((lookup.record, lookup.statement), _Known(now, section.rows, _size(section.rows)))
+        for record in self.RECORDS:
+            problems = [section.problem for lookup, section in pairs if lookup.record is record]
+            if problems and all(problems):
+                self._failed[record] = (now, next(problem for problem in problems if problem))
+            elif problems:
+                self._failed.pop(record, None)
+
+    def _keep(self, key: tuple[type[Any], Statement], known: _Known) -> None:
+        """Keep an answer, and let go of those that were on show longest ago."""
+        before = self._known.pop(key, None)
+        self._known[key] = known
+        self._size += known.size - (before.size if before else 0)
+        while len(self._known) > self._most or (self._size > self._largest and len(self._known) > 1):
+            self._size -= self._known.popitem(last=False)[1].size
+
+    def sections(self, shown: Sequence[Statement]) -> dict[type[Any], Section]:
+        """Return all that is known of the statements `shown`, by record."""
+        return {record: self._section(record, shown) for record in self.RECORDS}
+
+    def _section(self, record: type[Any], shown: Sequence[Statement]) -> Section:
+        known = [found for statement in shown if (found := self._known.get((record, statement)))]
+        for statement in shown:
+            if (record, statement) in self._known:
+                self._known.move_to_end((record, statement))
+        failure = self._failed.get(record)
+        return Section(
+            tuple(row for found in known for row in found.rows),
+            at=max((found.at for found in known), default=None),
+            problem=failure[1] if failure else None,
+        )
+
+    def _is_due(self, record: type[Any], statement: Statement, now: datetime) -> bool:
+        failure = self._failed.get(record)
+        if failure and now - failure[0] < RETRY:
+            return False
+        known = self._known.get((record, statement))
+        return known is None or now - known.at >= (STALE if known.rows else RETRY)
+
+
+def _size(rows: tuple[Any, ...]) -> int:
+    return sum(len(value) for row in rows for value in row if isinstance(value, str))
+
+
+def _request(query: Query, statement: Statement) -> Request:
+    return Request(
+        query,
+        {
+            "at_inst_id": statement.inst_id,
+            "sql_id": statement.sql_id,
+            "child_number": statement.child_number,
+        },
+    )

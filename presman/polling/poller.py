@@ -1,0 +1,266 @@
+"""One poll: asks a source what is due and makes a Snapshot of the answers.
+
+A poll is at most two reads. The first has the questions known to be due; the second what the answers to the first
+made necessary: the texts and plans of statements now on show, and questions whose time had come after all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+from presman.base.release import Release
+from presman.polling.lookups import Lookup, Lookups, Statement, statements_on_show
+from presman.records.focus import RECORDS as FOCUSED
+from presman.records.focus import Focus
+from presman.records.gv_servers import ServerProcesses
+from presman.records.instance_rows import Database, Instance, Pdb
+from presman.records.parallel_rows import PxProcess, PxSession
+from presman.records.plan_rows import RsrcPlan, RsrcPlanHistory
+from presman.records.queries import Cadence, Query, load
+from presman.records.session_rows import Session, SessionLongops, StatisticName
+from presman.records.snapshot import Section, Snapshot
+from presman.records.wait_events import is_queued
+from presman.sources import Answer, Request, Source
+
+MINUTE = timedelta(seconds=60)
+"""How often a `minute` query runs and a failed one is tried again, on the source's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The last answer to one query: when on the source's clock, in which poll, and what."""
+
+    at: datetime
+    poll: int
+    section: Section
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What somebody wants to know that is not asked at each poll: the binds, and whether at every poll from now on."""
+
+    binds: Mapping[str, Any]
+    lasting: bool
+
+
+def is_due(query: Query, asked: Asked | None, now: datetime | None) -> bool:
+    """Return whether `query` should run at `now` (None: not known yet), given its last answer.
+
+    A failed one rests for a minute, so that a missing grant does not fill the audit trail.
+    """
+    if query.cadence is Cadence.DEMAND:
+        return False
+    if asked is None:
+        return True
+    if asked.section.problem or query.cadence is Cadence.MINUTE:
+        return now is not None and now - asked.at >= MINUTE
+    return query.cadence is Cadence.REFRESH
+
+
+class Poller:
+    """Polls one source. Not thread safe: one thread opens, polls and closes.
+
+    `packs` are the licensed packs whose views may be read; `clock` measures seconds.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        packs: Collection[str] = (),
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.source = source
+        self._packs = frozenset(packs) | {"none"}
+        self._clock = clock
+        self._number = 0
+        self._epoch = 0
+        self._release: Release | None = None
+        self._scope = source.scope
+        self._queries: Mapping[type[Any], Query] = MappingProxyType({})
+        self._asked: dict[type[Any], Asked] = {}
+        self._lookups = Lookups()
+        self._last: tuple[datetime, float] | None = None
+        self._wishes: dict[type[Any], Wish] = {}
+        self._focus: Focus | None = None
+        self._focused: Focus | None = None
+
+    @property
+    def release(self) -> Release | None:
+        """The database's release, None before `open`."""
+        return self._release
+
+    def wish(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
+        """Ask a query of cadence `demand` at the next poll, or at each from now on (`lasting`).
+
+        A later wish of the same record takes the place of an earlier one. May be called from another thread.
+        """
+        self._wishes[record] = Wish(dict(binds or {}), lasting)
+
+    def focus(self, focus: Focus | None) -> None:
+        """Ask about one session and its cursor at each poll, until another focus or None takes its place.
+
+        May be called from another thread.
+        """
+        self._focus = focus
+
+    def _look_closer(self) -> None:
+        """Turn the focus into wishes; answers about what is no longer looked at are forgotten."""
+        focus = self._focus
+        if focus is not self._focused:
+            self._focused = focus
+            for record in FOCUSED:
+                self._wishes.pop(record, None)
+                if record in self._queries and self._queries[record].cadence is Cadence.DEMAND:
+                    self._asked.pop(record, None)
+        if focus is not None:
+            for record, binds in focus.questions(self._rows(StatisticName)).items():
+                self.wish(record, binds, lasting=True)
+
+    def open(self) -> Release:
+        """Open the source and begin a new epoch. Raises SourceError."""
+        self._release = self.source.open()
+        known = load(self._release)
+        self._queries = {record: query for record, query in known.items() if query.pack in self._packs}
+        self._begin_epoch()
+        return self._release
+
+    def close(self) -> None:
+        """Close the source; it may be opened again."""
+        self.source.close()
+
+    def poll(self) -> Snapshot:
+        """Read what is due. Raises Exhausted at a finite source's end and SourceError if the source is lost."""
+        if self._release is None:
+            raise RuntimeError("a poller is opened before it polls")
+        begun = self._clock()
+        self.source.advance()
+        if self.source.scope is not self._scope:
+            self._begin_epoch()
+        self._number += 1
+        plans = self._plans()
+        self._look_closer()
+        expected = self._expected_now()
+        due = self._due(expected)
+        first = self._ask(due + [query for query in self._wished(expected) if query not in due])
+        measured = self._clock()
+        if self._last and first.at < self._last[0]:
+            self._begin_epoch(keep=self._number)
+        elif plans and plans != self._plans():
+            self._forget(Cadence.ONCE, Cadence.MINUTE)
+        self._last = (first.at, measured)
+        shown = statements_on_show(self._rows(Session), self._rows(PxSession), self._servers())
+        second = self._follow(shown, first.at)
+        sections = {record: asked.section for record, asked in self._asked.items()} | self._lookups.sections(shown)
+        return Snapshot(
+            target=self.source.name,
+            kind=self.source.kind,
+            release=self._release,
+            scope=self._scope,
+            at=first.at,
+            number=self._number,
+            epoch=self._epoch,
+            seconds=self._clock() - begun,
+            round_trips=first.round_trips + second.round_trips,
+            sections=MappingProxyType(sections),
+            cloud_service=first.cloud_service,
+        )
+
+    def _begin_epoch(self, keep: int = 0) -> None:
+        """Forget all answers but those of poll `keep`: counters of before and after do not belong together."""
+        self._epoch += 1
+        self._scope = self.source.scope
+        self._asked = {record: asked for record, asked in self._asked.items() if asked.poll == keep}
+        self._lookups = Lookups()
+        self._last = None
+
+    def _forget(self, *cadences: Cadence) -> None:
+        """Make the queries of these cadences due, but for those answered in this poll."""
+        for record, query in self._queries.items():
+            if query.cadence in cadences and record in self._asked and self._asked[record].poll != self._number:
+                del self._asked[record]
+
+    def _expected_now(self) -> datetime | None:
+        """Return what the source's clock should show if it runs like ours; the answer will tell."""
+        if self._last is None:
+            return None
+        at, measured = self._last
+        return at + timedelta(seconds=max(0.0, self._clock() - measured))
+
+    def _due(self, now: datetime | None) -> list[Query]:
+        asked = self._asked.get
+        due = [query for record, query in self._queries.items() if is_due(query, asked(record), now)]
+        progress = self._queries.get(SessionLongops)
+        if progress and progress not in due and self._has_queue() and not self._rests(asked(SessionLongops), now):
+            due.append(progress)
+        answers = {"": True, "cdb": self._has_containers(), "cluster": self._is_cluster()}
+        return [query for query in due if answers[query.only]]
+
+    def _has_queue(self) -> bool:
+        """Whether a statement was queued: then who is nearly done is asked at each poll, because one waits for him."""
+        return any(is_queued(row.event, row.state) for row in self._rows(Session))
+
+    def _has_containers(self) -> bool:
+        """Whether this is a container database, as far as is known: the first read of an epoch tells."""
+        return any(row.cdb == "YES" for row in self._rows(Database)) or any(row.con_id > 2 for row in self._rows(Pdb))
+
+    def _is_cluster(self) -> bool:
+        """Whether this may be a cluster, as far as is known: where V$INSTANCE tells nothing it may be one."""
+        asked = self._asked.get(Instance)
+        rows = self._rows(Instance)
+        return asked is not None and (len(rows) != 1 or any(row.parallel == "YES" for row in rows))
+
+    def _servers(self) -> ServerProcesses:
+        rows = self._rows
+        return ServerProcesses.of(rows(Instance), rows(PxProcess), rows(Session), self._is_cluster())
+
+    def _follow(self, shown: Sequence[Statement], now: datetime) -> Answer:
+        """Ask what the first answer made necessary; without questions the source is left alone."""
+        late = [query for query in self._due(now) if not self._is_asked(query)]
+        lookups = self._lookups.wanted(shown, self._queries, now)
+        if not late and not lookups:
+            return Answer(now, ())
+        answer = self._ask(late, lookups)
+        self._lookups.learn(lookups, answer.sections[len(late) :], now)
+        return answer
+
+    def _wished(self, now: datetime | None) -> list[Query]:
+        """Return the queries that somebody wants answered in this poll, but for those that rest after a failure."""
+        wished = [self._queries[record] for record in tuple(self._wishes) if record in self._queries]
+        return [query for query in wished if not self._rests(self._asked.get(query.record), now)]
+
+    def _rests(self, asked: Asked | None, now: datetime | None) -> bool:
+        failed = asked is not None and asked.section.problem is not None
+        return failed and (asked is None or now is None or now - asked.at < MINUTE)
+
+    def _is_asked(self, query: Query) -> bool:
+        asked = self._asked.get(query.record)
+        return asked is not None and asked.poll == self._number
+
+    def _ask(self, queries: Sequence[Query], lookups: Sequence[Lookup] = ()) -> Answer:
+        wishes = {query.record: self._wishes.get(query.record) for query in queries}
+        requests = [Request(query, wish.binds if (wish := wishes[query.record]) else {}) for query in queries]
+        answer = self.source.read(requests + [lookup.request for lookup in lookups])
+        for record, wish in wishes.items():
+            # Not one that was made while this was being read.
+            if wish and not wish.lasting and self._wishes.get(record) is wish:
+                del self._wishes[record]
+        for query, section in zip(queries, answer.sections, strict=False):
+            dated = section if section.at else replace(section, at=answer.at)
+            self._asked[query.record] = Asked(answer.at, self._number, dated)
+        return answer
+
+    def _rows(self, record: type[Any]) -> tuple[Any, ...]:
+        asked = self._asked.get(record)
+        return asked.section.rows if asked else ()
+
+    def _plans(self) -> tuple[Any, ...]:
+        """Return what tells one plan window from the next, on every instance."""
+        windows = [(row.inst_id, row.con_id, row.sequence) for row in self._rows(RsrcPlanHistory) if not row.end_time]
+        plans = [(row.inst_id, row.con_id, row.name) for row in self._rows(RsrcPlan)]
+        return (*sorted(windows), *sorted(plans))

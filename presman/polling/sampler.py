@@ -1,0 +1,288 @@
+"""The thread that polls one database for a screen: cadence, reconnection, and an end that never hangs."""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from presman.base.errors import InputError
+from presman.base.release import Release
+from presman.base.text import clean, one_line
+from presman.polling.poller import Poller
+from presman.records.commands import Command
+from presman.records.focus import Focus
+from presman.records.queries import Scope
+from presman.records.snapshot import Snapshot
+from presman.sources import Exhausted, Source, SourceError
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+"""Seconds before the first and any later attempt to reconnect."""
+
+PATIENCE = 0.4
+"""Seconds that `stop` waits for a read that was told to end."""
+
+NUDGE = 0.05
+"""Seconds between two times it is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """A poll succeeded."""
+
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The source cannot be opened or was lost; `text` is one line free of secrets.
+
+    `code` is Oracle's or the driver's, or "". The next attempt is in `retry_in` seconds; None means none without
+    `poll_now`, because trying again cannot help (a wrong password locks accounts). `since` is when it was lost.
+    """
+
+    text: str
+    code: str
+    retry_in: float | None
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A finite source has been read to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """A command was carried out, or was not: `text` is one line about it."""
+
+    command: Command
+    done: bool
+    text: str
+
+
+Event = Polled | Lost | Ended | Acted
+
+CarryOut = Callable[[Command, Source, Release], tuple[Command, bool, str]]
+"""Carries out a command on an open source; returns the command, whether it was done and a line about it."""
+
+
+def pause_before(attempt: int, rng: random.Random) -> float:
+    """Return the seconds to wait before reconnection `attempt` (1, 2, …): doubling, up to a fifth of it at random.
+
+    The jitter keeps many monitors from returning to a restarted database at the same instant.
+    """
+    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempt - 1, 10))
+    return longest * rng.uniform(0.8, 1.0)
+
+
+class Sampler:
+    """Polls a source every `refresh` seconds in a daemon thread and hands each event to `post`.
+
+    `make_source` runs in that thread, so its imports and the first connection hold nobody up. `post` is called in
+    that thread too and must be quick; after `stop` it is not called again. Ticks that a slow poll missed are
+    dropped, not made up for. `carry_out` is given only where actions are allowed.
+    """
+
+    def __init__(
+        self,
+        make_source: Callable[[], Source],
+        *,
+        refresh: float,
+        scope: Scope,
+        post: Callable[[Event], None],
+        packs: Collection[str] = (),
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        rng: random.Random | None = None,
+        carry_out: CarryOut | None = None,
+    ) -> None:
+        self._carry_out = carry_out
+        self._orders: list[Command] = []
+        self._make_source = make_source
+        self._refresh = refresh
+        self._scope = scope
+        self._post_to = post
+        self._packs = packs
+        self._now = now
+        self._rng = rng or random.Random()
+        self._woken = threading.Condition()
+        self._poll_now = False
+        self._stopping = False
+        self._poller: Poller | None = None
+        self._focus: Focus | None = None
+        self._wishes: list[tuple[type[Any], Mapping[str, Any], bool]] = []
+        self._is_open = False
+        self._attempts = 0
+        self._since: datetime | None = None
+        self._thread = threading.Thread(target=self._run, name="presman-sampler", daemon=True)
+
+    # -- called from the screen's thread --------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def set_refresh(self, seconds: float) -> None:
+        """Poll every `seconds` from now on."""
+        with self._woken:
+            self._refresh = seconds
+            self._woken.notify_all()
+
+    def act(self, command: Command) -> None:
+        """Have a command carried out before the next poll, which comes at once.
+
+        Raises PermissionError if the sampler was not made to act.
+        """
+        if self._carry_out is None:
+            raise PermissionError("actions are not allowed")
+        with self._woken:
+            self._orders.append(command)
+        self.poll_now()
+
+    def focus(self, focus: Focus | None) -> None:
+        """Ask about one session and its cursor from the next poll on, which comes at once; None ends that."""
+        self._focus = focus
+        if self._poller is not None:
+            self._poller.focus(focus)
+        if focus is not None:
+            self.poll_now()
+
+    def wish(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
+        """Ask a query on demand at the next poll, which comes at once, or at each from now on (`lasting`)."""
+        with self._woken:
+            self._wishes.append((record, binds or {}, lasting))
+        self.poll_now()
+
+    def poll_now(self) -> None:
+        """Poll, or try to reconnect, without waiting for the next tick."""
+        with self._woken:
+            self._poll_now = True
+            self._woken.notify_all()
+
+    def stop(self, patience: float = PATIENCE) -> bool:
+        """End the thread, also in the middle of a read; return whether it ended within `patience` seconds.
+
+        A read that cannot be cancelled is left to the daemon thread, which dies with the process.
+        """
+        with self._woken:
+            self._stopping = True
+            self._woken.notify_all()
+        if not self._thread.is_alive() or threading.current_thread() is self._thread:
+            return True
+        canceller = threading.Thread(target=self._cancel, name="presman-cancel", daemon=True)
+        canceller.start()
+        self._thread.join(patience)
+        return not self._thread.is_alive()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def _cancel(self) -> None:
+        # In a thread of its own: cancelling may itself wait for the network.
+        while self._thread.is_alive():
+            # Again and again: it may have come just before a read began. Not while the source is being closed.
+            if self._poller is not None and self._is_open:
+                with suppress(Exception):
+                    self._poller.source.cancel()
+            self._thread.join(NUDGE)
+
+    # -- the thread -----------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping:
+                begun = time.monotonic()
+                event = self._step()
+                if not self._stopping:
+                    self._post_to(event)
+                if isinstance(event, Ended):
+                    return
+                self._wait(event, begun)
+        finally:
+            self._close()
+
+    def _step(self) -> Event:
+        """Connect if need be, and poll once. Whatever goes wrong becomes an event: the thread lives on."""
+        try:
+            snapshot = self._poll()
+        except Exhausted:
+            return Ended()
+        except (SourceError, InputError) as error:
+            retry = isinstance(error, SourceError) and error.retry
+            return self._lost(str(error), getattr(error, "code", ""), retry=retry)
+        except Exception as error:
+            return self._lost(f"{type(error).__name__}: {error}", "", retry=True)
+        self._attempts, self._since = 0, None
+        return Polled(snapshot)
+
+    def _poll(self) -> Snapshot:
+        if self._poller is None:
+            self._poller = Poller(self._make_source(), packs=self._packs)
+            self._poller.focus(self._focus)
+        if self._stopping:  # what was imported meanwhile may have taken its time
+            raise SourceError("stopped")
+        with self._woken:
+            wishes, self._wishes = self._wishes, []
+        for record, binds, lasting in wishes:
+            self._poller.wish(record, binds, lasting=lasting)
+        self._poller.source.scope = self._scope
+        if not self._is_open:
+            self._is_open = True
+            self._poller.open()
+        self._obey(self._poller)
+        return self._poller.poll()
+
+    def _obey(self, poller: Poller) -> None:
+        """Carry out what was ordered since the last poll, in this thread: it is the source's."""
+        with self._woken:
+            orders, self._orders = self._orders, []
+        for command in orders:
+            if self._carry_out is not None and poller.release is not None:
+                self._post_to(Acted(*self._carry_out(command, poller.source, poller.release)))
+
+    def _lost(self, text: str, code: str, *, retry: bool) -> Lost:
+        self._close()
+        self._drop_orders()
+        self._attempts += 1
+        self._since = self._since or self._now()
+        pause = pause_before(self._attempts, self._rng) if retry else None
+        return Lost(one_line(clean(text), 500), code, pause, self._since)
+
+    def _drop_orders(self) -> None:
+        """Forget what was ordered while there was no connection: nobody expects it to happen minutes later."""
+        with self._woken:
+            orders, self._orders = self._orders, []
+        for command in orders:
+            self._post_to(Acted(command, False, "not sent: the connection is lost"))
+
+    def _close(self) -> None:
+        if self._poller is not None and self._is_open:
+            self._is_open = False
+            with suppress(Exception):
+                self._poller.close()
+
+    def _wait(self, event: Event, begun: float) -> None:
+        """Wait for the next tick, for the time to reconnect, or to be woken."""
+        ended = time.monotonic()
+        with self._woken:
+            while not self._stopping and not self._poll_now:
+                left = self._next(event, begun, ended) - time.monotonic()
+                if left <= 0:
+                    break
+                self._woken.wait(min(left, threading.TIMEOUT_MAX))
+            self._poll_now = False
+
+    def _next(self, event: Event, begun: float, ended: float) -> float:
+        """Return when to poll again: at the next tick that is still ahead, or when it is time to reconnect."""
+        if isinstance(event, Lost):
+            return math.inf if event.retry_in is None else ended + event.retry_in
+        return begun + self._refresh * max(1, math.ceil((ended - begun) / self._refresh))

@@ -1,0 +1,73 @@
+"""Rows about cursors: text, plan, OTHER_XML, totals."""
+
+from typing import NamedTuple
+
+
+class PlanXml(NamedTuple):
+    """GV$SQL_PLAN.OTHER_XML of one cursor, read once per (instance, sql_id, child)."""
+
+    inst_id: int
+    sql_id: str
+    child_number: int
+    other_xml: str
+
+
+class SqlText(NamedTuple):
+    """GV$SQL: text and totals of one cursor, read once per (instance, sql_id, child). Times in microseconds."""
+
+    inst_id: int
+    sql_id: str
+    child_number: int
+    sql_text: str
+
+
+class PlanLine(NamedTuple):
+    """GV$SQL_PLAN: one line of the execution plan of a cursor.
+
+    `object_node` is the table queue (:Qnnnnn) the line works for, `other_tag` how it passes rows on, `distribution` how
+    they are spread. `time` in seconds, as the optimizer estimates.
+    """
+
+    inst_id: int
+    sql_id: str
+    child_number: int
+    plan_hash_value: int
+    id: int
+    depth: int
+    operation: str
+    options: str
+    object_node: str
+    object_name: str
+    other_tag: str
+    distribution: str
+    cost: int | None
+    cardinality: int | None
+    bytes: int | None
+    time: int | None
+    partition_start: str
+    partition_stop: str
+    access_predicates: str
+    filter_predicates: str
+
+
+class CursorTotals(NamedTuple):
+    """GV$SQL: what all executions of a cursor have cost so far. Times in microseconds."""
+
+    inst_id: int
+    sql_id: str
+    child_number: int
+    plan_hash_value: int
+    executions: int
+    px_servers_executions: int
+    elapsed_time: int
+    cpu_time: int
+    user_io_wait_time: int
+    concurrency_wait_time: int
+    buffer_gets: int
+    disk_reads: int
+    rows_processed: int
+    physical_read_bytes: int
+    physical_write_bytes: int
+    io_cell_offload_eligible_bytes: int
+    io_interconnect_bytes: int
+    users_executing: int

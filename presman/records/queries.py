@@ -1,0 +1,167 @@
+"""Finds the files of queries/, reads their headers and binds each to its row record.
+
+One question, one file, one SELECT on one view. A file's header lines say what it answers (the first line),
+`every:` (refresh, minute, once, demand), `needs:` (the view to grant), `pack:` (none, diagnostics, tuning);
+where the view is younger than 11.2, `since:`; `only: cdb` or `only: cluster` where only such a
+database has an answer. Folders named after a release hold what that release and later ones read instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from presman.base.errors import InputError
+from presman.base.release import Release
+from presman.records.rows import RecordType, by_query
+
+OLDEST = Release(11, 2)
+"""What the files that stand directly in queries/ serve."""
+
+
+class QueryError(InputError):
+    """A query file is missing or broken; the text names the file and what is wrong with it."""
+
+
+class Cadence(Enum):
+    """How often a query runs."""
+
+    REFRESH = "refresh"
+    MINUTE = "minute"
+    ONCE = "once"
+    DEMAND = "demand"
+
+
+class Scope(Enum):
+    """Whether a query reads GV$ (all instances) or V$ (the one presman is connected to)."""
+
+    CLUSTER = "cluster"
+    INSTANCE = "instance"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question in the form one release takes it.
+
+    `record` is the NamedTuple whose fields are the select list; `grant` the object to grant SELECT on, in the
+    form Oracle wants it (``GV_$SESSION``); `view` the name as users know it (``GV$SESSION``). `only` is "cdb" or
+    "cluster" for what only a container database or a cluster can answer, else "".
+    """
+
+    name: str
+    record: RecordType
+    answers: str
+    cadence: Cadence
+    grant: str
+    pack: str
+    since: Release
+    cluster_sql: str
+    path: Path
+    only: str = ""
+
+    def sql(self, scope: Scope = Scope.CLUSTER) -> str:
+        """Return the text for `scope`; in instance scope V$ stands for GV$ and :inst_id for the column."""
+        return self.cluster_sql if scope is Scope.CLUSTER else _instance_text(self.cluster_sql)
+
+    def grant_in(self, scope: Scope) -> str:
+        """Return the object it reads in `scope` as GRANT wants it: ``GV_$SESSION``, ``V_$SESSION``."""
+        local = scope is Scope.INSTANCE and self.grant.startswith("GV_$")
+        return self.grant[1:] if local else self.grant
+
+    def view_in(self, scope: Scope) -> str:
+        """Return the view it reads in `scope` as users write it: ``GV$SESSION``, ``V$SESSION``."""
+        return self.grant_in(scope).replace("_$", "$")
+
+    @property
+    def view(self) -> str:
+        """The view as users write it: ``GV$SESSION`` for the grant ``GV_$SESSION``."""
+        return self.grant.replace("_$", "$")
+
+
+_LEADING_INSTANCE = re.compile(r"^(SELECT\s+)inst_id\b", re.IGNORECASE)
+_INSTANCE_COLUMN = re.compile(r"(?<![:\w])inst_id\b")
+_GLOBAL_VIEW = re.compile(r"\bgv\$", re.IGNORECASE)
+
+
+@cache
+def _instance_text(text: str) -> str:
+    if not _GLOBAL_VIEW.search(text):
+        return text
+    text = _LEADING_INSTANCE.sub(r"\1:inst_id AS instance_number", _GLOBAL_VIEW.sub("v$", text))
+    return _INSTANCE_COLUMN.sub(":inst_id", text).replace("instance_number", "inst_id", 1)
+
+
+_TEXT_OR_BIND = re.compile(r"'(?:[^']|'')*'|:(\w+)")
+
+
+@cache
+def bind_names(sql: str) -> tuple[str, ...]:
+    """Return the names of the binds of an SQL text, each once, in order of occurrence."""
+    return tuple(dict.fromkeys(name for name in _TEXT_OR_BIND.findall(sql) if name))
+
+
+def queries_folder() -> Path:
+    """Return the folder of the query files: inside an installed package, or beside it in a checkout."""
+    package = Path(__file__).parents[1]
+    for folder in (package / "sql", package.parent / "queries"):
+        if folder.is_dir():
+            return folder
+    raise QueryError(f"the folder of SQL queries is missing: neither {package / 'sql'} nor a checkout's queries/")
+
+
+@cache
+def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Query]:
+    """Return the queries that `release` answers, by record, in a fixed order.
+
+    Raises QueryError if a file is missing, unreadable or has a broken header.
+    """
+    folder = folder or queries_folder()
+    variants = {OLDEST: folder} | {
+        Release.parse(child.name): child for child in folder.iterdir() if child.is_dir() and child.name[0].isdigit()
+    }
+    chosen: dict[RecordType, Query] = {}
+    for name, record in by_query().items():
+        versions = [v for v, place in sorted(variants.items()) if (place / f"{name}.sql").is_file()]
+        if not versions:
+            raise QueryError(f"query file missing: {folder / name}.sql")
+        serving = [version for version in versions if version <= release]
+        if serving:
+            query = read(variants[serving[-1]] / f"{name}.sql", record)
+            if query.since <= release:
+                chosen[record] = query
+    return MappingProxyType(chosen)
+
+
+def variants(folder: Path | None = None) -> list[Path]:
+    """Return every query file, base files and release variants, sorted."""
+    return sorted((folder or queries_folder()).rglob("*.sql"))
+
+
+def read(path: Path, record: RecordType) -> Query:
+    """Read one query file. Raises QueryError naming `path` if it cannot be read or its header is broken."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise QueryError(f"cannot read {path}: {error}") from error
+    comments = [line[2:].strip() for line in text.splitlines() if line.startswith("--")]
+    body = "\n".join(line for line in text.splitlines() if not line.startswith("--")).strip()
+    header = dict(re.split(r":\s*", line, maxsplit=1) for line in comments if re.match(r"[a-z]+:\s", line))
+    missing = [key for key in ("every", "needs", "pack") if not header.get(key)]
+    if not comments or missing or not body:
+        raise QueryError(f"{path}: {'no SELECT' if comments and not missing else 'header lacks ' + ', '.join(missing)}")
+    try:
+        cadence = Cadence(header["every"])
+        since = Release.parse(header.get("since", "11.2"))
+    except ValueError as error:
+        raise QueryError(f"{path}: {error}") from error
+    if header["pack"] not in {"none", "diagnostics", "tuning"}:
+        raise QueryError(f"{path}: pack must be none, diagnostics or tuning, not {header['pack']!r}")
+    only = header.get("only", "")
+    if only not in {"", "cdb", "cluster"}:
+        raise QueryError(f"{path}: only must be cdb or cluster, not {only!r}")
+    return Query(path.stem, record, comments[0], cadence, header["needs"], header["pack"], since, body, path, only)

@@ -1,0 +1,116 @@
+"""Rows about sessions: what they do, how they came to their group, their progress and statistics."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+
+class Session(NamedTuple):
+    """GV$SESSION, user sessions (parallel servers among them), presman's own left out.
+
+    `wait_time_micro` is the current wait's age while `state` is WAITING; `last_call_et` counts seconds since the
+    session became ACTIVE or INACTIVE.
+    """
+
+    inst_id: int
+    con_id: int
+    sid: int
+    serial: int
+    username: str
+    status: str
+    resource_consumer_group: str
+    service_name: str
+    machine: str
+    program: str
+    module: str
+    action: str
+    client_identifier: str
+    osuser: str
+    sql_id: str
+    sql_child_number: int | None
+    prev_sql_id: str
+    prev_child_number: int | None
+    sql_exec_start: datetime | None
+    logon_time: datetime | None
+    last_call_et: int
+    event: str
+    wait_class: str
+    state: str
+    wait_time_micro: int
+    blocking_instance: int | None
+    blocking_session: int | None
+
+
+class SessionInfo(NamedTuple):
+    """GV$RSRC_SESSION_INFO: what Resource Manager knows of a session. Times in milliseconds.
+
+    `state` is one of a closed list (semantics: RUNNING, WAITING FOR CPU, QUEUED for the active session pool, ...);
+    `pq_status` is free text. Plain counters are the session's, `current_` ones this call's. 11.2 has only group
+    ids, so there `current_consumer_group` is "" and `current_consumer_group_id` names the group. The `last_action`
+    fields (12.1 and later, free text) tell what Resource Manager last did to the session, by which limit, and when.
+    """
+
+    inst_id: int
+    con_id: int
+    sid: int
+    current_consumer_group_id: int
+    current_consumer_group: str
+    orig_consumer_group_id: int
+    mapped_consumer_group: str
+    mapping_attribute: str
+    state: str
+    cpu_wait_time: int
+    cpu_waits: int
+    consumed_cpu_time: int
+    yields: int
+    io_service_time: int
+    small_read_megabytes: int
+    small_write_megabytes: int
+    large_read_megabytes: int
+    large_write_megabytes: int
+    small_read_requests: int
+    small_write_requests: int
+    large_read_requests: int
+    large_write_requests: int
+    sql_canceled: int
+    dop: int | None
+    pq_status: str
+    current_pq_queued_time: int
+    pq_queued_time: int
+    last_action: str
+    last_action_reason: str
+    last_action_time: datetime | None
+
+
+class SessionLongops(NamedTuple):
+    """GV$SESSION_LONGOPS: operations that are not done yet. `qcsid` is the coordinator's SID for a parallel server.
+
+    A statement has several operations one after the other; only the one at work is listed. Times in seconds.
+    """
+
+    inst_id: int
+    sid: int
+    serial: int
+    qcsid: int
+    sql_id: str
+    opname: str
+    target: str
+    sofar: int
+    totalwork: int
+    units: str
+    time_remaining: int | None
+
+
+class StatisticName(NamedTuple):
+    """V$STATNAME: the numbers that the statistics of a session have in this release."""
+
+    statistic: int
+    name: str
+
+
+class SessionStatistic(NamedTuple):
+    """GV$SESSTAT: a session's statistics that are not 0, totals since it logged on."""
+
+    inst_id: int
+    sid: int
+    statistic: int
+    value: int

@@ -1,0 +1,86 @@
+"""What one poll read: a Snapshot of Sections, frozen. No meaning is given to anything here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from presman.base.release import Release
+from presman.records.queries import Scope
+from presman.records.rows import RecordType
+
+R = TypeVar("R", bound=tuple[Any, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a section could not be filled.
+
+    `code` is Oracle's or the driver's ("ORA-00942"), or "" where there is none; `view` what was asked; `cure`
+    what would help, as one line (a grant, mostly), or "".
+    """
+
+    code: str
+    text: str
+    view: str = ""
+    cure: str = ""
+
+    def __str__(self) -> str:
+        head = " ".join(part for part in (self.code, self.view) if part)
+        return f"{head}: {self.text}" if head else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One query's answer: rows as records, the instant (UTC) they were read, seconds it took, its problem.
+
+    A query that runs less often than the poll leaves its last section in the snapshots between.
+    `absent` names record fields that the source cannot know (columns that a spooled file lacks).
+    """
+
+    rows: tuple[Any, ...] = ()
+    at: datetime | None = None
+    seconds: float = 0.0
+    problem: Problem | None = None
+    absent: frozenset[str] = frozenset()
+
+
+EMPTY = Section()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything read in one poll of one database.
+
+    `at` is the database's instant in UTC (the simulated or recorded one for other sources); `number` counts polls
+    from 1; `seconds` is what the poll took, `round_trips` what it cost the network. `epoch` changes when presman
+    reconnects or a source jumps: counters of different epochs are never subtracted. `cloud_service` is "" outside the
+    Autonomous Database.
+    """
+
+    target: str
+    kind: str
+    release: Release
+    scope: Scope
+    at: datetime
+    number: int
+    epoch: int
+    seconds: float
+    round_trips: int
+    sections: Mapping[RecordType, Section] = field(default_factory=lambda: MappingProxyType({}))
+    cloud_service: str = ""
+
+    def section(self, record: RecordType) -> Section:
+        """Return the section that `record`'s query filled; an empty one if it was never asked."""
+        return self.sections.get(record, EMPTY)
+
+    def rows(self, record: type[R]) -> tuple[R, ...]:
+        """Return the rows of one kind, in the order they were read."""
+        return self.section(record).rows
+
+    def problems(self) -> dict[RecordType, Problem]:
+        """Return what could not be read, by record."""
+        return {record: section.problem for record, section in self.sections.items() if section.problem}

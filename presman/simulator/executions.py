@@ -1,0 +1,70 @@
+"""One execution of a statement: where it stands, what it holds, how fast it goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from presman.simulator.parsing import Cursor
+from presman.simulator.plan_tree import Group
+from presman.simulator.processes import Server, Session
+from presman.simulator.scheduler import Ticket
+from presman.simulator.streams import Stream
+
+
+class Phase(Enum):
+    """Where an execution stands."""
+
+    POOL = "waits for the active session pool"
+    QUEUED = "waits in the parallel statement queue"
+    RUNNING = "runs"
+    HOLDING = "done, but its cursor is not fetched to the end"
+
+
+@dataclass(slots=True, eq=False)
+class Execution:
+    """One execution of a cursor by a session. Times are instants of the simulation, CPU in seconds.
+
+    `left` is seconds of work left at full speed; `speed` what part of it passes per second now; `threads` how
+    many of its processes work at a time on each instance. `then` is what its session has executed while the cursor
+    holds its servers; `blocker` the SID whose lock it waits for all the while it runs.
+    """
+
+    number: int
+    session: Session
+    cursor: Cursor
+    ticket: Ticket
+    group: Group
+    cpu_each: float
+    mb_each: float
+    left: float
+    work: float
+    hold: float
+    arrived: float
+    stream: Stream | None
+    then: Cursor | None = None
+    blocker: int | None = None
+    phase: Phase = Phase.POOL
+    queued_at: float = 0.0
+    started: float = 0.0
+    held_since: float = 0.0
+    cpu_at_switch: float = 0.0
+    switched: str = ""
+    speed: float = 0.0
+    fraction: float = 1.0
+    pace: float = 1.0
+    cpu: float = 0.0
+    wait: float = 0.0
+    mb: float = 0.0
+    cpu_rate: float = 0.0
+    wait_rate: float = 0.0
+    mb_rate: float = 0.0
+    servers: list[Server] = field(default_factory=list)
+    threads: dict[int, float] = field(default_factory=dict)
+
+    def flow(self, seconds: float) -> None:
+        """Let time pass at the present rates."""
+        self.left -= self.speed * seconds
+        self.cpu += self.cpu_rate * seconds
+        self.wait += self.wait_rate * seconds
+        self.mb += self.mb_rate * seconds

@@ -1,0 +1,177 @@
+"""SQL statements: text and SQL_ID, the DOP that parsing gives and its reason, the plan and its OTHER_XML."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from dataclasses import dataclass, field
+from functools import cache
+from typing import NamedTuple
+
+from presman.base.release import Release
+
+_ALPHABET = "0123456789abcdfghjkmnpqrstuvwxyz"
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+"""What XML wants; the standard library's own function imports the modules of HTTP."""
+
+_IO_SHARE = 0.8
+"""Derived I/O DOP as a part of the derived CPU DOP, as in the published listings (40 of 51)."""
+
+
+@cache
+def sql_id_of(text: str) -> str:
+    """Return the SQL_ID of a text: the last 64 bits of the MD5 of the text and a zero byte, in base 32."""
+    digest = hashlib.md5(text.encode() + b"\0", usedforsecurity=False).digest()
+    high, low = (int.from_bytes(digest[start : start + 4], "little") for start in (8, 12))
+    number = high << 32 | low
+    return "".join(_ALPHABET[number >> shift & 31] for shift in range(60, -1, -5))
+
+
+_Step = tuple[str, str | None, str | None, str | None, str | None]
+
+
+class PlanLine(NamedTuple):
+    """One line of an execution plan."""
+
+    id: int
+    parent: int | None
+    depth: int
+    operation: str
+    options: str | None
+    object_name: str | None
+    object_node: str | None
+    distribution: str | None
+
+
+@dataclass(slots=True)
+class Cursor:
+    """A child cursor: one text parsed to one DOP. `asked` is the DOP wanted before any limit.
+
+    The counters are those of V$SQL, times in seconds.
+    """
+
+    sql_id: str
+    child: int
+    text: str
+    user: str
+    asked: int
+    dop: int
+    sets: int
+    reason: str
+    automatic: bool
+    loaded: float
+    plan_hash: int = 0
+    executions: int = 0
+    px_executions: int = 0
+    elapsed: float = 0.0
+    cpu: float = 0.0
+    mb: float = 0.0
+    _xml: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        """Give the plan its hash value."""
+        self.plan_hash = zlib.crc32(f"{self.sql_id}/{self.sets if self.dop > 1 else 0}".encode())
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes what it reads."""
+        return self.text.lstrip().lower().startswith(("insert", "merge", "create", "update", "delete"))
+
+    def other_xml(self, release: Release) -> str:
+        """Return the OTHER_XML document of the plan."""
+        if not self._xml:
+            facts = ((kind, value.translate(_ESCAPES)) for kind, value in self._facts(release))
+            items = "".join(f'<info type="{kind}">{value}</info>' for kind, value in facts)
+            self._xml = f"<other_xml>{items}</other_xml>"
+        return self._xml
+
+    def _facts(self, release: Release) -> list[tuple[str, str]]:
+        facts: list[tuple[str, str]] = []
+        if self.automatic:
+            by_io = max(1, round(self.asked * _IO_SHARE))
+            facts += [("derived_cpu_dop", str(self.asked)), ("derived_io_dop", str(by_io))]
+        if self.reason:
+            facts.append(("dop_reason", self.reason))
+        if self.automatic or self.dop > 1:
+            facts.append(("dop", str(self.dop)))
+        if release >= Release(12, 1):
+            facts += [("px_in_memory_imc", "no"), ("px_in_memory", "no")]
+        facts += [("db_version", str(release)), ("parse_schema", f'"{self.user}"')]
+        facts += [("plan_hash_full", str(self.plan_hash ^ 0x5A5A5A5A)), ("plan_hash", str(self.plan_hash))]
+        return facts
+
+    def lines(self) -> list[PlanLine]:
+        """Return the lines of its plan, line 0 first."""
+        verb = self.text.split(None, 1)[0].upper()
+        top = f"{verb} STATEMENT" if verb in {"SELECT", "INSERT", "MERGE", "UPDATE", "DELETE"} else "SELECT STATEMENT"
+        steps: list[_Step]
+        if self.dop == 1:
+            steps = [(top, None, None, None, None), ("TABLE ACCESS", "FULL", "SALES", None, None)]
+        elif self.sets == 1:
+            steps = [
+                (top, None, None, None, None),
+                ("PX COORDINATOR", None, None, None, None),
+                ("PX SEND", "QC (RANDOM)", ":TQ10000", ":Q1000", "QC (RANDOM)"),
+                ("PX BLOCK", "ITERATOR", None, ":Q1000", None),
+                ("TABLE ACCESS", "FULL", "SALES", ":Q1000", None),
+            ]
+        else:
+            steps = [
+                (top, None, None, None, None),
+                ("PX COORDINATOR", None, None, None, None),
+                ("PX SEND", "QC (RANDOM)", ":TQ10001", ":Q1001", "QC (RANDOM)"),
+                ("HASH", "GROUP BY", None, ":Q1001", None),
+                ("PX RECEIVE", None, None, ":Q1001", None),
+                ("PX SEND", "HASH", ":TQ10000", ":Q1000", "HASH"),
+                ("PX BLOCK", "ITERATOR", None, ":Q1000", None),
+                ("TABLE ACCESS", "FULL", "SALES", ":Q1000", None),
+            ]
+        return [PlanLine(n, n - 1 if n else None, n, *step) for n, step in enumerate(steps)]
+
+
+class Parsed(NamedTuple):
+    """What parsing gives: the DOP, why, and whether automatic DOP was at work."""
+
+    dop: int
+    reason: str
+    automatic: bool
+
+
+def parse(asked: int, reason: str, policy: str, degree_limit: int, group_limit: int | None) -> Parsed:
+    """Return the DOP of a statement that wants `asked`.
+
+    Automatic DOP heeds the parameter's and the group's degree limits when it parses; a degree from a hint, the
+    session or a table is cut to the group's limit only when the statement starts, which shows as a downgrade.
+    """
+    if reason != "auto":
+        return Parsed(asked, reason, False)
+    if policy == "MANUAL":
+        return Parsed(1, "", False)
+    ceiling = degree_limit if group_limit is None else min(degree_limit, group_limit)
+    if asked <= 1:
+        return Parsed(1, "parallel threshold", True)
+    if asked > ceiling:
+        return Parsed(max(1, ceiling), "degree limit", True)
+    return Parsed(asked, "", True)
+
+
+class Library:
+    """The shared pool: every cursor by SQL_ID and child number."""
+
+    def __init__(self) -> None:
+        self.cursors: dict[tuple[str, int], Cursor] = {}
+        self._children: dict[tuple[object, ...], Cursor] = {}
+        self.version = 0
+
+    def cursor(
+        self, text: str, user: str, asked: int, sets: int, parsed: Parsed, now: float, sql_id: str = ""
+    ) -> Cursor:
+        """Return the child cursor for `text` with this outcome of parsing, loading it if it is new."""
+        sql_id = sql_id or sql_id_of(text)
+        key = (sql_id, user, asked, sets, parsed)
+        if key not in self._children:
+            child = sum(1 for known, _ in self.cursors if known == sql_id)
+            made = Cursor(sql_id, child, text, user, asked, parsed.dop, sets, parsed.reason, parsed.automatic, now)
+            self._children[key] = self.cursors[sql_id, child] = made
+            self.version += 1
+        return self._children[key]

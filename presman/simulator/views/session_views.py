@@ -1,0 +1,421 @@
+"""Views of sessions: V$SESSION, V$RSRC_SESSION_INFO, V$PX_SESSION, V$SESSION_LONGOPS, from one description each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary, proxy
+
+from presman.simulator.executions import Execution, Phase
+from presman.simulator.gv_monitors import Monitor
+from presman.simulator.io_throttle import RATE_LIMIT
+from presman.simulator.latency_shapes import reading_events
+from presman.simulator.plan_tree import Group
+from presman.simulator.processes import Server, Session, server_name
+from presman.simulator.streams import Pool
+from presman.simulator.views.view import Row, View, columns, when
+
+if TYPE_CHECKING:
+    from presman.simulator.simulation import Simulation
+
+_GOLDEN = 0.6180339887
+
+
+class Doing(NamedTuple):
+    """What a session does at this moment: V$SESSION's columns, and V$RSRC_SESSION_INFO's STATE for it."""
+
+    status: str
+    event: str
+    wait_class: str
+    state: str
+    wait_micro: int
+    rsrc_state: str
+    active: str = "TRUE"
+
+
+def _micro(seconds: float) -> int:
+    return max(0, int(seconds * 1e6))
+
+
+def _ms(seconds: float) -> int:
+    return int(seconds * 1000)
+
+
+def _idle(seconds: float) -> Doing:
+    return Doing("INACTIVE", "SQL*Net message from client", "Idle", "WAITING", _micro(seconds), "IDLE", "FALSE")
+
+
+def _held_off(part: float) -> Doing:
+    return Doing("ACTIVE", "resmgr:cpu quantum", "Scheduler", "WAITING", _micro(0.02 + 0.35 * part), "WAITING FOR CPU")
+
+
+def _reading(event: str, part: float) -> Doing:
+    return Doing("ACTIVE", event, "User I/O", "WAITING", _micro(0.0004 + 0.002 * part), "WAITING_FOR_IO")
+
+
+def _held_back(part: float) -> Doing:
+    return Doing("ACTIVE", RATE_LIMIT, "Scheduler", "WAITING", _micro(0.002 + 0.03 * part), "WAITING_FOR_IO")
+
+
+def _on_cpu(event: str, part: float) -> Doing:
+    return Doing("ACTIVE", event, "User I/O", "WAITED SHORT TIME", _micro(0.0001 + 0.0004 * part), "RUNNING")
+
+
+def _dequeues(event: str, part: float, seconds: float = 1.0) -> Doing:
+    return Doing("ACTIVE", event, "Idle", "WAITING", _micro(part * seconds), "WAITING")
+
+
+def _blocked(seconds: float) -> Doing:
+    return Doing("ACTIVE", "enq: TM - contention", "Application", "WAITING", _micro(seconds), "WAITING")
+
+
+def _pool_doings(pool: Pool, storage: str) -> Iterator[tuple[int, Doing, float]]:
+    """Yield (session, what it does, a number 0..1 that is its own): turns change, the counts are the pool's."""
+    number = len(pool.sessions)
+    event = reading_events(storage)[0]
+    on_cpu, waiting, reading, held_back = pool.split()
+    offset = int(pool.turn * number)
+    for place in range(number):
+        index = (place * 7 + offset) % number if number % 7 else (place + offset) % number
+        part = (place * _GOLDEN + pool.turn) % 1.0
+        if place < on_cpu:
+            yield index, _on_cpu(event, part), part
+        elif place < on_cpu + waiting:
+            yield index, _held_off(part), part
+        elif place < on_cpu + waiting + reading:
+            yield index, _reading(event, part), part
+        elif place < on_cpu + waiting + reading + held_back:
+            yield index, _held_back(part), part
+        else:
+            yield index, _idle(part * pool.cycle), part
+
+
+def _coordinator(execution: Execution, now: float, scan: str) -> Doing:
+    since = now - execution.queued_at
+    match execution.phase:
+        case Phase.POOL:
+            return Doing("ACTIVE", "resmgr:become active", "Scheduler", "WAITING", _micro(since), "QUEUED")
+        case Phase.QUEUED:
+            return Doing("ACTIVE", "resmgr:pq queued", "Scheduler", "WAITING", _micro(since), "WAITING")
+        case Phase.HOLDING:
+            return _idle(now - execution.held_since)
+        case Phase.RUNNING if execution.blocker is not None:
+            return _blocked(now - execution.started)
+    part = (execution.number * _GOLDEN + int(now) * 0.37) % 1.0
+    if execution.servers:
+        return _dequeues("PX Deq: Execute Reply", part)
+    return _at_work(execution, part, scan)
+
+
+def _at_work(execution: Execution, part: float, scan: str) -> Doing:
+    """Return what a process that works for a statement does: computes, reads, or is held off CPU or I/O."""
+    if part >= execution.fraction:
+        return _held_off(part)
+    at_work = execution.fraction * execution.pace
+    if part >= at_work:
+        return _held_back(part)
+    return _on_cpu(scan, part) if part < at_work * execution.cpu_each else _reading(scan, part)
+
+
+def _server(execution: Execution, server: Server, now: float, scan: str) -> Doing:
+    part = (server.position * _GOLDEN + server.set * 0.29 + int(now) * 0.41) % 1.0
+    if execution.phase is Phase.HOLDING:
+        held = now - execution.held_since
+        return Doing("ACTIVE", "PX Deq: Execution Msg", "Idle", "WAITING", _micro(held), "WAITING")
+    if execution.blocker is not None:
+        return _dequeues("PX Deq: Execution Msg", part)
+    scanning = 2 if execution.ticket.sets == 2 and execution.left > 0.35 * execution.work else 1
+    if server.set != scanning:
+        event = "PX Deq: Table Q Normal" if server.set < scanning else "PX Deq Credit: send blkd"
+        return _dequeues(event, part, 0.2)
+    return _at_work(execution, part, scan)
+
+
+class Faces:
+    """The rows of V$SESSION and V$RSRC_SESSION_INFO at one instant: made together, so that they agree."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.at = simulation.now
+        self.sessions: list[Row] = []
+        self.infos: list[Row] = []
+        self._simulation: Simulation = proxy(simulation)
+        self._storage = simulation.scenario.capacity.storage
+        self._scan = reading_events(self._storage)[1]
+        self._id = simulation.plans.id_of
+        pooled: set[int] = set()
+        for machine in simulation.machines:
+            for pool in machine.pools:
+                self._add_pool(pool)
+                pooled.update(map(id, pool.sessions))
+            self._add_background(machine.inst_id)
+        for session in simulation.workload.sessions:
+            if id(session) not in pooled:
+                self._add_session(session)
+        for monitor in simulation.monitors:
+            self._add_monitor(monitor)
+
+    def _add_background(self, inst_id: int) -> None:
+        in_force = self._simulation.plans
+        for session in self._simulation.machines[inst_id - 1].background:
+            age = self.at - session.logon
+            self.sessions.append(
+                (
+                    *(inst_id, 1 if in_force.cdb else 0, session.sid, session.serial, None, "ACTIVE", None),
+                    *("SYS$BACKGROUND", None, session.client.program, None, None, None, "oracle", None, None, None),
+                    *(None, None, when(self._simulation, session.logon), int(age), "rdbms ipc message", "Idle"),
+                    *("WAITING", _micro(1.0), None, None, "BACKGROUND", 1),
+                )
+            )
+            self.infos.append(self._info(session, in_force.background, _idle(0.0), 0.0, 0.0, state="NOT MANAGED"))
+
+    def _add_monitor(self, monitor: Monitor) -> None:
+        """Add a monitor's session and, while it queries, the servers of its GV$ query."""
+        session, client, cursor = monitor.session, monitor.session.client, (monitor.sql_id, 0)
+        group = self._simulation.plans.resolve(session.con_id, session.group)
+        querying, began = monitor.is_querying(self.at), monitor.began(self.at)
+        doing = _dequeues("PX Deq: Execute Reply", 0.01) if querying else _idle(self.at - began - monitor.spec.takes)
+        own, before = (cursor, (None, None)) if querying else ((None, None), cursor)
+        self._row(session, group, doing, own, before, began if querying else None, int(self.at - began))
+        self.infos.append(self._info(session, group, doing, 0.0, 0.0))
+        for helper in monitor.helpers if querying else ():
+            host = f"{self._simulation.scenario.header.host}{helper.inst_id:02}"
+            named = replace(client, program=f"oracle@{host} ({helper.name})", machine=host)
+            serial = monitor.serial(self.at)
+            face = Session(helper.inst_id, session.con_id, helper.sid, serial, named, session.group, began)
+            at_work = _on_cpu("PX Deq: Execution Msg", 0.1)
+            self._row(face, group, at_work, cursor, (None, None), began, int(self.at - began))
+            self.infos.append(self._info(face, group, at_work, 0.0, 0.0))
+
+    def _add_pool(self, pool: Pool) -> None:
+        cursors = pool.cursors
+        for index, doing, part in _pool_doings(pool, self._storage):
+            session, weight = pool.sessions[index], pool.weights[index]
+            cursor = cursors[int(part * 997) % len(cursors)]
+            last_call = int(part * pool.cycle)
+            started = self.at if doing.active == "TRUE" else None
+            sql = (cursor.sql_id, cursor.child) if doing.active == "TRUE" else (None, None)
+            self._row(session, pool.group, doing, sql, (cursor.sql_id, cursor.child), started, last_call)
+            cpu, wait = pool.cpu * weight, pool.wait * weight
+            self.infos.append(self._info(session, pool.group, doing, cpu, wait, reads=pool.reads * weight))
+
+    def _row(
+        self,
+        session: Session,
+        group: Group,
+        doing: Doing,
+        sql: tuple[str | None, int | None],
+        previous: tuple[str | None, int | None],
+        started: float | None,
+        last_call: int,
+        blocker: int | None = None,
+    ) -> None:
+        client = session.client
+        simulation = self._simulation
+        self.sessions.append(
+            (
+                *(session.inst_id, session.con_id, session.sid, session.serial, client.user, doing.status, group.name),
+                *(client.service, client.machine, client.program, client.module, client.action or None),
+                *(client.client_id or None, client.user.lower()),
+                *(*sql, *previous, when(simulation, started), when(simulation, session.logon), last_call),
+                *(doing.event, doing.wait_class, doing.state, doing.wait_micro),
+                *(None if blocker is None else 1, blocker, "USER"),
+                doing.wait_micro // 1_000_000,
+            )
+        )
+
+    def _add_session(self, session: Session) -> None:
+        execution = self._simulation.workload.executions.get(session)
+        last_call = int(self.at - session.changed)
+        previous = (session.last.sql_id, session.last.child) if session.last else (None, None)
+        if execution is None:
+            group = self._simulation.plans.resolve(session.con_id, session.wants_group)
+            doing = _idle(self.at - session.changed)
+            self._row(session, group, doing, (None, None), previous, None, last_call)
+            self.infos.append(self._info(session, group, doing, session.cpu, session.wait))
+            return
+        doing = _coordinator(execution, self.at, self._scan)
+        cursor = execution.cursor
+        own = (cursor.sql_id, cursor.child)
+        later = (execution.then.sql_id, execution.then.child) if execution.then else own
+        holding = execution.phase is Phase.HOLDING
+        started = execution.started if execution.phase is Phase.RUNNING else None
+        sql, previous = ((None, None), later) if holding else (own, previous)
+        blocker = execution.blocker if execution.phase is Phase.RUNNING else None
+        self._row(session, execution.group, doing, sql, previous, started, last_call, blocker)
+        serial = not execution.servers
+        cpu = session.cpu + (execution.cpu if serial else 0.0)
+        wait = session.wait + (execution.wait if serial else 0.0)
+        mb = execution.mb if serial else 0.0
+        self.infos.append(self._info(session, execution.group, doing, cpu, wait, execution=execution, mb=mb))
+        for server in execution.servers:
+            self._add_server(execution, server)
+
+    def _add_server(self, execution: Execution, server: Server) -> None:
+        simulation, client = self._simulation, execution.session.client
+        doing = _server(execution, server, self.at, self._scan)
+        cursor, header = execution.cursor, simulation.scenario.header
+        host = f"{header.host}{server.inst_id:02}"
+        started = when(simulation, execution.started)
+        con_id = execution.session.con_id
+        self.sessions.append(
+            (
+                *(server.inst_id, con_id, server.sid, server.serial, client.user, doing.status, execution.group.name),
+                *(client.service, host, f"oracle@{host} ({server_name(server.number)})", client.module, None, None),
+                *("oracle", cursor.sql_id, cursor.child, None, None, started, started),
+                *(int(self.at - execution.started), doing.event, doing.wait_class, doing.state, doing.wait_micro),
+                *(None, None, "USER", doing.wait_micro // 1_000_000),
+            )
+        )
+        cpu, wait, mb = (part * server.skew for part in (execution.cpu, execution.wait, execution.mb))
+        face = Session(server.inst_id, con_id, server.sid, server.serial, client, execution.session.group, 0.0)
+        self.infos.append(self._info(face, execution.group, doing, cpu, wait, mb=mb))
+
+    def _info(  # noqa: PLR0913
+        self,
+        session: Session,
+        group: Group,
+        doing: Doing,
+        cpu: float,
+        wait: float,
+        *,
+        reads: float = 0.0,
+        mb: float = 0.0,
+        execution: Execution | None = None,
+        state: str = "",
+    ) -> Row:
+        mapped = session.group or group.name
+        original = self._simulation.plans.resolve(session.con_id, mapped).name
+        action, reason, at = session.action or ("", "", 0.0)
+        queued = running = 0.0
+        dop = servers = None
+        active = "FALSE"
+        if execution is not None and execution.cursor.dop > 1:
+            ticket = execution.ticket
+            dop = ticket.degree or ticket.dop
+            if execution.phase is Phase.QUEUED:
+                queued = self.at - execution.queued_at
+            elif execution.servers:
+                servers, active = ticket.servers, "TRUE"
+                running = self.at - execution.started
+        pool = session.pool_queued
+        if execution is not None and execution.phase is Phase.POOL:
+            pool += self.at - execution.queued_at
+        return (
+            *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
+            *(mapped, "ORACLE_USER", state or doing.rsrc_state, doing.active, _ms(wait), int(wait / 0.2), _ms(cpu)),
+            *(int(cpu * 2), _ms(pool), _ms(reads * 0.0005 + mb * 0.001), int(reads / 128), int(reads * 0.35 / 128)),
+            *(int(mb), 0, int(reads), int(reads * 0.35), int(mb), 0, session.canceled, dop, servers, active, None),
+            *(_ms(running), _ms(queued), _ms(session.pq_queued + queued), session.times_queued, session.time_outs),
+            *((action, reason, when(self._simulation, at)) if action else (None, None, None)),
+        )
+
+
+_FACES: WeakKeyDictionary[Simulation, Faces] = WeakKeyDictionary()
+
+
+def _faces(simulation: Simulation) -> Faces:
+    known = _FACES.get(simulation)
+    if known is None or known.at != simulation.now:
+        known = _FACES[simulation] = Faces(simulation)
+    return known
+
+
+def _session(simulation: Simulation) -> list[Row]:
+    return _faces(simulation).sessions
+
+
+def _session_info(simulation: Simulation) -> list[Row]:
+    return _faces(simulation).infos
+
+
+def _px_session(simulation: Simulation) -> Iterator[Row]:
+    for execution in simulation.workload.executions.values():
+        if not execution.servers:
+            continue
+        qc, ticket = execution.session, execution.ticket
+        yield (qc.inst_id, qc.sid, qc.serial, qc.sid, None, None, None, None, None, None, None, qc.con_id)
+        for server in execution.servers:
+            yield (
+                *(server.inst_id, server.sid, server.serial, qc.sid, qc.serial, qc.inst_id, 1, server.set),
+                *(server.position, ticket.degree, ticket.dop, qc.con_id),
+            )
+    yield from _px_of_monitors(simulation)
+
+
+def _px_of_monitors(simulation: Simulation) -> Iterator[Row]:
+    """Yield what a GV$ query on a cluster shows: its coordinator, and one server on each instance."""
+    now = simulation.now
+    for monitor in simulation.monitors:
+        if not monitor.helpers or not monitor.is_querying(now):
+            continue
+        qc, degree = monitor.session, len(monitor.helpers)
+        yield (qc.inst_id, qc.sid, qc.serial, qc.sid, None, None, None, None, None, None, None, qc.con_id)
+        for number, helper in enumerate(monitor.helpers, 1):
+            yield (
+                *(helper.inst_id, helper.sid, monitor.serial(now), qc.sid, qc.serial, qc.inst_id, 1, 1),
+                *(number, degree, degree, qc.con_id),
+            )
+
+
+_SHORTEST = 6.0
+"""Seconds that an operation must run to be listed in V$SESSION_LONGOPS."""
+
+
+def _longops(simulation: Simulation) -> Iterator[Row]:
+    now = simulation.now
+    for execution in simulation.workload.running:
+        elapsed = now - execution.started
+        if elapsed < _SHORTEST:
+            continue
+        total = max(1, int(execution.work * execution.mb_each * 128))
+        done = min(total, int(total * (1 - max(0.0, execution.left) / execution.work)))
+        left = int(execution.left / execution.speed) if execution.speed > 0 else None
+        session, cursor = execution.session, execution.cursor
+        yield (
+            *(session.inst_id, session.sid, session.serial, "Table Scan", "SALES", done, total, "Blocks"),
+            *(when(simulation, execution.started), when(simulation, now), left, int(elapsed)),
+            *(f"Table Scan:  SALES: {done} out of {total} Blocks done", session.client.user, cursor.sql_id),
+            *(session.sid, session.con_id),
+        )
+
+
+VIEWS = (
+    View(
+        "V$SESSION",
+        columns(
+            "INST_ID CON_ID SID SERIAL# USERNAME STATUS RESOURCE_CONSUMER_GROUP SERVICE_NAME MACHINE PROGRAM MODULE"
+            " ACTION CLIENT_IDENTIFIER OSUSER SQL_ID SQL_CHILD_NUMBER PREV_SQL_ID PREV_CHILD_NUMBER SQL_EXEC_START"
+            " LOGON_TIME LAST_CALL_ET EVENT WAIT_CLASS STATE WAIT_TIME_MICRO BLOCKING_INSTANCE BLOCKING_SESSION TYPE"
+            " SECONDS_IN_WAIT"
+        ),
+        _session,
+    ),
+    View(
+        "V$RSRC_SESSION_INFO",
+        columns(
+            "INST_ID CON_ID SID CURRENT_CONSUMER_GROUP_ID CURRENT_CONSUMER_GROUP ORIG_CONSUMER_GROUP_ID"
+            " MAPPED_CONSUMER_GROUP MAPPING_ATTRIBUTE STATE ACTIVE CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS"
+            " QUEUED_TIME IO_SERVICE_TIME SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES LARGE_READ_MEGABYTES"
+            " LARGE_WRITE_MEGABYTES SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS"
+            " SQL_CANCELED DOP PQ_SERVERS PQ_ACTIVE PQ_STATUS CURRENT_PQ_ACTIVE_TIME CURRENT_PQ_QUEUED_TIME"
+            " PQ_QUEUED_TIME PQ_QUEUED PQ_QUEUE_TIME_OUTS LAST_ACTION LAST_ACTION_REASON LAST_ACTION_TIME"
+        ),
+        _session_info,
+    ),
+    View(
+        "V$PX_SESSION",
+        columns(
+            "INST_ID SID SERIAL# QCSID QCSERIAL# QCINST_ID SERVER_GROUP SERVER_SET SERVER# DEGREE REQ_DEGREE CON_ID"
+        ),
+        _px_session,
+    ),
+    View(
+        "V$SESSION_LONGOPS",
+        columns(
+            "INST_ID SID SERIAL# OPNAME TARGET SOFAR TOTALWORK UNITS START_TIME LAST_UPDATE_TIME TIME_REMAINING"
+            " ELAPSED_SECONDS MESSAGE USERNAME SQL_ID QCSID CON_ID"
+        ),
+        _longops,
+    ),
+)

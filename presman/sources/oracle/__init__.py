@@ -1,0 +1,1 @@
+"""The live source: a database read through python-oracledb."""

@@ -1,0 +1,146 @@
+"""What an error of Oracle or of the driver means for a monitor: a section's problem, or the loss of the source."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import oracledb
+
+from presman.base.text import clean, one_line
+from presman.records.queries import Query, Scope
+from presman.records.snapshot import Problem
+from presman.sources import SourceError
+
+LONGEST = 300
+
+LOST = frozenset(
+    {
+        "DPY-1001",  # not connected
+        "DPY-4011",  # the database or network closed the connection
+        "DPY-4027",
+        "DPY-6001",
+        "DPI-1010",
+        "DPI-1080",
+        *(
+            f"ORA-{code:05}"
+            for code in (28, 1012, 1014, 1033, 1034, 1041, 1089, 1090, 1092, 2396, 3113, 3114, 3122, 3135)
+        ),
+        *(f"ORA-{code:05}" for code in (12153, 12537, 12547, 12570, 12571, 12583, 25408, 27146, 28511, 56600)),
+    }
+)
+"""The session is gone; only a new connection helps."""
+
+TIMED_OUT = frozenset({"DPY-4024", "DPI-1067", "ORA-03136", "ORA-03156"})
+"""The driver's own timeout: the connection may be out of step and is replaced."""
+
+HOPELESS = frozenset(
+    {
+        "ORA-01005",  # no password given
+        "ORA-01017",  # wrong user or password
+        "ORA-01031",  # not allowed to log in this way
+        "ORA-01045",  # lacks CREATE SESSION
+        "ORA-12154",  # alias unknown
+        "ORA-28000",  # account locked
+        "ORA-28001",  # password expired
+        "ORA-28009",  # SYS needs a mode
+        "DPI-1047",  # no client libraries
+        "DPY-2017",
+        "DPY-2019",
+        "DPY-2029",  # a proxy without TLS
+        "DPY-3001",  # native network encryption
+        "DPY-3010",  # release too old for the thin driver
+        "DPY-3015",  # verifier too old for the thin driver
+        "DPY-3016",
+        "DPY-4000",  # alias not in tnsnames.ora
+        "DPY-4001",  # no credentials
+        "DPY-4017",
+        "DPY-4018",
+        "DPY-4021",
+        "DPY-4022",
+        "DPY-4026",  # tnsnames.ora is missing
+    }
+)
+"""Trying again cannot help, and may lock the account."""
+
+NOBODY = frozenset({"ORA-01017", "DPY-4001", "ORA-01005", "DPY-3001"})
+"""What a login without a user ends in where nothing else says who it is."""
+
+NOBODY_NAMED = (
+    "no user was named: that takes a wallet with a certificate that stands for one, over tcps://"
+    " (python-oracledb 26 or later), or --thick"
+)
+
+HINTS = {
+    "ORA-01017": "check user and password",
+    "ORA-28000": "the account is locked: ALTER USER ... ACCOUNT UNLOCK",
+    "ORA-28001": "the password has expired and must be changed",
+    "ORA-12514": "the listener does not know this service (now)",
+    "ORA-00018": "the database has no free session",
+    "ORA-00020": "the database has no free process",
+    "DPY-2029": "write the address as tcps://host:port/service",
+    "DPY-3001": "--thick can do this, with Oracle Client libraries",
+    "DPY-3010": "this release needs --thick",
+    "DPY-3015": "this password verifier needs --thick or a new password",
+    "DPI-1047": "--thick needs Oracle Client libraries: --thick=LIBDIR says where they are",
+    "DPY-4001": "no password: neither prompt, PRESMAN_PASSWORD, keyring nor config.ini gave one",
+}
+
+_CODE = re.compile(r"\b(ORA|DPY|DPI|TNS)-(\d{4,5})\b")
+_POINTER = re.compile(r"\.? See https?://\S+ for help")
+_SIMILAR = re.compile(r"Similar to (ORA-\d{5})")
+
+
+def code_of(error: Any) -> str:
+    """Return the code that says most: Oracle's where the driver names one in its text, else the driver's."""
+    text = text_of(error)
+    similar = _SIMILAR.search(text)
+    codes = [similar[1]] if similar else []
+    codes += [found[0] for found in _CODE.finditer(text) if found[1] == "ORA"]
+    codes += [found[0] for found in _CODE.finditer(text) if found[0] in HOPELESS]
+    codes += [found[0] for found in _CODE.finditer(text)]
+    return codes[0] if codes else ""
+
+
+def text_of(error: Any) -> str:
+    """Return the error's text without the driver's pointer to its help pages, cleaned, on one line."""
+    detail = error.args[0] if isinstance(error, oracledb.Error) and error.args else error
+    lines = str(getattr(detail, "message", detail)).splitlines()
+    kept = _POINTER.sub("", " ".join(line for line in lines if not line.startswith("Help: "))) or type(error).__name__
+    return one_line(clean(kept), LONGEST)
+
+
+def is_lost(error: Any) -> bool:
+    """Say whether `error` means that the connection is gone."""
+    return any(found[0] in LOST for found in _CODE.finditer(text_of(error)))
+
+
+def has_timed_out(error: Any) -> bool:
+    """Say whether `error` is the driver's own timeout."""
+    return any(found[0] in TIMED_OUT for found in _CODE.finditer(text_of(error)))
+
+
+def source_error(error: Any, user: str | None = "") -> SourceError:
+    """Return what a failed connect, or a lost connection, is for the caller; `user` is None if nobody was named."""
+    code, text = code_of(error), text_of(error)
+    codes = {code, *(found[0] for found in _CODE.finditer(text))}
+    hint = next((HINTS[found] for found in (code, *sorted(codes)) if found in HINTS), "")
+    if user is None and codes & NOBODY:
+        hint = NOBODY_NAMED
+    elif "CERTIFICATE_VERIFY_FAILED" in text:
+        hint = "nobody in the wallet has signed the server's certificate: see wallet_location"
+    elif "WRONG_VERSION_NUMBER" in text:
+        hint = "nobody speaks TLS there: write the address without tcps://"
+    return SourceError(f"{text} - {hint}" if hint else text, code=code, retry=not codes & HOPELESS)
+
+
+def problem(error: Any, query: Query, scope: Scope, user: str) -> Problem:
+    """Return why `query` has no rows, with what would cure it; `user` may be ``proxy[user]``."""
+    code, text = code_of(error), text_of(error)
+    cure = ""
+    if code in {"ORA-00942", "ORA-01031", "ORA-41900"}:
+        inner = re.search(r"\[(.+)\]", user)
+        cure = f"GRANT SELECT ON SYS.{query.grant_in(scope)} TO {(inner[1] if inner else user).upper() or 'the user'}"
+    elif code in {"ORA-12801", "ORA-12850", "ORA-12805"}:
+        cure = "read this instance only: --scope instance"
+    return Problem(code, text.removeprefix(f"{code}: "), query.view_in(scope), cure)

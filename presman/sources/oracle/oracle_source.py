@@ -1,0 +1,403 @@
+"""The live source: a database read through python-oracledb, one session, SELECT only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import oracledb
+
+from presman.base.release import Release
+from presman.base.text import clean
+from presman.records.conversion import field_types, has_long_texts, shortened, to_records
+from presman.records.queries import Query, Scope, bind_names
+from presman.records.snapshot import Problem, Section
+from presman.sources import Answer, Request, SourceError
+from presman.sources.oracle.guard import TooMuch
+from presman.sources.oracle.oracle_errors import code_of, problem, source_error
+from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.oracle.thick_line import ThickLine
+from presman.sources.oracle.thin_line import Cancelled, Line, Lost, Rows, Statement, ThinLine
+from presman.sources.oracle.weights import Weights
+
+HERE_AND_NOW = """SELECT
+    SYS_CONTEXT('USERENV', 'SID') AS sid,
+    SYS_CONTEXT('USERENV', 'INSTANCE') AS instance,
+    SYSDATE AS local_time,
+    SYS_EXTRACT_UTC(SYSTIMESTAMP) AS utc_time
+FROM dual"""
+"""Which session and instance presman has, and what time it is there. SYSDATE is the clock of the DATE columns."""
+
+ABOUT_SESSION = "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER') FROM dual"
+ABOUT_CONTAINER = "SELECT SYS_CONTEXT('USERENV', 'CON_NAME') FROM dual"
+ABOUT_CLOUD = "SELECT SYS_CONTEXT('USERENV', 'CLOUD_SERVICE') FROM dual"
+"""Session facts that older releases do not know by name and answer with an error."""
+
+AUTONOMOUS_SINCE = Release(18)
+"""Before it there was no Autonomous Database to ask for."""
+
+CONNECT_TIMEOUT = 15.0
+ACTING = 65.0
+"""Seconds a statement that acts may take: ALTER SYSTEM KILL SESSION waits for up to 60 (then ORA-00031)."""
+QUARTER = 15 * 60
+"""Seconds: time zones differ by multiples of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the session is and when it was asked: `at` (UTC) is the database's clock at `measured` on ours."""
+
+    sid: int
+    instance: int
+    at: datetime
+    zone: tzinfo
+    measured: float
+
+
+class About(NamedTuple):
+    """What `doctor` says of a session; "" where the database does not tell. `driver` is its name and mode."""
+
+    driver: str
+    sid: int
+    instance: int
+    user: str
+    container: str
+    cloud_service: str
+
+
+class OracleSource:
+    """Answers queries from a live database. See :class:`presman.sources.Source`.
+
+    `clock` measures seconds; `connect_timeout` bounds a login, `settings.call_timeout` each query. A query that
+    fails or takes too long yields its problem and leaves the others alone.
+    """
+
+    kind = "oracle"
+
+    def __init__(
+        self,
+        settings: ConnectSettings,
+        *,
+        name: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        connect_timeout: float = CONNECT_TIMEOUT,
+    ) -> None:
+        self.name = name or settings.name
+        self.scope = Scope.CLUSTER
+        self._settings = settings
+        self._clock = clock
+        self._connect_timeout = connect_timeout
+        self._line: Line | None = None
+        self._place: Place | None = None
+        self._weights = Weights()
+        self._apart: set[str] = set()
+        self._odd: set[str] = set()
+        self._cloud = ""
+        self._cancelled = False
+        self._spent = 0
+
+    # -- open, close ----------------------------------------------------------------------------------------------
+
+    def open(self) -> Release:
+        """Connect and return the release. Raises SourceError."""
+        self.close()
+        self._cancelled = False
+        self._connect()
+        release = Release.parse(self._connected.version)
+        self._cloud = self._fact(ABOUT_CLOUD) if release >= AUTONOMOUS_SINCE else ""
+        return release
+
+    def _connect(self) -> None:
+        line: Line = ThickLine(self._settings) if self._settings.thick else ThinLine(self._settings)
+        self._line = line
+        try:
+            if self._cancelled:
+                raise Cancelled
+            line.connect(self._connect_timeout)
+            self._locate(line.fetch(self._here_and_now(), self._settings.call_timeout))
+        except Cancelled:
+            self.close()
+            raise SourceError("cancelled") from None
+        except Lost as lost:
+            self.close()
+            raise source_error(lost.cause, self._settings.user) from None
+        except (oracledb.Error, OSError, ValueError, TypeError) as error:
+            self.close()
+            raise source_error(error, self._settings.user) from None
+
+    @property
+    def instance(self) -> int:
+        """The number of the instance the session is on, 0 if not connected."""
+        return self._place.instance if self._place else 0
+
+    @property
+    def _connected(self) -> Line:
+        if self._line is None:
+            raise SourceError("not connected")
+        return self._line
+
+    def close(self) -> None:
+        """Log off. Never raises, and takes a fraction of a second at most."""
+        line, self._line, self._place = self._line, None, None
+        if line is not None:
+            self._spent += line.round_trips
+            line.close()
+
+    def cancel(self) -> None:
+        """Make a `read` or `open` that is under way end soon; called from another thread."""
+        self._cancelled = True
+        line = self._line
+        if line is not None:
+            line.cancel()
+
+    def advance(self) -> None:
+        """Do nothing: time passes by itself."""
+
+    # -- read -----------------------------------------------------------------------------------------------------
+
+    def read(self, requests: Sequence[Request]) -> Answer:
+        """Run `requests`. Raises SourceError if the connection is lost."""
+        before = self._round_trips()
+        try:
+            sections = self._sections(requests)
+        except Cancelled:
+            self.close()
+            raise SourceError("cancelled") from None
+        except Lost as lost:
+            self.close()
+            raise source_error(lost.cause) from None
+        at = self._place.at if self._place else datetime.now(UTC)
+        return Answer(at, sections, self._round_trips() - before, self._cloud)
+
+    def _round_trips(self) -> int:
+        return self._spent + (self._line.round_trips if self._line else 0)
+
+    def _sections(self, requests: Sequence[Request]) -> tuple[Section, ...]:
+        """Answer all requests, together where the database can, else one by one."""
+        found: dict[int, Section] = {}
+        self._weights.wary = False
+        self._reckon()
+        if self._connected.pipelines:
+            found = self._read_together(requests)
+        else:
+            self._ask_time()
+        reconnected = False
+        for index, request in enumerate(requests):
+            if index in found:
+                continue
+            try:
+                found[index] = self._read_any(request)
+            except Lost as lost:
+                if not lost.stuck or reconnected:
+                    raise
+                reconnected = True
+                found[index] = self._failed(request.query, lost.cause, self._settings.call_timeout)
+                self._reconnect()
+        return tuple(found[index] for index in range(len(requests)))
+
+    def _read_together(self, requests: Sequence[Request]) -> dict[int, Section]:
+        """Read all but the queries known to be slow, and those of CLOBs, in one pipeline; nothing if that got stuck.
+
+        The driver fetches CLOBs after a pipeline one by one, so they would save nothing in it, and if the line is cut
+        then, it takes the process with it.
+        """
+        chosen = [index for index, request in enumerate(requests) if not self._is_read_alone(request.query)]
+        if requests and not chosen:
+            return {}
+        statements = [self._statement(requests[index]) for index in chosen]
+        begun = self._clock()
+        try:
+            first, *others = self._connected.fetch_all([self._here_and_now(), *statements], self._settings.call_timeout)
+        except Lost as lost:
+            if not lost.stuck:
+                raise
+            # One of them is slow, too large or cannot be converted: asked one by one they show which.
+            self._weights.wary = isinstance(lost.cause, TooMuch)
+            self._reconnect()
+            return {}
+        if isinstance(first, Sequence):
+            with suppress(ValueError):  # the clock of the last answer, carried on, will do
+                self._locate(first)
+        seconds = (self._clock() - begun) / len(statements) if statements else 0.0
+        found = {}
+        for index, rows in zip(chosen, others, strict=True):
+            query = requests[index].query
+            if isinstance(rows, Sequence):
+                self._weights.learn(query, len(rows))
+                found[index] = self._section(query, rows, seconds, self._now())
+            elif code_of(rows).startswith("ORA-"):
+                found[index] = self._failed(query, rows, seconds)
+        return found  # what the driver could not convert is asked again, alone
+
+    def _is_read_alone(self, query: Query) -> bool:
+        return query.name in self._apart or self._weights.is_huge(query) or has_long_texts(query.record)
+
+    def _read_any(self, request: Request) -> Section:
+        """Read one request, a few rows at a time if the answer is too large for one go. Raises Lost."""
+        query = request.query
+        if self._weights.is_refused(query):
+            return self._failed(query, TooMuch(), 0.0)
+        try:
+            return self._read_one(request)
+        except Lost as lost:
+            if not isinstance(lost.cause, TooMuch):
+                raise
+            if self._weights.is_huge(query):
+                self._weights.refuse(query)
+                raise
+        self._weights.wary = True
+        self._reconnect()
+        return self._read_any(request)
+
+    def _read_one(self, request: Request) -> Section:
+        query, begun, timeout = request.query, self._clock(), self._settings.call_timeout
+        received = self._connected.received
+        try:
+            try:
+                rows = self._connected.fetch(self._statement(request), timeout)
+            except (ValueError, OverflowError):
+                # A date that Python has no word for (before the year 1): such dates are left out from now on.
+                self._odd.add(query.name)
+                rows = self._connected.fetch(self._statement(request), timeout)
+        except (oracledb.Error, ValueError, OverflowError) as error:
+            return self._failed(query, error, self._clock() - begun)
+        except TimeoutError as error:
+            self._apart.add(query.name)
+            return self._failed(query, error, self._clock() - begun)
+        except Lost as lost:
+            if lost.stuck:
+                self._apart.add(query.name)
+            raise
+        self._apart.discard(query.name)
+        self._weights.learn(query, len(rows), self._connected.received - received)
+        return self._section(query, rows, self._clock() - begun, self._now())
+
+    def _reconnect(self) -> None:
+        """Replace a connection that is out of step. Raises SourceError, also if it leads to another instance.
+
+        What was read before and what is read from now on would not belong together, so the source is to be opened anew.
+        """
+        before = self._place
+        self.close()
+        self._connect()
+        now = self._place
+        if before is not None and now is not None and now.instance != before.instance:
+            self.close()
+            raise SourceError(f"the session moved from instance {before.instance} to instance {now.instance}")
+
+    def about(self) -> About:
+        """Return what is known of the session. Raises SourceError if the connection is lost."""
+        mode = "thick" if self._settings.thick else "thin"
+        place = self._place
+        return About(
+            f"python-oracledb {oracledb.__version__}, {mode}",
+            place.sid if place else 0,
+            place.instance if place else 0,
+            self._fact(ABOUT_SESSION),
+            self._fact(ABOUT_CONTAINER),
+            self._cloud,
+        )
+
+    def _fact(self, sql: str) -> str:
+        try:
+            rows = self._connected.fetch(Statement(sql, {}, 2), self._settings.call_timeout)
+        except (oracledb.Error, TimeoutError, ValueError):
+            return ""
+        except (Lost, Cancelled) as error:
+            self.close()
+            raise source_error(getattr(error, "cause", error)) from None
+        return clean(str(rows[0][0] or ""))
+
+    def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
+        """Run a statement that acts, with its binds. Raises SourceError with what the database says to it.
+
+        Nothing in presman calls this unless actions are allowed.
+        """
+        try:
+            self._connected.run(statement, binds, max(ACTING, self._settings.call_timeout))
+        except (oracledb.Error, TimeoutError) as error:
+            failed = source_error(error)
+            raise SourceError(str(failed), code=failed.code, retry=False) from None
+        except (Lost, Cancelled) as error:
+            self.close()
+            raise source_error(getattr(error, "cause", error)) from None
+
+    # -- pieces ---------------------------------------------------------------------------------------------------
+
+    def _here_and_now(self) -> Statement:
+        return Statement(HERE_AND_NOW, {}, 2)
+
+    def _locate(self, rows: Rows) -> None:
+        """Learn from the answer to HERE_AND_NOW who and when presman is. Raises ValueError if it does not tell."""
+        try:
+            sid, instance, local, utc = rows[0]
+            ahead = round((local - utc).total_seconds() / QUARTER) * QUARTER
+            zone = timezone(timedelta(seconds=ahead)) if abs(ahead) < 24 * 3600 else UTC
+            self._place = Place(int(sid), int(instance), utc.replace(tzinfo=UTC), zone, self._clock())
+        except (LookupError, TypeError, AttributeError) as error:
+            raise ValueError("the server does not tell its time and which session this is") from error
+
+    def _ask_time(self) -> None:
+        try:
+            self._locate(self._connected.fetch(self._here_and_now(), self._settings.call_timeout))
+        except Lost as lost:
+            if not lost.stuck:
+                raise
+            self._reconnect()
+        except (oracledb.Error, TimeoutError, ValueError):
+            return  # the clock of the last answer, carried on, will do
+
+    def _reckon(self) -> None:
+        """Carry the database's clock on by ours, in case it does not answer."""
+        if self._place is not None:
+            now = self._clock()
+            passed = timedelta(seconds=now - self._place.measured)
+            self._place = replace(self._place, at=self._place.at + passed, measured=now)
+
+    def _now(self) -> datetime | None:
+        """Return the database's present time by the clock it showed last."""
+        place = self._place
+        return place.at + timedelta(seconds=self._clock() - place.measured) if place else None
+
+    def _statement(self, request: Request) -> Statement:
+        query = request.query
+        sql = _without_odd_dates(query, self.scope) if query.name in self._odd else query.sql(self.scope)
+        place = self._place
+        known: dict[str, Any] = dict(request.binds)
+        if place is not None:
+            known |= {"inst_id": place.instance, "own_inst_id": place.instance, "own_sid": place.sid}
+        binds = {name: known[name] for name in bind_names(sql) if name in known}
+        shorten = partial(shortened, query.record) if self._weights.is_huge(query) else None
+        return Statement(sql, binds, self._weights.rows(query), shorten)
+
+    def _section(self, query: Query, rows: Rows, seconds: float, at: datetime | None) -> Section:
+        zone = self._place.zone if self._place else UTC
+        try:
+            return Section(to_records(query.record, rows, zone), at=at, seconds=seconds)
+        except (ValueError, TypeError, OverflowError, AttributeError) as error:
+            return self._failed(query, error, seconds)
+
+    def _failed(self, query: Query, error: Any, seconds: float) -> Section:
+        if code_of(error):
+            why = problem(error, query, self.scope, self._settings.user or "")
+        else:
+            why = Problem("", clean(str(error)) or type(error).__name__, query.view_in(self.scope))
+        return Section(at=self._now(), seconds=seconds, problem=why)
+
+
+@cache
+def _without_odd_dates(query: Query, scope: Scope) -> str:
+    """Return the query with dates before the year 1 as NULL."""
+
+    def field(name: str, kind: type[Any]) -> str:
+        dated = f"CASE WHEN {name} >= DATE '0001-01-02' THEN {name} END AS {name}"
+        return dated if kind is datetime else name
+
+    names: Mapping[str, tuple[type[Any], bool]] = field_types(query.record)
+    fields = ", ".join(field(name, kind) for name, (kind, _) in names.items())
+    return f"SELECT {fields} FROM (\n{query.sql(scope)}\n)"

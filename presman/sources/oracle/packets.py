@@ -1,0 +1,153 @@
+"""What may reach the driver: whole packets of Oracle's network protocol with sane headers, and nothing else.
+
+The thin driver believes every length it reads. One below 8 makes it loop until all memory is gone, one of four
+gigabytes makes it collect that much, and a packet shorter than its kind needs makes it read past its end. So the
+bytes from the network are cut into packets here, and a stream that is not Oracle's is refused.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from presman.sources.oracle.capabilities import Unfit, is_whole
+from presman.sources.oracle.strangers import describe, looks_like
+
+HEADER = 8
+LARGEST = 2_097_152
+"""Bytes of a packet: the largest session data unit there is."""
+
+SMALLEST_SDU = 512
+WIDE_SINCE = 315
+"""The version of the protocol from which lengths take four bytes behind the ACCEPT; the driver's oldest."""
+
+FLAGS_SINCE = 318
+"""The version from which the driver reads flags behind the size of packets."""
+
+
+class Kind(IntEnum):
+    """The types of packets a server sends."""
+
+    ACCEPT = 2
+    REFUSE = 4
+    REDIRECT = 5
+    DATA = 6
+    NULL = 7
+    RESEND = 11
+    MARKER = 12
+    CONTROL = 14
+
+
+GREETINGS = frozenset({Kind.ACCEPT, Kind.REFUSE, Kind.REDIRECT, Kind.RESEND})
+"""What a listener may begin its answer with."""
+
+ANSWERS = frozenset({Kind.DATA, Kind.MARKER, Kind.CONTROL, Kind.REFUSE, Kind.NULL})
+"""What comes once the connection is accepted."""
+
+SHORTEST = {Kind.REFUSE: 12, Kind.REDIRECT: 10, Kind.DATA: 10, Kind.MARKER: 11, Kind.CONTROL: 10}
+"""Bytes without which a packet cannot be read; of the other types, the header."""
+
+PAYLOAD = 10
+"""Where the messages in a DATA packet begin: behind the header and flags."""
+
+DATA = bytes([Kind.DATA])
+INTRODUCTIONS = (b"\1", b"\x22")
+"""How the messages begin by which a client asks a server what it is: alone, or together with the login."""
+
+ACCEPT_SIZES, ACCEPT_FLAGS = 36, 45
+"""How long an ACCEPT is that says how large packets are, and one that has flags behind that."""
+
+
+class Foreign(ConnectionError):  # noqa: N818 - what is wrong with the other side
+    """What came is not Oracle's protocol; the text says what it looks like."""
+
+
+class Packets:
+    """Cuts a stream into packets. `feed` it what came, and tell it by `asked` what the client has sent."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._wide = False
+        self._told = False
+        self._may_speak = True
+        self._more = False
+        self._knows_server = False
+        self._introduction: bytes | None = None
+
+    @property
+    def begun(self) -> bytes:
+        """The first bytes of an answer that never became a packet; nothing once there was one."""
+        return b"" if self._told else self._rest
+
+    def asked(self, data: bytes = b"") -> None:
+        """Take note that the client has sent a packet, so that an answer may come."""
+        self._may_speak = True
+        if not self._knows_server and data[4:5] == DATA and data[PAYLOAD : PAYLOAD + 1] in INTRODUCTIONS:
+            self._introduction = b""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the packets that are complete now. Raises Foreign; after that the stream is of no use."""
+        data = self._rest + data if self._rest else data
+        if not self._told and (stranger := looks_like(data)):
+            raise Foreign(f"that is not an Oracle listener (it answered like {stranger})")
+        found = []
+        at, end = 0, len(data)
+        while end - at >= HEADER:
+            size = int.from_bytes(data[at : at + (4 if self._wide else 2)], "big")
+            self._check(data, at, size)
+            if end - at < size:
+                break
+            packet = data[at : at + size] if size < end or at else data
+            if self._accept(packet):
+                found.append(packet)
+            at += size
+        self._rest = data[at:] if at else data
+        return found
+
+    def _check(self, data: bytes, at: int, size: int) -> None:
+        """Raise Foreign if the header at `at` is not one that may come now."""
+        kind = data[at + 4]
+        allowed = ANSWERS if self._wide else GREETINGS | {Kind.DATA} if self._more else GREETINGS
+        sane = SHORTEST.get(kind, HEADER) <= size <= LARGEST  # type: ignore[call-overload]
+        if kind in allowed and sane and self._may_speak:
+            return
+        if not self._told:
+            raise Foreign(f"that is not an Oracle listener (it answered {describe(data)})")
+        if not self._may_speak:
+            raise Foreign("the server sends before it is asked: that is not Oracle's protocol")
+        raise Foreign(f"the server sent a packet of type {kind} and {size} bytes: that is not Oracle's protocol")
+
+    def _accept(self, packet: bytes) -> bool:
+        """Learn from a packet what may follow; False if there is nothing in it for the driver."""
+        kind = packet[4]
+        if kind == Kind.ACCEPT:
+            _check_accept(packet)
+            self._wide = True
+            self._may_speak = False  # the driver learns only with its next turn how lengths are written from here on
+        elif kind == Kind.DATA and self._introduction is not None:
+            self._introduce(packet)
+        self._told = True
+        self._more = kind in {Kind.REFUSE, Kind.REDIRECT}  # whose text may follow in a packet of its own
+        return kind != Kind.NULL
+
+    def _introduce(self, packet: bytes) -> None:
+        """Read what the server says of itself as soon as it is complete."""
+        self._introduction = (self._introduction or b"") + packet[PAYLOAD:]
+        try:
+            if is_whole(self._introduction):
+                self._knows_server, self._introduction = True, None
+        except Unfit:
+            raise Foreign("the server says of itself what no Oracle database does") from None
+
+
+def _check_accept(packet: bytes) -> None:
+    """Raise Foreign if an ACCEPT is too short for its version, or names a size of packets that there is not."""
+    version = int.from_bytes(packet[8:10], "big")
+    if len(packet) < 10 or (version >= WIDE_SINCE and len(packet) < _length(version)):
+        raise Foreign(f"the listener's answer ends after {len(packet)} bytes: that is not Oracle's protocol")
+    size = int.from_bytes(packet[32:36], "big")
+    if version >= WIDE_SINCE and not SMALLEST_SDU <= size <= LARGEST:
+        raise Foreign(f"the listener wants packets of {size} bytes: that is not Oracle's protocol")
+
+
+def _length(version: int) -> int:
+    return ACCEPT_FLAGS if version >= FLAGS_SINCE else ACCEPT_SIZES

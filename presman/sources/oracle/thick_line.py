@@ -1,0 +1,139 @@
+"""The synchronous line: thick mode, or a thin driver that is to wait as a thick one does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import oracledb
+
+from presman.sources.oracle.connect_arguments import connect_arguments, label, output_type
+from presman.sources.oracle.oracle_errors import has_timed_out, is_lost
+from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.oracle.thin_line import CACHED_STATEMENTS, PARTING, Cancelled, Lost, Rows, Statement
+
+
+class Login:
+    """A login in a thread of its own: a listener that says nothing would hold up whoever waits for it, for ever."""
+
+    def __init__(self, settings: ConnectSettings, timeout: float) -> None:
+        self._arguments = connect_arguments(settings, timeout)
+        self._timeout = timeout
+        self._over = threading.Condition()
+        self._outcome: Any = None
+
+    def wait(self) -> Any:
+        """Return the connection. Raises what the driver raises, TimeoutError, or what `give_up` was given."""
+        threading.Thread(target=self._connect, name="presman-login", daemon=True).start()
+        with self._over:
+            self._over.wait_for(lambda: self._outcome is not None, self._timeout)
+        self.give_up(TimeoutError(f"no answer within {self._timeout:g} s"))
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
+
+    def give_up(self, why: Exception) -> None:
+        """Do not wait any longer; a connection that is made after all is closed at once."""
+        self._end(why)
+
+    def _connect(self) -> None:
+        try:
+            made: Any = oracledb.connect(**self._arguments, stmtcachesize=CACHED_STATEMENTS)
+        except Exception as error:
+            made = error
+        if not self._end(made) and not isinstance(made, Exception):
+            with suppress(oracledb.Error):
+                made.close()
+
+    def _end(self, outcome: Any) -> bool:
+        """Say how it ended, unless that is settled."""
+        with self._over:
+            settled = self._outcome is None
+            self._outcome = outcome if settled else self._outcome
+            self._over.notify_all()
+        return settled
+
+
+class ThickLine:
+    """The synchronous driver, thick or (for networks where it must be so) thin."""
+
+    pipelines = False
+
+    def __init__(self, settings: ConnectSettings) -> None:
+        self._settings = settings
+        self._connection: Any = None
+        self._login: Login | None = None
+        self._cancelled = False
+        self.round_trips = self.received = 0
+        self.version = ""
+
+    def connect(self, timeout: float) -> None:
+        """Log in. Raises oracledb.Error, TimeoutError or Cancelled."""
+        if self._settings.thick and oracledb.is_thin_mode():
+            oracledb.init_oracle_client(lib_dir=self._settings.lib_dir)
+        self._login = Login(self._settings, timeout)
+        if self._cancelled:
+            raise Cancelled
+        self._connection = self._login.wait()
+        self._connection.outputtypehandler = output_type
+        label(self._connection)
+        self.version = self._connection.version
+
+    def fetch(self, statement: Statement, timeout: float) -> Rows:
+        """Run one SELECT."""
+        if self._cancelled:
+            raise Cancelled
+        self.round_trips += 1
+        self._connection.call_timeout = max(1, round(timeout * 1000))
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.arraysize = cursor.prefetchrows = statement.rows
+                cursor.execute(statement.sql, dict(statement.binds))
+                rows: Rows = cursor.fetchall()
+                return rows
+        except oracledb.Error as error:
+            if self._cancelled:
+                raise Cancelled from error
+            if has_timed_out(error):
+                raise Lost(TimeoutError(f"no answer within {timeout:g} s"), stuck=True) from error
+            if is_lost(error) or not self._connection.is_healthy():
+                raise Lost(error) from error
+            raise
+
+    def run(self, sql: str, binds: Mapping[str, Any], timeout: float) -> None:
+        """Run one statement that returns no rows."""
+        if self._cancelled:
+            raise Cancelled
+        self.round_trips += 1
+        self._connection.call_timeout = max(1, round(timeout * 1000))
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql, dict(binds))
+        except oracledb.Error as error:
+            if has_timed_out(error) or is_lost(error) or not self._connection.is_healthy():
+                raise Lost(error, stuck=has_timed_out(error)) from error
+            raise
+
+    def fetch_all(self, statements: Sequence[Statement], timeout: float) -> list[Rows | Any]:
+        """Not offered: `pipelines` is False."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        """End what is under way; may be called from any thread."""
+        self._cancelled = True
+        if self._login is not None:
+            self._login.give_up(Cancelled())
+        if self._connection is not None:
+            with suppress(oracledb.Error):
+                self._connection.cancel()
+
+    def close(self) -> None:
+        """Log off. Never raises."""
+        if self._connection is not None:
+            with suppress(oracledb.Error):
+                if self._connection.is_healthy():  # the driver crashes when a dead one is given a timeout
+                    self._connection.call_timeout = round(PARTING * 1000)
+                    self._connection.close()
+            self._connection = None

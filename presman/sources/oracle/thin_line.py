@@ -1,0 +1,308 @@
+"""A line to the database: one connection that runs statements, each bounded in time.
+
+Two kinds: the thin driver through asyncio, which pipelines on 23ai and whose waits can all be ended, and the thick
+driver, which is synchronous (oracle_thick.py). Both are used from one thread; only `cancel` is called from others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from enum import Enum
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import oracledb
+
+from presman.sources.oracle.connect_arguments import connect_arguments, label, output_type
+from presman.sources.oracle.guard import MOST, Sockets, TooMuch, sense
+from presman.sources.oracle.oracle_errors import is_lost
+from presman.sources.oracle.settings import ConnectSettings
+
+GRACE = 0.2
+"""Seconds a call that was told to end may take before the connection is dropped."""
+
+AFTERMATH, ROUNDS = 0.02, 4
+"""Seconds for a call on a dropped connection to end when it is cancelled, and how often it is."""
+
+CUT = "DPY-4011: the database or network closed the connection"
+
+PARTING = 0.2
+"""Seconds a logoff may take."""
+
+CACHED_STATEMENTS = 60
+PIPELINES_SINCE = "23"
+
+T = TypeVar("T")
+Rows = Sequence[tuple[Any, ...]]
+
+
+class Statement(NamedTuple):
+    """A SELECT, its binds, and as many rows as one round trip should bring.
+
+    `shorten` is given for rows that are known to be huge: it is called on the rows of each round trip as they come.
+    """
+
+    sql: str
+    binds: Mapping[str, Any]
+    rows: int
+    shorten: Callable[[Rows], Rows] | None = None
+
+
+class Lost(Exception):  # noqa: N818 - it happens to a connection, it is not a mistake
+    """The connection is gone, or was dropped because a call could not be ended; `cause` says why.
+
+    `stuck` is set when a statement took too long and would not be interrupted.
+    """
+
+    def __init__(self, cause: Any, *, stuck: bool = False) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+        self.stuck = stuck
+
+
+class Cancelled(Exception):  # noqa: N818 - the user's wish
+    """`cancel` was called."""
+
+
+class Why(Enum):
+    """Why the waiting for a call ended."""
+
+    DONE = "done"
+    STOPPED = "stopped"
+    CUT = "cut"
+    LATE = "late"
+
+
+class Line(Protocol):
+    """What both kinds do. `round_trips` counts since the line was connected."""
+
+    round_trips: int
+    pipelines: bool
+    version: str
+
+    @property
+    def received(self) -> int:
+        """Bytes that came so far; 0 if that is not known."""
+
+    def connect(self, timeout: float) -> None:
+        """Log in. Raises oracledb.Error, OSError or Cancelled."""
+
+    def fetch(self, statement: Statement, timeout: float) -> Rows:
+        """Run one SELECT.
+
+        Raises oracledb.Error or ValueError if it failed, TimeoutError if it was interrupted, Lost, Cancelled.
+        """
+
+    def fetch_all(self, statements: Sequence[Statement], timeout: float) -> list[Rows | Any]:
+        """Run many in one round trip; a failed one yields its error. Raises Lost or Cancelled."""
+
+    def run(self, sql: str, binds: Mapping[str, Any], timeout: float) -> None:
+        """Run one statement that returns no rows. Raises what `fetch` raises."""
+
+    def cancel(self) -> None:
+        """End what is under way; may be called from any thread."""
+
+    def close(self) -> None:
+        """Log off, or drop the connection if that takes too long. Never raises."""
+
+
+UNDERSTOOD = (oracledb.Error, ValueError, OverflowError, OSError, Lost, Cancelled)
+"""What calls of the driver end in. It raises anything else only where it stumbles over an answer."""
+
+
+class ThinLine:
+    """The thin driver through asyncio, in a guarded event loop of its own."""
+
+    def __init__(self, settings: ConnectSettings) -> None:
+        self._settings = settings
+        self._loop = Sockets()
+        self._stop = asyncio.Event()
+        self._connection: Any = None
+        self.round_trips = 0
+        self.pipelines = False
+        self.version = ""
+
+    @property
+    def received(self) -> int:
+        """Bytes that came."""
+        return self._loop.received
+
+    def connect(self, timeout: float) -> None:
+        """Log in. Raises oracledb.Error, Foreign, TimeoutError or Cancelled."""
+        try:
+            self._connection = self._wait(self._connect(timeout), timeout)
+        except Cancelled:
+            raise
+        except Exception as error:
+            stumbled = self._loop.received and not isinstance(error, UNDERSTOOD)
+            told = sense(error) if stumbled else error
+            raise self._loop.fault or self._loop.half_an_answer() or told from None
+        self._loop.settle()
+        self.version = self._connection.version
+        self.pipelines = int(self.version.split(".", 1)[0]) >= int(PIPELINES_SINCE)
+
+    async def _connect(self, timeout: float) -> Any:
+        arguments = connect_arguments(self._settings, timeout)
+        connection = await oracledb.connect_async(**arguments, stmtcachesize=CACHED_STATEMENTS)
+        connection.outputtypehandler = output_type
+        with suppress(AttributeError):
+            connection.round_trip_callback = self._count
+        label(connection)
+        return connection
+
+    def _count(self, *_: Any) -> None:
+        self.round_trips += 1
+
+    def fetch(self, statement: Statement, timeout: float) -> Rows:
+        """Run one SELECT."""
+        return self._alone(self._fetch(statement), timeout)
+
+    async def _fetch(self, statement: Statement) -> Rows:
+        cursor = self._connection.cursor()
+        cursor.arraysize = cursor.prefetchrows = statement.rows
+        try:
+            await cursor.execute(statement.sql, dict(statement.binds))
+            rows: Rows = await (
+                cursor.fetchall() if statement.shorten is None else self._short(cursor, statement.shorten)
+            )
+            return rows
+        finally:
+            cursor.close()
+
+    async def _short(self, cursor: Any, shorten: Callable[[Rows], Rows]) -> Rows:
+        """Fetch what comes in each round trip by itself, so that no more than that is ever there at its full length."""
+        found: list[tuple[Any, ...]] = []
+        kept = 0
+        while batch := await cursor.fetchmany():
+            rows = shorten(batch)
+            kept += sum(len(value) for row in rows for value in row if isinstance(value, str))
+            if kept > MOST:
+                raise Lost(TooMuch(), stuck=True)
+            found += rows
+            self._loop.allow()
+        return found
+
+    def run(self, sql: str, binds: Mapping[str, Any], timeout: float) -> None:
+        """Run one statement that returns no rows."""
+        self._alone(self._run_one(sql, binds), timeout)
+
+    async def _run_one(self, sql: str, binds: Mapping[str, Any]) -> None:
+        cursor = self._connection.cursor()
+        try:
+            await cursor.execute(sql, dict(binds))
+        finally:
+            cursor.close()
+
+    def _alone(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
+        try:
+            return self._wait(work, timeout)
+        except oracledb.Error as error:
+            if is_lost(error) or self._loop.lost.is_set() or not self._connection.is_healthy():
+                raise Lost(error) from error
+            raise
+        except UNDERSTOOD:
+            raise
+        except Exception as error:
+            raise Lost(sense(error)) from error
+
+    def fetch_all(self, statements: Sequence[Statement], timeout: float) -> list[Rows | Any]:
+        """Run many in one round trip; a failed one yields its error."""
+        pipeline = oracledb.create_pipeline()
+        for statement in statements:
+            pipeline.add_fetchall(statement.sql, dict(statement.binds), arraysize=statement.rows)
+        self.round_trips += 1  # the driver does not report a pipeline's own
+        try:
+            results = self._wait(self._run(pipeline), timeout)
+        except TimeoutError as error:  # a pipeline is not interrupted: the connection is out of step
+            raise Lost(error, stuck=True) from error
+        except (oracledb.Error, ValueError, OverflowError) as error:
+            lost = isinstance(error, oracledb.Error) and is_lost(error)
+            raise Lost(error, stuck=not lost) from error
+        except UNDERSTOOD:
+            raise
+        except Exception as error:
+            raise Lost(sense(error)) from error
+        failed = next((result.error for result in results if result.error and is_lost(result.error)), None)
+        if failed:
+            raise Lost(failed)
+        return [result.error or result.rows or [] for result in results]
+
+    async def _run(self, pipeline: Any) -> Any:
+        return await self._connection.run_pipeline(pipeline, continue_on_error=True)
+
+    def _wait(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
+        """Run `work` to its end, but no longer than `timeout`, not after `cancel`, and not once the line is lost."""
+        return self._loop.run_until_complete(self._bounded(work, timeout))
+
+    async def _bounded(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
+        self._loop.allow()
+        task = asyncio.ensure_future(work)
+        why = await self._watch(task, timeout)
+        if why is Why.DONE:
+            return task.result()
+        if why is not Why.CUT:  # the database is asked to stop, and may answer in time
+            task.cancel()
+            await asyncio.wait({task}, timeout=GRACE)
+        in_step = task.done()
+        await self._give_up(task)
+        if why is Why.STOPPED:
+            raise Cancelled
+        if why is Why.CUT:
+            raise Lost(self._loop.fault or CUT, stuck=isinstance(self._loop.fault, TooMuch))
+        error = TimeoutError(f"no answer within {timeout:g} s")
+        if in_step or self._connection is None:
+            raise error
+        raise Lost(error, stuck=True)
+
+    async def _watch(self, task: asyncio.Future[T], timeout: float) -> Why:
+        """Wait for `task`, `cancel`, the loss of the connection or the time limit, and say which came first."""
+        stop, lost = (asyncio.ensure_future(event.wait()) for event in (self._stop, self._loop.lost))
+        both: set[asyncio.Future[Any]] = {task, stop, lost}
+        await asyncio.wait(both, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        why = Why.STOPPED if stop.done() else Why.DONE if task.done() else Why.CUT if lost.done() else Why.LATE
+        stop.cancel()
+        lost.cancel()
+        return why
+
+    async def _give_up(self, task: asyncio.Future[Any]) -> None:
+        """End a call that nobody waits for any more; each time, the driver may begin to wait for something else."""
+        for _ in range(ROUNDS):
+            if task.done():
+                break
+            task.cancel()
+            await asyncio.wait({task}, timeout=AFTERMATH)
+        if task.done() and not task.cancelled():
+            task.exception()
+
+    def cancel(self) -> None:
+        """End what is under way; may be called from any thread."""
+        with suppress(RuntimeError):  # the loop is closed: nothing is under way
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+    def close(self) -> None:
+        """Log off, or drop the connection if that takes too long. Never raises."""
+        if self._loop.is_closed():
+            return
+        with suppress(Exception):
+            self._loop.run_until_complete(self._part())
+        self._loop.close()
+
+    async def _part(self) -> None:
+        if await self._give_up_all() and self._connection is not None:
+            self._loop.tell_driver()
+            leaving = asyncio.ensure_future(self._leave())  # also from a lost line: the driver keeps what is not closed
+            await asyncio.wait({leaving}, timeout=PARTING)
+            await self._give_up_all()
+        await self._loop.abandon()
+
+    async def _give_up_all(self) -> bool:
+        """End whatever still runs in the driver, and say whether it did end."""
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            await self._give_up(task)
+        return all(task.done() for task in others)
+
+    async def _leave(self) -> None:
+        with suppress(Exception):
+            await self._connection.close()

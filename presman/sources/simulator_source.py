@@ -1,0 +1,151 @@
+"""The simulator as a source: `demo` targets, tests, headless runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from presman.base.release import Release
+from presman.records.queries import Scope
+from presman.records.snapshot import Section
+from presman.sources import Answer, Request, SourceError
+
+if TYPE_CHECKING:
+    from presman.embedded.database import EmbeddedDatabase
+    from presman.simulator.simulation import Simulation
+    from presman.simulator.views import Publisher
+
+_FAST = 10.0
+"""From this speed on the simulation takes longer steps between two looks at activity."""
+
+
+class SimulatorSource:
+    """A simulated database, read through the same SQL as a real one.
+
+    `scenario` is a name (``mixed``) or a TOML file; `speed` is simulated seconds per second of `clock`; `size` makes
+    machine and work that many times as big; `start` is the simulated instant at which it opens (by default now, so
+    that the times on screen are today's).
+    """
+
+    kind = "simulator"
+    instance = 1
+
+    def __init__(
+        self,
+        scenario: str | Path = "mixed",
+        *,
+        seed: int | None = None,
+        speed: float = 1.0,
+        release: Release | None = None,
+        size: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        start: datetime | None = None,
+    ) -> None:
+        stem = scenario if isinstance(scenario, str) and not scenario.endswith(".toml") else Path(scenario).name
+        self.name = f"demo:{stem}"
+        self.scope = Scope.CLUSTER
+        self._scenario = scenario
+        self._seed = seed
+        self._speed = speed
+        self._release = release
+        self._size = size
+        self._clock = clock
+        self._start = start
+        self._opened = 0.0
+        self._simulation: Simulation | None = None
+        self._database: EmbeddedDatabase | None = None
+        self._publisher: Publisher | None = None
+
+    @property
+    def simulation(self) -> Simulation:
+        """The simulation behind the views. Raises SourceError before `open`."""
+        if self._simulation is None:
+            raise SourceError(f"{self.name} is not open")
+        return self._simulation
+
+    @property
+    def database(self) -> EmbeddedDatabase:
+        """The views as tables, as new as the last `publish`. Raises SourceError before `open`."""
+        if self._database is None:
+            raise SourceError(f"{self.name} is not open")
+        return self._database
+
+    @property
+    def now(self) -> datetime:
+        """The simulated present, in UTC."""
+        return self.simulation.origin + timedelta(seconds=self.simulation.now)
+
+    def publish(self, sql: str) -> None:
+        """Bring the views that `sql` names up to the simulated present."""
+        if self._publisher is not None:
+            self._publisher.refresh(sql)
+
+    def open(self) -> Release:
+        """Read the scenario, play its warm-up and make the views. Raises SourceError if the scenario is wrong."""
+        from presman.embedded.database import EmbeddedDatabase
+        from presman.simulator.fields import ScenarioError
+        from presman.simulator.loading import load_scenario
+        from presman.simulator.simulation import STEP, Simulation
+        from presman.simulator.views import Publisher
+
+        for word, value, most in (("speed", self._speed, 10_000.0), ("size", self._size, 100.0)):
+            if value is not None and not 0 < value <= most:
+                raise SourceError(
+                    f"{self.name}: {word} must be more than 0 and at most {most:g}, not {value}", retry=False
+                )
+        try:
+            scenario = load_scenario(self._scenario)
+            scenario = scenario.sized(scenario.header.size if self._size is None else self._size)
+            release = self._release or Release.parse(scenario.header.release)
+            if scenario.pdbs and release < Release(12, 1):
+                raise ScenarioError(f"{self.name}: release {release} has no pluggable databases; use 12.1 or later")
+        except ScenarioError as error:
+            raise SourceError(str(error), retry=False) from error
+        seed = scenario.header.seed if self._seed is None else self._seed
+        start = (self._start or datetime.now(UTC)).astimezone(UTC)
+        simulation = Simulation(scenario, release, seed, STEP * max(1.0, self._speed / _FAST), start)
+        simulation.advance(0.0)
+        self._simulation = simulation
+        self._database = EmbeddedDatabase(release)
+        self._publisher = Publisher(simulation, self._database)
+        self._opened = self._clock()
+        return release
+
+    def advance(self) -> None:
+        """Move the simulation to where the clock says it should be."""
+        self.simulation.advance((self._clock() - self._opened) * self._speed)
+
+    def read(self, requests: Sequence[Request]) -> Answer:
+        """Run `requests` on the views as they are at the simulation's present."""
+        simulation = self.simulation
+        if self._database is None or self._publisher is None:
+            raise SourceError(f"{self.name} is closed")
+        at = simulation.origin + timedelta(seconds=simulation.now)
+        own = {"inst_id": 1, "own_inst_id": 1, "own_sid": simulation.own_sid}
+        sections = []
+        for request in requests:
+            self._publisher.refresh(request.query.sql(self.scope))
+            section = self._database.run(request.query, self.scope, {**own, **request.binds})
+            sections.append(Section(section.rows, at, section.seconds, section.problem))
+        return Answer(at, tuple(sections))
+
+    def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
+        """Have the simulated instance obey a statement that acts. Raises SourceError with its refusal."""
+        from presman.simulator.orders import Refusal, obey
+
+        try:
+            obey(self.simulation, statement, binds)
+        except Refusal as refusal:
+            raise SourceError(refusal.text, code=f"ORA-{refusal.code:05}", retry=False) from refusal
+
+    def cancel(self) -> None:
+        """Do nothing: a read takes milliseconds."""
+
+    def close(self) -> None:
+        """Drop the simulation and its database."""
+        database, self._database, self._publisher, self._simulation = self._database, None, None, None
+        if database is not None:
+            database.close()

@@ -1,0 +1,213 @@
+"""A folder of CSV files, one per view, as a source: for sites that let no tool in, and for published outputs.
+
+Each file is named after its view (`v$px_session.csv`, `gv_session.csv`, `dba_rsrc_plans.csv`, in any case); its header
+names columns, in any order and any subset. A `sample_time` column makes several instants; files without it hold at
+all of them. What is read at each poll and has no rows at an instant is empty there. The rows of the present instant
+are loaded into the embedded database, where the queries that run on Oracle run on them. What is not there is empty,
+and the section says so in `absent`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Any
+
+from presman.base.release import SUPPORTED, Release
+from presman.embedded.database import EmbeddedDatabase, catalog, columns_of
+from presman.records.instance_rows import Instance
+from presman.records.queries import Cadence, Query, Scope, load
+from presman.records.selection import Selection, selection
+from presman.records.snapshot import Problem, Section
+from presman.sources import Answer, Exhausted, Request, SourceError
+from presman.sources.spool.spool_file import SAMPLE_TIME, SAMPLES, SpoolFile, read_spool_file, refuse_twins, view_name
+from presman.sources.spool.spool_table import (
+    Instant,
+    Table,
+    complete,
+    forms,
+    instants,
+    of_complete_samples,
+    own_instance,
+    sample_times,
+    table,
+)
+
+DEFAULT_RELEASE = Release(19)
+
+
+class SpoolSource:
+    """Reads `folder`. `zone` is that of dates without an offset: by default that of the sample times, else UTC.
+
+    The release is what the spooled V$INSTANCE or V$VERSION says, else `release`, else 19. Without sample times the
+    one instant is when the newest file was written. `notes` tells what in the folder is not used.
+    """
+
+    kind = "spool"
+
+    def __init__(self, folder: Path | str, *, zone: tzinfo | None = None, release: Release | None = None) -> None:
+        self.folder = Path(folder)
+        self.name = f"spool:{folder}"
+        self.scope = Scope.CLUSTER
+        self.notes: tuple[str, ...] = ()
+        self._zone = zone
+        self._release = release
+        self._tables: Mapping[str, Table] = {}
+        self._failures: Mapping[str, Problem] = {}
+        self._instants: list[Instant] = []
+        self._place = -1
+        self._own = 1
+        self._loaded: dict[str, int] = {}
+        self._database: EmbeddedDatabase | None = None
+
+    def open(self) -> Release:
+        """Read all files. Raises SourceError naming the file and the line at fault."""
+        self.close()
+        files, notes = _files(self.folder)
+        release = _release(files) or self._release or DEFAULT_RELEASE
+        if release < SUPPORTED[0]:
+            raise SourceError(f"{self.folder} is of release {release}; presman reads {SUPPORTED[0]} and later")
+        used = _columns_used(release)
+        written = forms(files, self._zone)
+        tables = {file.view: table(file, used, written) for file in files if file.columns}
+        self._failures = {file.view.removeprefix("G"): _problem(file) for file in files if file.failure}
+        self.notes = (*notes, *(note for file in files if (note := _unknown_columns(file))))
+        self._tables = complete(tables, release)
+        self._own = own_instance(self._tables)
+        self._instants = self._complete_samples(written.zone) or [_written(files)]
+        self._database = EmbeddedDatabase(release)
+        return release
+
+    def _complete_samples(self, zone: tzinfo) -> list[Instant]:
+        """Return the samples of all files, without those that the list of complete ones, if there is one, lacks."""
+        found = instants(self._tables.values())
+        path = self.folder / SAMPLES
+        if not path.is_file():
+            return found
+        file = read_spool_file(path, SAMPLES, frozenset({SAMPLE_TIME}))
+        kept = of_complete_samples(found, sample_times(file, zone)) if file.columns else []
+        if len(kept) < len(found):
+            self.notes += (f"{SAMPLES}: {len(found) - len(kept)} of {len(found)} samples not complete; not used",)
+        return kept
+
+    def advance(self) -> None:
+        """Move to the next instant. Raises Exhausted after the last."""
+        if self._place + 1 >= len(self._instants):
+            raise Exhausted(f"{self.name} has been read to its end")
+        self._place += 1
+
+    def read(self, requests: Sequence[Request]) -> Answer:
+        """Run the queries on the rows of the present instant."""
+        database = self._database
+        if database is None:
+            raise SourceError(f"{self.name} is closed")
+        now = self._instants[max(0, self._place)]
+        sections = tuple(self._run(database, request, now) for request in requests)
+        return Answer(now.at, sections)
+
+    def cancel(self) -> None:
+        """Nothing to do: what is read is in memory."""
+
+    def close(self) -> None:
+        """Forget what was read."""
+        if self._database is not None:
+            self._database.close()
+        self._database = None
+        self._tables, self._instants, self._place = {}, [], -1
+        self._loaded = {}
+
+    def _run(self, database: EmbeddedDatabase, request: Request, now: Instant) -> Section:
+        parts = selection(request.query, self.scope)
+        found = self._tables.get(parts.view)
+        if found is None:
+            problem = self._failures.get(parts.view.removeprefix("G"))
+            return Section(problem=problem, absent=frozenset(parts.fields))
+        self._load(database, parts.view, found, found.at(now, lasting=is_lasting(request.query)))
+        # Nothing of presman's own is in a spool: no session has these numbers.
+        binds: dict[str, Any] = {"inst_id": self._own, "own_inst_id": 0, "own_sid": 0, **request.binds}
+        section = database.run(request.query, self.scope, binds)
+        return replace(section, absent=_absent(parts, found))
+
+    def _load(self, database: EmbeddedDatabase, view: str, found: Table, place: int) -> None:
+        if self._loaded.get(view) != place:
+            database.replace(view, found.columns, found.rows[place] if place >= 0 else ())
+            self._loaded[view] = place
+
+
+def is_lasting(query: Query) -> bool:
+    """Tell whether what a query reads holds until it is read again; an instance is there without being asked for."""
+    return query.cadence is not Cadence.REFRESH or query.record is Instance
+
+
+def _files(folder: Path) -> tuple[list[SpoolFile], list[str]]:
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".csv" and path.name != SAMPLES)
+    except OSError as error:
+        raise SourceError(f"cannot read {folder}: {error.strerror or error}", retry=False) from None
+    files, notes = [], []
+    for path in paths:
+        view = view_name(path, catalog())
+        if view is None:
+            notes.append(f"{path.name}: no view of this name is known; not used")
+            continue
+        known = frozenset(column.name for column in columns_of(view, Release(99))) | {SAMPLE_TIME}
+        files.append(read_spool_file(path, view, known))
+    refuse_twins(files)
+    if not files:
+        raise SourceError(f"{folder} has no CSV file named after a view (such as v$session.csv)", retry=False)
+    return files, notes
+
+
+def _problem(file: SpoolFile) -> Problem:
+    code, _, text = file.failure.partition(":")
+    return Problem(code, text.strip() or "could not be spooled", file.view)
+
+
+def _unknown_columns(file: SpoolFile) -> str:
+    known = {column.name for column in columns_of(file.view, Release(99))} | {SAMPLE_TIME}
+    unknown = [name for name in file.columns if name not in known]
+    return f"{file.path.name}: not used: {', '.join(unknown)}" if unknown else ""
+
+
+def _release(files: Sequence[SpoolFile]) -> Release | None:
+    """Return the release that V$INSTANCE or V$VERSION tells, None if neither does."""
+    for view, columns, pattern in (
+        ("V$INSTANCE", ("VERSION_FULL", "VERSION"), r"(\d+\.\d+)"),
+        ("V$VERSION", ("BANNER_FULL", "BANNER"), r"Release (\d+\.\d+)"),
+    ):
+        for file in files:
+            for column in columns if file.view in {view, "G" + view} else ():
+                texts = [row[file.columns.index(column)] for row in file.rows] if column in file.columns else []
+                found = next((match[1] for text in texts if (match := re.search(pattern, text))), None)
+                if found:
+                    return Release.parse(found)
+    return None
+
+
+def _columns_used(release: Release) -> frozenset[str]:
+    """Return the columns that any query reads, and those that can stand in for one."""
+    words = frozenset().union(*(selection(query).words for query in load(release).values()))
+    return (
+        words
+        | {"INST_ID", "SQL_TEXT", "VERSION", "WAIT_TIME_MILLI"}
+        | {
+            "MAX_UTILIZATION_LIMIT",
+            "PARALLEL_TARGET_PERCENTAGE",
+        }
+    )
+
+
+def _absent(parts: Selection, found: Table) -> frozenset[str]:
+    """Return the fields of which no column is there."""
+    known = {column.name for column in columns_of(parts.view, Release(99))}
+    provided = set(found.columns)
+    return frozenset(field for field, words in parts.fields.items() if words & known and not words & provided)
+
+
+def _written(files: Sequence[SpoolFile]) -> Instant:
+    newest: float = max((file.path.stat().st_mtime for file in files), default=0.0)
+    moment = datetime.fromtimestamp(int(newest), UTC)
+    return Instant(moment, moment)

@@ -1,0 +1,272 @@
+"""Turns spooled files into typed tables, each with its rows by instant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import cache
+from typing import Any, NamedTuple
+
+from presman.base.release import Release
+from presman.base.text import clean
+from presman.embedded.database import columns_of
+from presman.records.conversion import field_types
+from presman.records.rows import by_query
+from presman.sources.spool.nls import decimal_mark, instant, is_month_first, number
+from presman.sources.spool.spool_file import SAMPLE_TIME, SpoolFile
+
+TOGETHER = timedelta(seconds=2)
+"""Files whose sample times differ by no more were spooled as one sample."""
+
+STAND_IN_COLUMNS = {
+    "MAX_UTILIZATION_LIMIT": "UTILIZATION_LIMIT",
+    "PARALLEL_TARGET_PERCENTAGE": "PARALLEL_SERVER_LIMIT",
+    "SQL_TEXT": "SQL_FULLTEXT",
+    "VERSION": "VERSION_FULL",
+    "WAIT_TIME_MILLI": "WAIT_TIME_MICRO",
+}
+"""Columns that say what another one would, for views in which both exist or in their younger twin."""
+
+_STAND_IN_VIEWS = {
+    "V$EVENT_HISTOGRAM_MICRO": "V$EVENT_HISTOGRAM",
+    "V$SYSTEM_PARAMETER": "V$PARAMETER",
+}
+"""Views that an older or more popular one can stand in for."""
+
+
+class Table(NamedTuple):
+    """A view's rows: `times` in order, each with its rows; one time None if the rows hold at all times.
+
+    A row of a sample time and nothing else says that the view was empty then.
+    """
+
+    columns: tuple[str, ...]
+    times: tuple[datetime | None, ...]
+    rows: tuple[tuple[tuple[Any, ...], ...], ...]
+
+    def at(self, now: Instant, *, lasting: bool) -> int:
+        """Return which of `rows` holds at `now`, -1 if none does.
+
+        What is read at each poll holds in its own sample: without rows there, it was empty. What is `lasting`, as
+        plans and parameters are, holds until the next time.
+        """
+        place = sum(time is None or time <= now.until for time in self.times) - 1
+        time = self.times[place] if place >= 0 else None
+        return place if lasting or time is None or time >= now.at else -1
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """How this folder writes: the zone of its dates and the decimal mark of its numbers (None: not known)."""
+
+    zone: tzinfo
+    mark: str | None
+
+
+def forms(files: Iterable[SpoolFile], zone: tzinfo | None) -> Forms:
+    """Find out how `files` write. Without `zone` it is that of the first sample time with an offset, else UTC."""
+    files = list(files)
+    mark = decimal_mark(text for file in files for text in _marked_numbers(file))
+    return Forms(zone or next((found for file in files if (found := _zone(file))), UTC), mark)
+
+
+def _marked_numbers(file: SpoolFile) -> Iterator[str]:
+    for place, kind in _kinds(file).items():
+        if kind == "NUMBER":
+            yield from (row[place] for row in file.rows if row[place] and not row[place].isdigit())
+
+
+def _kinds(file: SpoolFile) -> Mapping[int, str]:
+    kinds = {column.name: column.datatype.partition("(")[0] for column in columns_of(file.view, Release(99))}
+    return {place: kinds[name] for place, name in enumerate(file.columns) if name in kinds}
+
+
+def _zone(file: SpoolFile) -> tzinfo | None:
+    if SAMPLE_TIME not in file.columns or not file.rows:
+        return None
+    text = file.rows[0][file.columns.index(SAMPLE_TIME)]
+    try:
+        found = instant(text, _UNKNOWN).tzinfo
+    except ValueError:
+        return None
+    return None if found is _UNKNOWN else found
+
+
+_UNKNOWN = timezone(timedelta(0), "unknown")
+"""Stands for the zone of a date that says none; told by identity."""
+
+
+def table(file: SpoolFile, columns: frozenset[str], written: Forms) -> Table:
+    """Return `file` with its values typed, its `columns` only. Raises SourceError naming file and line."""
+    kinds = _kinds(file)
+    places = [place for place, name in enumerate(file.columns) if name in columns and place in kinds]
+    values = [_column(file, place, kinds[place], written) for place in places]
+    names = [file.columns[place] for place in places]
+    rows: list[tuple[Any, ...]] = list(zip(*values, strict=True)) if values else [()] * len(file.rows)
+    times = _sample_times(file, written.zone)
+    return Table(tuple(names), *_by_time(times, rows))
+
+
+def _column(file: SpoolFile, place: int, kind: str, written: Forms) -> list[Any]:
+    texts = [row[place] for row in file.rows]
+    name = file.columns[place]
+    if kind == "NUMBER":
+        whole = name not in _fractions()
+        return _each(file, name, texts, lambda text: number(text, written.mark, whole))
+    if kind.startswith(("DATE", "TIMESTAMP")):
+        month_first = is_month_first(texts)
+        return _each(file, name, texts, lambda text: _stored(instant(text, written.zone, month_first)))
+    return [text or None for text in texts]
+
+
+def _each(file: SpoolFile, name: str, texts: Sequence[str], read: Any) -> list[Any]:
+    known: dict[str, Any] = {"": None}
+    values = []
+    for row, text in enumerate(texts):
+        if text not in known:
+            try:
+                known[text] = read(text)
+            except (ValueError, OverflowError) as error:
+                raise file.error(row, clean(f"{name}: {error}")) from None
+        values.append(known[text])
+    return values
+
+
+@cache
+def _fractions() -> frozenset[str]:
+    """Return the columns that hold fractions, by the records that are read from them."""
+    types = (field_types(record) for record in by_query().values())
+    return frozenset(name.upper() for fields in types for name, (kind, _) in fields.items() if kind is float)
+
+
+def _stored(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+
+
+def _sample_times(file: SpoolFile, zone: tzinfo) -> list[datetime] | None:
+    if SAMPLE_TIME not in file.columns:
+        return None
+    return sample_times(file, zone)
+
+
+def sample_times(file: SpoolFile, zone: tzinfo) -> list[datetime]:
+    """Return the sample time of each row, in UTC. Raises SourceError naming file and line."""
+    place = file.columns.index(SAMPLE_TIME)
+    texts = [row[place] for row in file.rows]
+    if "" in texts:
+        raise file.error(texts.index(""), "sample_time is empty")
+    month_first = is_month_first(texts)
+    return _each(file, SAMPLE_TIME, texts, lambda text: instant(text, zone, month_first).astimezone(UTC))
+
+
+def _by_time(
+    times: list[datetime] | None, rows: list[tuple[Any, ...]]
+) -> tuple[tuple[datetime | None, ...], tuple[tuple[tuple[Any, ...], ...], ...]]:
+    if times is None:
+        return (None,), (tuple(rows),)
+    slices: dict[datetime, list[tuple[Any, ...]]] = {time: [] for time in sorted(set(times))}
+    for time, row in zip(times, rows, strict=True):
+        if any(value is not None for value in row):
+            slices[time].append(row)
+    return tuple(slices), tuple(tuple(found) for found in slices.values())
+
+
+class Instant(NamedTuple):
+    """One sample: `at` is when it began, `until` the time of the last file that belongs to it."""
+
+    at: datetime
+    until: datetime
+
+
+def instants(tables: Iterable[Table]) -> list[Instant]:
+    """Return the samples that the sample times of all tables make, in order.
+
+    Files spooled one after another belong to one sample; a file's next time begins the next one.
+    """
+    times = sorted((time, place) for place, table in enumerate(tables) for time in table.times if time)
+    found: list[Instant] = []
+    present: set[int] = set()
+    for time, place in times:
+        if not found or place in present or time - found[-1].at > TOGETHER:
+            found.append(Instant(time, time))
+            present = set()
+        found[-1] = found[-1]._replace(until=time)
+        present.add(place)
+    return found
+
+
+def of_complete_samples(found: list[Instant], complete: Collection[datetime]) -> list[Instant]:
+    """Return the samples that are among the `complete` ones: a script that was ended left the last one half done."""
+    return [each for each in found if any(each.at <= time <= each.until for time in complete)]
+
+
+def complete(tables: Mapping[str, Table], release: Release) -> dict[str, Table]:
+    """Return `tables` with V$ and GV$ filled from each other and stand-ins where the real thing is missing."""
+    full = {view: _with_stand_ins(view, found, release) for view, found in tables.items()}
+    for view, stand_in in _STAND_IN_VIEWS.items():
+        for prefix in ("", "G"):
+            if prefix + view not in full and prefix + stand_in in full:
+                full[prefix + view] = _with_stand_ins(prefix + view, full[prefix + stand_in], release)
+    for view in list(full):
+        if view.startswith("GV$"):
+            full[view] = _with_instance(full[view])
+        elif view.startswith("V$"):
+            full.setdefault("G" + view, _with_instance(full[view]))
+    own = own_instance(full)
+    for view in [name for name in full if name.startswith("GV$")]:
+        full.setdefault(view[1:], _of_instance(full[view], own))
+    return {view: kept for view, found in full.items() if (kept := _of_release(view, found, release)).columns}
+
+
+def _of_release(view: str, found: Table, release: Release) -> Table:
+    """Return the columns of `found` that the view has in `release`."""
+    known = {column.name for column in columns_of(view, release)}
+    places = [place for place, name in enumerate(found.columns) if name in known]
+    if len(places) == len(found.columns):
+        return found
+    rows = tuple(tuple(tuple(row[place] for place in places) for row in rows) for rows in found.rows)
+    return Table(tuple(found.columns[place] for place in places), found.times, rows)
+
+
+def own_instance(tables: Mapping[str, Table]) -> int:
+    """Return the instance that V$ stands for: the lowest one known, else 1."""
+    found = tables.get("GV$INSTANCE") or tables.get("GV$SESSION")
+    if found is None or "INST_ID" not in found.columns:
+        return 1
+    place = found.columns.index("INST_ID")
+    numbers = {row[place] for rows in found.rows for row in rows if row[place] is not None}
+    return min(numbers, default=1)
+
+
+def _with_stand_ins(view: str, found: Table, release: Release) -> Table:
+    wanted = {column.name for column in columns_of(view, release)}
+    for column, stands_for in STAND_IN_COLUMNS.items():
+        if column in found.columns and stands_for in wanted and stands_for not in found.columns:
+            place = found.columns.index(column)
+            factor = 1000 if column == "WAIT_TIME_MILLI" else None
+            found = _extended(found, stands_for, [[_times(row[place], factor) for row in rows] for rows in found.rows])
+    return found
+
+
+def _times(value: Any, factor: int | None) -> Any:
+    return value if factor is None or value is None else value * factor
+
+
+def _with_instance(found: Table) -> Table:
+    if "INST_ID" in found.columns:
+        return found
+    return _extended(found, "INST_ID", [[1] * len(rows) for rows in found.rows])
+
+
+def _extended(found: Table, column: str, values: Sequence[Sequence[Any]]) -> Table:
+    rows = tuple(
+        tuple((*row, value) for row, value in zip(old, new, strict=True))
+        for old, new in zip(found.rows, values, strict=True)
+    )
+    return found._replace(columns=(*found.columns, column), rows=rows)
+
+
+def _of_instance(found: Table, inst_id: int) -> Table:
+    place = found.columns.index("INST_ID")
+    return found._replace(rows=tuple(tuple(row for row in rows if row[place] == inst_id) for rows in found.rows))

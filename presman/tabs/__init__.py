@@ -1,0 +1,51 @@
+"""Tabs: what each says, as values: tables, lines, charts, keys, notes. The monitor lays them out, `once` prints them.
+
+A tab is one module here whose first line is ``Tab KEY TITLE: …`` (``(containers)`` behind the title: for container
+databases only) and which has a `TAB`. Nothing else has to be told about it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from presman.tabs.parts import Tab
+
+_FIRST_LINE = re.compile(r'"""Tab (?P<key>\S) (?P<title>[^:(]+?)(?: \((?P<only>containers)\))?: ')
+
+
+class TabName(NamedTuple):
+    """A tab's digit, its name (that of its module), its title, and whether only container databases have it."""
+
+    key: str
+    name: str
+    title: str
+    containers: bool
+
+
+@cache
+def tab_names() -> tuple[TabName, ...]:
+    """Return the tabs by key, read from the first lines of the modules: none is imported for the first frame."""
+    found = []
+    for path in Path(__file__).parent.glob("*.py"):
+        with path.open(encoding="utf-8") as file:
+            match = _FIRST_LINE.match(file.readline())
+        if match:
+            found.append(TabName(match["key"], path.stem, match["title"], match["only"] is not None))
+    return tuple(sorted(found))
+
+
+@cache
+def tab(name: str) -> Tab:
+    """Return what a tab says; its module is imported."""
+    found: Tab = import_module(f"{__name__}.{name}").TAB
+    return found
+
+
+def title(name: str) -> str:
+    """Return the title of a tab."""
+    return next(each.title for each in tab_names() if each.name == name)

@@ -1,0 +1,113 @@
+"""What is wrong, worst first, each in one sentence. Words from the Reading; nothing is computed here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.base.formats import duration, number
+from presman.base.text import one_line
+from presman.figures.figure import State
+from presman.tabs.link import Link, LinkState
+
+
+class Alert(NamedTuple):
+    """One thing to know: how bad, its glyph, the sentence, and a shorter form for one line among others."""
+
+    state: State
+    glyph: str
+    text: str
+    short: str
+
+
+def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
+    """Return everything that is wrong, worst first."""
+    found: list[Alert] = []
+    if link.state is LinkState.LOST:
+        found.append(Alert("bad", "✕", f"No connection: {link.text}", link.text))
+    if reading is None:
+        return tuple(found)
+    found += [_head(head, reading) for head in reading.heads]
+    found += [_group(group) for group in reading.cluster_groups() if group.verdict in _GROUP_VERDICTS]
+    found += _idle(reading) + _blocked(reading) + _downgraded(reading)
+    found += [_trouble(trouble.view or trouble.query, trouble.text, trouble.cure) for trouble in reading.troubles]
+    found += [Alert("note", "·", one_line(note, 400), one_line(note, 80)) for note in reading.notes]
+    rank = {"bad": 0, "warn": 1, "note": 2}
+    return tuple(sorted(found, key=lambda alert: rank.get(alert.state, 3)))
+
+
+_GROUP_VERDICTS = frozenset({Verdict.STARVED, Verdict.ZERO_SHARE, Verdict.CAPPED})
+
+
+def head_sentence(head: QueueHead) -> str:
+    """Return why a queue waits, with the group and the statement it is about."""
+    who = head.statement.sql_id or head.statement.user or "(no SQL_ID)"
+    return f"{_group_of(head)}: head {who} {head.sentence}"
+
+
+def _group_of(head: QueueHead) -> str:
+    return head.group or "unknown group"
+
+
+def _head(head: QueueHead, reading: Reading) -> Alert:
+    queued = sum(1 for statement in reading.queue if statement.group == head.group)
+    never = head.cause is Cause.NEVER_FITS
+    short = f"{_group_of(head)}: {queued} queued, head {duration(head.statement.waited)}, {head.cause.value}"
+    return Alert("bad" if never else "warn", "✕" if never else "▲", head_sentence(head), short)
+
+
+def _group(group: GroupReading) -> Alert:
+    bad = group.verdict is not Verdict.CAPPED
+    cpus = f"{number(group.used)} of {number(group.limit if not bad else group.entitled)} CPUs"
+    short = f"{group.name} {group.verdict.value}, {cpus}"
+    wants = f"; wants {number(group.wanted)}" if group.wanted is not None else ""
+    return Alert("bad" if bad else "note", "✕" if bad else "▬", f"CPU: {short}{wants}", short)
+
+
+def _idle(reading: Reading) -> list[Alert]:
+    idle = [statement for statement in reading.running if statement.idle is not None]
+    if not idle:
+        return []
+    held = sum(statement.servers for statement in idle)
+    who = ", ".join(f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}, idle {duration(s.idle)})" for s in idle[:3])
+    short = f"{len(idle)} idle holder{'s' if len(idle) > 1 else ''} keep{'' if len(idle) > 1 else 's'} {held} servers"
+    return [Alert("warn", "○", f"{short}: {who}{' …' if len(idle) > 3 else ''}", short)]
+
+
+def _blocked(reading: Reading) -> list[Alert]:
+    """Tell who holds servers while he waits for another session."""
+    blocked = [statement for statement in reading.running if statement.blocker]
+    if not blocked:
+        return []
+    held = sum(statement.servers for statement in blocked)
+    who = ", ".join(
+        f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {_whom(s.blocker, reading)}"
+        for s in blocked[:3]
+    )
+    short = f"{held} servers held by who is blocked"
+    return [Alert("warn", "▲", f"{short}: {who}{' …' if len(blocked) > 3 else ''}", short)]
+
+
+def _whom(blocker: str, reading: Reading) -> str:
+    """Return a session in words, as far as it can be seen."""
+    found = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
+    if found is None:
+        return blocker
+    idle = f", idle {duration(found.last_call)}" if found.status == "INACTIVE" else ""
+    return f"{found.user} {blocker}{idle}"
+
+
+def _downgraded(reading: Reading) -> list[Alert]:
+    running = [statement for statement in reading.running if statement.downgraded > 0]
+    if not running:
+        return []
+    who = ", ".join(f"{s.sql_id} {s.degree}/{s.requested}" for s in running[:3])
+    short = f"{len(running)} running downgraded"
+    return [Alert("warn", "▼", f"{short}: {who}{' …' if len(running) > 3 else ''}", short)]
+
+
+def _trouble(view: str, text: str, cure: str) -> Alert:
+    told = f"{view}: {text}" if view not in text else text
+    return Alert("note", "!", one_line(f"{told}{' – ' + cure if cure else ''}", 400), one_line(told, 60))

@@ -1,0 +1,41 @@
+"""The user's choices: which tab, which instant, how much time, which rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+WINDOWS = (15, 60, 5)
+"""Minutes a chart can show; the first is usual."""
+
+STEPS = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 30.0, 60.0)
+"""Refresh intervals that + and - go through, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The user's choices. `behind` counts polls back from the newest while scrolled back, 0 is live.
+
+    `paused` is when the view was frozen, None if it is not. `filters` are kept per tab. `packs` are the licensed
+    packs the user says he has.
+    """
+
+    tab: str = "overview"
+    by_instance: bool = False
+    paused: float | None = None
+    behind: int = 0
+    refresh: float = 2.0
+    window: int = WINDOWS[0]
+    filters: dict[str, str] = field(default_factory=dict)
+    packs: tuple[str, ...] = ()
+
+    @property
+    def filter(self) -> str:
+        """The filter of the present tab."""
+        return self.filters.get(self.tab, "")
+
+
+def next_step(refresh: float, direction: int) -> float:
+    """Return the next longer (1) or shorter (-1) refresh interval; the same at the ends."""
+    if direction > 0:
+        return next((step for step in STEPS if step > refresh), refresh)
+    return next((step for step in reversed(STEPS) if step < refresh), refresh)

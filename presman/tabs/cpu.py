@@ -1,0 +1,35 @@
+"""Tab 2 CPU: CPU by consumer group, with its limits and what waits."""
+
+from __future__ import annotations
+
+from presman.figures.group_figures import CPU
+from presman.tabs.moment import Moment, alike_in_groups
+from presman.tabs.parts import APART, Box, Lines, OverTime, Rows, Tab
+from presman.tabs.verdict_lines import CPU_LEGEND, verdict_lines
+
+
+def hidden(moment: Moment) -> set[str]:
+    """Return the columns that say nothing: CPU_EXHAUSTED before 23ai, too."""
+    exhausted = any(row.cpu_exhausted is not None for row in moment.groups())
+    return alike_in_groups(moment) | (set() if exhausted else {"cpu_exhausted_percent"})
+
+
+TAB = Tab(
+    parts=(
+        Rows(CPU, Moment.groups, hidden, note=lambda _: CPU_LEGEND, trends={"used_trend": "used"}),
+        # In steps, so that the charts below are not drawn anew whenever a group begins to wait.
+        Lines("verdicts", lambda moment: verdict_lines(moment.reading, moment.groups()), step=3),
+        Box(
+            (
+                OverTime("cpu-used", "used", "CPUs used", lambda moment: moment.reading.header.num_cpus or None),
+                OverTime("cpu-waiting", "waiting", "CPUs waited for (throttled)", after=APART),
+            ),
+        ),
+    ),
+    notes=(
+        "The lines below the groups say in words whether each instance keeps its plan, with its host beside it, and "
+        "why each group that waits does. A plan is kept (100 %) while no group gets less than its due: the lesser of "
+        "what it wants and what it is entitled to now. That everybody waits does not mean that it is not kept.",
+    ),
+    over_time=True,
+)

@@ -1,0 +1,59 @@
+"""Tab 3 I/O: I/O by consumer group, and the I/O limits of containers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from presman.analysis.containers.containers import pdbs
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import SessionReading
+from presman.drawing.lines import Line
+from presman.figures.io_figures import IO, IO_SESSIONS
+from presman.tabs.moment import Moment, alike_in_groups
+from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
+from presman.tabs.verdict_lines import io_lines
+
+
+def io_source(reading: Reading) -> str:
+    """Return whose figures these are: on Exadata the cells see more than the database."""
+    if not reading.header.exadata:
+        return ""
+    return "the database's view: flash cache, cell offload and IORM are on the storage cells (CellCLI)"
+
+
+def busy_sessions(moment: Moment) -> Sequence[SessionReading]:
+    """Return the sessions that read or wrote since the last poll."""
+    return [row for row in moment.reading.sessions if row.io_mb or row.io_requests]
+
+
+def limit_lines(moment: Moment) -> list[Line]:
+    """Return what MAX_IOPS and MAX_MBPS do, in a container database that has them."""
+    pair = moment.snapshots if moment.reading.header.cdb else None
+    return io_lines(pdbs(moment.reading, *pair)) if pair else []
+
+
+TAB = Tab(
+    parts=(
+        Rows(
+            IO,
+            Moment.groups,
+            alike_in_groups,
+            note=lambda moment: io_source(moment.reading),
+            trends={"io_trend": "io"},
+        ),
+        Lines("io-limits", limit_lines, optional=True),
+        Box(
+            (
+                OverTime("io-chart", "io", "MB/s"),
+                Rows(IO_SESSIONS, busy_sessions, filterable=False, in_text=10),
+            ),
+        ),
+    ),
+    notes=(
+        "Where containers set MAX_IOPS or MAX_MBPS (12.2 and later), the lines below the groups say how much of them "
+        "each uses since the last poll, and for how long each I/O was held back on average in the last closed minute "
+        "(V$RSRCPDBMETRIC.AVG_IO_THROTTLE, read on 18 and later).",
+    ),
+    over_time=True,
+    measure="session_io",
+)

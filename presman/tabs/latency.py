@@ -1,0 +1,56 @@
+"""Tab 7 Latency: is it slow storage, or is it the plan? Wait histograms, now and over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from presman.analysis.latency import histograms
+from presman.analysis.latency.histograms import EventLatency, Latency
+from presman.figures.histogram_figures import BUCKETS, EVENTS, FACTS
+from presman.figures.latency_figures import HISTOGRAMS
+from presman.tabs.moment import Moment
+from presman.tabs.parts import Key, Rows, Tab
+
+
+def events(moment: Moment) -> Sequence[EventLatency]:
+    """Return the events with a histogram."""
+    return histograms.events(moment.reading, by_instance=moment.choices.by_instance)
+
+
+def alike(moment: Moment) -> set[str]:
+    """Return the columns to hide where all instances are taken together."""
+    return set() if moment.choices.by_instance else {"inst_id"}
+
+
+def latencies(moment: Moment) -> list[Latency]:
+    """Return what each histogram says of the last interval, where there is one, and of the time since startup."""
+    found = histograms.summaries(moment.reading)
+    return [each for one in found for each in (one.now, one.startup) if each is not None]
+
+
+TAB = Tab(
+    parts=(
+        Rows(EVENTS, events, alike, in_text=0),
+        Rows(FACTS, lambda _: (), filterable=False),
+        Rows(BUCKETS, lambda _: (), filterable=False),
+    ),
+    for_text=(Rows(HISTOGRAMS, latencies),),
+    notes=(
+        "The heat maps have a column per poll and a row per bucket, the longest waits on top; the shades span four "
+        "powers of ten. Frequency is waits per second, intensity seconds waited per second, estimated at 0.75 of the "
+        "bucket's bound. Below them, on the same time axis, the CPUs that Resource Manager held back: full height is "
+        "all the CPUs there are. Long waits without throttling are slow storage; with it they may be the plan. ┆ marks "
+        "where a plan was activated, by which window.",
+        "m gives the maps the whole tab. In a map ↑ and ↓ read another bucket, ← and → another poll. b changes the "
+        "span of the buckets; on a small screen it goes through the figures and the buckets in place of the maps. "
+        "o asks for I/O outliers.",
+    ),
+    keys=(
+        Key("maps", "m", "m", "maps", "Give the heat maps the whole tab, or take it back."),
+        Key("next_span", "b", "b", "buckets of", "Buckets of the window, since startup, or now."),
+        Key("outliers", "o", "o", "outliers", "Ask for the I/O outliers (V$IO_OUTLIER, V$LGWRIO_OUTLIER), once."),
+    ),
+    panel="presman.tui.panels.latency_panel:LatencyPanel",
+    over_time=True,
+    measure="latency",
+)

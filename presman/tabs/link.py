@@ -1,0 +1,29 @@
+"""The link to the database: how the data comes in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class LinkState(Enum):
+    """How the data comes in."""
+
+    CONNECTING = "connecting"
+    LIVE = "live"
+    LOST = "lost"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The link to the source. Times are of the app's monotonic clock; `text` says why it was lost.
+
+    `fresh` is when the last poll arrived, `retry_at` None where no attempt will follow.
+    """
+
+    state: LinkState = LinkState.CONNECTING
+    text: str = ""
+    since: float = 0.0
+    fresh: float = 0.0
+    retry_at: float | None = None

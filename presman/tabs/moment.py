@@ -1,0 +1,88 @@
+"""One instant, with all that a tab is drawn from: the reading, its snapshots, what was watched until then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeAlias, TypeVar, cast
+
+from presman.analysis.latency.latency_history import LatencyHistory
+from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import Reading
+from presman.records.snapshot import Snapshot
+from presman.tabs.alerts import Alert
+from presman.tabs.choices import Choices
+from presman.watch import Watch
+from presman.watch.series import Series
+
+T = TypeVar("T")
+
+Pair: TypeAlias = tuple[Snapshot | None, Snapshot]
+"""The snapshot before, and that of the instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An instant. `newest` is that of the newest poll, later than the reading's while one looks back.
+
+    `find` gives the two snapshots that the reading was made of, None where they are not kept: they may be on disk.
+    """
+
+    reading: Reading
+    choices: Choices = field(default_factory=Choices)
+    alerts: Sequence[Alert] = ()
+    newest: datetime | None = None
+    series: Series = field(default_factory=Series)
+    latencies: LatencyHistory = field(default_factory=LatencyHistory)
+    watch: Watch = field(default_factory=Watch)
+    find: Callable[[], Pair | None] = lambda: None
+    _worked_out: dict[Callable[[Moment], Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, work_out: Callable[[Moment], T]) -> T:
+        """Return `work_out(self)`, worked out once for all parts of a tab that need it."""
+        if work_out not in self._worked_out:
+            self._worked_out[work_out] = work_out(self)
+        return cast(T, self._worked_out[work_out])
+
+    @property
+    def snapshots(self) -> Pair | None:
+        """The snapshot before and that of the instant."""
+        return self.find()
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """What was read at the instant."""
+        pair = self.find()
+        return pair[1] if pair else None
+
+    @property
+    def latest(self) -> datetime:
+        """The instant of the newest poll."""
+        return self.newest or self.reading.at
+
+    def groups(self) -> tuple[GroupReading, ...]:
+        """Return the groups to show: the cluster's, or those of each instance side by side."""
+        cluster = self.reading.cluster_groups()
+        if not self.choices.by_instance:
+            return cluster
+        places = {(group.con_id, group.name): place for place, group in enumerate(cluster)}
+        apart = [group for group in self.reading.groups if group.inst_id != CLUSTER]
+        apart.sort(key=lambda group: (places.get((group.con_id, group.name), len(places)), group.inst_id))
+        return tuple(apart) or cluster
+
+
+def alike_in_groups(moment: Moment) -> set[str]:
+    """Return the columns that would say the same in every row: instance on one, container in one."""
+    hidden = set()
+    if len(moment.reading.header.instances) < 2 or not moment.choices.by_instance:
+        hidden.add("inst_id")
+    if len({group.con_id for group in moment.reading.groups}) < 2:
+        hidden.add("con_id")
+    return hidden
+
+
+def alike_on_one_instance(moment: Moment) -> set[str]:
+    """Return the columns to hide in tables of statements and waits where there is one instance."""
+    return {"inst_id", "servers_by_instance"} if len(moment.reading.header.instances) < 2 else set()

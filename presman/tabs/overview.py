@@ -1,0 +1,64 @@
+"""Tab 1 Overview: who uses what, who is held back, and what is wrong."""
+
+from __future__ import annotations
+
+from presman.analysis.readings.reading import Reading
+from presman.drawing.lines import Line
+from presman.figures.group_figures import OVERVIEW
+from presman.figures.histogram_figures import redo_text
+from presman.figures.instance_figures import WAITS
+from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance
+from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
+from presman.tabs.verdict_lines import CPU_LEGEND
+
+
+def alert_lines(moment: Moment) -> list[Line]:
+    """Return the alerts in full sentences, worst first."""
+    lines: list[Line] = [((f" {each.glyph} ", each.state), (each.text, each.state)) for each in moment.alerts]
+    return lines or [((" ● Nothing is wrong: no queue, no starved group, no downgrade.", "good"),)]
+
+
+def redo_line(reading: Reading) -> Line:
+    """Return how healthy redo writes are, over all instances."""
+    if not reading.redo:
+        return ((" Redo ", "dim"), ("no delta yet", "dim"))
+    return ((" Redo ", "dim"), (redo_text(reading.redo[0]), ""))
+
+
+TAB = Tab(
+    parts=(
+        Rows(
+            OVERVIEW,
+            Moment.groups,
+            alike_in_groups,
+            note=lambda _: CPU_LEGEND,
+            trends={"io_trend": "io"},
+            news=True,
+        ),
+        Box(
+            (Lines("findings", alert_lines), Lines("redo", lambda moment: [redo_line(moment.reading)])),
+            across=False,
+            key="told",
+        ),
+        Box(
+            (
+                OverTime("overview-chart", "used", "CPUs used", lambda moment: moment.reading.header.num_cpus or None),
+                Rows(
+                    WAITS,
+                    lambda moment: moment.reading.waits,
+                    alike_on_one_instance,
+                    filterable=False,
+                    in_text=10,
+                ),
+            ),
+            key="overview-bottom",
+        ),
+    ),
+    notes=(
+        "The lines below the groups say what is wrong, worst first: ✕ bad, ▲ ▼ ○ look at it, ▬ · ! to know.",
+        "The line Redo: mean waits since the last poll for 'log file sync' (a commit) and 'log file parallel write' "
+        "(the write by the redo writer), both from V$SYSTEM_EVENT; what of a commit's wait the write does not explain; "
+        "and the change of 'redo size' in V$SYSSTAT per second.",
+    ),
+    over_time=True,
+)

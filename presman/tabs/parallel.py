@@ -1,0 +1,65 @@
+"""Tab 4 Parallel: the parallel statement queue: who waits, why, what ends it, who holds the servers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from presman.analysis.parallel.usual import Comparison
+from presman.figures.group_figures import PARALLEL_GROUPS
+from presman.figures.history_figures import LEDGER, USUAL
+from presman.figures.instance_figures import DOWNGRADES, SERVERS
+from presman.figures.statement_figures import QUEUE, RUNNING
+from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance
+from presman.tabs.parts import Key, Rows, Tab
+from presman.tabs.queue_summary import by_class
+from presman.watch.downgrade_ledger import Downgrade
+
+
+def compared(moment: Moment) -> tuple[Comparison, ...]:
+    """Return each group's queue now against the last hour and since its plan, the worse ones first."""
+    found = moment.watch.marks.compare(moment.reading)
+    return tuple(sorted(found, key=lambda each: not each.worse))
+
+
+def downgraded(moment: Moment) -> Sequence[Downgrade]:
+    """Return the downgrades of the last hour."""
+    return moment.watch.ledger.since(moment.reading.at - timedelta(hours=1))
+
+
+TAB = Tab(
+    parts=(
+        Rows(QUEUE, lambda moment: moment.reading.queue, alike_on_one_instance, measure="queue", news=True),
+        Rows(RUNNING, lambda moment: moment.reading.running, alike_on_one_instance, news=True),
+        Rows(PARALLEL_GROUPS, Moment.groups, alike_in_groups, lambda _: "█ held ┊ limit", filterable=False),
+        Rows(
+            SERVERS,
+            lambda moment: moment.reading.header.instances,
+            note=lambda _: "█ in use ┊ target",
+            filterable=False,
+        ),
+        Rows(USUAL, lambda moment: moment.once(compared), filterable=False),
+        Rows(
+            LEDGER,
+            downgraded,
+            note=lambda moment: by_class(moment.watch.marks.downgrades(moment.reading)),
+            filterable=False,
+        ),
+    ),
+    for_text=(Rows(DOWNGRADES, lambda moment: moment.reading.downgrades),),
+    notes=(
+        "WHY tells why the head of a queue waits; ENDS IT who would let it start: first who should end by itself "
+        "within 30 seconds, then idle holders, then those whose end throws away least work (servers x elapsed). "
+        "Statements joined by + are needed together. The queue of the row under the cursor comes first.",
+        "c copies the command for ① of the row's queue, or for the running statement under the cursor; nothing is run. "
+        "Again, it copies the next: ② and so on, then what acts on the waiting statement itself. Where there is "
+        "nothing to do but wait, it copies nothing and says so.",
+        "g shows the statements over time in place of the tables: ░ queued █ running ▒ idle holder; the more servers, "
+        "the higher a block.",
+    ),
+    keys=(Key("gantt", "g", "g", "Gantt", "Statements over time in place of the tables, and back."),),
+    panel="presman.tui.panels.parallel_panel:ParallelPanel",
+    over_time=True,
+    progress=True,
+    measure="parallel",
+)

@@ -1,0 +1,134 @@
+"""A tab as a value: its parts from top to bottom, its keys and notes, and what `e` exports from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
+
+from presman.drawing.lines import Line
+from presman.figures.figure import Table
+from presman.tabs.moment import Moment
+
+APART = 4.0
+"""Seconds by which the second of two charts side by side is drawn later than the first: two refreshes."""
+
+
+class Key(NamedTuple):
+    """A key: its name, `keys` as the terminal calls them ("" where bound elsewhere), `shown` as people do.
+
+    `label` is one or two words, `help` a sentence.
+    """
+
+    name: str
+    keys: str
+    shown: str
+    label: str
+    help: str
+
+
+def _nothing(_moment: Moment) -> Collection[str]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table with its rows at an instant.
+
+    `hidden` gives the keys of columns that say nothing there, `note` what stands behind the title. `trends` names the
+    series that trend columns draw. An `optional` one is away while it has no rows; one that is not `filterable` keeps
+    its rows whatever the filter. `measure` is what `e` exports from it ("": what the tab exports).
+    Texts show at most `in_text` rows (None: all) and leave an empty table out, unless its emptiness is `news`.
+    """
+
+    table: Table[Any]
+    rows: Callable[[Moment], Sequence[Any]]
+    hidden: Callable[[Moment], Collection[str]] = _nothing
+    note: Callable[[Moment], str] = lambda _moment: ""
+    trends: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    optional: bool = False
+    filterable: bool = True
+    measure: str = ""
+    in_text: int | None = None
+    news: bool = False
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Sentences, wrapped to the width; `key` names their place in the style sheet.
+
+    Their height goes in steps of `step`, so that what is below seldom moves; `optional` ones are away while there are
+    none; `wrapped` at `indent`, or cut.
+    """
+
+    key: str
+    lines: Callable[[Moment], Sequence[Line]]
+    step: int = 1
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class OverTime:
+    """A chart of a series by group; `limit` is a line across it.
+
+    Of two side by side the second comes `after` so many seconds, so that no poll has to draw both.
+    """
+
+    key: str
+    series: str
+    title: str
+    limit: Callable[[Moment], float | None] = lambda _moment: None
+    after: float = 0.0
+
+
+@dataclass(frozen=True)
+class Box:
+    """Parts side by side (`across`) or one below the other; `key` names it in the style sheet."""
+
+    parts: tuple[Part, ...]
+    across: bool = True
+    key: str = ""
+
+
+Part: TypeAlias = Rows | Lines | OverTime | Box
+
+
+@dataclass(frozen=True)
+class Tab:
+    """What a tab says.
+
+    `parts` from top to bottom; `panel` is the class that lays them out (``module:Class``), "" for the usual one;
+    `keys` are actions of that class. `over_time` tells that it shows a window of time, which `w` changes, `progress`
+    that statements' progress is to be read while it is on show. `measure` is what `e` exports. `for_text` are tables
+    that only texts have.
+    """
+
+    parts: tuple[Part, ...]
+    notes: tuple[str, ...] = ()
+    keys: tuple[Key, ...] = ()
+    panel: str = ""
+    over_time: bool = False
+    progress: bool = False
+    measure: str = "cpu"
+    for_text: tuple[Rows, ...] = ()
+
+    def rows(self) -> Iterator[Rows]:
+        """Return its tables, in order."""
+        for part in flat(self.parts):
+            if isinstance(part, Rows):
+                yield part
+
+    @property
+    def tables(self) -> tuple[Table[Any], ...]:
+        """The tables on it, in order."""
+        return tuple(each.table for each in self.rows())
+
+
+def flat(parts: Sequence[Part]) -> Iterator[Part]:
+    """Return the parts, those in boxes too, without the boxes."""
+    for part in parts:
+        if isinstance(part, Box):
+            yield from flat(part.parts)
+        else:
+            yield part

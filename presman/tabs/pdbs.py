@@ -1,0 +1,60 @@
+"""Tab 8 PDBs (containers): pluggable databases side by side, in a container database."""
+
+from __future__ import annotations
+
+from presman.analysis.containers.containers import PdbReading, pdbs
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.drawing.lines import Line
+from presman.figures.container_figures import PDBS
+from presman.tabs.moment import Moment
+from presman.tabs.parts import APART, Box, Lines, OverTime, Rows, Tab
+from presman.tabs.verdict_lines import CPU_LEGEND, pdb_lines
+
+
+def containers(moment: Moment) -> tuple[PdbReading, ...]:
+    """Return the containers of the cluster, then those of each instance."""
+    pair = moment.snapshots
+    return pdbs(moment.reading, *pair) if pair else ()
+
+
+def chosen(moment: Moment, *, by_instance: bool) -> tuple[PdbReading, ...]:
+    """Return the containers side by side, or (where there are several instances) on each of them."""
+    found = moment.once(containers)
+    apart = tuple(row for row in found if row.inst_id != CLUSTER) if by_instance else ()
+    return apart or tuple(row for row in found if row.inst_id == CLUSTER)
+
+
+def shown(moment: Moment) -> tuple[PdbReading, ...]:
+    """Return the containers as the user wants them."""
+    return chosen(moment, by_instance=moment.choices.by_instance)
+
+
+def hidden(moment: Moment) -> set[str]:
+    """Return the columns that say nothing here."""
+    rows = shown(moment)
+    found = set() if any(row.inst_id != CLUSTER for row in rows) else {"inst_id"}
+    return found | ({"cpu_exhausted_percent"} if all(row.cpu_exhausted is None for row in rows) else set())
+
+
+def words(moment: Moment) -> list[Line]:
+    """Return each container's verdict in words."""
+    return pdb_lines(chosen(moment, by_instance=True))
+
+
+TAB = Tab(
+    parts=(
+        Rows(PDBS, shown, hidden, note=lambda _: CPU_LEGEND),
+        Lines("pdb-words", words),
+        Box(
+            (
+                OverTime("pdb-used", "pdb_used", "CPUs used", lambda moment: moment.reading.header.num_cpus or None),
+                OverTime("pdb-waiting", "pdb_waiting", "CPUs waited for (throttled)", after=APART),
+            ),
+        ),
+    ),
+    notes=(
+        "Figures are those of V$RSRC_PDB and V$RSRCPDBMETRIC (12.2 and later), which count for all containers since "
+        "the same instant. V$RSRC_CONSUMER_GROUP does not: it restarts when a container changes its own plan.",
+    ),
+    over_time=True,
+)

@@ -1,0 +1,82 @@
+"""Tab 6 Plan: the plan as a tree, what is doubtful about it, who set it, and how another plan would differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from presman.analysis.plans.lint import lint
+from presman.analysis.plans.plan_view import PlanView, plan_view
+from presman.base.formats import count, number
+from presman.drawing.lines import Line
+from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
+from presman.tabs.moment import Moment
+from presman.tabs.parts import Key, Rows, Tab
+
+
+def _numbers(instances: Iterable[int]) -> str:
+    return ", ".join(map(str, instances))
+
+
+def plan_line(view: PlanView) -> Line:
+    """Return the line about a plan as a whole."""
+    method = {"RATIO": "by shares", "EMPHASIS": "by levels"}.get(view.method.upper(), view.method)
+    facts = [f"{view.plan or 'no plan'}", method, view.set_by if view.active else "not active: what it would guarantee"]
+    if view.active and view.elsewhere:
+        told = ", ".join(f"{run.plan or 'no plan'} on {_numbers(run.instances)}" for run in view.elsewhere)
+        facts.insert(1, f"on instance {_numbers(view.instances)} ({told}: v shows it)")
+    if view.unallocated >= 0.0005:
+        facts.append(f"{100 * view.unallocated:.2f} % guaranteed to nobody")
+    facts.append(f"{number(view.capacity, 0)} CPUs, {count(view.target)} servers of target")
+    head, *rest = [fact for fact in facts if fact]
+    return ((" Plan ", "dim"), (head, "title"), (f"   {', '.join(rest)}", ""))
+
+
+def active_plan(moment: Moment) -> PlanView | None:
+    """Return the view of the active plan; None where what was read is not kept any more."""
+    snapshot = moment.snapshot
+    return plan_view(moment.reading, snapshot) if snapshot else None
+
+
+def found(moment: Moment) -> Sequence[Any]:
+    """Return what is doubtful about the plans in force."""
+    snapshot = moment.snapshot
+    return lint(moment.reading, snapshot) if snapshot else ()
+
+
+def elsewhere(moment: Moment) -> Sequence[Any]:
+    """Return the lines of the plans that other instances run."""
+    view, snapshot = moment.once(active_plan), moment.snapshot
+    if view is None or snapshot is None:
+        return ()
+    others = (plan_view(moment.reading, snapshot, run.plan) for run in view.elsewhere if run.plan)
+    return [line for other in others for line in other.lines]
+
+
+def _of_active(name: str) -> Any:
+    def rows(moment: Moment) -> Sequence[Any]:
+        view = moment.once(active_plan)
+        return getattr(view, name) if view else ()
+
+    return rows
+
+
+TAB = Tab(
+    parts=(
+        Rows(PLAN, _of_active("lines")),
+        Rows(FINDINGS, found, filterable=False, news=True),
+        Rows(WINDOWS, _of_active("windows"), filterable=False),
+        Rows(MAPPINGS, _of_active("mappings"), filterable=False),
+        Rows(DIFFERENCES, lambda _: (), filterable=False),
+    ),
+    for_text=(Rows(PLAN, elsewhere),),
+    notes=(
+        "Two figures, never mixed: `min` is the guaranteed minimum when everyone is busy, `now CPU` the entitlement "
+        "among those with demand since the last poll. Limits are in CPUs and in servers, the directive's percent in "
+        "brackets.",
+        "v shows the next plan there is, and what it would change against the active one; after the last it is the "
+        "active plan again.",
+    ),
+    keys=(Key("next_plan", "v", "v", "next plan", "Show the next plan there is, and what it would change."),),
+    panel="presman.tui.panels.plan_panel:PlanPanel",
+)

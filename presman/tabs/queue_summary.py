@@ -1,0 +1,108 @@
+"""The queue in a line or two: how it is managed, and who holds the servers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.reading import Reading
+from presman.base.formats import count
+from presman.drawing.bars import spark
+from presman.drawing.lines import Line, Run, length, wrap
+from presman.watch import Watch
+from presman.watch.queue_marks import is_downgrade
+
+_MANAGED = {
+    "FULL": "one queue per consumer group",
+    "FIFO": "one queue for all",
+    "STARTUP": "instances are starting",
+    "OFF": "no plan manages parallel execution",
+    "DISABLED": "no memory is left for the queue",
+}
+"""What V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED means."""
+
+_MINUTES = 12
+"""Minutes of downgrades that are shown as a sparkline."""
+
+
+def queue_line(reading: Reading, watch: Watch) -> Line:
+    """Return how it is managed, the servers in use against target and maximum, what no group counts, downgrades."""
+    header, pool = reading.header, reading.header.servers
+    name = header.px_managed.upper()
+    facts: list[Run] = [(" Queue ", "dim"), (name or "?", ""), (f" {_MANAGED.get(name, '')}", "dim")]
+    facts += [("   in use ", "dim"), (count(pool.in_use), ""), ("  counted ", "dim"), (count(pool.counted), "")]
+    facts += [(" of target ", "dim"), (count(pool.target), "")]
+    if len(header.instances) > 1:
+        facts.append((f" = {' + '.join(count(each.servers.target) for each in header.instances)}", "dim"))
+    facts += [("  max ", "dim"), (count(pool.maximum), "")]
+    if reading.unmanaged_servers:
+        held = sum(group.px_servers for group in reading.cluster_groups())
+        outside = f"   groups {count(held)} + {count(reading.unmanaged_servers)} outside the queue (bypass, GV$ …)"
+        facts.append((outside, "note"))
+    if reading.monitor_servers:
+        facts.append((f"   monitors: {reading.monitor_servers} servers", "dim"))
+    return (*facts, *_downgrades(reading, watch))
+
+
+def in_one_line(line: Line, width: int) -> Line:
+    """Return as many whole runs of a line as there is room for."""
+    runs = list(line)
+    while len(runs) > 1 and length(runs) > width:
+        runs.pop()
+    return tuple(runs)
+
+
+def _downgrades(reading: Reading, watch: Watch) -> Line:
+    counted = sum(value for name, value in watch.marks.downgrades(reading).items() if is_downgrade(name))
+    if not counted:
+        return ()
+    minutes = watch.marks.downgraded_by_minute(reading, _MINUTES)
+    trend = f" {spark(minutes, len(minutes))}" if any(minutes) else ""
+    return (("   downgraded in the last hour ", "dim"), (f"▼ {counted}{trend}", "warn"))
+
+
+def by_class(counted: Mapping[str, int]) -> str:
+    """Return the parallel operations of a stretch of time by class, as V$SYSSTAT names them, those downgraded only."""
+    parts = (
+        f"{name.lower().partition('downgraded')[2].strip()} {count(value)}"
+        for name, value in sorted(counted.items())
+        if value and is_downgrade(name)
+    )
+    text = ", ".join(parts)
+    return f"last hour: {text}" if text else ""
+
+
+def summary(reading: Reading, width: int, most: int = 2) -> list[Line]:
+    """Return who holds the servers in at most so many lines, for screens without room for a table.
+
+    How the queue is managed stands behind it if that fits.
+    """
+    held = holders(reading)
+    name = reading.header.px_managed.upper()
+    words: Line = ((f" · {name}: {_MANAGED[name]}", "dim"),) if name in _MANAGED else ()
+    lines = wrap((*held, *words), width, 6)
+    return lines if len(lines) <= most else wrap(held, width, 6)[:most]
+
+
+def holders(reading: Reading) -> Line:
+    """Return who holds the servers: groups, the largest holder first, instances, what no group counts."""
+    groups = [each for each in reading.cluster_groups() if each.px_servers or each.px_queued]
+    groups.sort(key=lambda each: (-each.px_servers, each.name))
+    runs: list[Run] = [(" SERVERS  ", "title")]
+    for place, each in enumerate(groups):
+        full = each.servers_limit is not None and each.px_servers >= each.servers_limit
+        runs += [(" · " if place else "", "dim"), (_held(each), "warn" if full else "")]
+    if not groups:
+        runs.append(("no group holds any", "dim"))
+    if reading.unmanaged_servers:
+        runs.append((f" · outside the queue {count(reading.unmanaged_servers)}", "dim"))
+    if len(reading.header.instances) > 1:
+        parts = (f"{each.inst_id}: {each.servers.in_use}" for each in reading.header.instances)
+        runs.append((f" · by instance {', '.join(parts)}", "dim"))
+    return tuple(run for run in runs if run[0])
+
+
+def _held(group: GroupReading) -> str:
+    limit = "" if group.servers_limit is None else f" of {count(group.servers_limit)}"
+    queued = f", {group.px_queued} queued" if group.px_queued else ""
+    return f"{group.name} {count(group.px_servers)}{limit}{queued}"

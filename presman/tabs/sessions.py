@@ -1,0 +1,33 @@
+"""Tab 5 Sessions: every session with its group, and the statements that are held off CPU."""
+
+from __future__ import annotations
+
+from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
+from presman.figures.cpu_waiter_figures import CPU_WAITERS
+from presman.figures.session_figures import SESSIONS
+from presman.tabs.moment import Moment
+from presman.tabs.parts import Rows, Tab
+
+
+def waiters(moment: Moment) -> tuple[CpuWaiter, ...]:
+    """Return the statements whose sessions are held off CPU."""
+    return cpu_waiters(moment.reading, moment.snapshot)
+
+
+def nobody_blocked(moment: Moment) -> set[str]:
+    """Return the column of who blocks whom, while nobody does."""
+    return set() if any(row.blocker for row in moment.reading.sessions) else {"blocked_by"}
+
+
+def hidden(moment: Moment) -> set[str]:
+    """Return the column of the container where all are in one."""
+    return set() if len({row.con_id for row in moment.once(waiters)}) > 1 else {"con_id"}
+
+
+TAB = Tab(
+    parts=(
+        Rows(SESSIONS, lambda moment: moment.reading.sessions, nobody_blocked),
+        Rows(CPU_WAITERS, lambda moment: moment.once(waiters), hidden, optional=True, filterable=False),
+    ),
+    measure="session_io",
+)

@@ -1,0 +1,65 @@
+"""Verdicts in words: whether the plan is kept, and why each group that waits does, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from presman.analysis.containers import io_limits
+from presman.analysis.containers.containers import PdbReading, io_limited
+from presman.analysis.groups.verdicts import conformance, explain, in_words
+from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import Reading
+from presman.drawing.lines import Line
+from presman.figures.container_figures import IO_MARKS
+from presman.figures.figure import State
+from presman.figures.group_figures import VERDICT_MARKS
+
+CPU_LEGEND = "CPU of all there are: █ used ▒ waiting │ entitled ┊ limit"
+"""What the bars of CPU are made of."""
+
+_QUIET = frozenset({Verdict.IDLE, Verdict.NOT_THROTTLED, Verdict.UNKNOWN, Verdict.NOT_MANAGED})
+_ORDER = (Verdict.STARVED, Verdict.ZERO_SHARE, Verdict.CAPPED, Verdict.CAGED, Verdict.CONTENDED, Verdict.THROTTLED)
+
+
+def verdict_lines(reading: Reading, groups: Sequence[GroupReading]) -> list[Line]:
+    """Return one line per instance and one per group that waits, unwrapped."""
+    lines: list[Line] = []
+    several = len(reading.header.instances) > 1
+    for kept in conformance(reading):
+        if kept.sentence:
+            state: State = "good" if kept.score is not None and kept.score >= 99.95 else "bad"
+            glyph = {"good": "●", "bad": "✕"}[state] if kept.score is not None else "○"
+            name = f"instance {kept.inst_id}: " if several else ""
+            lines.append(((f" {glyph} ", state if kept.score is not None else "dim"), (name + kept.sentence, "")))
+    waiting = sorted((row for row in groups if row.verdict not in _QUIET), key=lambda row: _ORDER.index(row.verdict))
+    for row in waiting:
+        mark, state = VERDICT_MARKS[row.verdict]
+        where = f" on {row.inst_id}" if row.inst_id else ""
+        text = in_words(reading, row)
+        lines.append(((f" {mark} ", state), (f"{row.name}{where}: ", state), (text, "")))
+    if not lines:
+        return [((" ○ No delta yet: verdicts need two polls of the same plan window.", "dim"),)]
+    return lines
+
+
+def pdb_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
+    """Return each container's verdict in words, then those on its I/O where that is limited."""
+    found: list[Line] = []
+    for row in rows:
+        mark, state = VERDICT_MARKS[row.verdict]
+        found.append(((f" {mark} ", state), (f"{_named(row)}: ", state), (explain(row), "")))
+    return found + io_lines(rows)
+
+
+def io_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
+    """Return what MAX_IOPS and MAX_MBPS do to each container that has them, in words."""
+    found: list[Line] = []
+    for row in io_limited(rows):
+        mark, state = IO_MARKS[row.io_verdict]
+        found.append(((f" {mark} ", state), (f"{_named(row)} I/O: ", state), (io_limits.explain(row), "")))
+    return found
+
+
+def _named(row: PdbReading) -> str:
+    return row.name if row.inst_id == CLUSTER else f"{row.name} on {row.inst_id}"

@@ -1,0 +1,113 @@
+"""The figures of a survey as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from presman.base import formats
+from presman.trace.survey import FileFigures, Survey
+from presman.trace.tally import LIMITS, PERMILLES, Summary
+from presman.trace.wait_counts import IDLE, Selection
+
+_PERCENTILES = tuple("median" if permille == 500 else f"p{permille / 10:g}" for permille in PERMILLES)
+_OVER = tuple(f">{limit // 1000} ms %" for limit in LIMITS)
+HEADINGS = ("", "waits", "mean", *_PERCENTILES, "max", *_OVER, "total s", "blocks")
+
+
+def report(survey: Survey, selection: Selection) -> str:
+    """Return a table for each event, the costliest first, and what has to be known to read it."""
+    totals = survey.totals()
+    parts = [_event(total, survey.files) for total in totals]
+    if totals:
+        parts.append("\n".join(_legend(totals)))
+    notes = [*_notes(survey.files), *_absent(survey, selection)]
+    return "\n\n".join([*parts, *(["\n".join(notes)] if notes else [])]) + "\n"
+
+
+def events_found(survey: Survey) -> str:
+    """Return the events of all files: waits, time, mean, and why idle ones are left out of summaries."""
+    rows = [
+        (
+            total.event,
+            formats.count(total.waits),
+            _seconds(total.total),
+            formats.number(total.mean),
+            IDLE.get(total.event),
+        )
+        for total in survey.totals()
+    ]
+    lines = [*_table(("event", "waits", "total s", "mean µs"), [row[:4] for row in rows])]
+    lines = [
+        line + (f"  idle: {row[4]}" if row[4] else "") for line, row in zip(lines, [("",) * 5, *rows], strict=True)
+    ]
+    notes = _notes(survey.files)
+    return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
+
+
+def _event(total: Summary, files: Iterable[FileFigures]) -> str:
+    rows = [summary for file in files for summary in file.summaries if summary.event == total.event]
+    if len(rows) > 1:
+        rows.append(total)
+    return "\n".join(_table((total.event, *HEADINGS[1:]), [_row(summary) for summary in rows]))
+
+
+def _row(summary: Summary) -> tuple[str, ...]:
+    return (
+        "all files" if summary.file is None else summary.file,
+        formats.count(summary.waits),
+        formats.number(summary.mean),
+        *(formats.count(value) for value in summary.percentiles),
+        formats.count(summary.longest),
+        *(formats.number(share, 3) for share in summary.over),
+        _seconds(summary.total),
+        formats.count(summary.blocks),
+    )
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return lines: the first column to the left, all others to the right."""
+    cells = [headings, *rows]
+    widths = [max(len(row[place]) for row in cells) for place in range(len(headings))]
+    return [
+        "  ".join(cell.rjust(width) if place else cell.ljust(width) for place, (cell, width) in enumerate(columns))
+        for columns in ([*zip(row, widths, strict=True)] for row in cells)
+    ]
+
+
+def _legend(totals: Sequence[Summary]) -> list[str]:
+    error = max(total.error for total in totals)
+    how = "exact" if not error else f"within {formats.number(100 * error, 2)} %, there are too many different values"
+    lines = [f"Times in µs. Percentiles are {how}: the least time that this share of the waits did not exceed."]
+    if any(total.blocks is not None for total in totals):
+        lines.append("Blocks of log files are log blocks (512 bytes or 4 kB), those of data files database blocks.")
+    return lines
+
+
+def _notes(files: Iterable[FileFigures]) -> list[str]:
+    notes = []
+    for file in files:
+        if file.error:
+            notes.append(f"{file.name}: incomplete, counted as far as it could be read ({file.error})")
+        if file.damaged:
+            notes.append(f"{file.name}: {formats.count(file.damaged)} waits skipped, their elapsed time is impossible")
+        if file.ticks != 1:
+            notes.append(f"{file.name}: from before 9i, elapsed times are whole hundredths of a second")
+    if idle := sum(file.idle for file in files):
+        notes.append(f"{formats.count(idle)} waits of idle events left out (--idle counts them, --list names them)")
+    return notes
+
+
+def _absent(survey: Survey, selection: Selection) -> list[str]:
+    """Say which of the names asked for no wait was found."""
+    if not survey.files:
+        return []
+    found = survey.total.tallies
+    return [
+        f"no waits of {name!r} found: --list shows the events of a trace; waits are traced at level 8 or 12"
+        for name in selection.names
+        if not any(Selection((name,)).names_event(event) for event in found)
+    ]
+
+
+def _seconds(microseconds: int) -> str:
+    return formats.number(microseconds / 1e6, 3)

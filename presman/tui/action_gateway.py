@@ -1,0 +1,27 @@
+"""What the screen needs of whatever lets it act. Without one there is no way to act at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from presman.analysis.readings.reading import Reading
+    from presman.polling.sampler import CarryOut
+    from presman.records.commands import Command
+
+
+class Door(Protocol):
+    """The way to actions, given to the monitor only where they were allowed."""
+
+    @property
+    def carry_out(self) -> CarryOut:
+        """What the sampler's thread calls with a confirmed command."""
+
+    def offers(self, row: Any, reading: Reading) -> bool:
+        """Whether something can be done with a row."""
+
+    def ask(self, app: App[Any], row: Any, reading: Reading, send: Callable[[Command], None]) -> None:
+        """Ask what to do with a row, and `send` what was confirmed."""

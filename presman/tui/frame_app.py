@@ -1,0 +1,203 @@
+"""The frame of the monitor: what comes in from the feed, and when what is painted. Keys: :mod:`presman.tui.app`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from presman.base.text import clean
+from presman.tui import feed as feeds
+from presman.tui import garbage, state_files
+from presman.tui.csv_recording import CsvRecording
+from presman.tui.monitor import Monitor
+from presman.tui.page_reader import PageReader
+from presman.tui.screen import MonitorScreen
+from presman.tui.tab_panels import PACE, TabPanels
+from presman.tui.terminal_app import TerminalApp
+from presman.tui.widgets.tab_line import Labelled
+
+if TYPE_CHECKING:
+    from textual.notifications import SeverityLevel
+
+    from presman.tui.action_gateway import Door
+
+SETTLED = 4.0
+"""Seconds after the first reading by when everything that stays has been made."""
+
+_TIDY = 15.0
+"""Seconds between two rounds of the garbage collector from then on."""
+
+_LONGEST = 500
+"""Characters of a notice."""
+
+
+class FrameApp(TerminalApp):
+    """Header, alerts, tabs, one panel or page, keys."""
+
+    CSS_PATH = "presman.tcss"
+    TITLE = "presman"
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - Textual declares it so
+        (0, "-narrow"),
+        (100, "-medium"),
+        (160, "-wide"),
+    ]
+    VERTICAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-short"),
+        (28, "-middle"),
+        (42, "-tall"),
+    ]
+
+    def __init__(
+        self,
+        make_feed: feeds.MakeFeed,
+        *,
+        name: str,
+        refresh: float = 2.0,
+        theme: str | None = None,
+        folder: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        packs: tuple[str, ...] = (),
+        door: Door | None = None,
+    ) -> None:
+        super().__init__()
+        self.door = door
+        self.monitor = Monitor(name, refresh, packs, clock)
+        self.panels = TabPanels(self, self.monitor, self.bind_tab_keys)
+        self.feed = make_feed(self.post_message, refresh)
+        self.reader = PageReader(self, self.panels, self.feed, self.repaint)
+        self.recording = CsvRecording(folder)
+        self.begun = False
+        if theme in self.available_themes:
+            self.theme = theme
+
+    # ---- making the screen
+
+    def get_default_screen(self) -> MonitorScreen:
+        """Return the screen everything stands on."""
+        return MonitorScreen()
+
+    @property
+    def frame(self) -> MonitorScreen:
+        """The screen everything stands on, also while a dialog is above it."""
+        frame = self.screen_stack[0]
+        assert isinstance(frame, MonitorScreen)
+        return frame
+
+    def on_mount(self) -> None:
+        """Begin to poll as soon as the first frame is on the screen."""
+        self.animation_level = "none"
+        self.paint_lines()
+        self.call_after_refresh(self._begin)
+
+    async def _begin(self) -> None:
+        from presman.tui.widgets.page import Page
+
+        body = self.query_one_optional("#body")
+        if body is None:  # quit before the first frame
+            return
+        await body.mount(self.panels.make(self.monitor.choices.tab), Page())
+        self.begun = True
+        self.panels.focus_first()
+        self.feed.start()
+        self.set_interval(1.0, self._tick)
+
+    def on_unmount(self) -> None:
+        """Let go of the database and of the export."""
+        self.feed.stop()
+        self.recording.close()
+
+    def on_resize(self) -> None:
+        """Say plainly when the terminal is too small."""
+        self.call_after_refresh(self.repaint)
+
+    # ---- events of the feed
+
+    def on_arrived(self, event: feeds.Arrived) -> None:
+        """Take a new reading; while the view is frozen only keep it."""
+        monitor = self.monitor
+        first = monitor.latest is None
+        monitor.arrive(event.reading, event.snapshot)
+        if monitor.is_frozen:
+            self.paint_lines()
+        else:
+            self.repaint()
+        if problem := self.recording.write(event.reading):
+            self.paint_lines()
+            self.tell(problem, severity="error", seconds=15)
+            self.bell()
+        if first:
+            self.set_timer(PACE, self.panels.mount_ahead)
+            self.set_timer(2 * PACE, self.bind_tab_keys)
+            self.set_timer(SETTLED, self._settle)
+
+    def _settle(self) -> None:
+        garbage.settle()
+        self.set_interval(_TIDY, self.panels.forget_unseen)
+        self.set_interval(_TIDY, garbage.tidy)
+
+    def on_lost(self, event: feeds.Lost) -> None:
+        """Keep the last data on screen, and say that it grows old."""
+        self.monitor.lose(event.text, event.retry_in)
+        self.repaint()
+
+    def on_ended(self) -> None:
+        """Say that no more will come."""
+        self.monitor.end()
+        self.repaint()
+
+    def on_failed(self, event: feeds.Failed) -> None:
+        """Show that a poll could not be understood; the screen lives on."""
+        self.complain(event.error)
+
+    def on_acted(self, event: feeds.Acted) -> None:
+        """Tell what became of a command."""
+        text = f"{event.command.kind.value}: {event.text}\n{event.command.text}"
+        self.tell(text, severity="information" if event.done else "error", seconds=12)
+
+    # ---- painting
+
+    def _tick(self) -> None:
+        if self.screen_stack:  # without one the app is ending
+            self.frame.tick(self.monitor, self.recording.measure)
+
+    def repaint(self) -> None:
+        """Draw everything from the state. A panel that fails says so and takes nothing else with it."""
+        if not self.begun:
+            return
+        try:
+            self.monitor.look()
+            self.paint_lines()
+            if self.frame.paint_message(self.monitor):
+                return
+            if self.reader.is_open:
+                self.reader.refresh(self.monitor.reading)
+            else:
+                self.panels.fill()
+        except Exception as error:
+            self.complain(error)
+
+    def paint_lines(self) -> None:
+        """Draw the lines above and below the body."""
+        self.frame.paint_lines(self.monitor, self.recording.measure, self.panels.hidden(), self.keys_here())
+
+    def keys_here(self) -> list[Labelled]:
+        """Return the keys that do something here, the most needed first."""
+        return []
+
+    def bind_tab_keys(self, names: Iterable[str] = ()) -> None:
+        """Have the keys of some tabs answered; without names those of all tabs."""
+
+    # ---- telling
+
+    def tell(self, text: str, *, severity: SeverityLevel = "information", seconds: float = 4) -> None:
+        """Show a notice for a while."""
+        self.notify(clean(text)[:_LONGEST], severity=severity, markup=False, timeout=seconds)
+
+    def complain(self, error: Exception) -> None:
+        """Tell of a fault that the screen survives."""
+        path = state_files.keep_crash(error)
+        where = f" Where it came from: {path}" if path else ""
+        text = f"Not shown, for a fault in presman: {type(error).__name__}: {error}.{where}"
+        self.tell(text, severity="error", seconds=8)

@@ -1,0 +1,93 @@
+"""All keys of the monitor, in the orders of help and of the bottom line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from presman.tabs import tab, tab_names, title
+from presman.tabs.parts import Key
+from presman.tui.keys.app_key import AppKey, has_tables
+from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, TABS, THEME
+from presman.tui.keys.table_keys import DETAILS, FILTER, INSTANCES, NEXT_TABLE, REVERSE, SORT, WINDOW, has_instances
+from presman.tui.keys.take_keys import ACT, COPY, EXPORT
+from presman.tui.keys.time_keys import (
+    BACK,
+    FAR_BACK,
+    FAR_FORWARD,
+    FASTER,
+    FORWARD,
+    LIVE,
+    PAUSE,
+    POLL_NOW,
+    SLOWER,
+    is_lost,
+)
+from presman.tui.widgets.tab_line import Labelled
+
+if TYPE_CHECKING:
+    from presman.tui.frame_app import FrameApp
+
+
+def show_help(app: FrameApp) -> None:
+    """Show the keys and the columns of this tab."""
+    from presman.tui.pages.content import help_of
+    from presman.tui.widgets.grid import Grid
+
+    bindings = [binding for binding in Grid.BINDINGS if not isinstance(binding, tuple) and binding.action != "open"]
+    in_table = [(binding.key_display or binding.key, binding.description) for binding in bindings]
+    app.reader.open(help_of(app.panels.present.tab, title(app.monitor.choices.tab), listed(app), in_table))
+
+
+HELP = AppKey(
+    Key("help", "question_mark,f1", "?", "help", "Keys, and every column of this tab: its view and its formula."),
+    show_help,
+)
+
+APP_KEYS: tuple[AppKey, ...] = (
+    HELP, *TABS, DETAILS, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, FILTER, SORT, REVERSE,
+    INSTANCES, WINDOW, SLOWER, FASTER, POLL_NOW, COPY, ACT, EXPORT, THEME, PALETTE, NEXT_TABLE, QUIT,
+)  # fmt: skip
+"""In the order of the help page."""
+
+TAB_NAMES = tuple(each.name for each in tab_names())
+
+BY_NAME = {each.key.name: each for each in APP_KEYS}
+
+_BEFORE = (HELP, LEAVE, POLL_NOW, DETAILS, PAUSE, LIVE, BACK, FORWARD, FILTER, SORT, REVERSE, INSTANCES)
+_BEHIND = (COPY, ACT, EXPORT, WINDOW, SLOWER, FASTER, THEME, PALETTE)
+"""What the bottom line offers before and behind the keys of the tab, the most needed first."""
+
+
+def tab_keys(app: FrameApp) -> tuple[Key, ...]:
+    """Return the keys of the present tab, while they do something."""
+    return app.panels.present.tab.keys if has_tables(app) else ()
+
+
+def offered(app: FrameApp) -> list[Labelled]:
+    """Return what the bottom line offers here and now."""
+    if not app.begun:
+        return []
+    own = [Labelled(key.shown, key.label, tab_key_action(key.keys)) for key in tab_keys(app)]
+    before = [each.labelled(app) for each in _BEFORE if each.when(app) and (each is not POLL_NOW or is_lost(app))]
+    return [*before, *own, *(each.labelled(app) for each in _BEHIND if each.when(app))]
+
+
+def listed(app: FrameApp) -> list[Key]:
+    """Return the keys that the help of a tab lists: all but those that this database or this tab never has."""
+    present = app.panels.present.tab
+    without = [each for each, has in ((INSTANCES, has_instances(app)), (WINDOW, present.over_time)) if not has]
+    found = [each.key for each in APP_KEYS if each not in without]
+    place = found.index(COPY.key)
+    return [*found[:place], *present.keys, *found[place:]]
+
+
+def tab_key_action(keys: str) -> str:
+    """Return the action of a tab's key as Textual calls it."""
+    return f"tab_key('{keys}')"
+
+
+def where(keys: str) -> str:
+    """Return which tabs have a key, in words: ``g is a key of the tab Parallel (4).``."""
+    found = [(key, name) for name in tab_names() for key in tab(name.name).keys if keys == key.keys]
+    places = " and ".join(f"the tab {name.title} ({name.key})" for _, name in found)
+    return f"{found[0][0].shown} is a key of {places}."

@@ -1,0 +1,62 @@
+"""A key of the monitor: what it is called, what it does, and when that makes sense."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual.binding import Binding
+
+from presman.tabs.parts import Key
+from presman.tui.widgets.tab_line import Labelled
+
+if TYPE_CHECKING:
+    from presman.tui.frame_app import FrameApp
+
+Run = Callable[["FrameApp"], "Awaitable[None] | None"]
+When = Callable[["FrameApp"], bool]
+
+
+def always(_app: FrameApp) -> bool:
+    """Whenever."""
+    return True
+
+
+def has_data(app: FrameApp) -> bool:
+    """Once there is something to look at."""
+    return app.monitor.reading is not None
+
+
+def has_tables(app: FrameApp) -> bool:
+    """While a tab is on show, and no page."""
+    return has_data(app) and not app.reader.is_open
+
+
+@dataclass(frozen=True)
+class AppKey:
+    """A key of the monitor. `when` tells whether it does something here and now; `why_not` is told if not.
+
+    `relabel` gives the label of the moment, where that changes.
+    """
+
+    key: Key
+    run: Run
+    when: When = always
+    why_not: str = ""
+    relabel: Callable[[FrameApp], str] | None = None
+
+    @property
+    def action(self) -> str:
+        """The action as Textual calls it."""
+        return f"key('{self.key.name}')"
+
+    @property
+    def binding(self) -> Binding:
+        """The key as a binding of the app."""
+        return Binding(self.key.keys, self.action, self.key.label, show=False)
+
+    def labelled(self, app: FrameApp) -> Labelled:
+        """Return the key as the bottom line offers it."""
+        label = self.relabel(app) if self.relabel else self.key.label
+        return Labelled(self.key.shown, label, self.action)

@@ -1,0 +1,85 @@
+"""Keys about pages and tabs: help, going back, quitting, the palette, the theme."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from presman.tabs import TabName, tab_names
+from presman.tabs.parts import Key
+from presman.tui.keys.app_key import AppKey
+from presman.tui.keys.table_keys import set_filter
+
+if TYPE_CHECKING:
+    from presman.tui.frame_app import FrameApp
+
+THEMES = ("textual-dark", "textual-light", "nord", "gruvbox", "solarized-light", "ansi-dark", "ansi-light")
+"""What the theme key goes through."""
+
+
+async def show_tab(app: FrameApp, name: str) -> None:
+    """Show a tab."""
+    app.reader.close()
+    await app.panels.show(name)
+    app.reader.look_at(None)
+    app.panels.focus_first()
+    app.repaint()
+
+
+def escape(app: FrameApp) -> None:
+    """Close the page, else end the filter."""
+    if app.reader.is_open:
+        app.reader.close()
+        app.reader.look_at(None)
+        app.panels.focus_first()
+        app.repaint()
+    else:
+        set_filter(app, "", done=True)
+
+
+async def leave(app: FrameApp) -> None:
+    """Close the page; at the top, quit."""
+    if app.reader.is_open:
+        escape(app)
+    else:
+        await app.action_quit()
+
+
+def next_theme(app: FrameApp) -> None:
+    """Take the next theme."""
+    place = THEMES.index(app.theme) + 1 if app.theme in THEMES else 0
+    app.theme = THEMES[place % len(THEMES)]
+    app.tell(f"theme {app.theme}", seconds=2)
+
+
+def can_go_back(app: FrameApp) -> bool:
+    """While a page is open, or something is filtered."""
+    return app.reader.is_open or bool(app.monitor.choices.filter)
+
+
+def leave_label(app: FrameApp) -> str:
+    """Return what the key does now."""
+    return "back" if app.reader.is_open else "quit"
+
+
+ESCAPE = AppKey(
+    Key("escape", "escape", "Esc", "back", "Back to the table, to the same row; clears a filter."), escape, can_go_back
+)
+LEAVE = AppKey(
+    Key("leave", "q", "q", "back / quit", "Back to the table, to the same row; at the top, quit."),
+    leave, relabel=leave_label,
+)  # fmt: skip
+THEME = AppKey(Key("theme", "t", "t", "theme", "Next theme; all of them are in the command palette."), next_theme)
+PALETTE = AppKey(
+    Key("palette", "", "^P", "palette", "Find a command by its name."), lambda app: app.action_command_palette()
+)
+QUIT = AppKey(Key("quit", "", "^Q", "quit", "Quit."), lambda app: app.action_quit())
+
+
+def _tab_key(name: TabName) -> AppKey:
+    text = f"Show the tab {name.title}."
+    key = Key(f"tab_{name.name}", name.key, name.key, name.title, text)
+    why_not = "This is no container database: there are no PDBs to show."
+    return AppKey(key, lambda app: show_tab(app, name.name), lambda app: name.name not in app.panels.hidden(), why_not)
+
+
+TABS = tuple(_tab_key(name) for name in tab_names())

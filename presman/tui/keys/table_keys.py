@@ -1,0 +1,119 @@
+"""Keys about tables: sorting, filtering, one row per instance, details, the next table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from presman.tabs.choices import WINDOWS
+from presman.tabs.parts import Key
+from presman.tui.keys.app_key import AppKey, has_tables
+
+if TYPE_CHECKING:
+    from presman.tui.frame_app import FrameApp
+
+
+def sort(app: FrameApp) -> None:
+    """Sort the table by its next column."""
+    grid = app.panels.grid
+    if grid is not None:
+        keys = grid.drawing.sortable()
+        place = keys.index(grid.rows.sort_key) + 1 if grid.rows.sort_key in keys else 0
+        grid.sort_by(keys[place % len(keys)], descending=grid.rows.descending)
+
+
+def reverse(app: FrameApp) -> None:
+    """Sort the table the other way round."""
+    grid = app.panels.grid
+    if grid is not None:
+        grid.sort_by(grid.rows.sort_key, descending=not grid.rows.descending)
+
+
+def details(app: FrameApp) -> None:
+    """Show the details of the row under the cursor."""
+    grid = app.panels.grid
+    if grid is not None:
+        grid.action_open()
+
+
+async def ask_filter(app: FrameApp) -> None:
+    """Ask for a filter; it works while it is typed."""
+    from presman.tui.widgets.filter_line import FilterLine
+
+    line = app.query_one_optional(FilterLine)
+    if line is None:
+        line = FilterLine()
+        await app.mount(line, before="#keys")
+    line.begin(app.monitor.choices.filter)
+
+
+def set_filter(app: FrameApp, needle: str, *, done: bool) -> None:
+    """Filter the tab by what is typed so far; once that is `done`, go back to the table."""
+    choices = app.monitor.choices
+    if needle != choices.filter:
+        app.monitor.choose(filters={**choices.filters, choices.tab: needle})
+        app.panels.filter()
+        app.paint_lines()
+    if done:
+        for line in app.query("FilterLine"):
+            line.display = False
+        app.panels.focus_first()
+
+
+def instances(app: FrameApp) -> None:
+    """Switch between one row per instance and the cluster."""
+    app.monitor.choose(by_instance=not app.monitor.choices.by_instance)
+    app.repaint()
+
+
+def window(app: FrameApp) -> None:
+    """Let the charts show more or less time."""
+    place = WINDOWS.index(app.monitor.choices.window) + 1
+    app.monitor.choose(window=WINDOWS[place % len(WINDOWS)])
+    app.repaint()
+
+
+def next_table(app: FrameApp) -> None:
+    """Go to the next table of the tab."""
+    app.screen.focus_next("Grid")
+
+
+def has_instances(app: FrameApp) -> bool:
+    """On a cluster."""
+    reading = app.monitor.reading
+    return reading is not None and len(reading.header.instances) > 1
+
+
+def is_over_time(app: FrameApp) -> bool:
+    """On a tab with charts."""
+    return has_tables(app) and app.panels.present.tab.over_time
+
+
+def has_several(app: FrameApp) -> bool:
+    """On a tab with several tables."""
+    return has_tables(app) and len(app.panels.present.grids()) > 1
+
+
+_PAGE = "A page is open: q goes back to the tables."
+
+DETAILS = AppKey(
+    Key("details", "enter", "Enter", "details", "All about the row under the cursor, on one page."),
+    details, has_tables,
+)  # fmt: skip
+FILTER = AppKey(
+    Key("filter", "slash", "/", "filter", "Show only rows that contain a text; with ! before it, those that do not. "
+        "Enter keeps it, an empty one shows all."),
+    ask_filter, has_tables, _PAGE,
+)  # fmt: skip
+SORT = AppKey(Key("sort", "s", "s", "sort", "Sort by the next column (or click its head)."), sort, has_tables, _PAGE)
+REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, has_tables, _PAGE)
+INSTANCES = AppKey(
+    Key("instances", "i", "i", "instances", "One row per instance, or the sums over the cluster."),
+    instances, has_instances, "There is one instance only.",
+)  # fmt: skip
+WINDOW = AppKey(
+    Key("window", "w", "w", "window", "How much time the charts show: 15, 60 or 5 minutes."),
+    window, is_over_time, "There is no chart here.",
+)  # fmt: skip
+NEXT_TABLE = AppKey(
+    Key("next_table", "", "Tab", "next table", "Go to the next table of the tab."), next_table, has_several
+)

@@ -1,0 +1,91 @@
+"""Keys that take something along, or act: copying, the CSV file, commands where they were allowed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from presman.figures.figure import Table
+from presman.tabs.parts import Key
+from presman.tui import state_files
+from presman.tui.keys.app_key import AppKey, has_data
+
+if TYPE_CHECKING:
+    from presman.tui.frame_app import FrameApp
+
+
+def copy(app: FrameApp) -> None:
+    """Copy the page, or the row under the cursor, to the clipboard and to a file."""
+    if app.reader.is_open:
+        _take(app, app.reader.text)
+        return
+    panel, grid = app.panels.present, app.panels.grid
+    why_not = panel.why_no_command(grid)
+    if why_not:
+        app.tell(why_not, seconds=8)
+        return
+    command = panel.command(grid)
+    if command is None:
+        _take(app, "" if grid is None or grid.row is None else _row_text(grid.table, grid.row))
+        return
+    _keep(app, command[0].text)
+    app.tell(f"Copied, not run: {command[0].text}\nIt would hit {command[1]}. {command[0].note}", seconds=8)
+
+
+def _row_text(table: Table[Any], row: Any) -> str:
+    return "\n".join(f"{figure.head}: {figure.show(row)}" for figure in table.columns if not figure.trend)
+
+
+def _take(app: FrameApp, text: str) -> None:
+    if text:
+        app.tell(f"Copied {len(text)} characters{_keep(app, text)}")
+
+
+def _keep(app: FrameApp, text: str) -> str:
+    """Copy a text, and return where else it is: not all terminals take it."""
+    app.copy_to_clipboard(text)
+    try:
+        return f"; also in {state_files.keep('copied.txt', text + chr(10))}"
+    except OSError as error:
+        return f"; not kept in a file: {error.strerror}"
+
+
+def act(app: FrameApp) -> None:
+    """Ask what to do with the row under the cursor, and have it done if that is confirmed."""
+    grid, reading, door = app.panels.grid, app.monitor.reading, app.door
+    if door is None or grid is None or reading is None or not door.offers(grid.row, reading):
+        app.tell("Nothing can be done with this row.")
+        return
+    door.ask(app, grid.row, reading, app.feed.act)
+
+
+def export(app: FrameApp) -> None:
+    """Begin to append this view's measure to a CSV file, or end that."""
+    monitor = app.monitor
+    if monitor.latest is None:
+        return
+    measure = app.panels.present.measure(app.panels.grid)
+    told, well = app.recording.toggle(monitor.name, measure, monitor.latest)
+    app.tell(told, severity="information" if well else "error", seconds=8 if well else 10)
+    app.paint_lines()
+
+
+def may_act(app: FrameApp) -> bool:
+    """Where acting was allowed, on a row of the newest poll."""
+    return app.door is not None and has_data(app) and not app.reader.is_open and not app.monitor.choices.behind
+
+
+COPY = AppKey(
+    Key("copy", "c", "c", "copy", "Copy the page or the row: to the clipboard (OSC 52) and to a file. On the tab "
+        "Parallel: the command that would let the queue's head start, or end the running statement."),
+    copy, has_data,
+)  # fmt: skip
+ACT = AppKey(
+    Key("act", "a", "a", "act", "With --allow-actions: start, switch, cancel or kill what the row is about, after a "
+        "question."),
+    act, may_act,
+    "Acting needs --allow-actions, a table and the newest poll.",
+)  # fmt: skip
+EXPORT = AppKey(
+    Key("export", "e", "e", "CSV", "Append this view's measure to a CSV file at each poll; again to end."),
+    export, has_data,
+)  # fmt: skip

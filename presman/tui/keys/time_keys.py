@@ -1,0 +1,95 @@
+"""Keys about time: freezing the view, looking back, polling more or less often."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from presman.tabs.choices import next_step
+from presman.tabs.link import LinkState
+from presman.tabs.parts import Key
+from presman.tui.keys.app_key import AppKey, has_data
+
+if TYPE_CHECKING:
+    from presman.tui.frame_app import FrameApp
+
+
+def pause(app: FrameApp) -> None:
+    """Freeze the view where it is, or go on."""
+    app.monitor.pause()
+    app.repaint()
+
+
+def live(app: FrameApp) -> None:
+    """Show the newest poll and go on with each."""
+    app.monitor.live()
+    app.repaint()
+
+
+def step(app: FrameApp, polls: int) -> None:
+    """Step through the polls; past the newest it is live again."""
+    if app.monitor.step(polls):
+        app.repaint()
+
+
+def refresh(app: FrameApp, direction: int) -> None:
+    """Poll less (1) or more (-1) often."""
+    app.monitor.choose(refresh=next_step(app.monitor.choices.refresh, direction))
+    app.feed.set_refresh(app.monitor.choices.refresh)
+    app.repaint()
+
+
+def has_past(app: FrameApp) -> bool:
+    """While there is a poll before the one on screen."""
+    monitor = app.monitor
+    return monitor.reading is not None and monitor.choices.behind + 1 < len(monitor.timeline)
+
+
+def is_behind(app: FrameApp) -> bool:
+    """While one looks back."""
+    return app.monitor.choices.behind > 0
+
+
+def is_frozen(app: FrameApp) -> bool:
+    """While the newest poll is not on screen."""
+    return app.monitor.is_frozen
+
+
+def is_lost(app: FrameApp) -> bool:
+    """While there is no connection."""
+    return app.monitor.link.state is LinkState.LOST
+
+
+def pause_label(app: FrameApp) -> str:
+    """Return what the key does now."""
+    return "pause" if app.monitor.choices.paused is None else "go on"
+
+
+_FIRST, _NEWEST = "There is no poll before this one.", "This is the newest poll."
+
+PAUSE = AppKey(
+    Key("pause", "space", "Space", "pause", "Freeze the view; polling and history go on."),
+    pause, has_data, relabel=pause_label,
+)  # fmt: skip
+BACK = AppKey(
+    Key("back", "left", "←", "back in time", "Step one poll back in time."),
+    lambda app: step(app, -1), has_past, _FIRST,
+)  # fmt: skip
+FORWARD = AppKey(
+    Key("forward", "right", "→", "forward", "Step one poll forward in time."),
+    lambda app: step(app, 1), is_behind, _NEWEST,
+)  # fmt: skip
+FAR_BACK = AppKey(
+    Key("far_back", "shift+left", "⇧←", "15 back", "Step 15 polls back in time."),
+    lambda app: step(app, -15), has_past, _FIRST,
+)  # fmt: skip
+FAR_FORWARD = AppKey(
+    Key("far_forward", "shift+right", "⇧→", "15 forward", "Step 15 polls forward in time."),
+    lambda app: step(app, 15), is_behind, _NEWEST,
+)  # fmt: skip
+LIVE = AppKey(Key("live", "end", "End", "live", "Back to the newest poll; ends a pause too."), live, is_frozen, _NEWEST)
+SLOWER = AppKey(Key("slower", "plus,equals_sign", "+", "slower", "Poll less often."), lambda app: refresh(app, 1))
+FASTER = AppKey(Key("faster", "minus", "-", "faster", "Poll more often."), lambda app: refresh(app, -1))
+POLL_NOW = AppKey(
+    Key("poll_now", "f5", "F5", "poll now", "Poll at once, or try at once to connect again."),
+    lambda app: app.feed.poll_now(),
+)

@@ -1,0 +1,143 @@
+"""The state of the monitor: what came in, what is looked at, what the user chose. Knows no widget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property, partial
+from statistics import median_high
+from typing import TYPE_CHECKING, Any
+
+from presman.tabs.choices import Choices
+from presman.tabs.link import Link, LinkState
+
+if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
+    from presman.records.snapshot import Snapshot
+    from presman.tabs.alerts import Alert
+    from presman.tabs.moment import Moment
+    from presman.tui.timeline import Timeline
+
+_COSTS = 9
+"""Polls whose usual cost is shown."""
+
+
+class Monitor:
+    """One database being watched: the newest reading, the one on screen, the link, and the user's choices.
+
+    `latest` is the newest reading and `reading` the one on screen: the same but while the view is frozen or somebody
+    looks back. `alerts` are those of the screen.
+    """
+
+    def __init__(self, name: str, refresh: float, packs: tuple[str, ...], clock: Callable[[], float]) -> None:
+        self.name = name
+        self.clock = clock
+        self.choices = Choices(refresh=refresh, packs=packs)
+        self.link = Link(since=clock(), fresh=clock())
+        self.latest: Reading | None = None
+        self.reading: Reading | None = None
+        self.alerts: tuple[Alert, ...] = ()
+        self._costs: list[float] = []
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The polls so far. Made when the first one comes: it takes imports that the first frame does not wait for."""
+        from presman.tui.timeline import Timeline
+
+        return Timeline()
+
+    @property
+    def cost(self) -> float | None:
+        """Seconds that a poll usually takes."""
+        return median_high(self._costs) if self._costs else None
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the screen shows something else than the newest reading."""
+        return self.choices.paused is not None or self.choices.behind > 0
+
+    @property
+    def containers(self) -> bool:
+        """Whether this is, as far as is known, a container database."""
+        return self.reading is None or self.reading.header.cdb
+
+    def choose(self, **changes: Any) -> None:
+        """Change some of the user's choices."""
+        self.choices = replace(self.choices, **changes)
+
+    # ---- what comes in
+
+    def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
+        """Take a new reading; while the view is frozen only keep it."""
+        now = self.clock()
+        self.latest = reading
+        self.timeline.add(reading, snapshot)
+        self.link = Link(LinkState.LIVE, since=now, fresh=now)
+        self._costs = [*self._costs[1 - _COSTS :], reading.poll_seconds]
+        if self.is_frozen:
+            self.choose(behind=min(self.choices.behind + 1, max(0, len(self.timeline) - 1)))
+        else:
+            self.reading = reading
+
+    def lose(self, text: str, retry_in: float | None) -> None:
+        """Note that the link is lost: the last data stay, and grow old."""
+        now = self.clock()
+        since = self.link.since if self.link.state is LinkState.LOST else now
+        retry_at = None if retry_in is None else now + retry_in
+        self.link = Link(LinkState.LOST, text, since, self.link.fresh, retry_at)
+
+    def end(self) -> None:
+        """Note that no more will come."""
+        self.link = replace(self.link, state=LinkState.ENDED)
+
+    # ---- time
+
+    def pause(self) -> None:
+        """Freeze the view where it is, or go on."""
+        if self.is_frozen:
+            self.live()
+        elif self.reading is not None:
+            self.choose(paused=self.clock())
+
+    def live(self) -> None:
+        """Show the newest poll and go on with each."""
+        self.choose(behind=0, paused=None)
+        self.reading = self.latest
+
+    def step(self, polls: int) -> bool:
+        """Step through the polls; past the newest it is live again. Returns whether anything changed."""
+        behind = max(0, min(len(self.timeline) - 1, self.choices.behind - polls))
+        if behind == self.choices.behind:
+            return False
+        if behind == 0:
+            self.live()
+        else:
+            self.reading = self.timeline.reading(behind) or self.reading
+            self.choose(behind=behind, paused=None)
+        return True
+
+    # ---- what is drawn
+
+    def look(self) -> None:
+        """Work out what is wrong at the instant on screen."""
+        from presman.tabs.alerts import alerts
+
+        self.alerts = alerts(self.reading, self.link)
+
+    def moment(self) -> Moment | None:
+        """Return the instant on screen with all that a tab is drawn from; None before the first poll."""
+        from presman.tabs.moment import Moment
+
+        if self.reading is None or self.latest is None:
+            return None
+        line, number = self.timeline, self.reading.number
+        return Moment(
+            self.reading,
+            self.choices,
+            self.alerts,
+            self.latest.at,
+            line.series,
+            line.latencies,
+            line.watch,
+            partial(line.moment, self.latest.number - number, number),
+        )

@@ -1,0 +1,77 @@
+"""The page that stands in place of a panel: who opens, fills and closes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual.app import App
+
+from presman.tui.pages.content import Content
+from presman.tui.tab_panels import TabPanels
+
+if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
+    from presman.records.focus import Focus
+    from presman.tui.feed import Feed
+    from presman.tui.widgets.page import Page
+
+
+class PageReader:
+    """Opens, refreshes and closes the one page there is, and has read what only the page shows."""
+
+    def __init__(self, app: App[None], panels: TabPanels, feed: Feed, repaint: Callable[[], None]) -> None:
+        self._app = app
+        self._panels = panels
+        self._feed = feed
+        self._repaint = repaint
+        self._content: Content | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a page is being read."""
+        return self._content is not None
+
+    @property
+    def text(self) -> str:
+        """The page as plain text."""
+        return self._page.text
+
+    @property
+    def _page(self) -> Page:
+        from presman.tui.widgets.page import Page
+
+        return self._app.screen_stack[0].query_one(Page)
+
+    def open(self, content: Content, focus: Focus | None = None) -> None:
+        """Put the page in place of the panel, and have one session read closely, if it is about one."""
+        self._content = content
+        page = self._page
+        self._panels.present.display = False
+        page.display = True
+        page.scroll_to(y=0, animate=False)
+        page.focus()
+        self._repaint()
+        self.look_at(focus)
+
+    def refresh(self, reading: Reading | None) -> None:
+        """Draw the page from this reading."""
+        if self._content is not None:
+            self._page.show_lines(self._content(reading))
+
+    def close(self) -> None:
+        """Put the panel back."""
+        if self._content is not None:
+            self._page.display = False
+            self._panels.present.display = True
+        self._content = None
+
+    def look_at(self, focus: Focus | None) -> None:
+        """Have one session read closely; without one only progress, and that only where the tab shows it.
+
+        That makes a poll at once, which would hold up the screen: so what there is already is painted first.
+        """
+        from presman.records.focus import Focus
+
+        wanted = focus or (Focus() if self._panels.present.tab.progress else None)
+        self._app.call_after_refresh(lambda: self._feed.focus(wanted))

@@ -1,0 +1,182 @@
+"""What would let the heads start, as lines: on the Parallel tab, and in full on the pages behind its rows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from presman.analysis.advice.unblock import Candidate, Unblock, commands_to_end, ends_in, release_of, unblock
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.base.formats import ABSENT, duration
+from presman.drawing.lines import Line, Run, length
+from presman.records.commands import Command, Victim, for_queued
+
+NUMBERS = "①②③④⑤⑥⑦⑧⑨"
+SHOWN = 3
+"""Candidates named on the tab itself."""
+
+_AND_MORE = 9
+"""Cells kept to say that there are more."""
+
+
+def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Line:
+    """Return the line of a head's candidates; what must end together is joined by a plus.
+
+    As many are named as `room` cells take, at least one; `key` adds what the key c copies.
+    """
+    label: Run = (" ENDS IT  ", "title")
+    hint = _hint(found) if key else ()
+    if not found.candidates:
+        return (label, (found.sentence, "dim"), *hint)
+    if found.needed > 1:
+        chosen, joint = found.candidates[: min(found.needed, len(NUMBERS))], " + "
+    else:
+        alone = [each for each in found.candidates if each.enough or not found.needed]
+        chosen, joint = tuple(alone[:SHOWN]), "  or "
+    runs: list[Run] = [label]
+    for place, candidate in enumerate(chosen):
+        more = _named(place, candidate, joint if place else "")
+        if place and room is not None and length((*runs, *more, *hint)) > room - (place + 1 < len(chosen)) * _AND_MORE:
+            runs.append((f"{joint}{len(chosen) - place} more" if found.needed > 1 else " …", "dim"))
+            break
+        runs += more
+    if not found.needed:
+        runs.append((f"   {found.sentence}", "dim"))
+    return (*runs, *hint)
+
+
+def _named(place: int, candidate: Candidate, joint: str) -> list[Run]:
+    style = "bad" if candidate.statement.idle is not None else ""
+    words = briefer(candidate) if place else brief(candidate)
+    runs = [(joint, "dim"), (f"{NUMBERS[place]} ", "key"), (words, style)]
+    return [run for run in runs if run[0]]
+
+
+def _hint(found: Unblock) -> Line:
+    """Return what c copies: the command for the first candidate that is not just waited for, else the head's own."""
+    if found.wait is not None:
+        return ()
+    place = next((place for place, each in enumerate(found.candidates) if each.commands), None)
+    if place is not None:
+        return (("   c", "key"), (f" copies {NUMBERS[place]}" if place < len(NUMBERS) else " copies", "dim"))
+    if not found.commands:
+        return ()
+    return (("   c", "key"), (f" copies: {found.commands[0].kind.value}", "dim"))
+
+
+def brief(candidate: Candidate) -> str:
+    """Return who a candidate is, what it does and what it holds, in a few words."""
+    each = candidate.statement
+    who = " ".join(part for part in (each.user or "?", _program(each)) if part)
+    doubt = ", perhaps not counted" if candidate.frees < candidate.perhaps else ""
+    if candidate.ends_in is not None:
+        return f"{_wait_for(candidate)}, holds {each.servers}{doubt}"
+    return f"{who} {each.inst_id}:{each.sid},{each.serial}, {state(each)}, holds {each.servers}{doubt}"
+
+
+def _wait_for(candidate: Candidate) -> str:
+    """Return that one waits for a statement: how far it is, and when it should end."""
+    each = candidate.statement
+    done = f" at {100 * each.progress:.0f} %" if each.progress is not None else ""
+    who = f"{each.user or '?'} {each.inst_id}:{each.sid}"
+    return f"wait: {who}{done} ends by itself in about {duration(candidate.ends_in)}"
+
+
+def briefer(candidate: Candidate) -> str:
+    """Return the same without its program and what it works on, for those after the first."""
+    each = candidate.statement
+    doubt = ", perhaps not counted" if candidate.frees < candidate.perhaps else ""
+    if candidate.ends_in is not None:
+        return f"{_wait_for(candidate)}, holds {each.servers}{doubt}"
+    left = f"{duration(each.remaining)} left" if each.idle is None and each.remaining is not None else ""
+    doing = left or state(each)
+    return f"{each.user or '?'} {each.inst_id}:{each.sid},{each.serial}, {doing}, holds {each.servers}{doubt}"
+
+
+def _program(each: RunningStatement) -> str:
+    return (each.module or each.program).partition("@")[0][:20]
+
+
+def state(each: RunningStatement) -> str:
+    """Return what a statement does: idle for how long, or how far it has come."""
+    if each.idle is not None:
+        return f"idle {duration(each.idle)}"
+    if each.progress is None:
+        return f"runs {duration(each.elapsed)}"
+    left = f", {duration(each.remaining)} left" if each.remaining is not None else ""
+    return f"runs {duration(each.elapsed)}, {each.operation} {100 * each.progress:.0f} %{left}"
+
+
+def commands_to_copy(row: Any, reading: Reading) -> list[tuple[Command, str]]:
+    """Return the commands for a row, those that help most first, each with whom it hits.
+
+    For one of the queue they are those that end the candidates of its head, the first of each before the others, and
+    those that act on the head itself; for a running statement its own.
+    """
+    if why_no_command(row, reading):
+        return []
+    if isinstance(row, RunningStatement):
+        return [(each, f"{row.user}, {state(row)}, holds {row.servers}") for each in commands_of(row, reading)]
+    found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
+    if found is None:
+        return []
+    firsts = [(each.commands[0], brief(each)) for each in found.candidates if each.commands]
+    others = [(command, brief(each)) for each in found.candidates for command in each.commands[1:]]
+    who = found.head.statement
+    return [*firsts, *((each, f"{who.user}, the head of {found.head.group}") for each in found.commands), *others]
+
+
+def why_no_command(row: Any, reading: Reading) -> str:
+    """Return why no command is offered to copy for a row, "" where one is or nothing is to be said."""
+    if isinstance(row, RunningStatement):
+        left = ends_in(row)
+        if left is not None:
+            return f"Nothing copied: it should end by itself in about {duration(left)}. Enter shows its commands."
+        return "" if row.certain else "Nothing copied: it may be a monitor's GV$ query, no view tells."
+    found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
+    return f"Nothing copied: {found.sentence}." if found is not None and found.wait is not None else ""
+
+
+def commands_of(row: QueuedStatement | RunningStatement, reading: Reading) -> tuple[Command, ...]:
+    """Return what can be done with a statement itself."""
+    if isinstance(row, QueuedStatement):
+        return for_queued(Victim(row.inst_id, row.sid, row.serial, row.sql_id), release_of(reading))
+    return commands_to_end(row, release_of(reading)) if row.certain else ()
+
+
+def command_lines(commands: Iterable[Command]) -> list[Line]:
+    """Return commands to copy, each with what it does."""
+    lines: list[Line] = []
+    for command in commands:
+        lines.append(((f"  {command.kind.value}: ", "dim"), (command.note, "dim")))
+        lines.append((("    ", ""), (command.text, "key")))
+    return lines
+
+
+def candidates_lines(found: Unblock) -> list[Line]:
+    """Return all candidates of a head in full, with their commands."""
+    lines: list[Line] = [(("  ", ""), (f"{found.sentence}.".capitalize(), ""))]
+    for place, candidate in enumerate(found.candidates):
+        each = candidate.statement
+        number = NUMBERS[place] if place < len(NUMBERS) else f"{place + 1}."
+        needed = "bad" if place < found.needed and candidate.ends_in is None else ""
+        alone = "" if candidate.enough or place < found.needed else "; not enough alone"
+        lines += [(), (("  ", ""), (f"{number} {brief(candidate)}{alone}", needed))]
+        lost = "no work is lost" if candidate.lost == 0 else f"{_lost(candidate.lost)} of work would be lost"
+        about = f"{each.group}, SQL_ID {each.sql_id or ABSENT}, program {each.program}; {lost}"
+        lines.append((("     ", ""), (about, "dim")))
+        if each.sql_text:
+            lines.append((("     ", ""), (" ".join(each.sql_text.split())[:200], "dim")))
+        lines += [(("     ", ""), (command.text, "key")) for command in candidate.commands]
+    return lines
+
+
+def _lost(server_seconds: float | None) -> str:
+    return "an unknown amount" if server_seconds is None else f"{server_seconds / 60:,.0f} server minutes"
+
+
+def unblock_of(row: QueuedStatement, reading: Reading) -> Unblock | None:
+    """Return how to let the head of a statement's queue start."""
+    place = (row.con_id, row.group)
+    return next((each for each in unblock(reading) if (each.head.con_id, each.head.group) == place), None)

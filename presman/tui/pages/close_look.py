@@ -1,0 +1,170 @@
+"""What the page of a statement or session says besides its row: what can be done, and the close look at it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from presman.analysis.parallel.usual import Comparison
+from presman.analysis.readings.detail_readings import CursorCost, Detail, ServerWork
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Usual
+from presman.base.formats import ABSENT, clock, compact, count, duration, number, percent
+from presman.drawing.bars import bar_runs
+from presman.drawing.lines import Line
+from presman.figures.figure import Bar
+from presman.figures.xplan import xplan
+from presman.records.focus import Focus
+from presman.tui.pages.advice_lines import candidates_lines, command_lines, commands_of, unblock_of
+
+Row = QueuedStatement | RunningStatement | SessionReading
+BLANK: Line = ()
+_LABEL = 24
+_SERVERS = 32
+_BAR = 16
+
+
+def focus_of(row: object) -> Focus | None:
+    """Return what to look at closely for a row, None for rows that are no session's."""
+    if isinstance(row, QueuedStatement | RunningStatement):
+        return Focus(row.inst_id, row.sid, row.sql_id, row.child, isinstance(row, RunningStatement))
+    if isinstance(row, SessionReading):
+        return Focus(row.inst_id, row.sid, row.sql_id, row.child, row.px_servers > 0)
+    return None
+
+
+def closeup(row: Row, reading: Reading, width: int) -> list[Line]:
+    """Return the sections about a row of `reading`."""
+    lines = _actions(row, reading)
+    lines += _groups(row, reading)
+    detail = reading.detail
+    if detail is None or (detail.sid, detail.inst_id) != (row.sid, row.inst_id):
+        about = "Plan, servers and statistics are read while this page is open; they were not at this moment."
+        return [*lines, BLANK, _sentence(about, "dim")]
+    lines += [BLANK, _title("Progress"), *_progress(detail)]
+    if detail.cost is not None:
+        lines += [BLANK, _title("Executions of this cursor so far"), *_cost(detail.cost)]
+    if detail.plan:
+        text = xplan(detail.plan, detail.plan_hash, width - 3)
+        lines += [BLANK, _title("Plan"), *(_sentence(line) for line in text)]
+    if detail.servers:
+        lines += [BLANK, _title("Servers at work"), *_servers(detail)]
+    if detail.statistics:
+        lines += [BLANK, _title("Session statistics: since the last poll, since logon"), *_statistics(detail)]
+    return lines
+
+
+def _title(text: str) -> Line:
+    return ((text, "title"),)
+
+
+def _sentence(text: str, style: str = "") -> Line:
+    return (("  ", ""), (text, style))
+
+
+def _fact(label: str, text: str, style: str = "") -> Line:
+    return ((f"  {label:<{_LABEL}}", "dim"), (text or ABSENT, style))
+
+
+def unblocking(row: QueuedStatement, reading: Reading) -> list[Line]:
+    """Return what would let the head of a statement's queue start."""
+    found = unblock_of(row, reading)
+    if found is None:
+        return []
+    whose = "it" if row.position == 1 else f"the head of {row.group}'s queue"
+    return [BLANK, _title(f"What would let {whose} start"), *candidates_lines(found)]
+
+
+def _actions(row: Row, reading: Reading) -> list[Line]:
+    """Return the commands for the statement itself."""
+    commands = () if isinstance(row, SessionReading) else commands_of(row, reading)
+    if not commands:
+        return []
+    return [BLANK, _title("Commands to copy (presman runs none of them by itself)"), *command_lines(commands)]
+
+
+def _groups(row: Row, reading: Reading) -> list[Line]:
+    """Return the groups of a statement's session: mapped, original, now, and why it was switched."""
+    if isinstance(row, SessionReading):
+        return []
+    place = (row.inst_id, row.sid, row.serial)
+    session = next((each for each in reading.sessions if (each.inst_id, each.sid, each.serial) == place), None)
+    if session is None:
+        return []
+    how = f" (by {session.mapping_attribute})" if session.mapping_attribute else ""
+    lines = [BLANK, _title("Consumer group"), _fact("mapped", f"{session.mapped_group or ABSENT}{how}")]
+    lines += [_fact("original", session.original_group), _fact("now", session.group)]
+    if session.last_action:
+        because = f", because of {session.last_action_reason}" if session.last_action_reason else ""
+        action = f"{session.last_action}{because}, at {clock(session.last_action_time)}"
+        lines.append(_fact("last action", action, "warn"))
+    return lines
+
+
+def _progress(detail: Detail) -> Iterable[Line]:
+    if not detail.operations:
+        yield _sentence("V$SESSION_LONGOPS lists no operation of it that is not done.", "dim")
+    for each in detail.operations:
+        left = f", {duration(each.remaining)} left" if each.remaining is not None else ""
+        name = f"{each.name} {each.target}".strip()
+        done = f"{100 * each.progress:.0f} %, {each.done:,} of {each.total:,} {each.units}{left}"
+        yield ((f"  {name:<{_LABEL}}", "dim"), *bar_runs(Bar(1.0, each.progress), _BAR), (f" {done}", ""))
+
+
+def _cost(cost: CursorCost) -> Iterable[Line]:
+    yield _fact("executions", f"{cost.executions:,} done, {cost.running} running now")
+    times = f"{duration(cost.elapsed)} elapsed, {number(cost.cpu)} s CPU, {number(cost.io_wait)} s waiting for I/O"
+    times += f", {number(cost.concurrency_wait)} s for concurrency"
+    yield _fact("each, on average", times)
+    yield _fact("servers each", number(cost.servers))
+    blocks = f"{compact(cost.buffer_gets)} buffer gets, {compact(cost.disk_reads)} disk reads"
+    yield _fact("rows, blocks each", f"{compact(cost.rows)} rows, {blocks}")
+    yield _fact("MB each", f"{compact(cost.megabytes)} read, {compact(cost.written)} written")
+    if cost.offloaded is not None:
+        saved = f", {percent(None if cost.saved is None else 100 * cost.saved)} % of that not sent"
+        yield _fact("storage filtered", f"{percent(100 * cost.offloaded)} % of the bytes read{saved}")
+
+
+def _servers(detail: Detail) -> Iterable[Line]:
+    for skew in detail.skew:
+        cpu = "no CPU yet" if skew.cpu is None else f"the busiest has {number(skew.cpu, 2)} times the mean CPU"
+        read = "" if skew.megabytes is None else f", {number(skew.megabytes, 2)} times the mean MB read"
+        style = "warn" if (skew.cpu or 1.0) >= 2 else ""
+        yield _sentence(f"Set {skew.server_set}: {skew.servers} servers; {cpu}{read}.", style)
+    most = max((each.cpu for each in detail.servers), default=0.0)
+    for each in detail.servers[:_SERVERS]:
+        yield _server(each, most)
+    if len(detail.servers) > _SERVERS:
+        yield _sentence(f"… and {len(detail.servers) - _SERVERS} more", "dim")
+
+
+def _server(each: ServerWork, most: float) -> Line:
+    name = f"  {each.server_set}.{each.number:<3} {each.name:<5} {each.inst_id}:{each.sid:<6}"
+    figures = f" {number(each.cpu):>7} s CPU {number(each.megabytes, 0):>9} MB  "
+    return ((name, "dim"), *bar_runs(Bar(most, each.cpu) if most else None, _BAR), (figures, ""), (each.event, "dim"))
+
+
+def _statistics(detail: Detail) -> Iterable[Line]:
+    for each in detail.statistics:
+        yield ((f"  {each.name:<54}", "dim"), (f"{count(each.delta):>16} {count(each.total):>20}", ""))
+
+
+def usual_lines(found: Comparison) -> list[Line]:
+    """Return a group's queue now, over the last hour and since its plan was activated."""
+    lines = [_sentence(f"{'Worse than usual. ' if found.worse else ''}Now, the last hour, since the plan:")]
+    stretches = (found.now, found.hour, found.plan)
+    rows: tuple[tuple[str, list[str]], ...] = (
+        ("seconds watched", [count(each.seconds) if each else ABSENT for each in stretches]),
+        ("queued on average", [number(each.mean_queue) if each else ABSENT for each in stretches]),
+        ("% that had to queue", [percent(each.percent_queued) if each else ABSENT for each in stretches]),
+        ("mean wait", [duration(each.mean_wait) if each else ABSENT for each in stretches]),
+        ("% of life queued", [_life(each) for each in stretches]),
+        ("servers each", [number(each.mean_servers) if each else ABSENT for each in stretches]),
+        ("timeouts", [count(each.timeouts) if each else ABSENT for each in stretches]),
+    )
+    style = "warn" if found.worse else ""
+    return lines + [_fact(label, "".join(f"{cell:>12}" for cell in cells), style) for label, cells in rows]
+
+
+def _life(each: Usual | None) -> str:
+    return percent(None if each is None or each.queued_share is None else 100 * each.queued_share)

@@ -1,0 +1,56 @@
+"""What the page has in it: details of a row, or help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from presman.drawing.lines import Line
+
+if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
+    from presman.figures.figure import Table
+    from presman.tabs.parts import Key, Tab
+    from presman.watch import Watch
+
+Content = Callable[["Reading | None"], list[Line]]
+"""Makes the page's lines of the reading on screen."""
+
+
+def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content:
+    """Return the page of a row, which follows it from reading to reading; a queued statement when it runs, too.
+
+    `width` is how many cells there are for what cannot be wrapped.
+    """
+    from presman.analysis.readings.group_readings import GroupReading
+    from presman.tui.pages.close_look import closeup, focus_of, usual_lines
+    from presman.tui.pages.row_details import BLANK, again, page, stamp, title
+
+    last = row
+
+    def content(reading: Reading | None) -> list[Line]:
+        nonlocal last
+        if reading is None:
+            return []
+        found = again(last, table, reading)
+        last = last if found is None else found
+        gone: list[Line] = [((" ○ no longer there; this is what was seen last", "warn"),), ()]
+        lines = [stamp(reading), *(gone if found is None else []), *page(last, table, reading)]
+        if focus_of(last) is not None:
+            lines += closeup(last, reading, width)
+        elif isinstance(last, GroupReading):
+            place = (last.con_id, last.name)
+            for each in watch.marks.compare(reading):
+                if (each.con_id, each.name) == place:
+                    lines += [BLANK, title("Is its queue worse than usual?"), *usual_lines(each)]
+        return lines
+
+    return content
+
+
+def help_of(tab: Tab, title: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]]) -> Content:
+    """Return the help of a tab; it does not depend on the data."""
+    from presman.tui.pages.help_page import help_page
+
+    lines = help_page(title, list(keys), list(in_table), tab.tables, tab.notes)
+    return lambda _reading: lines

@@ -1,0 +1,35 @@
+"""The help page of a tab, made of its keys and of the columns' own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from presman.drawing.lines import Line
+from presman.figures.figure import Table
+from presman.tabs.parts import Key
+
+_STATES = (
+    ("● LIVE", "good", "the data is as fresh as the refresh interval"),
+    ("‖ PAUSED 0:42", "warn", "the view is frozen; polling and history go on"),
+    ("◀ 03:12:40", "warn", "scrolled back to that time"),
+    ("✕ LOST 0:12, retry in 4s", "bad", "no connection; the last data stays on screen, its age counts"),
+)
+
+
+def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]], tables: Sequence[Table[Any]],
+              more: Sequence[str] = ()) -> list[Line]:  # fmt: skip
+    """Return the help of a tab: its keys, the states, and every column with its source."""
+    lines: list[Line] = [((f"Help: {tab}", "title"), ("   q or Esc goes back", "dim")), ()]
+    lines.append((("Keys", "title"),))
+    for key in keys:
+        lines.append(((f"  {key.shown:<8}", "key"), (f"{key.label:<14}", ""), (key.help, "dim")))
+    lines += [((f"  {shown:<8}", "key"), (text, "")) for shown, text in in_table]
+    lines += [(), (("States", "title"),)]
+    lines += [((f"  {mark:<26}", style), (text, "dim")) for mark, style, text in _STATES]
+    for text in more:
+        lines += [(), ((text, ""),)]
+    for table in tables:
+        lines += [(), ((f"Table {table.title}", "title"),)]
+        lines += [((f"  {column.head:<20.60} ", "key"), (column.help, "")) for column in table.columns]
+    return lines

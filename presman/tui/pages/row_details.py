@@ -1,0 +1,348 @@
+"""The page behind a row: who, where, why, the story of its degree, its text. Pure: a row and a reading make lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from presman.analysis.facts.dop import hints
+from presman.analysis.groups.verdicts import in_words
+from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.instance_readings import InstanceReading
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.statement_readings import DopStory, QueuedStatement, RunningStatement
+from presman.analysis.readings.wait_readings import WaitReading
+from presman.base.formats import ABSENT, clock, count, duration, number, percent
+from presman.drawing.lines import Line
+from presman.figures.figure import Table
+from presman.figures.session_figures import why_there
+from presman.figures.statement_figures import at_timeout
+from presman.records.wait_events import ON_CPU
+from presman.tabs.alerts import head_sentence
+from presman.tui.pages.close_look import unblocking
+
+_LABEL = 16
+
+
+def title(text: str) -> Line:
+    """Return a heading."""
+    return ((text, "title"),)
+
+
+def fact(label: str, text: str, style: str = "") -> Line:
+    """Return one labelled fact."""
+    return ((f"  {label:<{_LABEL - 1}} ", "dim"), (text or ABSENT, style))
+
+
+def sentence(text: str, style: str = "") -> Line:
+    """Return one sentence."""
+    return (("  ", ""), (text, style))
+
+
+BLANK: Line = ()
+
+
+def page(row: Any, table: Table[Any], reading: Reading) -> list[Line]:
+    """Return the page of any row."""
+    if isinstance(row, QueuedStatement):
+        return queued(row, reading)
+    if isinstance(row, RunningStatement):
+        return running(row, reading)
+    if isinstance(row, SessionReading):
+        return session(row, reading)
+    if isinstance(row, GroupReading):
+        return group(row, reading)
+    return plain_row(row, table)
+
+
+def again(row: Any, table: Table[Any], reading: Reading) -> Any | None:
+    """Return the same row in a later reading, None if it is gone. A queued statement may be found running.
+
+    Rows that a reading does not hold (a line of the plan, a finding, a container) stay as they were.
+    """
+    identity = table.identity(row)
+    places: Iterable[Any]
+    if isinstance(row, QueuedStatement | RunningStatement):
+        places = (*reading.queue, *reading.running)
+    elif isinstance(row, SessionReading):
+        places = reading.sessions
+    elif isinstance(row, GroupReading):
+        places = reading.groups
+    elif isinstance(row, InstanceReading):
+        places = reading.header.instances
+    elif isinstance(row, WaitReading):
+        places = reading.waits
+    else:
+        return row
+    return next((other for other in places if table.identity(other) == identity), None)
+
+
+def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
+    """Return the page of a queued statement."""
+    lines = [title(f"Queued statement {row.sql_id or '(unknown)'} of {row.group}"), BLANK]
+    lines += _who(row)
+    lines += [BLANK, title("Why it waits")]
+    place = f"Number {row.position} in the queue of {row.group}, for {duration(row.waited)} (h:mm:ss): {row.event}."
+    lines.append(sentence(place))
+    head = next((head for head in reading.heads if head.group == row.group), None)
+    if head is not None:
+        about = "It" if row.position == 1 else f"The head of its queue, {head.statement.sql_id},"
+        lines.append(sentence(f"{about} {head.sentence}.", "warn"))
+    if row.timeout_left is None:
+        lines.append(sentence("Its group has no queue timeout: it waits as long as it takes."))
+    else:
+        left = duration(row.timeout_left)
+        lines.append(sentence(f"Its queue timeout comes in {left}: then {at_timeout(row)}.", "warn"))
+    lines += unblocking(row, reading)
+    lines += [BLANK, title("What it wants")]
+    wants = "not known: its plan could not be read" if row.wants is None else f"{row.wants} parallel servers"
+    lines.append(fact("servers", wants))
+    lines += dop_lines(row.dop, row.requested, row.sql_text)
+    lines += _same_group(row.group, reading)
+    return lines + sql_lines(row.sql_text)
+
+
+def _coordinator(row: RunningStatement) -> str:
+    if not row.status and not row.event:
+        return "The coordinator's session is not visible: what it waits for is not known."
+    verb = "" if row.event.startswith(ON_CPU) or not row.event else "waits for "
+    return f"The coordinator is {row.status or 'there'}: {verb}{row.event or 'what it does is not known'}."
+
+
+def running(row: RunningStatement, reading: Reading) -> list[Line]:
+    """Return the page of a running statement."""
+    lines = [title(f"Running statement {row.sql_id or '(unknown)'} of {row.group}"), BLANK]
+    lines += _who(row)
+    lines += [BLANK, title("What it does")]
+    if row.idle is not None:
+        text = (
+            f"Idle holder: the coordinator has been INACTIVE for {duration(row.idle)} and keeps {row.servers} servers, "
+            "because its cursor is neither fetched to the end nor closed."
+        )
+        lines.append(sentence(text, "bad"))
+    else:
+        lines.append(sentence(_coordinator(row)))
+    lines.append(fact("elapsed", duration(row.elapsed)))
+    lines += [BLANK, title("What it holds")]
+    lines.append(fact("servers", f"{row.servers} in {row.sets} server set{'s' if row.sets != 1 else ''}"))
+    if len(row.servers_by_instance) > 1:
+        where = ", ".join(f"instance {inst}: {n}" for inst, n in sorted(row.servers_by_instance.items()))
+        lines.append(fact("by instance", where))
+    got = f"{count(row.degree)} of {count(row.requested)} requested"
+    if row.downgraded > 0:
+        lines.append(fact("degree", f"▼ {got}: downgraded by {percent(row.downgraded)} %", "warn"))
+    else:
+        lines.append(fact("degree", got))
+    lines += dop_lines(row.dop, row.requested, row.sql_text)
+    lines += _same_group(row.group, reading)
+    return lines + sql_lines(row.sql_text)
+
+
+def _who(row: QueuedStatement | RunningStatement) -> list[Line]:
+    return [
+        fact("user", row.user),
+        fact("program", row.program),
+        fact("module", row.module),
+        fact("service", row.service),
+        fact("machine", row.machine),
+        fact("session", f"instance {row.inst_id}, SID {row.sid}, SERIAL# {row.serial}"),
+        fact("cursor", f"SQL_ID {row.sql_id or ABSENT}, child {ABSENT if row.child is None else row.child}"),
+    ]
+
+
+_IN_MEMORY = {
+    "px_in_memory": "In-memory parallel execution (px_in_memory):",
+    "px_in_memory_imc": "In-memory column store (px_in_memory_imc):",
+}
+"""Types of OTHER_XML and the words before their value, which is yes or no."""
+
+
+def dop_lines(dop: DopStory, requested: int | None, sql_text: str = "") -> list[Line]:
+    """Tell in sentences how a statement came to its degree of parallelism."""
+    lines = [BLANK, title("How it came to its degree")]
+    hinted = hints(sql_text)
+    if hinted:
+        lines.append(sentence(f"Its text has the hint{'s' if len(hinted) > 1 else ''} {', '.join(hinted)}."))
+    lines += [sentence(text) for text in dop_story(dop, requested)]
+    told = ("dop", "derived_", "queuing_reason", *_IN_MEMORY)
+    for name, text in sorted(dop.facts.items()):
+        if not name.startswith(told):
+            lines.append(fact(name, text, "dim"))
+    return lines
+
+
+def dop_story(dop: DopStory, requested: int | None) -> list[str]:
+    """Return the sentences about a degree; what the plan does not say is not guessed."""
+    told: list[str] = []
+    if dop.cpu_degree is not None and dop.io_degree is not None:
+        derived = max(dop.cpu_degree, dop.io_degree)
+        told.append(f"Automatic DOP derived {dop.cpu_degree} from CPU and {dop.io_degree} from I/O.")
+        if dop.degree is not None and dop.degree < derived:
+            told.append(f"The optimizer chose {dop.degree}, less than the {derived} derived.")
+    if dop.degree is not None and not any("chose" in text for text in told):
+        told.append(f"The optimizer chose DOP {dop.degree}.")
+    if dop.reason:
+        told.append(f"Reason in the plan: {dop.reason}.")
+    if dop.operation_reason:
+        told.append(f"Reason of the operation: {dop.operation_reason}.")
+    if dop.queuing_reason:
+        told.append(f"Queuing, says the plan: {dop.queuing_reason}.")
+    if requested is not None:
+        told.append(f"The execution asked for DOP {requested}.")
+    told += [f"{words} {dop.facts[name]}." for name, words in _IN_MEMORY.items() if dop.facts.get(name)]
+    if dop.unread:
+        told.append(f"V$SQL_PLAN.OTHER_XML is {dop.unread}.")
+    return told or ["V$SQL_PLAN.OTHER_XML says nothing of it, or could not be read."]
+
+
+def _same_group(name: str, reading: Reading) -> list[Line]:
+    held = [statement for statement in reading.running if statement.group == name]
+    if not held:
+        return []
+    lines = [BLANK, title(f"Who holds servers in {name}")]
+    for statement in sorted(held, key=lambda statement: -statement.servers)[:8]:
+        idle = f", ○ idle for {duration(statement.idle)}" if statement.idle is not None else ""
+        who = f"{statement.user} {statement.inst_id}:{statement.sid},{statement.serial}"
+        text = (
+            f"{statement.servers} servers, {who}, {statement.sql_id}, running for {duration(statement.elapsed)}{idle}"
+        )
+        lines.append(sentence(text, "bad" if idle else ""))
+    return lines
+
+
+def sql_lines(text: str) -> list[Line]:
+    """Return the SQL text as a section of its own."""
+    body = text.split("\n") if text else ["not known: V$SQL was not read for it, or has forgotten it"]
+    return [BLANK, title("SQL text"), *(sentence(line) for line in body)]
+
+
+def session(row: SessionReading, reading: Reading) -> list[Line]:
+    """Return the page of a session, with its parallel statement if it has one."""
+    lines = [title(f"Session {row.inst_id}:{row.sid},{row.serial} of {row.user}"), BLANK]
+    lines += [
+        fact("program", row.program),
+        fact("module", row.module),
+        fact("service", row.service),
+        fact("machine", row.machine),
+        fact("logged on", f"{row.logon.astimezone():%Y-%m-%d %H:%M:%S}" if row.logon else ABSENT),
+        fact("status", f"{row.status} for {duration(row.last_call)}"),
+        BLANK,
+        title("Resource Manager"),
+        fact("group", row.group),
+    ]
+    if text := why_there(row):
+        lines.append(sentence(text, "warn"))
+    lines += [
+        fact("state", row.state),
+        fact("CPU", f"uses {number(row.used, 2)}, waits for {number(row.waiting, 2)} CPUs"),
+        fact("I/O", f"{number(row.io_mb)} MB/s in {number(row.io_requests)} requests/s"),
+        fact("parallel", " ".join(part for part in (row.px_role, row.pq_status) if part)),
+        fact("servers", f"{row.px_servers}, DOP {count(row.dop)}"),
+        BLANK,
+        title("Now"),
+        fact("waits for", _wait(row)),
+        fact("cursor", f"SQL_ID {row.sql_id or ABSENT}, child {ABSENT if row.child is None else row.child}"),
+    ]
+    return lines + _statement_of(row, reading)
+
+
+def _wait(row: SessionReading) -> str:
+    if not row.event or row.waited is None:
+        return row.event or ABSENT
+    return f"{row.event} ({row.wait_class or 'class not known'}), for {duration(row.waited)}"
+
+
+def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
+    place = (row.inst_id, row.sid, row.serial)
+    for waiting in reading.queue:
+        if (waiting.inst_id, waiting.sid, waiting.serial) == place:
+            return [BLANK, *queued(waiting, reading)]
+    for held in reading.running:
+        if (held.inst_id, held.sid, held.serial) == place:
+            return [BLANK, *running(held, reading)]
+    return []
+
+
+def group(row: GroupReading, reading: Reading) -> list[Line]:
+    """Return the page of a consumer group."""
+    where = "the cluster" if row.inst_id == 0 and len(reading.header.instances) > 1 else _only(row, reading)
+    lines = [title(f"Consumer group {row.name} on {where}"), BLANK]
+    lines += [
+        fact(
+            "CPU", f"{row.verdict.value}: uses {number(row.used)}, wants {number(row.wanted)} of {number(row.capacity)}"
+        ),
+        sentence(in_words(reading, row)),
+        fact("entitled now", f"{number(row.entitled)} CPUs among the groups with demand"),
+        fact("guaranteed", f"{number(row.guaranteed)} CPUs when all are busy ({percent(100 * row.share)} %)"),
+        fact("limit", "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"),
+        fact("throttled", f"{percent(row.throttled_percent)} % of its demand waits"),
+        fact("sessions", f"{row.active_sessions} active, {row.execution_waiters} waiting for a time slice now"),
+        BLANK,
+        title("Parallel execution"),
+        fact("now", f"{row.px_active} statements on {row.px_servers} servers, {row.px_queued} queued"),
+        fact("servers limit", _servers_limit(row)),
+        fact("since the plan", _totals(row)),
+        fact("timeouts", str(row.totals.timeouts)),
+    ]
+    lines += [BLANK, title("Why its head waits")] if _heads(row, reading) else []
+    lines += [sentence(text, "warn") for text in _heads(row, reading)]
+    if row.io is not None:
+        lines += [BLANK, title("I/O"), *_io(row)]
+    return lines + _same_group(row.name, reading) + _instances_of(row, reading)
+
+
+def _only(row: GroupReading, reading: Reading) -> str:
+    first = reading.header.instances[0].inst_id if reading.header.instances else 1
+    return f"instance {row.inst_id or first}"
+
+
+def _heads(row: GroupReading, reading: Reading) -> list[str]:
+    return [head_sentence(head) for head in reading.heads if head.group == row.name]
+
+
+def _servers_limit(row: GroupReading) -> str:
+    if row.servers_limit is None:
+        return "none"
+    return f"{row.servers_limit} servers, {count(row.servers_limit_percent)} % of the target"
+
+
+def _totals(row: GroupReading) -> str:
+    totals = row.totals
+    mean = duration(totals.queued_ms / 1000 / totals.queued) if totals.queued else ABSENT
+    return f"{totals.completed:,} completed, {totals.queued:,} had to queue, {mean} each on average"
+
+
+def _io(row: GroupReading) -> Iterable[Line]:
+    io = row.io
+    assert io is not None
+    yield fact("all", f"{number(io.mb)} MB/s, {number(io.requests)} requests/s, {number(io.service_ms)} ms each")
+    yield fact("large", f"{number(io.large_read_mb)} MB/s read, {number(io.large_write_mb)} MB/s written")
+    yield fact("small", f"{number(io.small_read_mb)} MB/s read, {number(io.small_write_mb)} MB/s written")
+
+
+def _instances_of(row: GroupReading, reading: Reading) -> list[Line]:
+    rows = [each for each in reading.groups if each.inst_id and (each.con_id, each.name) == (row.con_id, row.name)]
+    if len(rows) < 2:
+        return []
+    lines = [BLANK, title("By instance")]
+    for each in rows:
+        cpu = f"uses {number(each.used)} of {number(each.capacity)} CPUs, {each.verdict.value}"
+        lines.append(fact(f"instance {each.inst_id}", f"{cpu}; {each.px_servers} servers, {each.px_queued} queued"))
+    return lines
+
+
+def plain_row(row: Any, table: Table[Any]) -> list[Line]:
+    """Return the page of any other row: its figures with what each means."""
+    name = f"{row.event} on instance {row.inst_id}" if isinstance(row, WaitReading) else ""
+    name = f"Instance {row.inst_id} {row.name}" if isinstance(row, InstanceReading) else name
+    lines = [title(name or f"{table.title}: {table.columns[0].show(row).strip()}"), BLANK]
+    for column in table.columns:
+        lines.append(fact(column.head[: _LABEL - 1], column.show(row)))
+        lines.append(((" " * (_LABEL + 2), "dim"), (column.help, "dim")))
+    return lines
+
+
+def stamp(reading: Reading) -> Line:
+    """Return the line that says when this was read."""
+    return (("read at ", "dim"), (clock(reading.at), "dim"))

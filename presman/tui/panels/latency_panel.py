@@ -1,0 +1,266 @@
+"""The panel of latencies: events, what the histogram of one says, and heat maps of it over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.message import Message
+
+from presman.analysis.latency import histograms
+from presman.analysis.latency.histograms import EventLatency, Latency, LatencyBucket, Span
+from presman.analysis.latency.latency_history import Column, LatencyHistory, Track
+from presman.analysis.plans.plan_changes import Mark, marks
+from presman.base.formats import duration, number
+from presman.drawing.lines import Line
+from presman.figures.histogram_figures import EVENTS, brief, figures, range_text
+from presman.tabs.latency import alike, events
+from presman.tabs.moment import Moment
+from presman.tui.messages import PageWanted, Wanted
+from presman.tui.pages.outliers_page import outliers_page
+from presman.tui.panels.panel import Panel
+from presman.tui.widgets.containers import Container, Horizontal, Vertical
+from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.heat import HeatData, Quantity, rates
+from presman.tui.widgets.heatmap import HeatMap
+from presman.tui.widgets.line_view import LineView
+
+SIDE_BY_SIDE = 188
+"""From this width on events, figures and buckets stand side by side."""
+
+ALL_AT_ONCE = 24
+"""From this height on figures and maps stand one above the other."""
+
+SPANS = (Span.WINDOW, Span.STARTUP, Span.NOW)
+"""What the buckets can be of; the first is usual."""
+
+
+class Chooser(Grid):
+    """The events; the one under the cursor is shown, at first that of most time waited."""
+
+    chosen = False
+
+    class Chosen(Message):
+        """The cursor may have come to another event."""
+
+    def action_move(self, lines: int) -> None:
+        """Move the cursor; another event is chosen."""
+        super().action_move(lines)
+        self.chosen = True
+        self.post_message(self.Chosen())
+
+    def set_filter(self, needle: str) -> None:
+        """Show only the rows that match; the cursor may come to another event."""
+        super().set_filter(needle)
+        self.post_message(self.Chosen())
+
+
+class LatencyPanel(Panel):
+    """Events, what the histogram of one says, and two heat maps of it over time."""
+
+    _track: Track | None = None
+    _moment: Moment | None = None
+    _step = 0
+    _bucket: int | None = None
+    _wanted = ""
+
+    def compose(self) -> ComposeResult:
+        """Lay the tab out."""
+        events, figures, buckets = self.tab.rows()
+        self._events = Chooser(events.table)
+        self._figures, self._buckets = (
+            Grid(part.table, filterable=False, counted=False) for part in (figures, buckets)
+        )
+        self._maps = (
+            HeatMap(Quantity.FREQUENCY, id="heat-frequency"),
+            HeatMap(Quantity.INTENSITY, id="heat-intensity"),
+        )
+        self._brief, self._readout = LineView(id="latency-brief"), LineView(id="heat-readout")
+        self._changes: dict[Mark, None] = {}
+        with Horizontal(id="latency-top"):
+            yield self._events
+            yield Vertical(self._figures, id="latency-figures")
+            yield self._buckets
+        yield self._brief
+        with Container(id="latency-maps"):
+            yield from self._maps
+        yield self._readout
+
+    # ---- filling
+
+    def show(self, moment: Moment) -> None:
+        """Fill the widgets."""
+        self._moment = moment
+        rows, hidden = events(moment), alike(moment)
+        self._events.show_rows(rows, hidden)
+        if rows and not self._events.chosen:
+            self._events.select(EVENTS.identity(self._events.rows.shown[0]) if self._events.rows.shown else None)
+        self._show_event()
+
+    def on_chooser_chosen(self) -> None:
+        """Show the event that the cursor has come to."""
+        self._show_event()
+
+    def _show_event(self) -> None:
+        moment, row = self._moment, self._events.row
+        if moment is None or not isinstance(row, EventLatency):
+            self._figures.show_rows(())
+            self._buckets.show_rows(())
+            self._brief.show_lines(())
+            return
+        if not row.counted and row.event != self._wanted:
+            self._wanted = row.event
+            self.post_message(Wanted("watched_histogram", {"event": row.event}, lasting=True))
+        if self._track is None or self._track.history is not moment.latencies:
+            self._track = Track(moment.latencies)
+        if self._track.follow(row.inst_id, row.event):
+            self._bucket = None
+        self._show_figures(moment, self._track, row)
+        self._show_maps(moment, self._track)
+
+    def _show_figures(self, moment: Moment, track: Track, row: EventLatency) -> None:
+        minutes = moment.choices.window
+        histogram = histograms.histogram_of(moment.reading, row.inst_id, row.event)
+        lately = histograms.now(histogram) if histogram else None
+        startup = histograms.since_startup(histogram, moment.reading.header.uptime) if histogram else None
+        window = track.window(moment.reading.at.timestamp(), minutes * 60) if histogram else None
+        labels = {
+            Span.NOW: f"now: last {number(lately.seconds)} s" if lately and lately.seconds else "now: no delta yet",
+            Span.WINDOW: f"window: last {minutes} min ({duration(window.seconds) if window else '-'} polled)",
+            Span.STARTUP: f"since startup: {duration(moment.reading.header.uptime)}",
+        }
+        note = f"{row.event}  {labels[Span.NOW]}, {labels[Span.WINDOW]}"
+        if histogram is None:
+            note = f"{row.event}  its histogram is read from the next poll on"
+        self._figures.show_rows(figures(lately, window, startup), (), note)
+        spans: dict[Span, Latency | None] = {Span.NOW: lately, Span.WINDOW: window, Span.STARTUP: startup}
+        span = self._steps()[self._step][1]
+        chosen = spans[span]
+        self._buckets.show_rows(chosen.buckets if chosen else (), (), f"{labels[span]}  * estimate")
+        self._brief.show_lines([brief("now", lately), brief(f"{minutes} min", window)])
+
+    def _show_maps(self, moment: Moment, track: Track) -> None:
+        history = moment.latencies
+        columns = track.columns
+        first = history.dropped + len(history) - len(columns)
+        cursor = None
+        if moment.choices.behind or moment.choices.paused is not None:
+            at = moment.reading.at.timestamp()
+            cursor = first + max((i for i, column in enumerate(columns) if column.at <= at), default=0)
+        column = columns[-1 if cursor is None else cursor - first] if columns else None
+        waited = next((each for each in reversed(columns) if each.counts), None)
+        if self._bucket is None and waited is not None:
+            seconds = rates(waited, Quantity.INTENSITY, history.bounds)
+            self._bucket = max(seconds, key=lambda bucket: seconds[bucket])
+        data = HeatData(
+            columns,
+            first,
+            history.bounds,
+            moment.reading.header.num_cpus,
+            cursor,
+            track.event,
+            track.inst_id,
+            self._marks(moment, columns, first),
+            min(each.size.height for each in self._maps if each.display),
+        )
+        for each in self._maps:
+            each.show(data, self._bucket)
+        self._readout.show_lines([self._read(moment, history, column)])
+
+    def _marks(self, moment: Moment, columns: Sequence[Column], first: int) -> tuple[tuple[int, str], ...]:
+        """Return the first poll under each plan that was activated while the columns were made, and the plan.
+
+        What is known stays known while one looks back, to snapshots in which it had not happened yet.
+        """
+        snapshot = moment.snapshot
+        if snapshot is None or not columns:
+            return ()
+        oldest = columns[0].at
+        self._changes.update(dict.fromkeys(marks(snapshot)))
+        for mark in [mark for mark in self._changes if mark.at.timestamp() <= oldest]:
+            del self._changes[mark]
+        found = []
+        for mark in self._changes:
+            at = mark.at.timestamp()
+            place = next((place for place, column in enumerate(columns) if column.at >= at), None)
+            if place is not None:
+                found.append((first + place, mark.text))
+        return tuple(found)
+
+    def _read(self, moment: Moment, history: LatencyHistory, column: Column | None) -> Line:
+        """Return what the cell under the cursor holds."""
+        if column is None or self._bucket is None:
+            return ((" collecting: a column comes with each poll", "dim"),)
+        numbers = self._maps[1].row_numbers(self._bucket)
+        low, high = history.bound(numbers[0]) // 2 if numbers[0] else 0, history.bound(numbers[-1])
+        place = range_text(low, None if numbers[-1] == 32 else high)
+        at = moment.reading.at.astimezone().strftime("%H:%M:%S")
+        if column.seconds is None:
+            return ((f" {at}  ", "title"), ("no delta in this poll: a gap", "warn"))
+        waits, seconds = (
+            sum(value for bucket, value in rates(column, quantity, history.bounds).items() if bucket in numbers)
+            for quantity in Quantity
+        )
+        cpus = moment.reading.header.num_cpus
+        held = "not known" if column.throttled is None else f"{column.throttled:.1f} of {cpus:g} CPUs"
+        return (
+            (f" {at}  ", "title"), (f"{place}: ", "dim"), (f"{waits:,.2f} waits/s", ""), (", ", "dim"),
+            (f"~{seconds:.4f} s/s", ""), ("  held back ", "dim"), (held, "waiting"),
+        )  # fmt: skip
+
+    # ---- keys
+
+    def on_heat_map_read(self, event: HeatMap.Read) -> None:
+        """Read another cell; another poll is looked at in all tabs."""
+        if event.number is not None:
+            self._bucket = event.number
+        if event.steps:
+            self.app.call_later(self.app.run_action, f"step({event.steps})")
+        if self._moment is not None and self._track is not None:
+            self._show_maps(self._moment, self._track)
+
+    def _steps(self) -> list[tuple[frozenset[str], Span]]:
+        """Return what `b` goes through: classes of the tab that say what is on show, and the span of the buckets."""
+        steps: list[tuple[frozenset[str], Span]] = [(frozenset(), span) for span in SPANS]
+        if self.has_class("-tight"):
+            steps = [steps[0], *((frozenset({"-buckets"}), span) for span in SPANS)]
+        if self.has_class("-low"):
+            steps = [steps[0], *((classes | {"-figures"}, span) for classes, span in steps)]
+        return steps
+
+    def action_next_span(self) -> None:
+        """Show the buckets of the next span; where there is no room, figures and buckets by turns, and the maps."""
+        self._take((self._step + 1) % len(self._steps()))
+        self.remove_class("-maps")
+        self.call_after_refresh(self._show_event)
+
+    def _take(self, step: int) -> None:
+        self._step = step
+        classes = self._steps()[step][0]
+        for name in ("-buckets", "-figures"):
+            self.set_class(name in classes, name)
+
+    def on_resize(self) -> None:
+        """See whether there is room for the buckets beside the figures, and for the figures above the maps."""
+        before = self._steps()
+        self.set_class(self.size.width < SIDE_BY_SIDE, "-tight")
+        self.set_class(self.size.height < ALL_AT_ONCE, "-low")
+        if self._steps() != before:
+            self._take(0)
+        self.call_after_refresh(self._show_event)
+
+    def action_maps(self) -> None:
+        """Give the maps the whole tab, or take it back."""
+        self.toggle_class("-maps")
+        self.call_after_refresh(self._show_event)
+
+    def action_outliers(self) -> None:
+        """Ask for the outliers of I/O, and show them as soon as they are there."""
+        for query in ("io_outlier", "lgwrio_outlier"):
+            self.post_message(Wanted(query))
+        self.post_message(PageWanted(outliers_page(self.size.width)))
+
+    @property
+    def bucket(self) -> LatencyBucket | None:
+        """The bucket under the cursor of the table of buckets."""
+        return self._buckets.row

@@ -1,0 +1,230 @@
+"""The panel of the parallel statement queue: why it waits comes first, at any size."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from textual.app import ComposeResult
+from textual.widget import Widget
+
+from presman.analysis.advice.unblock import Unblock, unblock
+from presman.analysis.parallel.usual import Comparison
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.drawing.lines import Line, wrap
+from presman.figures.group_figures import PARALLEL_GROUPS
+from presman.figures.history_figures import LEDGER, USUAL
+from presman.figures.instance_figures import SERVERS
+from presman.figures.statement_figures import QUEUE, RUNNING, statement_identity
+from presman.records.commands import Command
+from presman.tabs.charts import BRIDGE, plan_changes
+from presman.tabs.moment import Moment
+from presman.tabs.parallel import compared
+from presman.tabs.queue_summary import in_one_line, queue_line, summary
+from presman.tui.pages.advice_lines import commands_to_copy, why_no_command
+from presman.tui.panels.division import SHORT, TALL, Division, Wanted, divide, most_for_why
+from presman.tui.panels.panel import Panel
+from presman.tui.panels.why import story, why_lines
+from presman.tui.widgets.containers import Horizontal, Vertical
+from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
+from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.line_view import LineView
+
+_INDENT = 6
+_WIDE = 158
+"""Cells from which a table beside the chart says what is worse than usual (the tab of a terminal of 160)."""
+
+
+_AGAIN = 8.0
+"""Seconds in which `c` goes on to the next command: as long as it is told what was copied."""
+
+
+class _Copied(NamedTuple):
+    """What `c` copied last: for which row, which command, when on the monotonic clock."""
+
+    row: Hashable
+    text: str
+    at: float
+
+
+class ParallelPanel(Panel):
+    """The reason presman exists: its lines are divided by need, and `g` shows the statements over time instead."""
+
+    _moment: Moment | None = None
+    _unblocks: tuple[Unblock, ...] = ()
+    _compared: tuple[Comparison, ...] = ()
+    _copied = _Copied(None, "", 0.0)
+
+    def compose(self) -> ComposeResult:
+        """Lay the tab out."""
+        queue, running, groups, servers, usual, ledger = (self.grid(part) for part in self.tab.rows())
+        self._queued, self._holders = queue, running
+        self._why, self._summary = LineView(id="why"), LineView(id="summary")
+        self._gantt = Gantt(id="parallel-gantt")
+        self._pools = Horizontal(groups, servers, id="pools")
+        self._over_time = Horizontal(self._gantt, Vertical(usual, ledger, id="past"), id="over-time")
+        yield self._why
+        yield queue
+        yield running
+        yield self._pools
+        yield self._summary
+        yield self._over_time
+
+    def on_resize(self) -> None:
+        """Divide the lines anew."""
+        self._divide_anew()
+
+    def _divide_anew(self) -> None:
+        """Divide the lines, and fill what has room only now."""
+        before = self._pools.display, self._over_time.display
+        self._divide()
+        if self._moment is not None and before != (self._pools.display, self._over_time.display):
+            self._fill_below(self._moment)
+
+    def show(self, moment: Moment) -> None:
+        """Fill the widgets."""
+        self._moment = moment
+        self._unblocks = unblock(moment.reading)
+        self._compared = moment.once(compared)
+        for table in (QUEUE, RUNNING):
+            self.fill(table, moment)
+        self._divide()
+        self._fill_below(moment)
+
+    def _fill_below(self, moment: Moment) -> None:
+        """Fill what is below the tables, where there is room for it."""
+        if self._pools.display:
+            self.fill(PARALLEL_GROUPS, moment)
+            self.fill(SERVERS, moment)
+        if self._over_time.display:
+            self.fill(USUAL, moment)
+            self.fill(LEDGER, moment)
+            self._gantt.show(gantt_data(moment))
+
+    def on_descendant_focus(self) -> None:
+        """Tell what c copies from here."""
+        self._divide()
+
+    def on_grid_moved(self, event: Grid.Moved) -> None:
+        """Tell first why the queue under the cursor waits."""
+        if event.grid is self._queued:
+            self._divide()
+
+    def _divide(self) -> None:
+        """Give each part its lines, and write the lines whose number depends on the room there is."""
+        moment = self._moment
+        if moment is None:
+            return
+        height = self.size.height or self.app.size.height - 4
+        width = self.size.width or self.app.size.width - 2
+        lines = self._why_lines(moment, width, height)
+        held = summary(moment.reading, width)
+        reading = moment.reading
+        rows = len(reading.queue), len(reading.running), len(moment.groups())
+        parts = divide(height, Wanted(len(lines), *rows, len(held)))
+        if self.has_class("-gantt"):
+            parts = Division(parts.why, 0, 0, 0, 0, height - parts.why - parts.gap, parts.gap)
+        self._why.show_lines(lines)
+        self._summary.show_lines(held)
+        self._apply(parts)
+
+    def _why_lines(self, moment: Moment, width: int, height: int) -> list[Line]:
+        """Return why the queues wait, that of the row under the cursor first."""
+        about = queue_line(moment.reading, moment.watch)
+        top = wrap(about, width, _INDENT) if height >= TALL else [in_one_line(about, width)]
+        if height < SHORT and moment.reading.queue:  # what is wrong comes before what is in use
+            top = []
+        row = self._queued.row
+        under = (row.con_id, row.group) if row is not None else None
+        compared = () if height >= TALL and width >= _WIDE else self._compared  # there it has a table
+        told = story(moment.reading, self._unblocks, compared, top, under)
+        told = told._replace(key=not self._holders.has_focus)
+        return why_lines(told, width, most_for_why(height))
+
+    def _apply(self, parts: Division) -> None:
+        """Set the heights that differ: each makes the screen be laid out again."""
+        self.set_class(bool(parts.gap), "-apart")
+        sizes: tuple[tuple[Widget, int], ...] = (
+            (self._why, parts.why),
+            (self._queued, parts.queue),
+            (self._holders, parts.running),
+            (self._pools, parts.pools),
+            (self._summary, parts.summary),
+            (self._over_time, parts.over_time),
+        )
+        for part, lines in sizes:
+            if part.display != (lines > 0):
+                part.display = lines > 0
+            if lines and (part.styles.height is None or part.styles.height.value != lines):
+                part.styles.height = lines
+
+    def action_gantt(self) -> None:
+        """Show the statements over time in place of the tables, or the tables again."""
+        self.toggle_class("-gantt")
+        self._divide_anew()
+
+    def command(self, grid: Grid | None) -> tuple[Command, str] | None:
+        """Return the command that `c` copies, and whom it hits; None where the row has none.
+
+        Pressed again on the same row while that is still told, it goes on to the next command.
+        """
+        row = self._subject(grid)
+        offered = commands_to_copy(row, self._moment.reading) if self._moment is not None else []
+        if not offered:
+            return None
+        now, who = time.monotonic(), statement_identity(row)
+        known = [command.text for command, _ in offered]
+        again = self._copied.row == who and now - self._copied.at < _AGAIN and self._copied.text in known
+        place = (known.index(self._copied.text) + 1) % len(known) if again else 0
+        self._copied = _Copied(who, known[place], now)
+        command, whom = offered[place]
+        more = f" ({place + 1} of {len(known)}; c again copies the next)" if len(known) > 1 else ""
+        return command, whom + more
+
+    def why_no_command(self, grid: Grid | None) -> str:
+        """Return why `c` copies no command, "" where it does or where there is none to copy."""
+        return why_no_command(self._subject(grid), self._moment.reading) if self._moment is not None else ""
+
+    def _subject(self, grid: Grid | None) -> Any:
+        """Return the statement that a key acts on: that of the table with the focus, else the first of the queue."""
+        row = self._queued.row if grid is None or grid.row is None else grid.row
+        if row is None and self._moment is not None and self._moment.reading.queue:
+            return self._moment.reading.queue[0]
+        return row
+
+
+def gantt_data(moment: Moment) -> GanttData:
+    """Return the statements over the window the user chose."""
+    reading, seconds = moment.reading, moment.choices.window * 60.0
+    newest = window_end(moment.latest, seconds)
+    end = newest
+    if reading.at < newest - timedelta(seconds=seconds):
+        end = window_end(reading.at + timedelta(seconds=seconds / 2), seconds)
+    start = end - timedelta(seconds=seconds)
+    step = seconds / STRETCHES
+    found = moment.series.buckets(("in_use", CLUSTER, 0, ""), start.timestamp(), step, STRETCHES)
+    return GanttData(
+        spans=moment.watch.spans.within(start, end),
+        end=end,
+        seconds=seconds,
+        in_use=bridged(found, max(1, round(BRIDGE / step))),
+        target=reading.header.servers.target,
+        cursor=reading.at if moment.choices.behind else None,
+        now=moment.latest,
+        marks=plan_changes(moment, start.timestamp(), step, STRETCHES),
+    )
+
+
+def bridged(values: Sequence[float | None], most: int) -> list[float | None]:
+    """Carry each value on over gaps of at most `most` places: polls may be further apart than columns."""
+    found = list(values)
+    last: int | None = None
+    for place, value in enumerate(values):
+        if value is None:
+            continue
+        if last is not None and place - last - 1 <= most:
+            found[last + 1 : place] = [values[last]] * (place - last - 1)
+        last = place
+    return found

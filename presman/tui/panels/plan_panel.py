@@ -1,0 +1,97 @@
+"""The panel of the plan: the active one, or another one beside it and what it would change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from textual.app import ComposeResult
+
+from presman.analysis.plans.plan_view import PlanView, differences, plan_view
+from presman.figures.figure import Table
+from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
+from presman.tabs.moment import Moment
+from presman.tabs.plan import active_plan, found, plan_line
+from presman.tui.panels.panel import Panel
+from presman.tui.widgets.containers import Horizontal
+from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.table_frame import HEADER_LINES
+
+_FINDINGS_SHOWN = 6
+
+
+class PlanPanel(Panel):
+    """The tree, the findings below it, then windows and mappings; or the differences to the plan that was chosen."""
+
+    _chosen = ""
+    _moment: Moment | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay the tab out."""
+        self._about = LineView(id="plan-about")
+        tree, findings, windows, mappings, differences = (self.grid(part) for part in self.tab.rows())
+        self._filled_with: dict[Grid, tuple[object, ...]] = {}
+        yield self._about
+        yield tree
+        yield findings
+        with Horizontal(id="plan-past"):
+            yield windows
+            yield mappings
+            yield differences
+
+    def show(self, moment: Moment) -> None:
+        """Fill the widgets."""
+        self._moment = moment
+        active, snapshot = moment.once(active_plan), moment.snapshot
+        if active is None or snapshot is None:
+            self.grid_of(PLAN).show_rows(())
+            self.grid_of(FINDINGS).show_rows(())
+            return
+        other = self._chosen if self._chosen != active.plan else ""
+        view = plan_view(moment.reading, snapshot, other) if other else active
+        self._about.show_lines([plan_line(view)])
+        hidden = set() if view.active else {"entitled_cpus", "used_cpus", "cpu_bar", "verdict"}
+        self.grid_of(PLAN).show_rows(view.lines, hidden)
+        self._show_findings(found(moment))
+        for table in (WINDOWS, MAPPINGS):
+            self.grid_of(table).display = not other
+        self.grid_of(DIFFERENCES).display = bool(other)
+        if other:
+            self._fill(DIFFERENCES, differences(active, view), note=f"{active.plan} against {other}")
+        else:
+            self._fill(WINDOWS, view.windows, _alike(moment, view))
+            self._fill(MAPPINGS, view.mappings)
+
+    def _show_findings(self, rows: Sequence[object]) -> None:
+        """Show what is doubtful, at the height that takes."""
+        grid = self.grid_of(FINDINGS)
+        height = HEADER_LINES + max(1, min(_FINDINGS_SHOWN, len(rows)))
+        if grid.styles.max_height is None or grid.styles.max_height.value != height:
+            grid.styles.max_height = height
+        self._fill(FINDINGS, rows)
+
+    def _fill(
+        self, table: Table[Any], rows: Sequence[object], hidden: frozenset[str] = frozenset(), note: str = ""
+    ) -> None:
+        """Fill a table that hardly ever changes, when it has changed."""
+        grid = self.grid_of(table)
+        if self._filled_with.get(grid) != (rows, hidden, note):
+            self._filled_with[grid] = rows, hidden, note
+            grid.show_rows(rows, hidden, note)
+
+    def action_next_plan(self) -> None:
+        """Show the next plan there is; after the last the active one again."""
+        active = self._moment.once(active_plan) if self._moment is not None else None
+        if self._moment is None or active is None or not active.plans:
+            return
+        others = ["", *(plan for plan in active.plans if plan != active.plan)]
+        place = others.index(self._chosen) if self._chosen in others else 0
+        self._chosen = others[(place + 1) % len(others)]
+        self.show(self._moment)
+
+
+def _alike(moment: Moment, view: PlanView) -> frozenset[str]:
+    """Return the columns of windows that would say the same in every row."""
+    hidden = {"inst_id"} if len(moment.reading.header.instances) < 2 else set()
+    return frozenset(hidden | ({"con_id"} if len({each.con_id for each in view.windows}) < 2 else set()))

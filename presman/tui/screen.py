@@ -1,0 +1,89 @@
+"""The screen everything stands on: lines above and below, and a body with the panel or the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.reactive import Reactive
+from textual.screen import Screen
+from textual.widget import Widget
+
+from presman.drawing.lines import Line
+from presman.tabs.link import LinkState
+from presman.tui.monitor import Monitor
+from presman.tui.widgets.containers import Container, PlainBackground
+from presman.tui.widgets.line_view import LineView
+from presman.tui.widgets.tab_line import KeysLine, Labelled, TabLine
+from presman.tui.widgets.top_lines import StateView, TopLine, TopLines, is_ticking
+
+LEAST = (60, 15)
+"""The smallest terminal that shows anything useful, in columns and lines."""
+
+
+class MonitorScreen(Screen[None], PlainBackground):
+    """Textual's own paints everything anew when the focus moves; here only what has it looks different."""
+
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+
+    def __init__(self) -> None:
+        super().__init__(id="_default")
+        self._top, self._tabs, self._keys = TopLines(id="top"), TabLine(id="tabs"), KeysLine(id="keys")
+        self._message, self._state = LineView(id="message"), StateView(id="state")
+        self.body = Container(id="body")
+
+    def compose(self) -> ComposeResult:
+        """Lay out the lines; the first panel comes after the first frame, the others when there is time."""
+        yield self._top
+        yield self._state
+        yield self._tabs
+        yield self.body
+        yield self._message
+        yield self._keys
+
+    def paint_top(self, monitor: Monitor, exporting: str) -> None:
+        """Draw the line of facts, the state and the line of alerts."""
+        top = _top_line(monitor, exporting)
+        self._top.show(top, monitor.alerts)
+        self._state.show(top)
+
+    def paint_lines(self, monitor: Monitor, exporting: str, hidden: Sequence[str], keys: Sequence[Labelled]) -> None:
+        """Draw the lines above and below the body."""
+        self.paint_top(monitor, exporting)
+        needle = monitor.choices.filter
+        self._tabs.show(monitor.choices.tab, f"filter: {needle}" if needle else "", hidden)
+        self._keys.show(keys)
+        self.body.set_class(monitor.link.state is LinkState.LOST, "-old")
+
+    def tick(self, monitor: Monitor, exporting: str) -> None:
+        """Let the figures that count by the second go on."""
+        if is_ticking(_top_line(monitor, exporting)):
+            self.paint_top(monitor, exporting)
+
+    def paint_message(self, monitor: Monitor) -> bool:
+        """Draw what stands in place of the body; return whether something does."""
+        lines = self._message_of(monitor)
+        self._message.show_lines(lines)
+        self.set_class(bool(lines), "-message")
+        return bool(lines)
+
+    def _message_of(self, monitor: Monitor) -> list[Line]:
+        width, height = self.app.size
+        if width < LEAST[0] or height < LEAST[1]:
+            return [
+                (("terminal too small", "bad"),),
+                ((f"presman needs {LEAST[0]} x {LEAST[1]}", ""),),
+                ((f"this one has {width} x {height}", ""),),
+                (("enlarge it, or q quits", "dim"),),
+            ]
+        link = monitor.link
+        if monitor.reading is None and link.state is LinkState.LOST:
+            again = "F5 tries again now." if link.retry_at else "presman does not try again by itself; F5 does."
+            return [(), (("  ✕ No data", "bad"),), ((f"  {link.text}", ""),), ((f"  {again} q quits.", "dim"),)]
+        return []
+
+
+def _top_line(monitor: Monitor, exporting: str) -> TopLine:
+    return TopLine(
+        monitor.name, monitor.reading, monitor.choices, monitor.link, monitor.cost, exporting, monitor.clock()
+    )

@@ -1,0 +1,110 @@
+"""The panels of the tabs: made when their tab is first needed, the usual ones ahead of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+
+from textual.app import App
+from textual.widget import Widget
+
+from presman.tabs import tab, tab_names
+from presman.tui.monitor import Monitor
+from presman.tui.panels.panel import Panel
+from presman.tui.widgets.grid import Grid
+
+AHEAD = ("parallel", "cpu", "sessions")
+"""The tabs that are made before they are asked for; the others when they are, to save memory."""
+
+PACE = 0.15
+"""Seconds between mounting two panels ahead of need."""
+
+
+class TabPanels:
+    """The panels made so far, one of them on show."""
+
+    def __init__(self, app: App[None], monitor: Monitor, bind: Callable[[Iterable[str]], None]) -> None:
+        self._app = app
+        self._bind = bind
+        self._monitor = monitor
+        self._made: dict[str, Panel] = {}
+        self._painted: set[str] = set()
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """The tabs whose panels there are."""
+        return tuple(self._made)
+
+    @property
+    def present(self) -> Panel:
+        """The panel of the present tab."""
+        return self._made[self._monitor.choices.tab]
+
+    @property
+    def grid(self) -> Grid | None:
+        """The table that has the focus, else the first one of the tab."""
+        focused = self._app.focused
+        return focused if isinstance(focused, Grid) else next(iter(self.present.grids()), None)
+
+    def of(self, name: str) -> Panel:
+        """Return the panel of a tab that was made already. Raises KeyError."""
+        return self._made[name]
+
+    def make(self, name: str) -> Panel:
+        """Make the panel of a tab, not mounted yet."""
+        module, _, kind = tab(name).panel.partition(":")
+        panel: Panel = getattr(import_module(module), kind)(name) if module else Panel(name)
+        self._made[name] = panel
+        self._bind([name])
+        return panel
+
+    async def show(self, name: str) -> None:
+        """Put one panel on show, and the others away."""
+        with self._app.batch_update():  # or it would be laid out before it has anything to show
+            if name not in self._made:
+                await self._app.screen_stack[0].query_one("#body").mount(self.make(name))
+            for each, panel in self._made.items():
+                panel.display = each == name
+        self._monitor.choose(tab=name)
+        self.filter()
+
+    def fill(self) -> None:
+        """Fill the panel on show from the instant on screen."""
+        moment = self._monitor.moment()
+        if moment is not None and self.present.is_mounted:
+            self.present.show(moment)
+            self._painted.add(self._monitor.choices.tab)
+
+    def filter(self) -> None:
+        """Have the tables of the tab show what its filter leaves."""
+        for grid in self.present.grids():
+            grid.set_filter(self._monitor.choices.filter)
+
+    def focus_first(self) -> None:
+        """Give the focus to a table of the present tab, unless something on it has it."""
+        focused: Widget | None = self._app.focused
+        if focused is None or not self.present.shows(focused):
+            for grid in self.present.grids()[:1]:
+                grid.focus()
+
+    def mount_ahead(self) -> None:
+        """Mount one panel that is not there yet, hidden, so that its key is answered at once; then the next."""
+        missing = next((name for name in AHEAD if name not in self._made), None)
+        stack = self._app.screen_stack
+        body = stack[0].query_one_optional("#body") if stack else None  # without one the app is ending
+        if missing is not None and body is not None:
+            panel = self.make(missing)
+            panel.display = False
+            body.mount(panel)
+            self._app.set_timer(PACE, self.mount_ahead)
+
+    def forget_unseen(self) -> None:
+        """Let go of what the tabs that are not on show have painted."""
+        present = self._monitor.choices.tab
+        for name in self._painted - {present}:
+            self._made[name].forget()
+        self._painted = {present}
+
+    def hidden(self) -> tuple[str, ...]:
+        """Return the tabs that have nothing to show: containers, where the database has none."""
+        return tuple(each.name for each in tab_names() if each.containers and not self._monitor.containers)

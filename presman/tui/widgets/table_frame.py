@@ -1,0 +1,96 @@
+"""A table as lines: its title, its heads, and the rows that the height has room for. Knows no widget."""
+
+from __future__ import annotations
+
+from presman.drawing.columns import Fitted, Trend, fit_columns, gap_at
+from presman.drawing.lines import Line, pad
+from presman.drawing.table_lines import head_line, longest_bars, row_line
+from presman.tui.widgets.table_rows import TableRows
+
+HEADER_LINES = 2
+"""Lines above the rows: the title and the column heads."""
+
+
+class TableFrame:
+    """What of `rows` is to be seen.
+
+    `hidden` are the keys of columns left out, `note` stands behind the title; `filled` tells whether there ever were
+    data. `counted` tells whether the title says how many rows there are.
+    """
+
+    def __init__(self, rows: TableRows, trend: Trend | None, *, counted: bool = True) -> None:
+        self.rows = rows
+        self.hidden: frozenset[str] = frozenset()
+        self.note = ""
+        self.filled = False
+        self._counted = counted
+        self._trend = trend
+        self._edges: dict[str, float] = {}
+        self._fitted: Fitted = ()
+        self._fitted_for: tuple[int, frozenset[str]] = (-1, frozenset())
+
+    def arrange(self) -> None:
+        """Take note of other rows."""
+        self._edges = longest_bars(self.rows.table.columns, self.rows.shown)
+
+    def fitted(self, width: int) -> Fitted:
+        """Return the columns that fit and their widths."""
+        if self._fitted_for != (width, self.hidden):
+            self._fitted = fit_columns(self.rows.table.columns, width, self.hidden)
+            self._fitted_for = (width, self.hidden)
+        return self._fitted
+
+    def sortable(self) -> list[str]:
+        """Return the keys the shown columns can be sorted by, in order; "" is the order of the data."""
+        keys = [column.key for column, _ in self._fitted if column.sort is not None]
+        return keys if self.rows.table.order else ["", *keys]
+
+    def head_at(self, x: int, width: int) -> str:
+        """Return the key of the column whose head stands at a cell, "" where none is or it cannot be sorted by."""
+        left = 0
+        for column, size in self.fitted(width):
+            if left <= x < left + size:
+                return column.key if column.sort is not None else ""
+            left += size + gap_at(width)
+        return ""
+
+    def lines(self, width: int, height: int, top: int) -> list[Line]:
+        """Return all lines of a table of that size, scrolled so that row `top` is the first."""
+        shown = max(0, height - HEADER_LINES)
+        fitted = self.fitted(width)
+        heads = head_line(fitted, gap_at(width), self.rows.sort_key, descending=self.rows.descending)
+        lines = [self._title(width, top, shown), pad(((heads, "head"),), width, "head")]
+        return lines + [self._row(index, width, fitted) for index in range(top, top + shown)]
+
+    def _title(self, width: int, top: int, shown: int) -> Line:
+        rows = self.rows
+        runs = [(rows.table.title, "title")]
+        if self.filled and self._counted:
+            runs.append((f"  {len(rows.shown)}", "head"))
+        if rows.is_filtered:
+            runs.append((f" of {len(rows.all)}  filter: {rows.needle}", "warn"))
+        if self.note:
+            runs.append((f"  {self.note}", "dim"))
+        runs.append((_unseen(top, len(rows.shown) - top - shown), "dim"))
+        return pad(runs, width)
+
+    def _row(self, index: int, width: int, fitted: Fitted) -> Line:
+        rows = self.rows.shown
+        if not rows and index == 0:
+            return pad(((self._emptiness(), "dim"),), width)
+        if index >= len(rows):
+            return pad((), width)
+        return row_line(fitted, gap_at(width), rows[index], self._edges, self._trend, width)
+
+    def _emptiness(self) -> str:
+        """Say why there is no row."""
+        if not self.filled:
+            return "waiting for the first poll …"
+        rows = self.rows
+        return f"Nothing matches the filter {rows.needle}" if rows.is_filtered and rows.all else rows.table.empty
+
+
+def _unseen(above: int, below: int) -> str:
+    """Say how many rows there are above and below those that show."""
+    parts = [f"{count} more {arrow}" for count, arrow in ((above, "↑"), (below, "↓")) if count > 0]
+    return f"  … {', '.join(parts)}" if parts else ""

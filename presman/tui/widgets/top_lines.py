@@ -1,0 +1,221 @@
+"""The two top lines: which database in which state, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from presman.base.formats import ABSENT, count, duration
+from presman.drawing.bars import bar_runs
+from presman.drawing.lines import Line, Run, fit, length, merge
+from presman.figures.figure import Bar
+from presman.tabs.choices import Choices
+from presman.tabs.link import Link, LinkState
+from presman.tui.widgets.line_view import LineView
+
+if TYPE_CHECKING:
+    from presman.analysis.readings.instance_readings import Header, ServerPool
+    from presman.analysis.readings.reading import Reading
+    from presman.tabs.alerts import Alert
+
+COSTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10000)
+"""Milliseconds the cost of a poll is rounded up to: a figure that flickers tells nothing more."""
+
+
+_STATE_STEP = 4
+
+
+class Part(NamedTuple):
+    """A piece of the top line; those with the highest rank go first where the room is short."""
+
+    rank: int
+    runs: Line
+
+
+class TopLine(NamedTuple):
+    """What the top line is made of. `cost` is the usual seconds of a poll, `now` the app's clock."""
+
+    name: str
+    reading: Reading | None
+    choices: Choices
+    link: Link
+    cost: float | None
+    exporting: str
+    now: float
+
+
+class TopLines(LineView):
+    """The line of facts and the line of alerts."""
+
+    ground = "panel"
+
+    _last: tuple[TopLine, Sequence[Alert]] | None = None
+
+    def show(self, top: TopLine, found: Sequence[Alert]) -> None:
+        """Show both lines."""
+        self._last = top, found
+        width = self.size.width or self.app.size.width
+        waits = top.reading is None and not found
+        self.show_lines((top_line(top, width), () if waits else alert_line(found, width)))
+
+    def on_resize(self) -> None:
+        """Choose anew what fits."""
+        if self._last is not None:
+            self.show(*self._last)
+
+
+class StateView(LineView):
+    """The state, over the right end of the line of facts: what counts by the second is sent without the rest."""
+
+    ground = "panel"
+
+    def show(self, top: TopLine) -> None:
+        """Show the state, in as many cells as it needs."""
+        state = state_runs(top)
+        width = state_width(state)
+        if self.styles.width is None or self.styles.width.value != width:
+            self.styles.width = width
+        self.show_lines((((" " * (width - length(state) - 1), ""), *state, (" ", "")),))
+
+
+def top_line(top: TopLine, width: int) -> Line:
+    """Return the line of facts, cut to what matters most in `width` cells; the state will stand at the right."""
+    parts = _facts(top)
+    room = width - state_width(state_runs(top)) - 1
+    while len(parts) > 1 and sum(length(part.runs) for part in parts) + 3 * (len(parts) - 1) > room:
+        parts.remove(max(parts, key=lambda part: part.rank))
+    runs: list[Run] = [(" ", "")]
+    for index, part in enumerate(parts):
+        runs += [("   ", "")] if index else []
+        runs += part.runs
+    used = length(runs)
+    if used > room + 1:
+        runs, used = [(fit(" " + top.name, max(1, room)), "title")], max(1, room)
+    return merge([*runs, (" " * max(0, width - used), "")])
+
+
+def _facts(top: TopLine) -> list[Part]:
+    reading = top.reading
+    name = top.name
+    if reading is None:
+        return [Part(0, ((name, "title"),))]
+    header = reading.header
+    parts = [Part(0, ((header.database or name, "title"),)), Part(7, ((_release(header), ""),))]
+    if header.container:
+        parts.append(Part(6, ((header.container, "note"),)))
+    if header.uptime is not None:
+        parts.append(Part(10, ((f"up {_coarse(header.uptime)}", "dim"),)))
+    parts.append(Part(1, (("plan ", "dim"), (header.plan or "none", ""), _mixed(header))))
+    parts.append(Part(4, _managed(header)))
+    if top.choices.packs:
+        parts.append(Part(2, ((f"packs {' + '.join(top.choices.packs)}", "warn"),)))
+    parts.append(Part(3, _servers(header.servers)))
+    parts.append(Part(8, _gauge(header.servers)))
+    parts.append(Part(6, (("max ", "dim"), (count(header.servers.maximum), ""))))
+    parts.append(Part(9, ((f"every {top.choices.refresh:g}s", "dim"),)))
+    parts.append(Part(5, _age(top)))
+    parts.append(Part(11, ((_cost(top, reading), "dim"),)))
+    if top.exporting:
+        parts.append(Part(2, ((f"▸ CSV {top.exporting}", "note"),)))
+    return parts
+
+
+def _release(header: Header) -> str:
+    release = ".".join(header.version.split(".")[:2])
+    instances = len(header.instances)
+    cluster = f" RAC {instances} instances" if instances > 1 else ""
+    exadata = " Exadata" if header.exadata else ""
+    cloud = " Autonomous" if header.autonomous else ""
+    return f"{release}{cluster}{exadata}{cloud}"
+
+
+def _mixed(header: Header) -> Run:
+    return (" ≠ plans differ", "warn") if header.mixed_plans else ("", "")
+
+
+def _managed(header: Header) -> Line:
+    caged = ", caged" if header.caging.upper() == "ON" else ""
+    cpu = f"CPU {header.cpu_managed.lower() or '?'}{caged} {header.num_cpus:g}"
+    return ((cpu, "" if header.cpu_managed.upper() == "ON" else "dim"), (f"  PX {header.px_managed or '?'}", ""))
+
+
+def _servers(pool: ServerPool) -> Line:
+    over = pool.target is not None and pool.in_use >= pool.target > 0
+    text = f"PX servers {count(pool.in_use)}/{count(pool.target)}"
+    return ((text, "warn" if over else ""), (" ▲" if over else "", "warn"))
+
+
+def _gauge(pool: ServerPool) -> Line:
+    full = max(pool.maximum or 0, pool.target or 0, pool.in_use)
+    return bar_runs(Bar(full, pool.in_use, limit=pool.target) if full else None, 20)
+
+
+def _coarse(seconds: float) -> str:
+    for unit, size in (("d", 86_400), ("h", 3_600)):
+        if seconds >= size:
+            return f"{seconds // size:.0f}{unit}"
+    return f"{seconds // 60:.0f}m"
+
+
+def is_ticking(top: TopLine) -> bool:
+    """Tell whether something on the top line changes by the second, even without a poll."""
+    return top.link.state is LinkState.LOST or top.choices.paused is not None or not _is_fresh(top)
+
+
+def _is_fresh(top: TopLine) -> bool:
+    return top.now - top.link.fresh <= 2 * top.choices.refresh + 1
+
+
+def _age(top: TopLine) -> Line:
+    """Say how old the data is: coarsely while it is as fresh as it can be, by the second when it is not."""
+    age = top.now - top.link.fresh
+    if _is_fresh(top):
+        return ((f"age <{max(1, round(top.choices.refresh + 0.5))}s", "dim"),)
+    return ((f"age {duration(age)}", "warn"),)
+
+
+def _cost(top: TopLine, reading: Reading) -> str:
+    cost = next((step for step in COSTS if (top.cost or 0.0) * 1000 <= step), None)
+    shown = ABSENT if cost is None else f"≤{cost}ms"
+    trips = f" {reading.round_trips} trip{'s' if reading.round_trips != 1 else ''}" if reading.round_trips else ""
+    return f"poll {shown}{trips}"
+
+
+def state_runs(top: TopLine) -> Line:
+    """Return the state: a glyph, a word and its figures."""
+    choices, link, now = top.choices, top.link, top.now
+    if link.state is LinkState.LOST:
+        retry = "" if link.retry_at is None else f", retry in {max(0, round(link.retry_at - now))}s"
+        return ((f"✕ LOST {duration(now - link.since)}{retry}", "bad"),)
+    if choices.behind and top.reading is not None:
+        return ((f"◀ {top.reading.at.astimezone():%H:%M:%S}", "warn"), (f" {choices.behind} back", "dim"))
+    if choices.paused is not None:
+        return ((f"‖ PAUSED {duration(now - choices.paused)}", "warn"),)
+    if link.state is LinkState.CONNECTING:
+        return (("… CONNECTING", "note"),)
+    if link.state is LinkState.ENDED:
+        return (("■ END of data", "note"),)
+    return (("● LIVE", "good"),)
+
+
+def state_width(state: Line) -> int:
+    """Return the cells that the state takes, with blanks beside it: in steps, so that the line seldom moves."""
+    return -(-(length(state) + 2) // _STATE_STEP) * _STATE_STEP
+
+
+def alert_line(found: Sequence[Alert], width: int) -> Line:
+    """Return the alerts that fit on one line, the worst first, and how many there are."""
+    if not found:
+        return ((" ● nothing is queued, starved or downgraded", "good"),)
+    tail = f" {len(found)} alerts, all on 1 " if len(found) > 1 else " "
+    room = width - len(tail) - 1
+    runs: list[Run] = []
+    used = 0
+    for index, alert in enumerate(found):
+        text = f"{alert.glyph} {alert.text if len(found) == 1 else alert.short}"
+        size = length(((text, ""),)) + (3 if index else 1)
+        if index and used + size > room:
+            break
+        runs += [("   " if index else " ", ""), (fit(text, min(room, size - (3 if index else 1))), alert.state)]
+        used += size
+    return merge([*runs, (" " * max(0, width - length(runs) - len(tail)), ""), (tail, "dim")])

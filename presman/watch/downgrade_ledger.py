@@ -1,0 +1,94 @@
+"""Every downgrade seen: which statement got fewer servers than it asked for, when, and how many fewer."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import RunningStatement
+
+KEPT = 500
+"""Downgrades remembered."""
+
+_Who = tuple[int, int, int, str]
+_SAME_START = timedelta(seconds=5)
+"""The start of an execution is known to the second, and read off a moving clock."""
+
+
+class Downgrade(NamedTuple):
+    """One execution that got `degree` of the `requested` degree; `percent` of it was lost."""
+
+    at: datetime
+    inst_id: int
+    sid: int
+    serial: int
+    con_id: int
+    group: str
+    user: str
+    program: str
+    sql_id: str
+    degree: int | None
+    requested: int | None
+    percent: float
+
+
+class Ledger:
+    """The downgrades seen, newest first; each execution is entered once."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._entries: deque[Downgrade] = deque(maxlen=kept)
+        self._running: dict[_Who, datetime | None] = {}
+        self._last: datetime | None = None
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Downgrade]:
+        return reversed(self._entries)
+
+    def add(self, reading: Reading) -> None:
+        """Enter the downgrades of this reading that were not there in the one before."""
+        if self._last is not None and reading.at < self._last:
+            self._running.clear()
+        self._last = reading.at
+        now: dict[_Who, datetime | None] = {}
+        for each in reading.running:
+            if each.downgraded <= 0:
+                continue
+            who = (each.inst_id, each.sid, each.serial, each.sql_id)
+            start = None if each.elapsed is None else reading.at - timedelta(seconds=each.elapsed)
+            now[who] = start
+            if not self._is_known(who, start):
+                self._entries.append(_entry(reading.at, each))
+        self._running = now
+
+    def _is_known(self, who: _Who, start: datetime | None) -> bool:
+        """Whether the same execution was there at the reading before; another one of the same SQL starts later."""
+        if who not in self._running:
+            return False
+        before = self._running[who]
+        return before is None or start is None or start - before < _SAME_START
+
+    def since(self, at: datetime) -> list[Downgrade]:
+        """Return the downgrades seen at `at` or later, newest first."""
+        return [entry for entry in self if entry.at >= at]
+
+
+def _entry(at: datetime, each: RunningStatement) -> Downgrade:
+    return Downgrade(
+        at,
+        each.inst_id,
+        each.sid,
+        each.serial,
+        each.con_id,
+        each.group,
+        each.user,
+        each.program,
+        each.sql_id,
+        each.degree,
+        each.requested,
+        each.downgraded,
+    )

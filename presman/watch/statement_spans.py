@@ -1,0 +1,126 @@
+"""When each parallel statement queued and ran: what the queue's Gantt chart is drawn from."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+
+KEPT = 400
+"""Statements remembered after they have ended."""
+
+_SAME = timedelta(seconds=5)
+
+
+@dataclass(slots=True)
+class Span:
+    """One execution: queued from `queued`, running from `started`, idle from `idle`, gone at `ended`; None if not yet.
+
+    `servers` is what it holds, or wants at most while it waits (0: not known); `waiting_at` is when it was last seen in
+    the queue.
+    """
+
+    inst_id: int
+    sid: int
+    serial: int
+    sql_id: str
+    con_id: int
+    group: str
+    user: str
+    servers: int
+    queued: datetime | None = None
+    started: datetime | None = None
+    idle: datetime | None = None
+    ended: datetime | None = None
+    first_seen: datetime | None = None
+    waiting_at: datetime | None = None
+
+    @property
+    def began(self) -> datetime:
+        """When it came."""
+        found = self.queued or self.started
+        assert found is not None
+        return found
+
+
+class Spans:
+    """The executions of the last while, by when they came."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._open: dict[tuple[int, int, int, str], Span] = {}
+        self._ended: deque[Span] = deque(maxlen=kept)
+        self._last: datetime | None = None
+
+    def add(self, reading: Reading) -> None:
+        """Take the next reading. A statement that is no longer there has ended between the last and this: halfway."""
+        before = self._last
+        if self._last is not None and reading.at < self._last:
+            self._open.clear()
+            self._ended.clear()
+        self._last = reading.at
+        seen = set()
+        for waiting in reading.queue:
+            seen.add(self._queued(waiting, reading.at))
+        for holder in reading.running:
+            seen.add(self._running(holder, reading.at))
+        halfway = reading.at if before is None or before > reading.at else before + (reading.at - before) / 2
+        for key in [key for key in self._open if key not in seen]:
+            self._end(key, halfway)
+
+    def _queued(self, row: QueuedStatement, at: datetime) -> tuple[int, int, int, str]:
+        key = (row.inst_id, row.sid, row.serial, row.sql_id)
+        since = at - timedelta(seconds=row.waited)
+        span = self._open.get(key)
+        if span is not None and (span.started is not None or since - span.began > _SAME):
+            self._end(key, since)
+            span = None
+        if span is None:
+            wants = row.wants.high if row.wants else 0
+            span = self._open[key] = Span(*key, row.con_id, row.group, row.user, wants, queued=since, first_seen=at)
+        span.waiting_at = at
+        return key
+
+    def _running(self, row: RunningStatement, at: datetime) -> tuple[int, int, int, str]:
+        key = (row.inst_id, row.sid, row.serial, row.sql_id)
+        span = self._open.get(key)
+        # Of an idle holder nobody tells when it began; it has been there for as long as it is idle.
+        known = row.elapsed if row.elapsed is not None else row.idle
+        since = at - timedelta(seconds=known) if known is not None else None
+        if span is not None and span.started and row.elapsed is not None and since and since - span.started > _SAME:
+            self._end(key, since)
+            span = None
+        if span is None:
+            span = self._open[key] = Span(
+                *key, row.con_id, row.group, row.user, row.servers, started=since or at, first_seen=at
+            )
+        if span.started is None:
+            # SQL_EXEC_START may be when it was submitted: it has not run before it left the queue.
+            left = span.waiting_at or span.began
+            span.started = since if since is not None and since >= left else left + (at - left) / 2
+        span.group, span.servers = row.group, row.servers
+        span.idle = at - timedelta(seconds=row.idle) if row.idle is not None else None
+        return key
+
+    def _end(self, key: tuple[int, int, int, str], at: datetime) -> None:
+        span = self._open.pop(key)
+        span.ended = at
+        self._ended.append(span)
+
+    @property
+    def open(self) -> list[Span]:
+        """The executions that are there, by when they came."""
+        return sorted(self._open.values(), key=lambda each: (each.began, each.inst_id, each.sid))
+
+    def ended_since(self, at: datetime) -> list[Span]:
+        """Return the executions that have ended after an instant, as far as they are remembered."""
+        return [each for each in self._ended if each.ended is not None and each.ended > at]
+
+    def within(self, start: datetime, end: datetime) -> list[Span]:
+        """Return the executions that were there at some time between two instants, by when they came."""
+        every: Iterable[Span] = (*self._ended, *self._open.values())
+        found = [each for each in every if each.began <= end and (each.ended is None or each.ended >= start)]
+        return sorted(found, key=lambda each: (each.began, each.inst_id, each.sid))

@@ -1,0 +1,143 @@
+"""A small process that sets the terminal right whatever becomes of presman, and ends a presman that does not end.
+
+No process can clean up after its own SIGKILL, nor after a fault in compiled code such as a database driver's. So as
+soon as the first frame is painted, and before a driver is loaded, presman starts a child that sleeps on a pipe
+(process.py). When presman is gone the pipe ends, and the child puts the terminal back if the screen was on it. presman
+stays the parent: its process number, exit code and job control are what they would be without.
+
+A driver that spins in compiled code and never lets go of Python's lock would make presman deaf, too. Signals are heard
+all the same, because Python writes their numbers into the pipe from within the handler in C; and keys that nobody reads
+stay in the terminal, where the child sees them. Asked to end in either way, presman has a few seconds before it is
+killed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import sys
+import termios
+from pathlib import Path
+from typing import NamedTuple
+
+SCREEN_ON, SCREEN_OFF, FAREWELL = 0xF0, 0xF1, 0xFF
+"""What is told through the pipe; smaller numbers are signals."""
+
+BEGIN = "import sys; sys.path.append(sys.argv[1]); from process import main; main(*sys.argv[2:])"
+
+LARGEST_LOG = 1_000_000
+NEEDED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PATH", "LANG", "LC_ALL")
+"""What an interpreter may need of the environment; passwords may be in the rest."""
+
+
+class _Prepared(NamedTuple):
+    """What a watcher is given: its end of the pipe, and the settings that the terminal had before."""
+
+    reading: int
+    settings: list[int]
+
+
+_pipe = -1
+_prepared: _Prepared | None = None
+
+
+def screen_on() -> None:
+    """Tell that the terminal is taken for the screen; to be called before anything is done to it."""
+    if _pipe < 0:
+        _prepare()
+    _tell(SCREEN_ON)
+
+
+def start() -> None:
+    """Start the watcher of this process, once, if there is a screen; to be called before compiled code is loaded.
+
+    The first frame does not wait for it: what was told before waits in the pipe. Where no process can be had presman
+    goes on unwatched.
+    """
+    global _prepared  # noqa: PLW0603 - there is one process, and one watcher of it
+    if _prepared is None:
+        return
+    reading, settings = _prepared
+    _prepared = None
+    log = _open_log()
+    given = [Path(__file__).parent, os.getpid(), reading, log, log_path(), *settings]
+    try:
+        _spawn([str(each) for each in given], [file for file in (reading, log) if file >= 0])
+    except (OSError, TypeError):
+        return
+    if log >= 0:
+        _record_faults(log)
+
+
+def screen_off() -> None:
+    """Tell that the terminal is as it was."""
+    _tell(SCREEN_OFF)
+
+
+def farewell() -> None:
+    """Tell that presman ends now."""
+    _tell(FAREWELL)
+
+
+def log_path() -> Path:
+    """Return where is written what goes wrong in compiled code: $XDG_STATE_HOME/presman/faults.log."""
+    home = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(home) if home.startswith("/") else Path.home() / ".local" / "state") / "presman" / "faults.log"
+
+
+def _prepare() -> None:
+    """Make the pipe and remember how the terminal is. Without a terminal there is nothing to watch."""
+    global _pipe, _prepared  # noqa: PLW0603 - there is one process, and one watcher of it
+    try:
+        *flags, characters = termios.tcgetattr(0)
+        reading, _pipe = os.pipe()  # the reading end stays open here, too: writing must not fail without a watcher
+    except (OSError, termios.error):
+        return
+    settings = [*flags, *(each if isinstance(each, int) else each[0] for each in characters)]
+    _prepared = _Prepared(reading, settings)
+    os.set_blocking(_pipe, False)
+    signal.set_wakeup_fd(_pipe, warn_on_full_buffer=False)
+
+
+def _spawn(words: list[str], files: list[int]) -> None:
+    environment = {name: os.environ[name] for name in NEEDED if name in os.environ}
+    for file in files:
+        os.set_inheritable(file, True)
+    os.posix_spawn(sys.executable, [sys.executable, "-I", "-S", "-c", BEGIN, *words], environment)
+    for file in files:
+        os.set_inheritable(file, False)
+
+
+def _record_faults(log: int) -> None:
+    """From here on, write down where each thread is if compiled code fails, or if the watcher asks for it."""
+    import faulthandler
+
+    faulthandler.enable(log)
+    faulthandler.register(signal.SIGUSR1, log)
+
+
+def _open_log() -> int:
+    """Open the log for appending, a file of our own and no link; -1 if that cannot be had."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        path = log_path()
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = os.open(path, flags, 0o600)
+    except (OSError, RuntimeError):
+        return -1
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
+        os.close(file)
+        return -1
+    if found.st_size > LARGEST_LOG:
+        os.ftruncate(file, 0)
+    return file
+
+
+def _tell(what: int) -> None:
+    if _pipe >= 0:
+        try:
+            os.write(_pipe, bytes([what]))
+        except OSError:  # nobody reads, and the pipe is full
+            return

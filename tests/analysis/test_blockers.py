@@ -1,0 +1,63 @@
+"""Who waits for whom: V$SESSION.BLOCKING_SESSION, from the row to the sentence."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from presman.analysis import analyse
+from presman.analysis.readings.reading import Reading
+from presman.figures.statement_figures import running_state
+from presman.polling.poller import Poller
+from presman.records.wait_events import blocker
+from presman.sources.simulator_source import SimulatorSource
+from presman.tabs.alerts import alerts
+from presman.tabs.link import Link
+from presman.tabs.moment import Moment
+from presman.tabs.sessions import nobody_blocked
+from tests.scenarios import with_short_past
+
+
+@pytest.mark.parametrize(
+    ("state", "inst_id", "blocking_instance", "blocking_session", "expected"),
+    [
+        ("WAITING", 1, 2, 88, "2:88"),
+        ("WAITING", 3, None, 88, "3:88"),
+        ("WAITING", 1, None, None, ""),
+        ("WAITED SHORT TIME", 1, 2, 88, ""),  # it waited for it, and runs
+        ("", 1, 2, 88, ""),
+    ],
+)
+def test_only_who_waits_now_is_blocked(
+    state: str, inst_id: int, blocking_instance: int | None, blocking_session: int | None, expected: str
+) -> None:
+    assert blocker(state, inst_id, blocking_instance, blocking_session) == expected
+
+
+def of(scenario: str) -> Reading:
+    source = SimulatorSource(with_short_past(scenario), start=datetime(2026, 3, 12, 1, tzinfo=UTC), clock=lambda: 0.0)
+    poller = Poller(source)
+    poller.open()
+    found = analyse(None, poller.poll())
+    poller.close()
+    return found
+
+
+def test_a_load_that_waits_for_a_lock_with_its_servers_in_hand() -> None:
+    reading = of("locked")
+    (load,) = [each for each in reading.running if each.user == "ETL"]
+    assert (load.servers, load.blocker) == (32, "1:88")
+    assert running_state(load) == "● enq: TM - contention, blocked by 1:88"
+    (told,) = [each.text for each in alerts(reading, Link()) if "blocked" in each.text]
+    assert told.startswith("32 servers held by who is blocked: ETL 1:412,9031 (32) waits for MARTIN 1:88, idle ")
+    (session,) = [each for each in reading.sessions if each.sid == 412]
+    assert session.blocker == "1:88"
+    assert nobody_blocked(Moment(reading)) == set()
+
+
+def test_where_nobody_is_blocked_nothing_is_said_of_it() -> None:
+    reading = of("quiet")
+    assert not any(each.blocker for each in (*reading.sessions, *reading.running))
+    assert nobody_blocked(Moment(reading)) == {"blocked_by"}
+    assert not [each for each in alerts(reading, Link()) if "blocked" in each.text]

@@ -1,0 +1,55 @@
+"""`presman doctor` and `presman grants`, as processes."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from presman.cli import exit_codes
+from tests.cli.run import ROOT, environment, presman
+
+
+def test_doctor_looks_at_a_database(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.oracle_server", "queueing", "--release", "12.1"], cwd=ROOT, env=environment(),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        lines: list[str] = []
+        while not (lines and lines[-1].startswith("Ctrl-C")):
+            lines.append(process.stdout.readline())
+            assert lines[-1], process.communicate()
+        address = re.search(r"127\.0\.0\.1:\d+/presman", "".join(lines))
+        assert address is not None
+        assert "no Oracle database" in "".join(lines)
+        secret = {"PRESMAN_PASSWORD": "presman"}
+        done = presman("doctor", f"presman@{address[0]}", cwd=tmp_path, env=secret)
+        assert done.returncode == exit_codes.OK, done.stderr
+        assert "Nothing is missing." in done.stdout
+        assert "12.1.0.2.0" in done.stdout
+        done = presman("doctor", f"presman@{address[0]}", cwd=tmp_path, env={"PRESMAN_PASSWORD": "other"})
+        assert done.returncode == exit_codes.SOURCE
+        assert "ORA-01017" in done.stderr
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+
+def test_doctor_of_a_demo(tmp_path: Path) -> None:
+    done = presman("doctor", "demo:quiet", cwd=tmp_path)
+    assert done.returncode == exit_codes.OK
+    assert "this source is inside presman" in done.stdout
+
+
+def test_grants(tmp_path: Path) -> None:
+    done = presman("grants", "--account", "common", cwd=tmp_path)
+    assert done.returncode == exit_codes.OK
+    assert "GRANT SELECT ON SYS.GV_$SESSION TO C##PRESMAN;" in done.stdout
+    wrong = presman("grants", "--account", "common", "--release", "11.2", cwd=tmp_path)
+    assert wrong.returncode == exit_codes.USAGE
+    assert "no pluggable databases" in wrong.stderr
+    assert presman("grants", "--pdb", "X", "--account", "local", cwd=tmp_path).returncode == exit_codes.USAGE

@@ -1,0 +1,90 @@
+"""A signal while a database answers: the source is told, and what the signal means comes afterwards."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+import pytest
+
+from presman.cli.interruption import ENDING, ending_reads
+
+
+class Reading:
+    """A source that is in the middle of something; it counts how often it is told to end."""
+
+    def __init__(self, kind: str = "oracle") -> None:
+        self.kind = kind
+        self.told = 0
+
+    def cancel(self) -> None:
+        self.told += 1
+
+
+class Hit(BaseException):
+    """What the usual handler raises."""
+
+
+@pytest.fixture(autouse=True)
+def usual() -> Any:
+    def hit(number: int, _frame: object) -> None:
+        raise Hit(number)
+
+    before = {number: signal.signal(number, hit) for number in ENDING}
+    yield hit
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_the_read_ends_first(number: int, usual: Any) -> None:
+    source: Any = Reading()
+    steps = []
+    with pytest.raises(Hit) as caught, ending_reads(source):  # noqa: PT012
+        signal.raise_signal(number)
+        steps.append("the driver comes to an end")
+    assert caught.value.args == (number,)
+    assert steps
+    assert source.told == 1
+    assert signal.getsignal(number) is usual
+
+
+def test_whatever_the_read_ends_in() -> None:
+    with pytest.raises(Hit), ending_reads(Reading()):  # type: ignore[arg-type]  # noqa: PT012
+        signal.raise_signal(signal.SIGTERM)
+        raise ValueError("cancelled")
+
+
+def test_nothing_comes_of_nothing() -> None:
+    with ending_reads(Reading()):  # type: ignore[arg-type]
+        pass
+
+
+def test_what_is_python_alone_is_hit_at_once() -> None:
+    source: Any = Reading("simulator")
+    with pytest.raises(Hit), ending_reads(source):  # noqa: PT012
+        signal.raise_signal(signal.SIGTERM)
+        pytest.fail("it went on")
+    assert source.told == 0
+
+
+def test_what_is_ignored_stays_so() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    source: Any = Reading()
+    with ending_reads(source):
+        signal.raise_signal(signal.SIGINT)
+    assert source.told == 0
+
+
+def test_other_threads_have_no_signals() -> None:
+    done = []
+
+    def read() -> None:
+        with ending_reads(Reading()):  # type: ignore[arg-type]
+            done.append(True)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    thread.join(5)
+    assert done

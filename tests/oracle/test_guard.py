@@ -1,0 +1,284 @@
+"""What the driver may not learn while a call of it is under way: that the line is lost. It would crash the process."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from presman.base.release import Release
+from presman.records.conversion import LONG_TEXTS, has_long_texts
+from presman.records.cursor_rows import PlanXml, SqlText
+from presman.records.instance_rows import Instance
+from presman.records.queries import load
+from presman.records.session_rows import Session
+from presman.sources.oracle.guard import MOST, Guard, Sockets, TooMuch
+from presman.sources.oracle.thin_line import CUT, Lost, Statement, ThinLine
+from tests.oracle.bench import RELEASES, Bench
+from tests.oracle_server.faults import Cut, Ora, Redirect, Resend, Stage
+
+TEXT = "SELECT sql_fulltext FROM gv$sql WHERE sql_id = :sql_id"
+MANY = [Statement(TEXT, {"sql_id": "9md3ukhghgj58"}, 2) for _ in range(6)]
+
+# What crashed the driver: statements with CLOBs in a pipeline, which it then asks again one by one, and a cut line.
+IN_A_PIPELINE = """
+import faulthandler, sys
+from presman.base.secret import Secret
+from presman.sources.oracle.thin_line import Lost, Statement, ThinLine
+from presman.config.targets import ConnectSettings
+faulthandler.enable()
+many = [Statement(sys.argv[2], {"sql_id": "9md3ukhghgj58"}, 2) for _ in range(6)]
+for _ in range(int(sys.argv[3])):
+    line = ThinLine(ConnectSettings(sys.argv[1], "presman", Secret("presman")))
+    line.connect(5.0)
+    try:
+        line.fetch_all(many, 5.0)
+        print("done")
+    except Lost as lost:
+        print(lost)
+    line.close()
+"""
+
+
+def test_the_driver_outlives_a_cut_among_clobs(bench23: Bench) -> None:
+    """In a process of its own: without the guard it dies of SIGSEGV at the first."""
+    faults = [(after, skip) for after in (0, 1, 9, 40, 500) for skip in (0, 1, 5)]
+    for after, skip in faults:
+        bench23.server.faults.add(Stage.STATEMENT, Cut(after), "define: ", skip=skip)
+    asked = [sys.executable, "-c", IN_A_PIPELINE, bench23.server.dsn, TEXT, str(len(faults))]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(faults)
+    assert set(lines) == {CUT}
+
+
+@pytest.mark.parametrize("action", [Ora(3113, "end-of-file on communication channel"), Ora(28, "killed"), Cut(30)])
+def test_the_session_ends_in_the_middle_of_a_pipeline(bench23: Bench, action: Any) -> None:
+    """The driver lets go of its socket by itself then; what it would still wait for never comes."""
+    line = ThinLine(bench23.settings())
+    line.connect(5.0)
+    bench23.server.faults.add(Stage.STATEMENT, action, "gv$sql", skip=2)
+    with pytest.raises(Lost) as caught:
+        line.fetch_all(MANY, 5.0)
+    assert not caught.value.stuck
+    with pytest.raises(Lost):
+        line.fetch(MANY[0], 5.0)
+    line.close()
+
+
+def test_no_clob_is_asked_for_in_a_pipeline(bench23: Bench) -> None:
+    source = bench23.opened(call_timeout=5)
+    bench23.server.counters.reset()
+    binds = {"at_inst_id": 1, "sql_id": "9md3ukhghgj58", "child_number": 0}
+    requests = [*bench23.requests(Instance, Session), *bench23.requests(SqlText, PlanXml)]
+    for request in requests[2:]:
+        object.__setattr__(request, "binds", binds)
+    answer = source.read(requests)
+    assert [len(section.rows) for section in answer.sections] == [1, 40, 1, 0]
+    calls = [(seen.call, "CLOB" if "sql_fulltext" in seen.sql or "other_xml" in seen.sql else "")
+             for seen in bench23.server.counters.log]  # fmt: skip
+    assert calls == [
+        *[("execute", "")] * 3,
+        ("pipeline", ""),
+        ("execute", "CLOB"),
+        ("define", ""),
+        ("execute", "CLOB"),
+        ("define", ""),
+    ]
+    assert answer.round_trips == bench23.server.counters.round_trips == 5
+
+
+@pytest.mark.parametrize("release", [*RELEASES, Release(11, 2), Release(12, 2), Release(18), Release(21)], ids=str)
+def test_which_queries_have_clobs_is_known_from_their_records(release: Release) -> None:
+    """By the catalog: a column that is a CLOB in some view is in a field of LONG_TEXTS."""
+    clobs = {"sql_fulltext", "other_xml"}
+    for record, query in load(release).items():
+        words = set(query.cluster_sql.replace(",", " ").lower().split("from")[0].split())
+        assert bool(words & clobs) is has_long_texts(record), query.name
+    assert LONG_TEXTS.keys() == {"sql_text", "other_xml"}
+
+
+def test_the_catalog_knows_no_other_clobs() -> None:
+    from presman.embedded.database import columns_of
+    from presman.records.queries import load as queries
+
+    found = set()
+    for query in queries(Release(23)).values():
+        for column in columns_of(query.view, Release(99)):
+            if column.datatype.startswith(("CLOB", "LONG")):
+                found.add(column.name)
+    asked = {name for query in queries(Release(23)).values() for name in found if name.lower() in query.cluster_sql}
+    assert asked == {"SQL_FULLTEXT", "OTHER_XML"}
+
+
+# -- listeners that send elsewhere ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bench", RELEASES, ids=str, indirect=True)
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_listener_that_sends_elsewhere_and_hangs_up(bench: Bench, times: int) -> None:
+    """Without the guard the end of the first connection is now and then taken for that of the second."""
+    for _ in range(10):
+        bench.server.faults.add(Stage.CONNECT, Redirect(bench.server.port), times=times)
+        source = bench.opened(call_timeout=5)
+        assert len(bench.read(source, Session)[0].rows) == 40
+        source.close()
+    assert bench.server.counters.most_sessions == 1
+
+
+@pytest.mark.parametrize("bench", RELEASES, ids=str, indirect=True)
+def test_a_listener_that_wants_to_hear_it_again(bench: Bench) -> None:
+    bench.server.faults.add(Stage.CONNECT, Resend())
+    assert len(bench.read(bench.opened(call_timeout=5), Session)[0].rows) == 40
+
+
+# -- the guard by itself ----------------------------------------------------------------------------------------------
+
+
+class Driver:
+    """Writes down what it is told."""
+
+    def __init__(self, stumbles: bool = False) -> None:
+        self.told: list[Any] = []
+        self.stumbles = stumbles
+
+    def data_received(self, data: bytes) -> None:
+        if self.stumbles:
+            raise AttributeError("what is this?")
+        self.told.append(data)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.told.append("lost")
+
+
+class Transport:
+    """Remembers what was done to it."""
+
+    def __init__(self) -> None:
+        self.done: list[Any] = []
+
+    def write(self, data: bytes) -> None:
+        self.done.append(data)
+
+    def is_closing(self) -> bool:
+        return "closed" in self.done
+
+    def close(self) -> None:
+        self.done.append("closed")
+
+    def abort(self) -> None:
+        self.done.append("aborted")
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return name
+
+
+REFUSED = bytes.fromhex("000c0000 04000000 22000000")
+
+
+@pytest.fixture
+def loop() -> Any:
+    made = Sockets()
+    yield made
+    made.close()
+
+
+def guarded(loop: Sockets, **given: Any) -> tuple[Guard, Driver, Transport]:
+    driver, transport = Driver(**given), Transport()
+    guard = Guard(loop, driver)
+    guard.connection_made(transport)
+    loop._guards.append(guard)
+    return guard, driver, transport
+
+
+def test_while_it_logs_in_the_driver_is_told_of_a_loss(loop: Sockets) -> None:
+    guard, driver, _ = guarded(loop)
+    guard.connection_lost(None)
+    assert driver.told == ["lost"]
+    assert not loop.lost.is_set()
+
+
+def test_what_it_sends_after_that_is_answered_with_the_loss(loop: Sockets) -> None:
+    """It learned nothing the first time, for it did not wait for anything."""
+    guard, driver, transport = guarded(loop)
+    guard.connection_lost(None)
+    guard.wire.write(b"login")
+    loop.run_until_complete(asyncio.sleep(0))
+    assert (driver.told, transport.done) == (["lost", "lost"], [])
+
+
+def test_later_only_the_line_is_told(loop: Sockets) -> None:
+    guard, driver, transport = guarded(loop)
+    loop.settle()
+    guard.connection_lost(None)
+    assert loop.lost.is_set()
+    guard.data_received(REFUSED)
+    guard.wire.write(b"anybody there?")
+    assert (driver.told, transport.done) == ([], [])
+
+
+def test_what_was_lost_before_the_login_was_over_is_lost(loop: Sockets) -> None:
+    guard, _, _ = guarded(loop)
+    guard.connection_lost(None)
+    loop.settle()
+    assert loop.lost.is_set()
+
+
+def test_nothing_comes_after_the_driver_has_closed(loop: Sockets) -> None:
+    """With TLS there may be something left to read then, and the driver would crash."""
+    guard, driver, transport = guarded(loop)
+    loop.settle()
+    guard.wire.close()
+    guard.data_received(REFUSED)
+    guard.connection_lost(None)
+    assert (driver.told, transport.done) == ([], ["closed"])
+    assert loop.lost.is_set()
+
+
+def test_a_driver_that_stumbles_is_the_end_of_the_line(loop: Sockets) -> None:
+    guard, _, transport = guarded(loop, stumbles=True)
+    loop.settle()
+    guard.data_received(REFUSED)
+    assert transport.done == ["aborted"]
+    assert loop.lost.is_set()
+    assert str(loop.fault) == "the server's answer makes no sense (AttributeError)"
+
+
+def test_an_answer_has_a_limit_and_each_call_a_new_one(loop: Sockets) -> None:
+    guard, driver, transport = guarded(loop)
+    loop.settle()
+    loop.count(MOST - len(REFUSED))
+    guard.data_received(REFUSED)
+    assert driver.told == [REFUSED]
+    loop.allow()
+    loop.count(MOST)
+    guard.data_received(REFUSED)
+    assert transport.done == ["aborted"]
+    assert isinstance(loop.fault, TooMuch)
+
+
+def test_a_proxys_answer_is_passed_on_as_a_whole(loop: Sockets) -> None:
+    guard, driver, _ = guarded(loop)
+    guard.wire.write(b"CONNECT db:1521 HTTP/1.0\r\n\r\n")
+    for part in (b"HT", b"TP/1.1 200 Connection established\r\n", b"Via: x\r\n\r\n"):
+        guard.data_received(part)
+    assert driver.told == [b"HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n"]
+
+
+@pytest.mark.parametrize("answer", [b"SSH-2.0-x\r\n", b"H\0"])
+def test_what_is_no_proxy_is_the_drivers_to_refuse(loop: Sockets, answer: bytes) -> None:
+    guard, driver, _ = guarded(loop)
+    guard.wire.write(b"CONNECT db:1521 HTTP/1.0\r\n\r\n")
+    guard.data_received(answer)
+    assert driver.told == [answer]
+
+
+def test_a_proxy_that_goes_on_and_on(loop: Sockets) -> None:
+    guard, driver, transport = guarded(loop)
+    guard.wire.write(b"CONNECT db:1521 HTTP/1.0\r\n\r\n")
+    guard.data_received(b"HTTP/1.1 200 " + bytes(9_000))
+    assert (driver.told, transport.done[1:]) == (["lost"], ["aborted"])

@@ -1,0 +1,296 @@
+"""Ports where no Oracle listens: told in one line, at once, and without harm."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from presman.base.secret import Secret
+from presman.config.targets import ConnectSettings
+from presman.sources import SourceError
+from presman.sources.oracle.capabilities import Unfit, is_whole
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.sources.oracle.packets import Foreign, Packets
+from presman.sources.oracle.strangers import describe, looks_like
+from tests.oracle.bench import Bench
+
+Answer = Callable[[socket.socket], None]
+
+GREETINGS = {
+    "like HTTP": b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+    "like HTTP/2": bytes.fromhex("000012040000000000 000300000064 000400010000 000600004000"),
+    "like SSH": b"SSH-2.0-OpenSSH_9.6\r\n",
+    "like TLS: write the address as tcps://host:port/service": bytes.fromhex("15030100020246"),
+    "like MySQL": bytes.fromhex("4a0000000a") + b"8.0.36\0" + bytes(64),
+    "like PostgreSQL": b"E\0\0\0\x8dSFATAL\0VFATAL\0C0A000\0Munsupported frontend protocol\0\0",
+    "like Redis": b"-ERR unknown command '\x01', with args beginning with: \r\n",
+    "like SMTP or FTP": b"220 mail.example.com ESMTP\r\n",
+    "like POP3": b"+OK ready\r\n",
+    "like IMAP": b"* OK IMAP4rev1 ready\r\n",
+    "like VNC": b"RFB 003.008\n",
+    "like AMQP": b"AMQP\0\0\x09\x01",
+    '"hello, who is there?"': b"hello, who is there?\r\nwho?\r\n",
+    "16 bytes: 30 0C 02 01 01 61 07 0A": bytes.fromhex("300c02010161070a010004000400ffff"),
+    "10 bytes: 00 0A 00 00 63 00 00 00": bytes.fromhex("000a00006300000000ff"),
+    "8 bytes: 00 07 00 00 02 00 00 00": bytes.fromhex("0007000002000000"),
+}
+"""What the line says of a greeting, and the greeting."""
+
+
+@contextmanager
+def port(answer: Answer, *, speaks_first: bool) -> Iterator[int]:
+    """Listen on the loopback interface; each client is answered, then left alone until it goes."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                with client, suppress(OSError):
+                    if not speaks_first:
+                        client.recv(65_536)
+                    answer(client)
+                    while client.recv(65_536):
+                        pass
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield int(listener.getsockname()[1])
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join(5)
+
+
+def refused(dsn: str, connect_timeout: float = 15.0) -> str:
+    """Return the one line that a connection ends in; it must come within two seconds."""
+    settings = ConnectSettings(dsn, "presman", Secret("presman"))
+    begun = time.monotonic()
+    with pytest.raises(SourceError) as caught:
+        OracleSource(settings, connect_timeout=connect_timeout).open()
+    assert time.monotonic() - begun < 2
+    assert caught.value.retry
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("speaks_first", [True, False])
+@pytest.mark.parametrize("name", GREETINGS)
+def test_who_it_is_is_told(name: str, speaks_first: bool) -> None:
+    with port(lambda client: client.sendall(GREETINGS[name]), speaks_first=speaks_first) as number:
+        assert refused(f"127.0.0.1:{number}/x") == f"that is not an Oracle listener (it answered {name})"
+
+
+def test_an_answer_that_comes_byte_by_byte() -> None:
+    def drip(client: socket.socket) -> None:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in GREETINGS["like HTTP/2"]:
+            client.sendall(bytes([byte]))
+
+    with port(drip, speaks_first=False) as number:
+        assert "it answered like HTTP/2" in refused(f"127.0.0.1:{number}/x")
+
+
+def test_silence_ends_with_the_connect_timeout() -> None:
+    with port(lambda _client: None, speaks_first=False) as number:
+        assert refused(f"127.0.0.1:{number}/x", 0.2) == "no answer within 0.2 s"
+
+
+def test_half_an_answer_is_told_when_the_time_is_up() -> None:
+    with port(lambda client: client.sendall(b"N"), speaks_first=False) as number:
+        assert refused(f"127.0.0.1:{number}/x", 0.2) == 'that is not an Oracle listener (it answered "N")'
+
+
+def test_one_that_hangs_up_at_once() -> None:
+    with port(lambda client: client.shutdown(socket.SHUT_RDWR), speaks_first=False) as number:
+        assert "DPY-4011: the database or network closed the connection" in refused(f"127.0.0.1:{number}/x")
+
+
+def test_one_that_never_ends() -> None:
+    """A stream of large packets, which the driver would collect: no more than an answer may have is taken."""
+
+    def flood(client: socket.socket) -> None:
+        while True:
+            client.sendall(bytes.fromhex("ffff000004000000") + bytes(65_527))
+
+    with port(flood, speaks_first=False) as number:
+        text = refused(f"127.0.0.1:{number}/x")
+        assert "DPY-6000" in text or "DPY-6005" in text or "MB" in text
+
+
+def test_a_listener_is_not_taken_for_a_stranger_with_a_second_address(bench: Bench) -> None:
+    """The first address of two is a stranger's: the driver goes on to the other."""
+    with port(lambda client: client.sendall(GREETINGS["like SSH"]), speaks_first=True) as number:
+        addresses = "".join(
+            f"(ADDRESS=(PROTOCOL=tcp)(HOST=127.0.0.1)(PORT={each}))" for each in (number, bench.server.port)
+        )
+        dsn = f"(DESCRIPTION=(ADDRESS_LIST={addresses})(CONNECT_DATA=(SERVICE_NAME=presman)))"
+        assert bench.source(dsn=dsn).open().major == bench.release.major
+
+
+# -- TLS ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["like SSH", "like HTTP", "like MySQL"])
+def test_tls_where_another_protocol_is_spoken(name: str) -> None:
+    with port(lambda client: client.sendall(GREETINGS[name]), speaks_first=True) as number:
+        assert refused(f"tcps://127.0.0.1:{number}/x").endswith(
+            "nobody speaks TLS there: write the address without tcps://"
+        )
+
+
+# -- packets --------------------------------------------------------------------------------------------------------
+
+ACCEPT = bytes.fromhex("002d0000 02000000 013f 0000 2000 ffff 0001 0000 002d 0404 0000000000000000")
+ACCEPT += bytes.fromhex("00002000 0000ffff 00 12000000")
+"""45 bytes of version 319 that want packets of 8,192 bytes."""
+
+
+def data(size: int = 10, body: bytes = b"") -> bytes:
+    return size.to_bytes(4, "big") + b"\6\0\0\0\0\0" + body
+
+
+def accepted() -> Packets:
+    """A stream whose client has been accepted and has sent something."""
+    packets = Packets()
+    assert packets.feed(ACCEPT) == [ACCEPT]
+    packets.asked()
+    return packets
+
+
+def test_packets_come_whole_however_the_bytes_come() -> None:
+    sent = [data(), data(13, b"abc"), bytes.fromhex("0000000b 0c000000 010001"), data(8192, bytes(8182))]
+    stream = b"".join(sent)
+    for size in (1, 7, 8, 9, 100, 8191, len(stream)):
+        packets = accepted()
+        came = [packet for at in range(0, len(stream), size) for packet in packets.feed(stream[at : at + size])]
+        assert came == sent
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ACCEPT,
+        bytes.fromhex("000c0000 04000000 22000000"),
+        bytes.fromhex("000a0000 05000000 0010") + bytes.fromhex("001a0000 06000000 0000") + bytes(16),
+        bytes.fromhex("00080000 0b080000"),
+    ],
+    ids=["accept", "refuse", "redirect and its data", "resend"],
+)
+def test_a_listener_may_answer(answer: bytes) -> None:
+    assert b"".join(Packets().feed(answer)) == answer
+
+
+def changed(packet: bytes, at: int, value: str) -> bytes:
+    new = bytes.fromhex(value)
+    return packet[:at] + new + packet[at + len(new) :]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        bytes(8),
+        bytes.fromhex("00070000 04000000"),
+        bytes.fromhex("00080000 04000000"),
+        bytes.fromhex("00080000 06000000"),
+        bytes.fromhex("000a0000 06000000 0000"),
+        bytes.fromhex("00080000 0c000000"),
+        changed(ACCEPT, 0, "001c"),
+        changed(ACCEPT, 32, "ffffffff"),
+        changed(ACCEPT, 32, "00000000"),
+        ACCEPT + data(),
+    ],
+    ids=["length 0", "length 7", "refuse without a text", "empty data", "data", "marker", "short accept",
+         "packets of four gigabytes", "packets of no bytes", "data before it is asked for"],
+)  # fmt: skip
+def test_a_listener_may_not_answer(answer: bytes) -> None:
+    with pytest.raises(Foreign):
+        Packets().feed(answer)
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        bytes(8),
+        data(7),
+        data(9),
+        data(2_097_153),
+        bytes.fromhex("ffffffff 06000000 0000"),
+        bytes.fromhex("0000000a 0c000000 0100"),
+        bytes.fromhex("00000009 0e000000 00"),
+        bytes.fromhex("0000000a 02000000 0000"),
+        bytes.fromhex("0000000a 63000000 0000"),
+        b"HTTP/1.1 400 Bad Request",
+    ],
+    ids=["length 0", "length 7", "no flags", "larger than any", "four gigabytes", "half a marker", "half a control",
+         "accept again", "type 99", "text"],
+)  # fmt: skip
+def test_a_session_may_not_go_on(packet: bytes) -> None:
+    packets = accepted()
+    packets.feed(data())
+    with pytest.raises(Foreign, match="that is not Oracle's protocol"):
+        packets.feed(packet)
+
+
+def test_a_packet_that_carries_nothing_is_left_out() -> None:
+    packets = accepted()
+    assert packets.feed(bytes.fromhex("0000000a 07000000 0000") + data()) == [data()]
+
+
+@given(st.binary(max_size=300), st.booleans())
+def test_no_bytes_make_it_fail_otherwise(came: bytes, late: bool) -> None:
+    """Whatever comes, packets are sane or the stream is refused; what is left is less than what came."""
+    packets = accepted() if late else Packets()
+    try:
+        found = packets.feed(came)
+    except Foreign:
+        return
+    assert all(len(packet) >= 8 for packet in found)
+    assert b"".join(found) in came or b"\7" in came
+
+
+@given(st.binary(max_size=100))
+def test_any_answer_can_be_described(came: bytes) -> None:
+    assert looks_like(came).isprintable()
+    assert describe(came).isprintable()
+
+
+# -- what a server says of itself -------------------------------------------------------------------------------------
+
+
+def introduction(compiled: int = 60, at_run_time: int = 12, elements: int = 0) -> bytes:
+    """Return the answer to the first request; the arrays have that many bytes."""
+    sets = b"\x69\x03\1" + elements.to_bytes(2, "little") + bytes(5 * elements)
+    arrays = b"".join(bytes([size]) + bytes(size) for size in (compiled, at_run_time))
+    return b"\1\6\0" + b"Linux x86_64\0" + sets + b"\0\x0b" + bytes(11) + arrays
+
+
+@pytest.mark.parametrize(
+    "answer", [introduction(), introduction(41, 7), introduction(elements=3), introduction() + b"x"]
+)
+def test_capabilities_that_are_long_enough(answer: bytes) -> None:
+    assert is_whole(answer)
+    whole = len(answer.removesuffix(b"x"))
+    assert not any(is_whole(answer[:size]) for size in range(1, whole))
+
+
+@pytest.mark.parametrize("answer", [introduction(40), introduction(60, 6), introduction(0), introduction(255), b"\2"])
+def test_capabilities_that_the_driver_would_read_past(answer: bytes) -> None:
+    with pytest.raises(Unfit):
+        is_whole(answer)
+
+
+@pytest.mark.parametrize("start", [b"\1", b"\x22"])
+def test_a_server_is_stopped_before_it_says_them(start: bytes) -> None:
+    """The 51 bytes come in two packets: the second, with which they are complete, is not passed on."""
+    packets = accepted()
+    packets.asked(data(11, start))
+    answer = introduction(6, 6)
+    assert packets.feed(data(30, answer[:20]))
+    with pytest.raises(Foreign, match="the server says of itself"):
+        packets.feed(data(10 + len(answer) - 20, answer[20:]))

@@ -1,0 +1,139 @@
+"""What can go wrong, on demand: faults that the server commits at a chosen point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+FATAL = frozenset({18, 20, 28, 600, 1012, 1033, 1034, 1089, 1092, 2396, 3113, 3114, 3135})
+"""ORA codes after which the server closes the connection."""
+
+
+class Stage(Enum):
+    """Where a fault strikes."""
+
+    CONNECT = "connect"
+    LOGIN = "login"
+    STATEMENT = "statement"
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The listener refuses with a TNS code (12514: no such service)."""
+
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """The listener sends the client to another port of this machine, and hangs up at once."""
+
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resend:
+    """The listener has the client say once more what it wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mute:
+    """Nothing is said any more; breaks are not answered either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """Bytes that are not TNS, then silence."""
+
+    data: bytes = b"HTTP/1.1 400 Bad Request\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The connection ends after `after` more bytes of the answer."""
+
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ora:
+    """An Oracle error; those in FATAL end the connection. `after` rows are sent before it."""
+
+    code: int
+    text: str = "injected"
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """The login succeeds with a warning (28002: the password will expire)."""
+
+    code: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """The statement takes this many seconds; a break ends it."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The first packet of the answer is sent, the others `seconds` later."""
+
+    seconds: float
+
+
+Action = Refuse | Redirect | Resend | Mute | Garbage | Cut | Ora | Warn | Delay | Hold
+
+
+@dataclass(slots=True)
+class Fault:
+    """One fault: where it strikes, on statements that contain `sql`, after `skip` were let pass, `times` times."""
+
+    stage: Stage
+    action: Action
+    sql: str = ""
+    times: int = 1
+    skip: int = 0
+
+    def strikes(self, stage: Stage, sql: str) -> bool:
+        """Say whether the fault strikes now, and count that it did."""
+        if stage is not self.stage or self.sql.lower() not in sql.lower() or not self.times:
+            return False
+        if self.skip:
+            self.skip -= 1
+            return False
+        self.times -= 1
+        return True
+
+
+class Faults:
+    """The faults that wait to be committed. `chooser`, if set, is asked first at every point."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Fault] = []
+        self.chooser: Callable[[Stage, str], Action | None] | None = None
+
+    def add(self, stage: Stage, action: Action, sql: str = "", *, times: int = 1, skip: int = 0) -> Fault:
+        """Add a fault; `times` -1 is for ever."""
+        fault = Fault(stage, action, sql, times, skip)
+        self.waiting.append(fault)
+        return fault
+
+    def clear(self) -> None:
+        """Forget all faults."""
+        self.waiting.clear()
+        self.chooser = None
+
+    def next(self, stage: Stage, sql: str = "") -> Action | None:
+        """Return what to commit now, if anything."""
+        if self.chooser is not None and (action := self.chooser(stage, sql)):
+            return action
+        for fault in list(self.waiting):
+            if fault.strikes(stage, sql):
+                return fault.action
+        return None

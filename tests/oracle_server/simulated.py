@@ -1,0 +1,56 @@
+"""The simulator behind the server: a database that thin clients can log in to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from presman.base.release import Release
+from presman.records.instance_rows import Database
+from presman.records.queries import load
+from presman.simulator.orders import Refusal, is_order, obey
+from presman.sources import Request
+from presman.sources.simulator_source import SimulatorSource
+from tests.oracle_server.backend import Backend, OraError
+from tests.oracle_server.profiles import profile_of
+from tests.oracle_server.server import OracleServer
+
+
+def simulated_server(
+    source: SimulatorSource, release: Release, *, port: int = 0, accounts: Mapping[str, str] | None = None
+) -> OracleServer:
+    """Return a server, not started, for an open simulator; time passes in it whenever a statement comes.
+
+    From here on `source` belongs to the server's thread.
+    """
+
+    def prepare(sql: str) -> None:
+        source.advance()
+        source.publish(sql)
+
+    def order(sql: str, binds: Mapping[str, Any]) -> bool:
+        if not is_order(sql):
+            return False
+        source.advance()
+        try:
+            obey(source.simulation, sql, binds)
+        except Refusal as refusal:
+            raise OraError(refusal.code, refusal.text) from refusal
+        return True
+
+    backend = Backend(
+        source.database,
+        now=lambda: source.now,
+        prepare=prepare,
+        context=_context(source, release),
+        order=order,
+    )
+    return OracleServer(backend, profile_of(release), port=port, accounts=accounts)
+
+
+def _context(source: SimulatorSource, release: Release) -> dict[str, str]:
+    """Return what the simulation says of presman's own session."""
+    request = Request(load(release)[Database])
+    name, cdb = next(((row.name, row.cdb) for row in source.read([request]).sections[0].rows), ("", "NO"))
+    container = "CDB$ROOT" if cdb == "YES" else name
+    return {"SID": str(source.simulation.own_sid), "DB_NAME": name, "CON_NAME": container}

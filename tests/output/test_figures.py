@@ -1,0 +1,97 @@
+"""A figure is said once: the same under a key wherever it stands, and screen, text and files agree on it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from presman import figures as tables
+from presman.analysis.readings.group_readings import Verdict
+from presman.analysis.readings.reading import Reading
+from presman.base.measure_names import MEASURES as NAMES
+from presman.figures.figure import COUNT, CPUS, WORD, Figure, Table
+from presman.figures.group_figures import OVERVIEW, USED, VERDICT
+from presman.figures.io_figures import MB_BAR
+from presman.figures.measures import COMMON, MEASURES
+from presman.output.cells import cell
+from tests.output.readings import group, reading
+
+KEY = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def all_tables() -> Iterator[Table[Any]]:
+    """Every table of the package, whichever module it stands in."""
+    seen = set()
+    for found in pkgutil.iter_modules(tables.__path__):
+        module = importlib.import_module(f"{tables.__name__}.{found.name}")
+        for table in vars(module).values():
+            if isinstance(table, Table) and table.key not in seen:
+                seen.add(table.key)
+                yield table
+
+
+TABLES = sorted(all_tables(), key=lambda table: table.key)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key)
+def test_each_figure_is_complete_and_named_once(table: Table[Any]) -> None:
+    keys = [figure.key for figure in table.columns]
+    assert len(keys) == len(set(keys))
+    for figure in table.columns:
+        assert KEY.fullmatch(figure.key), figure.key
+        assert figure.head
+        assert figure.help.endswith((".", ")")) or figure.help[-1].isalnum(), figure.key
+        assert figure.width >= len(figure.head) or figure.width >= 3
+    assert not table.order or table.column(table.order).sort is not None
+    assert table.empty.endswith(".")
+
+
+def test_a_key_means_one_thing_in_the_records_it_is_of() -> None:
+    """In a measure and in the tables of the same records a key has one unit and one way to its value."""
+    said: dict[tuple[str, str], set[tuple[str, Any]]] = defaultdict(set)
+    for measure, table in (("cpu", "cpu"), ("session_io", "io"), ("parallel", "parallel_groups"), ("queue", "queue")):
+        own = next(each for each in TABLES if each.key == table)
+        for figure in (*MEASURES[measure].figures, *own.columns):
+            said[measure, figure.key].add((figure.unit.name, figure.of))
+    assert {place: found for place, found in said.items() if len(found) > 1} == {}
+
+
+def test_the_measures_are_those_that_can_be_named() -> None:
+    assert set(MEASURES) == set(NAMES)
+    for measure in MEASURES.values():
+        assert measure.help == NAMES[measure.name]
+        header = measure.header()
+        assert len(header) == len(set(header))
+        assert header[: len(COMMON)] == ["time", "database", "interval_s"]
+
+
+def test_screen_and_file_have_one_value() -> None:
+    row = group("BATCH")._replace(used=2.94, verdict=Verdict.CONTENDED)
+    assert USED.value(row) == 2.94
+    assert (USED.show(row), cell(USED.value(row))) == ("2.9", "2.94")
+    assert (VERDICT.show(row), cell(VERDICT.value(row))) == ("▬ contended, gets its share", "contended")
+
+
+def test_a_path_ends_at_the_first_none() -> None:
+    without = group("BATCH")._replace(io=None)
+    assert (MB_BAR.value(without), MB_BAR.show(without), MB_BAR.path) == (None, "-", "io.mb")
+
+
+def test_what_a_unit_writes() -> None:
+    doubled: Figure[float] = Figure("twice", "twice", CPUS, "Twice.", lambda row: 2 * row)
+    assert (doubled.value(1.5), doubled.show(1.5), doubled.path, doubled.align) == (3.0, "3.0", "", "right")
+    worded: Figure[Reading] = Figure("word", "word", WORD, "A word.", lambda _: None)
+    assert worded.show(reading()) == "-"
+    assert Figure("n", "a long head", COUNT, "n", len).width == len("a long head")
+
+
+def test_sorting_by_a_word_is_by_what_is_shown() -> None:
+    assert VERDICT.sort is not None
+    assert VERDICT.sort(group("A")) == group("A").verdict.value
+    assert OVERVIEW.column("io_trend").sort is None

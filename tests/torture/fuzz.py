@@ -1,0 +1,99 @@
+"""Lets a server say what makes no sense: presman must say so in one line each time, in bounded memory, and live."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+
+from presman.base.release import Release
+from presman.sources.simulator_source import SimulatorSource
+from tests.cli.run import environment
+from tests.oracle_server.simulated import simulated_server
+from tests.torture.mutator import Mutator
+from tests.torture.relay import running
+
+CLIENT = """
+import faulthandler, resource, sys, time
+from pathlib import Path
+from presman.polling.poller import Poller
+from presman.base.secret import Secret
+from presman.sources import SourceError
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.config.targets import ConnectSettings
+faulthandler.enable()
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+settings = ConnectSettings(sys.argv[1], "presman", Secret("presman"), call_timeout=0.3)
+poller = Poller(OracleSource(settings, connect_timeout=0.5))
+for line in sys.stdin:
+    begun = time.monotonic()
+    try:
+        poller.open()
+        for _ in range(2):
+            poller.poll()
+        told = "ok"
+    except SourceError as error:
+        told = str(error)
+    peak = Path("/proc/self/status")
+    peak = peak.read_text().partition("VmHWM:")[2].split()[0] if peak.exists() else "0"
+    print(f"{time.monotonic() - begun:.2f} {peak} {told}", flush=True)
+poller.close()
+"""
+"""One session for each line that it is sent; prints how long it took, the most memory there was, and how it ended."""
+
+
+class Fell(AssertionError):  # noqa: N818 - what presman did
+    """presman did not survive; the text says what it was told."""
+
+
+@dataclass
+class Fuzzed:
+    """How sessions ended: `ended` counts the first words of what was said."""
+
+    release: Release
+    where: str
+    sessions: int
+    slowest: float
+    mebibytes: int
+    ended: Counter[str]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.release}: {self.sessions} sessions with bytes changed {self.where}: alive,"
+            f" slowest {self.slowest:.1f} s, most memory {self.mebibytes} MB, {self.ended['ok']} read to their end"
+        )
+
+
+def fuzz(release: Release, sessions: int, seed: int, *, heads: bool) -> Fuzzed:
+    """Run that many sessions whose bytes are changed, in the `heads` of packets or behind them. Raises Fell."""
+    simulator = SimulatorSource("mixed", release=release, seed=seed)
+    simulator.open()
+    found = Fuzzed(release, "in the heads of packets" if heads else "in their bodies", sessions, 0.0, 0, Counter())
+    with simulated_server(simulator, release) as server, running(Mutator(server.port, seed, heads=heads)) as between:
+        words = [sys.executable, "-c", CLIENT, f"127.0.0.1:{between.port}/presman"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment()) as client:
+            for number in range(sessions):
+                between.begin(number)
+                line = _ask(client)
+                if not line:
+                    told = client.communicate()[1][-3000:]
+                    raise Fell(f"{release}, seed {seed}, heads {heads}, session {number}: {told}")
+                seconds, kibibytes, told = line.split(" ", 2)
+                found.slowest = max(found.slowest, float(seconds))
+                found.mebibytes = max(found.mebibytes, int(kibibytes) >> 10)
+                found.ended[told.split(":")[0].strip()] += 1
+            client.communicate()
+    simulator.close()
+    return found
+
+
+def _ask(client: subprocess.Popen[str]) -> str:
+    assert client.stdin is not None
+    assert client.stdout is not None
+    try:
+        print(file=client.stdin, flush=True)
+        return client.stdout.readline()
+    except BrokenPipeError:
+        return ""

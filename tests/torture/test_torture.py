@@ -1,0 +1,38 @@
+"""A handful of what `make torture` does for minutes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from presman.base.release import Release
+from tests.oracle.bench import RELEASES
+from tests.thorough import some
+from tests.torture.cutter import How
+from tests.torture.fuzz import fuzz
+from tests.torture.torture import torture
+
+CUTS = 6
+SESSIONS = 8
+
+
+@pytest.mark.parametrize(("release", "client"), [(Release(12, 1), "export"), (Release(23), "tui")], ids=str)
+def test_a_few_cuts(release: Release, client: str, tmp_path: Path) -> None:
+    report = torture(release, client, CUTS, 2, tmp_path, lambda _text: None)
+    assert report.cuts.total() == CUTS
+    assert set(report.cuts) == set(How)
+    assert report.logins > CUTS
+
+
+EACH = [(release, heads) for release in RELEASES for heads in (True, False)]
+"""Bytes are changed in the heads of packets, or behind them."""
+
+
+@pytest.mark.parametrize(("release", "heads"), some([(Release(19), True), (Release(23), False)], EACH))
+def test_answers_that_make_no_sense(release: Release, heads: bool) -> None:
+    found = fuzz(release, SESSIONS, 1, heads=heads)
+    assert found.ended.total() == SESSIONS
+    assert len(found.ended) > 1
+    assert found.mebibytes < 500
+    assert found.slowest < 5

@@ -1,0 +1,154 @@
+"""Every tab there is, taken from the registry: painted, resized, sorted, filtered, helped, exported, printed.
+
+A new tab is held to this without a line added here.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from presman.base.measure_names import MEASURES
+from presman.output.text_report import full
+from presman.simulator.loading import FOLDER
+from presman.tabs import TabName, tab, tab_names
+from presman.tui.app import MonitorApp
+from presman.tui.keys.table_keys import INSTANCES, WINDOW
+from tests.thorough import THOROUGH
+from tests.tui.drive import Stage, acted
+from tests.tui.test_live import playing
+
+SIZES = [(200, 50), (160, 45), (120, 30), (80, 24), (60, 15)]
+SCENARIOS = sorted(path.stem for path in FOLDER.glob("*.toml"))
+TABS = [pytest.param(name, id=name.name) for name in tab_names()]
+
+
+def scenario_of(name: TabName) -> str:
+    """Return a scenario for a tab: another one for each, a container database where it needs one."""
+    return "pdb" if name.containers else SCENARIOS[tab_names().index(name) % len(SCENARIOS)]
+
+
+CASES = [
+    pytest.param(name, scenario, id=f"{name.name}-{scenario}")
+    for name in tab_names()
+    for scenario in (SCENARIOS if THOROUGH else [scenario_of(name)])
+    if not name.containers or scenario == "pdb"
+]
+
+
+@pytest.fixture
+def faults(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
+    """What would otherwise be a notice that no test looks at."""
+    found: list[Exception] = []
+    monkeypatch.setattr(MonitorApp, "complain", lambda _app, error: found.append(error))
+    return found
+
+
+def titles(acting: Stage) -> list[str]:
+    """Return the titles of the tables of which anything is to be seen."""
+    places = ((grid, acting.app.screen.find_widget(grid)) for grid in acting.app.panels.present.grids())
+    return [grid.table.title for grid, place in places if place.visible_region.height]
+
+
+@pytest.mark.parametrize(("name", "scenario"), CASES)
+@acted
+async def test_it_is_painted_at_every_size(name: TabName, scenario: str, faults: list[Exception]) -> None:
+    async with playing(scenario, SIZES[0]) as (acting, polls):
+        await polls(2)
+        first = await acting.press(name.key)
+        assert f"[{name.key} {name.title}]" in first
+        for size in (*SIZES, SIZES[0]):
+            await acting.resize(*size)
+            await polls(1)
+            assert titles(acting), size
+            for title in titles(acting):
+                assert title[:20] in acting.screen, (size, title)
+            assert all(len(line) <= size[0] for line in acting.screen.splitlines()), size
+        for key in ("i", "i", "w", "space", "space", "left", "end", *(key.keys for key in tab(name.name).keys)):
+            await acting.press(key)
+            await polls(1)
+        assert faults == []
+
+
+@pytest.mark.parametrize("name", TABS)
+@acted
+async def test_its_tables_are_sorted_filtered_and_read(name: TabName, faults: list[Exception]) -> None:
+    async with playing("pdb" if name.containers else "storm", (200, 50)) as (acting, polls):
+        await polls(2)
+        await acting.press(name.key)
+        for _ in acting.app.panels.present.grids():
+            for key in ("s", "S", "enter"):
+                await acting.press(key)
+            grid = acting.app.panels.grid
+            if acting.app.reader.is_open:
+                assert acting.app.reader.text
+                await acting.press("escape")
+            else:
+                assert grid is not None
+                assert grid.row is None, f"{grid.table.key}: a row, and no page about it"
+            await acting.press("tab")
+        await acting.press("slash", *"zzzz", "enter")
+        for grid in acting.app.panels.present.grids():
+            assert not (grid.rows.filterable and grid.rows.shown), grid.table.key
+        assert "filter: zzzz" in acting.screen
+        await acting.press("escape")
+        assert any(grid.rows.shown for grid in acting.app.panels.present.grids())
+        assert faults == []
+
+
+@pytest.mark.parametrize("name", TABS)
+@acted
+async def test_its_help_names_every_key_and_every_column(name: TabName) -> None:
+    async with playing("pdb" if name.containers else "quiet", (200, 50)) as (acting, polls):
+        await polls(1)
+        await acting.press(name.key, "question_mark")
+        text, shown = acting.app.reader.text, tab(name.name)
+        assert all(key.help in text for key in shown.keys)
+        assert all(note in text for note in shown.notes)
+        assert (WINDOW.key.help in text, INSTANCES.key.help in text) == (shown.over_time, False)
+        for table in shown.tables:
+            for column in table.columns:
+                assert column.help in text, column.key
+
+
+@pytest.mark.parametrize("name", TABS)
+@acted
+async def test_what_e_exports_from_it(name: TabName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert tab(name.name).measure in MEASURES
+    async with playing("pdb" if name.containers else "storm", (200, 50)) as (acting, polls):
+        await polls(2)
+        await acting.press(name.key, "e")
+        measure = acting.app.recording.measure
+        assert measure in MEASURES
+        assert f"▸ CSV {measure}" in acting.screen.splitlines()[0]
+        await polls(1)
+        await acting.press("e")
+    (path,) = tmp_path.glob(f"presman-DWPROD-{measure}-*.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        assert len({row["time"] for row in csv.DictReader(file)}) == 2, "one poll when it began, one after"
+
+
+@pytest.mark.parametrize("name", TABS)
+@acted
+async def test_its_tables_are_in_the_text_too(name: TabName) -> None:
+    async with playing("pdb" if name.containers else "storm") as (acting, polls):
+        await polls(2)
+        await acting.press(name.key)
+        moment = acting.app.monitor.moment()
+        assert moment is not None
+        text = full(moment.reading, None, moment.snapshots)
+        for part in tab(name.name).rows():
+            if part.rows(moment) and part.in_text != 0:
+                assert f"-- {part.table.title} (" in text, part.table.key
+
+
+def test_keys_and_names_are_each_one_tabs() -> None:
+    names = tab_names()
+    assert len({name.key for name in names}) == len(names)
+    assert [name.name for name in names][:2] == ["overview", "cpu"]
+    for name in names:
+        own = [key.keys for key in tab(name.name).keys]
+        assert len(own) == len(set(own)), name
