@@ -89,9 +89,9 @@ class SteppedFeed:
         """Read one session closely from the next step on."""
         self._poller.focus(focus)
 
-    def wish(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
+    def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand at the next step."""
-        self._poller.wish(records()[name], binds, lasting=lasting)
+        self._poller.request(records()[name], binds, lasting=lasting)
 
     def act(self, command: Command) -> None:
         """Refuse: pictures change nothing."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.base.release import Release
-from presman.records.commands import Kind, Victim, cancel, dequeue, for_queued, is_sql_id, kill, switch, to_end
+from presman.records.commands import CommandKind, Victim, cancel, dequeue, for_queued, is_sql_id, kill, switch, to_end
 
 WHO = Victim(2, 144, 1201, "9md3ukhghgj58")
 
@@ -32,13 +32,17 @@ def test_the_package_is_called_with_binds_and_alter_system_without() -> None:
 
 
 def test_what_is_offered_depends_on_the_release_and_on_idleness() -> None:
-    assert [each.kind for each in to_end(WHO, Release(19), idle=False)] == [Kind.CANCEL, Kind.KILL]
-    assert [each.kind for each in to_end(WHO, Release(12, 2), idle=False)] == [Kind.KILL]
-    assert [each.kind for each in to_end(WHO, Release(19), idle=True)] == [Kind.KILL]
-    assert [each.kind for each in to_end(WHO, None, idle=False)] == [Kind.KILL]
-    assert [each.kind for each in to_end(WHO._replace(sql_id=""), Release(19), idle=False)] == [Kind.KILL]
-    assert [each.kind for each in for_queued(WHO, Release(23))] == [Kind.DEQUEUE, Kind.CANCEL, Kind.KILL]
-    assert [each.kind for each in for_queued(WHO, Release(12, 1))] == [Kind.KILL]
+    assert [each.kind for each in to_end(WHO, Release(19), idle=False)] == [CommandKind.CANCEL, CommandKind.KILL]
+    assert [each.kind for each in to_end(WHO, Release(12, 2), idle=False)] == [CommandKind.KILL]
+    assert [each.kind for each in to_end(WHO, Release(19), idle=True)] == [CommandKind.KILL]
+    assert [each.kind for each in to_end(WHO, None, idle=False)] == [CommandKind.KILL]
+    assert [each.kind for each in to_end(WHO._replace(sql_id=""), Release(19), idle=False)] == [CommandKind.KILL]
+    assert [each.kind for each in for_queued(WHO, Release(23))] == [
+        CommandKind.DEQUEUE,
+        CommandKind.CANCEL,
+        CommandKind.KILL,
+    ]
+    assert [each.kind for each in for_queued(WHO, Release(12, 1))] == [CommandKind.KILL]
     assert to_end(WHO._replace(serial=0), Release(19), idle=False) == ()
 
 

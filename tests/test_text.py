@@ -1,4 +1,4 @@
-"""The sanitising door: nothing invisible or dangerous passes, everything else does."""
+"""The sanitising entrance: nothing invisible or dangerous passes, everything else does."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from presman.base.formats import ABSENT
-from presman.records.commands import Command, Kind
+from presman.records.commands import Command, CommandKind
 
 
 class ActionDialog(ModalScreen[Command | None]):
@@ -52,7 +52,7 @@ class ActionDialog(ModalScreen[Command | None]):
 
     def _kind(self, command: Command) -> str:
         """Say what a command does; a switch of group works from the session's own instance alone."""
-        if self._cluster and command.kind is Kind.SWITCH:
+        if self._cluster and command.kind is CommandKind.SWITCH:
             return f"{command.kind.value} (works from instance {command.victim.inst_id} only)"
         return command.kind.value
 

@@ -14,7 +14,7 @@ from presman.analysis.readings.reading import Reading
 from presman.records.commands import Command
 
 
-class Door:
+class Gateway:
     """Given to the monitor only where actions were allowed."""
 
     def __init__(self, performer: Performer | None = None) -> None:

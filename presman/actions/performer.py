@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from presman.base.release import Release
 from presman.base.text import clean, one_line
-from presman.records.commands import Command, Kind
+from presman.records.commands import Command, CommandKind
 from presman.records.queries import load
 from presman.records.session_rows import Session
 from presman.sources import Request, SourceError
@@ -105,7 +105,7 @@ def changed(command: Command, session: Session | None) -> str:
     victim = command.victim
     if session is None:
         return f"session {victim.sid},{victim.serial} on instance {victim.inst_id} is no longer there"
-    executes = session.sql_id or (session.prev_sql_id if command.kind is Kind.KILL else "")
+    executes = session.sql_id or (session.prev_sql_id if command.kind is CommandKind.KILL else "")
     if not victim.sql_id or executes == victim.sql_id:
         return ""
     return f"it executes {session.sql_id or 'nothing'} now, not {victim.sql_id}"
@@ -113,7 +113,7 @@ def changed(command: Command, session: Session | None) -> str:
 
 def elsewhere(command: Command, source: Any) -> str:
     """Return why a command cannot be sent from this instance, "" if it can: a switch acts on its own instance only."""
-    if command.kind is not Kind.SWITCH or source.instance == command.victim.inst_id:
+    if command.kind is not CommandKind.SWITCH or source.instance == command.victim.inst_id:
         return ""
     there = command.victim.inst_id
     return f"it acts on instance {source.instance} only, the session is on {there}: connect to {there} and run it there"

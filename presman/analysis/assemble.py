@@ -7,11 +7,11 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.groups import consumer_groups
 from presman.analysis.latency import io_outliers, redo, system_waits
-from presman.analysis.lazy_rows import Deferred
+from presman.analysis.lazy_rows import LazyRows
 from presman.analysis.parallel import detail, queue, queue_heads, running, server_pools
 from presman.analysis.parallel.usual import hours
 from presman.analysis.readings.instance_readings import CLUSTER, Header
-from presman.analysis.readings.reading import Reading, Trouble
+from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading
 from presman.records.group_rows import GroupMetricHistory
 from presman.records.queries import Scope
@@ -29,12 +29,12 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     facts = Facts.of(previous, current, cache)
     pools = server_pools.pools(facts)
     cluster = server_pools.together(pools.values())
-    rooms = server_pools.rooms(facts, cluster)
+    budgets = server_pools.budgets(facts, cluster)
     each = instances.instances(facts, pools)
     holdings = running.holdings(facts)
     statements = running.running(facts, holdings.statements)
     queued = queue.queued(facts, statements)
-    rows = consumer_groups.groups(facts, each, consumer_groups.Statements(queued, statements), rooms)
+    rows = consumer_groups.groups(facts, each, consumer_groups.Statements(queued, statements), budgets)
     header = instances.header(facts, each, cluster)
     waited = system_waits.events(facts)
     histograms = system_waits.histograms(facts)
@@ -49,9 +49,9 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         header=header,
         groups=rows,
         queue=queued,
-        heads=queue_heads.heads(facts, queued, [row for row in rows if row.inst_id == CLUSTER], rooms),
+        heads=queue_heads.heads(facts, queued, [row for row in rows if row.inst_id == CLUSTER], budgets),
         running=statements,
-        sessions=Deferred(lambda: session_list.sessions(facts, holdings)),
+        sessions=LazyRows(lambda: session_list.sessions(facts, holdings)),
         waits=waited,
         histograms=histograms,
         downgrades=system_waits.downgrades(facts),
@@ -71,7 +71,7 @@ def hour(rows: tuple[GroupMetricHistory, ...]) -> tuple[HourReading, ...]:
     return tuple(HourReading(*key, usual) for key, usual in sorted(hours(rows).items()))
 
 
-def troubles(snapshot: Snapshot) -> tuple[Trouble, ...]:
+def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:
     """Return the questions that got no answer, by name."""
     found = []
     for record, problem in snapshot.problems().items():
@@ -79,7 +79,7 @@ def troubles(snapshot: Snapshot) -> tuple[Trouble, ...]:
             continue
         name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in record.__name__).lstrip("_")
         text = f"{problem.code}: {problem.text}" if problem.code else problem.text
-        found.append(Trouble(name, problem.view, text, problem.cure))
+        found.append(UnansweredQuery(name, problem.view, text, problem.cure))
     return tuple(sorted(found, key=lambda trouble: trouble.query))
 
 

@@ -9,7 +9,7 @@ from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
 from presman.analysis.groups.verdicts import Conformance, conformance, in_words
 from presman.analysis.plans.lint import lint
 from presman.analysis.plans.lint_case import Finding
-from presman.analysis.plans.plan_changes import Mark, marks
+from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.analysis.readings.reading import Reading
 from presman.records.snapshot import Snapshot
@@ -39,7 +39,7 @@ class Assessment:
     findings: tuple[Finding, ...]
     pdbs: tuple[PdbReading, ...]
     cpu_waiters: tuple[CpuWaiter, ...]
-    plan_changes: tuple[Mark, ...]
+    plan_changes: tuple[PlanSwitch, ...]
 
 
 def assess(reading: Reading, previous: Snapshot | None, current: Snapshot) -> Assessment:
@@ -53,5 +53,5 @@ def assess(reading: Reading, previous: Snapshot | None, current: Snapshot) -> As
         findings=lint(reading, current),
         pdbs=pdbs(reading, previous, current),
         cpu_waiters=cpu_waiters(reading, current),
-        plan_changes=marks(current),
+        plan_changes=plan_switches(current),
     )

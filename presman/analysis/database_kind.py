@@ -22,7 +22,7 @@ def on_exadata(events: Iterable[SystemEvent]) -> bool:
     return any(row.event.startswith("cell ") and row.total_waits > 0 for row in events)
 
 
-def nature(
+def database_kind(
     databases: Sequence[Database],
     instances: Sequence[Instance],
     pdbs: Sequence[Pdb],

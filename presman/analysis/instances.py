@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from presman.analysis.database_kind import container_of, nature, on_exadata
+from presman.analysis.database_kind import container_of, database_kind, on_exadata
 from presman.analysis.facts.facts import ROOT, Facts
 from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool
 from presman.records.instance_rows import Database, Instance, Osstat, Pdb
@@ -101,7 +101,7 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
         mixed_plans=len({each.plan for each in found}) > 1,
         exadata=on_exadata(events),
         autonomous=bool(snapshot.cloud_service),
-        nature=nature(
+        nature=database_kind(
             snapshot.rows(Database), snapshot.rows(Instance), snapshot.rows(Pdb), events, snapshot.cloud_service
         ),
     )

@@ -8,7 +8,7 @@ from typing import TypeVar, overload
 T = TypeVar("T")
 
 
-class Deferred(Sequence[T]):
+class LazyRows(Sequence[T]):
     """The rows that `make` returns, made once, at the first look. Equal to a tuple of the same rows.
 
     `make` must be pure, because the first look may come late and from another thread; it is forgotten afterwards,
@@ -48,7 +48,7 @@ class Deferred(Sequence[T]):
         return self._rows()[index]
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Deferred):
+        if isinstance(other, LazyRows):
             return self._rows() == other._rows()
         return self._rows() == other if isinstance(other, tuple) else NotImplemented
 
@@ -61,5 +61,5 @@ class Deferred(Sequence[T]):
 
 def prepare(before: object, after: object) -> None:
     """Make the rows of `after` if somebody has looked at those of `before`: who looks again does not wait for them."""
-    if isinstance(before, Deferred) and before.looked and isinstance(after, Deferred):
+    if isinstance(before, LazyRows) and before.looked and isinstance(after, LazyRows):
         after.make()

@@ -1,8 +1,8 @@
-"""The one door for text that comes from outside.
+"""The only entrance of text that comes from outside.
 
 SQL texts, user names, program names and error messages are written by strangers. A stray ESC in one of
 them would move the cursor, change the window title or write to the clipboard of whoever watches. Every such
-string passes :func:`clean` once, when a row record is built; behind the door text is safe to show.
+string passes :func:`clean` once, when a row record is built; after that, text is safe to show.
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ def doctor(options: Namespace) -> int:
 
 def grants(options: Namespace) -> int:
     """Run `presman grants`."""
-    from presman.setup.grants import Account, grants_script
+    from presman.setup.grants import AccountKind, grants_script
 
-    account = Account(options.account or ("pdb" if options.pdb else "local"))
-    if options.pdb and account is not Account.PDB:
+    account = AccountKind(options.account or ("pdb" if options.pdb else "local"))
+    if options.pdb and account is not AccountKind.PDB:
         raise Failure("--pdb goes with --account pdb")
     try:
         console.put(grants_script(release_of(options.release), account, user=options.user or "", pdb=options.pdb or ""))

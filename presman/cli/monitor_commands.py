@@ -55,8 +55,8 @@ def once(options: Namespace) -> int:
     if options.outliers and options.format == "csv":
         raise Failure("--outliers goes with --format text or json")
     resolved = resolve(options.target, load(options), options)
-    wishes = OUTLIERS if options.outliers else ()
-    previous, snapshot, reading = Polling(resolved, wishes=wishes).once(options.interval)
+    requests = OUTLIERS if options.outliers else ()
+    previous, snapshot, reading = Polling(resolved, requests=requests).once(options.interval)
     if options.outliers and not reading.outliers:
         console.say("no view of I/O outliers could be read: they are there from 12.1 on")
     if options.format == "json":

@@ -33,19 +33,19 @@ class Polling:
     """Polls one target in the calling thread at a steady beat.
 
     After a good poll a lost connection is tried again until it is back; before, SourceError goes to the caller.
-    `wishes` are queries on demand that are asked once (of a spool, at each moment).
+    `requests` are queries on demand that are asked once (of a spool, at each moment).
     """
 
     def __init__(
         self,
         resolved: Resolved,
         *,
-        wishes: Sequence[RecordType] = (),
+        requests: Sequence[RecordType] = (),
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._resolved = resolved
-        self._wishes = wishes
+        self._requests = requests
         self._sleep = sleep
         self._clock = clock
 
@@ -84,8 +84,8 @@ class Polling:
         source = self._resolved.target.make_source()
         source.scope = self._resolved.scope
         poller = Poller(source, packs=self._resolved.packs)
-        for record in self._wishes:
-            poller.wish(record, lasting=not self.endless)
+        for record in self._requests:
+            poller.request(record, lasting=not self.endless)
         previous: Snapshot | None = None
         number, cache = 0, RowCache()
         try:

@@ -12,7 +12,7 @@ from presman.config.config_file import Config
 
 if TYPE_CHECKING:
     from presman.sources import Source
-    from presman.tui.action_gateway import Door
+    from presman.tui.action_gateway import ActionGateway
 
 GETTING_STARTED = """\
 presman watches Oracle Database Resource Manager. Nothing is configured yet; to start:
@@ -46,17 +46,17 @@ def watch(text: str, config: Config, options: Namespace) -> int:
             scope=resolved.scope,
             theme=resolved.theme,
             packs=resolved.packs,
-            door=_door() if options.allow_actions else None,
+            gateway=_gateway() if options.allow_actions else None,
         )
     finally:
         watcher.farewell()
 
 
-def _door() -> Door:
+def _gateway() -> ActionGateway:
     """Return the way to actions. Only here is the package that acts imported."""
-    from presman.actions.gateway import Door as Open
+    from presman.actions.gateway import Gateway
 
-    return Open()
+    return Gateway()
 
 
 def check_theme(name: str) -> None:

@@ -19,7 +19,7 @@ from presman.trace.progress_line import Progress
 from presman.trace.sampling import histogram
 from presman.trace.survey import Survey
 from presman.trace.trace_files import STANDARD_INPUT, TraceError, TraceFile
-from presman.trace.wait_counts import EVERYTHING, REDO_WRITE, Selection
+from presman.trace.wait_counts import EVERYTHING, REDO_WRITE, EventSelection
 from presman.trace.waits_csv import WaitsCsv
 
 REFUSED = 2
@@ -125,12 +125,12 @@ def _add(survey: Survey, name: str) -> str | None:
         trace.close()
 
 
-def _selection(arguments: argparse.Namespace) -> Selection:
+def _selection(arguments: argparse.Namespace) -> EventSelection:
     if arguments.list:
-        return Selection(EVERYTHING, idle=True)
+        return EventSelection(EVERYTHING, idle=True)
     if arguments.all:
-        return Selection(EVERYTHING, idle=arguments.idle)
-    return Selection(tuple(dict.fromkeys(arguments.event or (REDO_WRITE,))), idle=arguments.idle)
+        return EventSelection(EVERYTHING, idle=arguments.idle)
+    return EventSelection(tuple(dict.fromkeys(arguments.event or (REDO_WRITE,))), idle=arguments.idle)
 
 
 def _charts(survey: Survey, kinds: tuple[str, ...]) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _charts(survey: Survey, kinds: tuple[str, ...]) -> Iterator[str]:
 
 def _write_image(survey: Survey, name: str, kinds: tuple[str, ...]) -> None:
     panels = [
-        svg.Panel(
+        svg.SvgChart(
             total.event,
             survey.trails[total.event].scatter() if kind == "scatter" else histogram(survey.total.tallies[total.event]),
         )

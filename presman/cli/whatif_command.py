@@ -8,7 +8,7 @@ from pathlib import Path
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.simulator.plan_tree import Group
-from presman.watch.arrivals import Arrival, Following
+from presman.watch.arrivals import Arrival, ArrivalTracker
 from presman.whatif.observed import ArrivalsError, read
 from presman.whatif.replay import Rules, changed, observed, observed_rules, replay
 from presman.whatif.whatif_report import report
@@ -44,7 +44,7 @@ def _watched(options: Namespace) -> list[Arrival]:
 
     resolved = resolve(options.target, load(options), options)
     console.say(f"watching {resolved.target.name} for {options.live_minutes:g} minutes")
-    following = Following()
+    following = ArrivalTracker()
     found: list[Arrival] = []
     for _, reading in Polling(resolved).moments(duration=options.live_minutes * 60):
         found += following.add(reading)

@@ -32,7 +32,7 @@ CATALOG = Path(__file__).with_name("catalog.csv")
 _VIEW = re.compile(r"\b(?:G?V\$|DBA_|CDB_)\w+", re.IGNORECASE)
 
 
-class Column(NamedTuple):
+class SqlColumn(NamedTuple):
     """One column of the catalog."""
 
     view: str
@@ -42,27 +42,27 @@ class Column(NamedTuple):
 
 
 @cache
-def catalog() -> Mapping[str, Mapping[str, Column]]:
+def catalog() -> Mapping[str, Mapping[str, SqlColumn]]:
     """Return the catalog: view (``V$SESSION``, ``DBA_RSRC_PLANS``) → column → facts."""
-    views: dict[str, dict[str, Column]] = {}
+    views: dict[str, dict[str, SqlColumn]] = {}
     release = cache(Release.parse)
     with CATALOG.open(encoding="utf-8", newline="") as file:
         lines = csv.reader(file)
         next(lines)
         for view, name, datatype, since, *_ in lines:
             # Twelve hundred rows use some sixty views and fifty types: one string each.
-            fact = Column(intern(view), name, intern(datatype), release(since))
+            fact = SqlColumn(intern(view), name, intern(datatype), release(since))
             views.setdefault(fact.view, {})[fact.name] = fact
     return views
 
 
-def columns_of(view: str, release: Release) -> list[Column]:
+def columns_of(view: str, release: Release) -> list[SqlColumn]:
     """Return the columns that `view` (V$, GV$ or DBA_ name) has in `release`; empty if it does not exist there."""
     is_global = view.startswith("GV$")
     base = catalog().get(view[1:] if is_global else view, {})
     present = [fact for fact in base.values() if fact.since <= release]
     if is_global and present:
-        present.insert(0, Column(view, "INST_ID", "NUMBER", Release(11, 2)))
+        present.insert(0, SqlColumn(view, "INST_ID", "NUMBER", Release(11, 2)))
     return present
 
 
@@ -136,7 +136,7 @@ def _drop(connection: Connection, engine: Engine) -> None:
     engine.dispose()
 
 
-def _declared(fact: Column) -> str:
+def _declared(fact: SqlColumn) -> str:
     """Return the column's type for SQLite: Oracle's, kept for who asks, and the word that decides the affinity."""
     return f"{fact.datatype} {'NUMERIC' if fact.datatype.startswith('NUMBER') else 'TEXT'}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from presman.analysis.latency.histograms import PERMILLES, THRESHOLDS_US, Latency, Span
+from presman.analysis.latency.histograms import PERMILLES, THRESHOLDS_US, HistogramSpan, Latency
 from presman.base.formats import ABSENT, duration, number
 from presman.figures.figure import COUNT, NUMBER, TEXT, Figure, Table, Unit
 from presman.figures.histogram_figures import bound_text, percentile_bound
@@ -22,7 +22,7 @@ def _identity(row: Latency) -> Hashable:
 
 def _over(row: Latency) -> str:
     seconds = ABSENT if row.seconds is None else duration(row.seconds)
-    return f"now: {number(row.seconds)} s" if row.span is Span.NOW else f"startup: {seconds}"
+    return f"now: {number(row.seconds)} s" if row.span is HistogramSpan.NOW else f"startup: {seconds}"
 
 
 def _percentile(permille: int) -> LatencyFigure:

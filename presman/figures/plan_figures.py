@@ -6,14 +6,14 @@ from collections.abc import Hashable
 from datetime import datetime
 
 from presman.analysis.plans.lint_case import Finding, Severity
-from presman.analysis.plans.plan_view import CONTAINER, GROUP, Difference, GroupRule, PlanLine, Window, parts_text
+from presman.analysis.plans.plan_view import CONTAINER, GROUP, Difference, GroupRule, PlanPeriod, PlanRow, parts_text
 from presman.base.formats import ABSENT, number
 from presman.figures.figure import COUNT, CPUS, FLAG, NUMBER, TEXT, WORD, Figure, State, Table, Unit
 from presman.figures.group_figures import VERDICT_MARKS, cpu_bar, verdict_text
 
-Line = Figure[PlanLine]
+Line = Figure[PlanRow]
 Finds = Figure[Finding]
-Opened = Figure[Window]
+Opened = Figure[PlanPeriod]
 Rule = Figure[GroupRule]
 Differs = Figure[Difference]
 
@@ -27,46 +27,46 @@ SEVERITY_MARKS: dict[Severity, tuple[str, State]] = {
 _VIEW = "DBA_RSRC_PLAN_DIRECTIVES"
 
 
-def _name(row: PlanLine) -> str:
+def _name(row: PlanRow) -> str:
     what = {GROUP: "", CONTAINER: f" runs {row.runs or 'no plan'}"}.get(row.kind, f" ({row.kind})")
     return "  " * row.depth + row.name + what
 
 
-def _limit(row: PlanLine) -> str:
+def _limit(row: PlanRow) -> str:
     if row.limit is None:
         return ABSENT
     percent = "" if row.limit_percent is None else f" ({row.limit_percent}%)"
     return f"{number(row.limit)}{percent}"
 
 
-def _servers(row: PlanLine) -> str:
+def _servers(row: PlanRow) -> str:
     if row.servers_limit is None:
         return ABSENT
     percent = "" if row.servers_percent is None else f" ({row.servers_percent}%)"
     return f"{row.servers_limit}{percent}"
 
 
-def _timeout(row: PlanLine) -> str:
+def _timeout(row: PlanRow) -> str:
     if row.queue_timeout is None:
         return row.critical or ABSENT
     return " ".join(part for part in (f"{row.queue_timeout} s", row.timeout_action, row.critical) if part)
 
 
-def _pool(row: PlanLine) -> str:
+def _pool(row: PlanRow) -> str:
     if row.pool is None:
         return ABSENT
     return f"{row.pool}" + ("" if row.pool_timeout is None else f", {row.pool_timeout} s")
 
 
-def _rules(row: PlanLine) -> str:
+def _rules(row: PlanRow) -> str:
     return "; ".join(part for part in (row.switch, row.ends, row.comments) if part) or ABSENT
 
 
-def _verdict(row: PlanLine) -> str:
+def _verdict(row: PlanRow) -> str:
     return verdict_text(row.verdict)
 
 
-def _levels(row: PlanLine) -> str:
+def _levels(row: PlanRow) -> str:
     return " ".join(f"{100 * part:.2f}" for part in row.by_level if part) or "0"
 
 
@@ -75,7 +75,7 @@ def when(at: datetime | None) -> str:
     return ABSENT if at is None else f"{at.astimezone():%m-%d %H:%M:%S}"
 
 
-def _line(row: PlanLine) -> Hashable:
+def _line(row: PlanRow) -> Hashable:
     return row.con_id, row.depth, row.kind, row.name
 
 
@@ -83,7 +83,7 @@ _PERCENT = Unit("percent", lambda value: f"{value:.2f}", 6)
 _DAY = Unit("instant", when, 14, "left")
 
 # fmt: off
-PLAN: Table[PlanLine] = Table(
+PLAN: Table[PlanRow] = Table(
     "plan", "Plan",
     (
         Line("name", "Group or subplan", TEXT,
@@ -149,7 +149,7 @@ FINDINGS: Table[Finding] = Table(
     lambda row: (row.rule, row.plan, row.subject), "No finding: nothing about the plans in force is doubtful.",
     json="assessment.findings",
 )
-WINDOWS: Table[Window] = Table(
+WINDOWS: Table[PlanPeriod] = Table(
     "windows", "Plan changes",
     (
         Opened("inst_id", "Inst", NUMBER, "INST_ID.", "inst_id"),

@@ -11,7 +11,7 @@ from presman.analysis.readings.reading import Reading
 from presman.figures.measures import MEASURES
 from presman.output.cells import Cell, lines
 from presman.output.csv_file import CsvFile, OutputError, Sink, TextSink, check_writable
-from presman.watch.arrivals import Following
+from presman.watch.arrivals import ArrivalTracker
 
 Layout = Literal["tidy", "wide"]
 LAYOUTS: tuple[Layout, ...] = ("tidy", "wide")
@@ -42,7 +42,7 @@ class CsvExport:
         self._column = column or self._measure.wide[0]
         if self._column not in self._measure.wide:
             raise KeyError(self._column)
-        self._following = Following() if measure == "arrivals" and layout == "tidy" else None
+        self._following = ArrivalTracker() if measure == "arrivals" and layout == "tidy" else None
         self._last: Reading | None = None
         self._tidy: Sink | None = None
         self._wide: WideCsv | None = None

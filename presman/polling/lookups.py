@@ -33,7 +33,7 @@ STALE = timedelta(hours=1)
 """When a known statement is asked again: a child number may have got another plan since."""
 
 
-class Statement(NamedTuple):
+class CursorKey(NamedTuple):
     """The key of one cursor in V$SQL and V$SQL_PLAN."""
 
     inst_id: int
@@ -43,7 +43,7 @@ class Statement(NamedTuple):
 
 def statements_on_show(
     sessions: Iterable[Session], px_sessions: Iterable[PxSession], servers: ServerProcesses = ALL_STATEMENTS
-) -> list[Statement]:
+) -> list[CursorKey]:
     """Return what the queue and the running parallel statements execute: queued ones first, each once.
 
     Last come the few statements whose sessions are held off CPU most. `servers` tells whose servers are a GV$ query's.
@@ -55,10 +55,10 @@ def statements_on_show(
         for row in px_sessions
         if not servers.serves_gv_query(row.inst_id, row.sid, row.serial)
     }
-    own: dict[tuple[int, int], list[Statement]] = {place: [] for place in coordinators.values()}
-    told: dict[tuple[int, int], Statement] = {}
-    queued: list[Statement] = []
-    held: Counter[Statement] = Counter()
+    own: dict[tuple[int, int], list[CursorKey]] = {place: [] for place in coordinators.values()}
+    told: dict[tuple[int, int], CursorKey] = {}
+    queued: list[CursorKey] = []
+    held: Counter[CursorKey] = Counter()
     for session in sessions:
         place = (session.inst_id, session.sid)
         if session.sql_id and is_queued(session.event, session.state):
@@ -74,32 +74,32 @@ def statements_on_show(
     return list(dict.fromkeys(queued + running + [statement for statement, _ in held.most_common(MOST_HELD)]))
 
 
-def _held_for(shown: Sequence[Statement], told: Statement | None) -> Statement | None:
+def _held_for(shown: Sequence[CursorKey], told: CursorKey | None) -> CursorKey | None:
     """Return the statement that servers are held for: theirs, as the cursor of their coordinator's instance."""
     if told is None:
         return shown[0] if shown else None
     return next((each for each in shown if each.sql_id == told.sql_id), told)
 
 
-def _shown_by(session: Session) -> list[Statement]:
+def _shown_by(session: Session) -> list[CursorKey]:
     """Return what a coordinator executes, and what it executed before."""
     found = [_present(session)] if session.sql_id else []
     return [*found, _previous(session)] if session.prev_sql_id else found
 
 
-def _present(session: Session) -> Statement:
-    return Statement(session.inst_id, session.sql_id, session.sql_child_number or 0)
+def _present(session: Session) -> CursorKey:
+    return CursorKey(session.inst_id, session.sql_id, session.sql_child_number or 0)
 
 
-def _previous(session: Session) -> Statement:
-    return Statement(session.inst_id, session.prev_sql_id, session.prev_child_number or 0)
+def _previous(session: Session) -> CursorKey:
+    return CursorKey(session.inst_id, session.prev_sql_id, session.prev_child_number or 0)
 
 
 class Lookup(NamedTuple):
     """One question about one statement; `record` is PlanXml or SqlText."""
 
     record: type[Any]
-    statement: Statement
+    statement: CursorKey
     request: Request
 
 
@@ -123,10 +123,10 @@ class Lookups:
         self._most = most
         self._largest = largest
         self._size = 0
-        self._known: OrderedDict[tuple[type[Any], Statement], _Known] = OrderedDict()
+        self._known: OrderedDict[tuple[type[Any], CursorKey], _Known] = OrderedDict()
         self._failed: dict[type[Any], tuple[datetime, Problem]] = {}
 
-    def wanted(self, shown: Sequence[Statement], queries: Mapping[type[Any], Query], now: datetime) -> list[Lookup]:
+    def wanted(self, shown: Sequence[CursorKey], queries: Mapping[type[Any], Query], now: datetime) -> list[Lookup]:
         """Return what to ask at `now` about the statements `shown`, the first few that are not known yet."""
         found: list[Lookup] = []
         asked = 0
@@ -154,7 +154,7 @@ class Lookups:
             elif problems:
                 self._failed.pop(record, None)
 
-    def _keep(self, key: tuple[type[Any], Statement], known: _Known) -> None:
+    def _keep(self, key: tuple[type[Any], CursorKey], known: _Known) -> None:
         """Keep an answer, and let go of those that were on show longest ago."""
         before = self._known.pop(key, None)
         self._known[key] = known
@@ -162,11 +162,11 @@ class Lookups:
         while len(self._known) > self._most or (self._size > self._largest and len(self._known) > 1):
             self._size -= self._known.popitem(last=False)[1].size
 
-    def sections(self, shown: Sequence[Statement]) -> dict[type[Any], Section]:
+    def sections(self, shown: Sequence[CursorKey]) -> dict[type[Any], Section]:
         """Return all that is known of the statements `shown`, by record."""
         return {record: self._section(record, shown) for record in self.RECORDS}
 
-    def _section(self, record: type[Any], shown: Sequence[Statement]) -> Section:
+    def _section(self, record: type[Any], shown: Sequence[CursorKey]) -> Section:
         known = [found for statement in shown if (found := self._known.get((record, statement)))]
         for statement in shown:
             if (record, statement) in self._known:
@@ -178,7 +178,7 @@ class Lookups:
             problem=failure[1] if failure else None,
         )
 
-    def _is_due(self, record: type[Any], statement: Statement, now: datetime) -> bool:
+    def _is_due(self, record: type[Any], statement: CursorKey, now: datetime) -> bool:
         failure = self._failed.get(record)
         if failure and now - failure[0] < RETRY:
             return False
@@ -190,7 +190,7 @@ def _size(rows: tuple[Any, ...]) -> int:
     return sum(len(value) for row in rows for value in row if isinstance(value, str))
 
 
-def _request(query: Query, statement: Statement) -> Request:
+def _request(query: Query, statement: CursorKey) -> Request:
     return Request(
         query,
         {

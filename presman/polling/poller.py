@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from presman.base.release import Release
-from presman.polling.lookups import Lookup, Lookups, Statement, statements_on_show
+from presman.polling.lookups import CursorKey, Lookup, Lookups, statements_on_show
 from presman.records.focus import RECORDS as FOCUSED
 from presman.records.focus import Focus
 from presman.records.gv_servers import ServerProcesses
@@ -32,7 +32,7 @@ MINUTE = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LastAnswer:
     """The last answer to one query: when on the source's clock, in which poll, and what."""
 
     at: datetime
@@ -41,14 +41,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class OnDemandRequest:
     """What somebody wants to know that is not asked at each poll: the binds, and whether at every poll from now on."""
 
     binds: Mapping[str, Any]
     lasting: bool
 
 
-def is_due(query: Query, asked: Asked | None, now: datetime | None) -> bool:
+def is_due(query: Query, asked: LastAnswer | None, now: datetime | None) -> bool:
     """Return whether `query` should run at `now` (None: not known yet), given its last answer.
 
     A failed one rests for a minute, so that a missing grant does not fill the audit trail.
@@ -83,10 +83,10 @@ class Poller:
         self._release: Release | None = None
         self._scope = source.scope
         self._queries: Mapping[type[Any], Query] = MappingProxyType({})
-        self._asked: dict[type[Any], Asked] = {}
+        self._asked: dict[type[Any], LastAnswer] = {}
         self._lookups = Lookups()
         self._last: tuple[datetime, float] | None = None
-        self._wishes: dict[type[Any], Wish] = {}
+        self._requests: dict[type[Any], OnDemandRequest] = {}
         self._focus: Focus | None = None
         self._focused: Focus | None = None
 
@@ -95,12 +95,12 @@ class Poller:
         """The database's release, None before `open`."""
         return self._release
 
-    def wish(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
+    def request(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
         """Ask a query of cadence `demand` at the next poll, or at each from now on (`lasting`).
 
-        A later wish of the same record takes the place of an earlier one. May be called from another thread.
+        A later request of the same record takes the place of an earlier one. May be called from another thread.
         """
-        self._wishes[record] = Wish(dict(binds or {}), lasting)
+        self._requests[record] = OnDemandRequest(dict(binds or {}), lasting)
 
     def focus(self, focus: Focus | None) -> None:
         """Ask about one session and its cursor at each poll, until another focus or None takes its place.
@@ -110,17 +110,17 @@ class Poller:
         self._focus = focus
 
     def _look_closer(self) -> None:
-        """Turn the focus into wishes; answers about what is no longer looked at are forgotten."""
+        """Turn the focus into requests; answers about what is no longer looked at are forgotten."""
         focus = self._focus
         if focus is not self._focused:
             self._focused = focus
             for record in FOCUSED:
-                self._wishes.pop(record, None)
+                self._requests.pop(record, None)
                 if record in self._queries and self._queries[record].cadence is Cadence.DEMAND:
                     self._asked.pop(record, None)
         if focus is not None:
             for record, binds in focus.questions(self._rows(StatisticName)).items():
-                self.wish(record, binds, lasting=True)
+                self.request(record, binds, lasting=True)
 
     def open(self) -> Release:
         """Open the source and begin a new epoch. Raises SourceError."""
@@ -147,7 +147,7 @@ class Poller:
         self._look_closer()
         expected = self._expected_now()
         due = self._due(expected)
-        first = self._ask(due + [query for query in self._wished(expected) if query not in due])
+        first = self._ask(due + [query for query in self._requested(expected) if query not in due])
         measured = self._clock()
         if self._last and first.at < self._last[0]:
             self._begin_epoch(keep=self._number)
@@ -219,7 +219,7 @@ class Poller:
         rows = self._rows
         return ServerProcesses.of(rows(Instance), rows(PxProcess), rows(Session), self._is_cluster())
 
-    def _follow(self, shown: Sequence[Statement], now: datetime) -> Answer:
+    def _follow(self, shown: Sequence[CursorKey], now: datetime) -> Answer:
         """Ask what the first answer made necessary; without questions the source is left alone."""
         late = [query for query in self._due(now) if not self._is_asked(query)]
         lookups = self._lookups.wanted(shown, self._queries, now)
@@ -229,12 +229,12 @@ class Poller:
         self._lookups.learn(lookups, answer.sections[len(late) :], now)
         return answer
 
-    def _wished(self, now: datetime | None) -> list[Query]:
+    def _requested(self, now: datetime | None) -> list[Query]:
         """Return the queries that somebody wants answered in this poll, but for those that rest after a failure."""
-        wished = [self._queries[record] for record in tuple(self._wishes) if record in self._queries]
-        return [query for query in wished if not self._rests(self._asked.get(query.record), now)]
+        requested = [self._queries[record] for record in tuple(self._requests) if record in self._queries]
+        return [query for query in requested if not self._rests(self._asked.get(query.record), now)]
 
-    def _rests(self, asked: Asked | None, now: datetime | None) -> bool:
+    def _rests(self, asked: LastAnswer | None, now: datetime | None) -> bool:
         failed = asked is not None and asked.section.problem is not None
         return failed and (asked is None or now is None or now - asked.at < MINUTE)
 
@@ -243,16 +243,16 @@ class Poller:
         return asked is not None and asked.poll == self._number
 
     def _ask(self, queries: Sequence[Query], lookups: Sequence[Lookup] = ()) -> Answer:
-        wishes = {query.record: self._wishes.get(query.record) for query in queries}
-        requests = [Request(query, wish.binds if (wish := wishes[query.record]) else {}) for query in queries]
-        answer = self.source.read(requests + [lookup.request for lookup in lookups])
-        for record, wish in wishes.items():
+        kept = {query.record: self._requests.get(query.record) for query in queries}
+        wanted = [Request(query, request.binds if (request := kept[query.record]) else {}) for query in queries]
+        answer = self.source.read(wanted + [lookup.request for lookup in lookups])
+        for record, request in kept.items():
             # Not one that was made while this was being read.
-            if wish and not wish.lasting and self._wishes.get(record) is wish:
-                del self._wishes[record]
+            if request and not request.lasting and self._requests.get(record) is request:
+                del self._requests[record]
         for query, section in zip(queries, answer.sections, strict=False):
             dated = section if section.at else replace(section, at=answer.at)
-            self._asked[query.record] = Asked(answer.at, self._number, dated)
+            self._asked[query.record] = LastAnswer(answer.at, self._number, dated)
         return answer
 
     def _rows(self, record: type[Any]) -> tuple[Any, ...]:

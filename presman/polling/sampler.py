@@ -41,7 +41,7 @@ class Polled:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class SourceLost:
     """The source cannot be opened or was lost; `text` is one line free of secrets.
 
     `code` is Oracle's or the driver's, or "". The next attempt is in `retry_in` seconds; None means none without
@@ -55,12 +55,12 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class SourceEnded:
     """A finite source has been read to its end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Acted:
+class ActionResult:
     """A command was carried out, or was not: `text` is one line about it."""
 
     command: Command
@@ -68,7 +68,7 @@ class Acted:
     text: str
 
 
-Event = Polled | Lost | Ended | Acted
+Event = Polled | SourceLost | SourceEnded | ActionResult
 
 CarryOut = Callable[[Command, Source, Release], tuple[Command, bool, str]]
 """Carries out a command on an open source; returns the command, whether it was done and a line about it."""
@@ -117,7 +117,7 @@ class Sampler:
         self._stopping = False
         self._poller: Poller | None = None
         self._focus: Focus | None = None
-        self._wishes: list[tuple[type[Any], Mapping[str, Any], bool]] = []
+        self._requests: list[tuple[type[Any], Mapping[str, Any], bool]] = []
         self._is_open = False
         self._attempts = 0
         self._since: datetime | None = None
@@ -154,10 +154,10 @@ class Sampler:
         if focus is not None:
             self.poll_now()
 
-    def wish(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
+    def request(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
         """Ask a query on demand at the next poll, which comes at once, or at each from now on (`lasting`)."""
         with self._woken:
-            self._wishes.append((record, binds or {}, lasting))
+            self._requests.append((record, binds or {}, lasting))
         self.poll_now()
 
     def poll_now(self) -> None:
@@ -204,7 +204,7 @@ class Sampler:
                 event = self._step()
                 if not self._stopping:
                     self._post_to(event)
-                if isinstance(event, Ended):
+                if isinstance(event, SourceEnded):
                     return
                 self._wait(event, begun)
         finally:
@@ -215,7 +215,7 @@ class Sampler:
         try:
             snapshot = self._poll()
         except Exhausted:
-            return Ended()
+            return SourceEnded()
         except (SourceError, InputError) as error:
             retry = isinstance(error, SourceError) and error.retry
             return self._lost(str(error), getattr(error, "code", ""), retry=retry)
@@ -231,38 +231,38 @@ class Sampler:
         if self._stopping:  # what was imported meanwhile may have taken its time
             raise SourceError("stopped")
         with self._woken:
-            wishes, self._wishes = self._wishes, []
-        for record, binds, lasting in wishes:
-            self._poller.wish(record, binds, lasting=lasting)
+            requests, self._requests = self._requests, []
+        for record, binds, lasting in requests:
+            self._poller.request(record, binds, lasting=lasting)
         self._poller.source.scope = self._scope
         if not self._is_open:
             self._is_open = True
             self._poller.open()
-        self._obey(self._poller)
+        self._run_commands(self._poller)
         return self._poller.poll()
 
-    def _obey(self, poller: Poller) -> None:
+    def _run_commands(self, poller: Poller) -> None:
         """Carry out what was ordered since the last poll, in this thread: it is the source's."""
         with self._woken:
             orders, self._orders = self._orders, []
         for command in orders:
             if self._carry_out is not None and poller.release is not None:
-                self._post_to(Acted(*self._carry_out(command, poller.source, poller.release)))
+                self._post_to(ActionResult(*self._carry_out(command, poller.source, poller.release)))
 
-    def _lost(self, text: str, code: str, *, retry: bool) -> Lost:
+    def _lost(self, text: str, code: str, *, retry: bool) -> SourceLost:
         self._close()
         self._drop_orders()
         self._attempts += 1
         self._since = self._since or self._now()
         pause = pause_before(self._attempts, self._rng) if retry else None
-        return Lost(one_line(clean(text), 500), code, pause, self._since)
+        return SourceLost(one_line(clean(text), 500), code, pause, self._since)
 
     def _drop_orders(self) -> None:
         """Forget what was ordered while there was no connection: nobody expects it to happen minutes later."""
         with self._woken:
             orders, self._orders = self._orders, []
         for command in orders:
-            self._post_to(Acted(command, False, "not sent: the connection is lost"))
+            self._post_to(ActionResult(command, False, "not sent: the connection is lost"))
 
     def _close(self) -> None:
         if self._poller is not None and self._is_open:
@@ -283,6 +283,6 @@ class Sampler:
 
     def _next(self, event: Event, begun: float, ended: float) -> float:
         """Return when to poll again: at the next tick that is still ahead, or when it is time to reconnect."""
-        if isinstance(event, Lost):
+        if isinstance(event, SourceLost):
             return math.inf if event.retry_in is None else ended + event.retry_in
         return begun + self._refresh * max(1, math.ceil((ended - begun) / self._refresh))

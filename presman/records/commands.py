@@ -25,7 +25,7 @@ CANCELS_SINCE = Release(18)
 _NO_BINDS: Mapping[str, int | str] = MappingProxyType({})
 
 
-class Kind(Enum):
+class CommandKind(Enum):
     """What a command does, in the words shown."""
 
     DEQUEUE = "start it now"
@@ -46,7 +46,7 @@ class Victim(NamedTuple):
 class Command(NamedTuple):
     """One command. `note` says in one sentence what happens when it is run."""
 
-    kind: Kind
+    kind: CommandKind
     victim: Victim
     text: str
     statement: str
@@ -64,7 +64,7 @@ def cancel(victim: Victim) -> Command:
     inst_id, sid, serial = _numbers(victim)
     text = f"ALTER SYSTEM CANCEL SQL '{sid}, {serial}, @{inst_id}, {_sql_id(victim)}'"
     note = "The statement ends with ORA-01013 and is rolled back; the session stays."
-    return Command(Kind.CANCEL, victim, text + ";", text, _NO_BINDS, note)
+    return Command(CommandKind.CANCEL, victim, text + ";", text, _NO_BINDS, note)
 
 
 def kill(victim: Victim) -> Command:
@@ -72,7 +72,7 @@ def kill(victim: Victim) -> Command:
     inst_id, sid, serial = _numbers(victim)
     text = f"ALTER SYSTEM KILL SESSION '{sid},{serial},@{inst_id}'"
     note = "The session ends with ORA-00028 and its transaction is rolled back, which can take a while."
-    return Command(Kind.KILL, victim, text + ";", text, _NO_BINDS, note)
+    return Command(CommandKind.KILL, victim, text + ";", text, _NO_BINDS, note)
 
 
 def dequeue(victim: Victim) -> Command:
@@ -86,7 +86,7 @@ def dequeue(victim: Victim) -> Command:
     binds: dict[str, int | str] = {"sid": sid, "serial": serial, "inst_id": inst_id, "sql_id": sql_id}
     text = f"EXEC {call}({sid}, {serial}, {inst_id}, '{sql_id}')"
     note = "It starts at once, past the target and its group's limit; nothing happens if it runs another statement."
-    return Command(Kind.DEQUEUE, victim, text, statement, MappingProxyType(binds), note)
+    return Command(CommandKind.DEQUEUE, victim, text, statement, MappingProxyType(binds), note)
 
 
 def switch(victim: Victim, group: str) -> Command:
@@ -99,7 +99,7 @@ def switch(victim: Victim, group: str) -> Command:
     binds: dict[str, int | str] = {"sid": sid, "serial": serial, "consumer_group": group}
     text = f"EXEC {call}({sid}, {serial}, '{group}')"
     note = f"The session and its parallel servers go on in {group}; it must be run on instance {victim.inst_id}."
-    return Command(Kind.SWITCH, victim, text, statement, MappingProxyType(binds), note)
+    return Command(CommandKind.SWITCH, victim, text, statement, MappingProxyType(binds), note)
 
 
 def to_end(victim: Victim, release: Release | None, *, idle: bool) -> tuple[Command, ...]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
 
-from presman.analysis.database_kind import nature
+from presman.analysis.database_kind import database_kind
 from presman.base.release import Release
 from presman.config.targets import Target
 from presman.records.instance_rows import Database, Instance, Pdb
@@ -71,7 +71,7 @@ def _facts(source: Source, release: Release, target: Target) -> Generator[str, N
     yield from _kind_of_database(found)
     cloud = about.cloud_service if about else ""
     pdbs = found[Pdb].rows if Pdb in found else ()
-    words = nature(found[Database].rows, found[Instance].rows, pdbs, found[SystemEvent].rows, cloud)
+    words = database_kind(found[Database].rows, found[Instance].rows, pdbs, found[SystemEvent].rows, cloud)
     yield _line("kind", ", ".join(words) or "not known")
     if about is not None and any(row.cdb == "YES" for row in found[Database].rows):
         yield _line("container", about.container)

@@ -12,7 +12,7 @@ from presman.records.queries import Query, Scope, load
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_$#]*")
 
 
-class Account(Enum):
+class AccountKind(Enum):
     """Which user to make: one of a database without containers, one of all containers, one of a pluggable database."""
 
     LOCAL = "local"
@@ -32,26 +32,26 @@ def quoted(name: str) -> str:
     return name.upper() if _PLAIN_NAME.fullmatch(name) else f'"{name}"'
 
 
-def grants_script(release: Release, account: Account = Account.LOCAL, *, user: str = "", pdb: str = "") -> str:
+def grants_script(release: Release, account: AccountKind = AccountKind.LOCAL, *, user: str = "", pdb: str = "") -> str:
     """Return a script for SQL*Plus or SQLcl that makes a user who may read what presman reads, and no more.
 
     `user` defaults to PRESMAN, for a common user to C##PRESMAN. Raises ValueError for a name that cannot be one,
     and for containers in a release that has none.
     """
-    if account is not Account.LOCAL and release < Release(12, 1):
+    if account is not AccountKind.LOCAL and release < Release(12, 1):
         raise ValueError(f"release {release} has no pluggable databases")
-    name = quoted(user or ("C##PRESMAN" if account is Account.COMMON else "PRESMAN"))
+    name = quoted(user or ("C##PRESMAN" if account is AccountKind.COMMON else "PRESMAN"))
     queries = [query for query in load(release).values() if query.pack == "none"]
     return "\n".join([*_head(release, account, name, pdb), *_grants(queries, name), *_tail(account, name), ""])
 
 
-def _head(release: Release, account: Account, name: str, pdb: str) -> Sequence[str]:
+def _head(release: Release, account: AccountKind, name: str, pdb: str) -> Sequence[str]:
     where = {
-        Account.LOCAL: "a database without containers",
-        Account.COMMON: "the root container, for all pluggable databases",
-        Account.PDB: "one pluggable database",
+        AccountKind.LOCAL: "a database without containers",
+        AccountKind.COMMON: "the root container, for all pluggable databases",
+        AccountKind.PDB: "one pluggable database",
     }[account]
-    scope = " CONTAINER = ALL" if account is Account.COMMON else ""
+    scope = " CONTAINER = ALL" if account is AccountKind.COMMON else ""
     lines = [
         f"-- grants.sql: what presman needs in {where}, Oracle Database {release} and later.",
         "-- Run it as SYSDBA with SQL*Plus or SQLcl. It makes a user who can log in and read the views below.",
@@ -60,7 +60,7 @@ def _head(release: Release, account: Account, name: str, pdb: str) -> Sequence[s
         "ACCEPT presman_password CHAR PROMPT 'Password for the new user: ' HIDE",
         "",
     ]
-    if account is Account.PDB:
+    if account is AccountKind.PDB:
         lines += [f"ALTER SESSION SET CONTAINER = {quoted(pdb) if pdb else '&pluggable_database'};", ""]
     return [
         *lines,
@@ -82,8 +82,8 @@ def _grants(queries: Sequence[Query], name: str) -> list[str]:
     return lines
 
 
-def _tail(account: Account, name: str) -> list[str]:
-    if account is not Account.COMMON:
+def _tail(account: AccountKind, name: str) -> list[str]:
+    if account is not AccountKind.COMMON:
         return []
     return [
         "",

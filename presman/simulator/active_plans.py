@@ -8,7 +8,7 @@ from itertools import count
 from presman.base.release import Release
 from presman.simulator.plan_tree import Group, Node, cdb_tree, plan_tree
 from presman.simulator.scenario import OTHER_GROUPS, Scenario
-from presman.simulator.scheduler import Limits, Pool, Regime, Rule
+from presman.simulator.scheduler import Limits, Queueing, QueueRule, ServerPoolLimit
 
 BACKGROUND = "_ORACLE_BACKGROUND_GROUP_"
 INTERNAL_PLAN = "INTERNAL_PLAN"
@@ -20,7 +20,7 @@ _ALWAYS = ("SYS_GROUP", "ORA$AUTOTASK", OTHER_GROUPS)
 
 
 @dataclass(slots=True)
-class Window:
+class PlanActivation:
     """One activation of a plan: V$RSRC_PLAN_HISTORY. `plan` is "" while Resource Manager was off."""
 
     sequence: int
@@ -41,7 +41,7 @@ class ActivePlans:
         self.active: dict[int, str] = {pdb.con_id: pdb.plan for pdb in scenario.pdbs}
         if not self.cdb:
             self.active[0] = scenario.header.plan
-        self.windows: list[Window] = []
+        self.windows: list[PlanActivation] = []
         self.version = 0
         self._ids: dict[str, int] = {}
         self._counter = count(12_160)
@@ -77,12 +77,12 @@ class ActivePlans:
 
     def _open_window(self, con_id: int, plan: str, now: float, window: str) -> None:
         sequence = 1 + max((old.sequence for old in self.windows if old.con_id == con_id), default=0)
-        self.windows.append(Window(sequence, con_id, plan, now, None, window))
+        self.windows.append(PlanActivation(sequence, con_id, plan, now, None, window))
         own = [old for old in self.windows if old.con_id == con_id]
         if len(own) > _KEPT_WINDOWS:
             self.windows.remove(own[0])
 
-    def window(self, con_id: int) -> Window:
+    def window(self, con_id: int) -> PlanActivation:
         """Return the open window of a container."""
         return next(each for each in self.windows if each.con_id == con_id and each.end is None)
 
@@ -117,31 +117,31 @@ class ActivePlans:
         target = capacity.target * capacity.instances
         maximum = capacity.maximum * capacity.instances
         if self.root is None:
-            return Limits(target, maximum, self.regime(""))
+            return Limits(target, maximum, self.queueing(""))
         rules = {group: self._rule(group, leaf, target) for group, leaf in self.leaves.items()}
-        return Limits(target, maximum, Regime.FULL, rules, self.root)
+        return Limits(target, maximum, Queueing.FULL, rules, self.root)
 
-    def regime(self, plan: str) -> Regime:
+    def queueing(self, plan: str) -> Queueing:
         """Return how parallel statements queue under a top plan, "" for none."""
         if plan:
-            return Regime.FULL
+            return Queueing.FULL
         policy = self.scenario.capacity.parallel_degree_policy
-        return Regime.FIFO if policy in {"AUTO", "ADAPTIVE"} else Regime.OFF
+        return Queueing.FIFO if policy in {"AUTO", "ADAPTIVE"} else Queueing.OFF
 
-    def _rule(self, group: Group, leaf: Node, target: int) -> Rule:
+    def _rule(self, group: Group, leaf: Node, target: int) -> QueueRule:
         directive = leaf.directive
         pools = []
         for pdb in self.scenario.pdbs:
             if pdb.con_id == group.con_id and pdb.directive.parallel_server_limit is not None:
                 target = target * pdb.directive.parallel_server_limit // 100
-                pools.append(Pool(f"PDB {pdb.name}", target))
+                pools.append(ServerPoolLimit(f"PDB {pdb.name}", target))
         percent = directive.parallel_server_limit
         if percent is None:
             percent = directive.utilization_limit
         if percent is not None:
-            pools.append(Pool(f"{group.con_id} {group.name}", target * percent // 100))
+            pools.append(ServerPoolLimit(f"{group.con_id} {group.name}", target * percent // 100))
         since_12 = self.release >= Release(12, 1)
-        return Rule(
+        return QueueRule(
             pools=tuple(pools),
             timeout=directive.parallel_queue_timeout,
             action=directive.pq_timeout_action if self.release >= Release(18) else "CANCEL",

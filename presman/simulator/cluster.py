@@ -16,7 +16,7 @@ from presman.simulator.parsing import Library
 
 if TYPE_CHECKING:
     from presman.base.release import Release
-    from presman.simulator.group_counters import Account, Count
+    from presman.simulator.group_counters import Count, GroupCounters
     from presman.simulator.plan_tree import Group
     from presman.simulator.scenario import Scenario
 
@@ -44,7 +44,7 @@ class Cluster:
         """Put an event on the calendar."""
         heappush(self.calendar, (when, next(self._order), handler))
 
-    def account(self, inst_id: int, group: Group) -> Account:
+    def account(self, inst_id: int, group: Group) -> GroupCounters:
         """Return a group's account on one instance."""
         return self.machines[inst_id - 1].account(group)
 

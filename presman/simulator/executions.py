@@ -7,8 +7,8 @@ from enum import Enum
 
 from presman.simulator.parsing import Cursor
 from presman.simulator.plan_tree import Group
-from presman.simulator.processes import Server, Session
-from presman.simulator.scheduler import Ticket
+from presman.simulator.processes import Server, SimulatedSession
+from presman.simulator.scheduler import QueueEntry
 from presman.simulator.streams import Stream
 
 
@@ -31,9 +31,9 @@ class Execution:
     """
 
     number: int
-    session: Session
+    session: SimulatedSession
     cursor: Cursor
-    ticket: Ticket
+    ticket: QueueEntry
     group: Group
     cpu_each: float
     mb_each: float

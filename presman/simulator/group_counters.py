@@ -53,7 +53,7 @@ class Count(IntEnum):
 ZERO = [0.0] * len(Count)
 
 
-class Account:
+class GroupCounters:
     """One group's counters on one instance: totals, their present rates per second, and the marks they restart at.
 
     Totals never restart; a view shows total minus `base` (the plan's activation), a metric total minus `mark`.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from presman.simulator.machine import Machine
 from presman.simulator.parsing import sql_id_of
-from presman.simulator.processes import Session
+from presman.simulator.processes import SimulatedSession
 from presman.simulator.scenario import OTHER_GROUPS, OWN_SID, Client, MonitorSpec
 
 _HIGHEST = 99
@@ -28,7 +28,7 @@ OWN = MonitorSpec(
 """presman's own session: it is always seen in the middle of a query, because its query is what reads the view."""
 
 
-class Helper(NamedTuple):
+class GvServer(NamedTuple):
     """A server process that reads the views of one instance for a GV$ query."""
 
     inst_id: int
@@ -36,7 +36,7 @@ class Helper(NamedTuple):
     sid: int
 
 
-class Monitor:
+class GvMonitor:
     """One monitor: its session on the first instance, and a server on every instance of a cluster while it queries."""
 
     def __init__(self, spec: MonitorSpec, machines: list[Machine], con_id: int, number: int, start: float) -> None:
@@ -45,10 +45,10 @@ class Monitor:
         client = Client(spec.user, spec.program, spec.machine, spec.module, "SYS$USERS")
         first = machines[0]
         sid, serial = (OWN_SID, 1) if spec is OWN else first.sids.take()
-        self.session = Session(first.inst_id, con_id, sid, serial, client, OTHER_GROUPS, start, changed=start)
+        self.session = SimulatedSession(first.inst_id, con_id, sid, serial, client, OTHER_GROUPS, start, changed=start)
         clustered = len(machines) > 1
         self.helpers = [
-            Helper(machine.inst_id, f"PZ{_HIGHEST - number:02}", machine.sids.take()[0])
+            GvServer(machine.inst_id, f"PZ{_HIGHEST - number:02}", machine.sids.take()[0])
             for machine in (machines if clustered else ())
         ]
 

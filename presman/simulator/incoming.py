@@ -9,10 +9,10 @@ from random import Random
 from presman.simulator.cluster import Cluster
 from presman.simulator.executions import Execution
 from presman.simulator.parsing import Cursor, Parsed, parse, sql_id_of
-from presman.simulator.processes import Session
+from presman.simulator.processes import SimulatedSession
 from presman.simulator.scenario import Client, ScriptedStatement, StatementStream
-from presman.simulator.scheduler import Ticket
-from presman.simulator.streams import Pool, Stream
+from presman.simulator.scheduler import QueueEntry
+from presman.simulator.streams import SessionStream, Stream
 from presman.simulator.workload import Workload
 
 
@@ -33,12 +33,14 @@ class Incoming:
         for one in scenario.script:
             cluster.at(one.at, lambda one=one: self._play(one))  # type: ignore[misc]
 
-    def _connect(self, client: Client, group: str, pdb: str, inst_id: int = 0, sid: int | None = None) -> Session:
+    def _connect(
+        self, client: Client, group: str, pdb: str, inst_id: int = 0, sid: int | None = None
+    ) -> SimulatedSession:
         cluster = self._cluster
         inst_id = inst_id or next(self._turn) % len(cluster.machines) + 1
         sid, serial = cluster.machines[inst_id - 1].sids.take(sid)
         con_id = cluster.scenario.con_id(pdb)
-        session = Session(inst_id, con_id, sid, serial, client, group, cluster.now, changed=cluster.now)
+        session = SimulatedSession(inst_id, con_id, sid, serial, client, group, cluster.now, changed=cluster.now)
         self._workload.sessions.append(session)
         return session
 
@@ -56,7 +58,7 @@ class Incoming:
                 continue
             for session in sessions:
                 session.logon -= random.random() * 8 * 3600
-            pool = Pool(spec, machine.inst_id, sessions, random)
+            pool = SessionStream(spec, machine.inst_id, sessions, random)
             pool.group = cluster.plans.resolve(sessions[0].con_id, spec.group)
             pool.cursors += [self._serial(text, spec.user) for text in spec.sql]
             machine.pools.append(pool)
@@ -115,7 +117,7 @@ class Incoming:
 
     def _parse(
         self,
-        session: Session,
+        session: SimulatedSession,
         spec: StatementStream | ScriptedStatement,
         stream: Stream | None,
         text: str,
@@ -134,10 +136,10 @@ class Incoming:
         cursor = self._cluster.library.cursor(text, user, asked, spec.sets, parsed, cluster.now, sql_id)
         queues = spec.queue == "always" or (spec.queue == "policy" and policy in {"AUTO", "ADAPTIVE"})
         number, now = next(self._numbers), cluster.now
-        ticket = Ticket(number, group, parsed.dop, spec.sets, now, queues)
+        ticket = QueueEntry(number, group, parsed.dop, spec.sets, now, queues)
         return Execution(number, session, cursor, ticket, group, spec.cpu, spec.mb, work, work, hold, now, stream)
 
-    def forget(self, session: Session) -> None:
+    def forget(self, session: SimulatedSession) -> None:
         """Take an idle session out of its stream: it was ended."""
         for stream in self._streams:
             if session in stream.idle:

@@ -15,13 +15,13 @@ from presman.simulator.scenario import (
     OWN_SID,
     Capacity,
     Directive,
-    Header,
     MonitorSpec,
-    Pdb,
     PdbDirective,
-    Plan,
+    PdbSpec,
     PlanChange,
+    PlanSpec,
     Scenario,
+    ScenarioHeader,
     ScriptedStatement,
     SessionPool,
     StatementStream,
@@ -67,7 +67,7 @@ def parse_scenario(tables: Mapping[str, Any], stem: str, file: str) -> Scenario:
     top = {key: value for key, value in tables.items() if key not in _TABLES}
     scenario = Scenario(
         name=stem,
-        header=decode(Header, top, file),
+        header=decode(ScenarioHeader, top, file),
         capacity=decode(Capacity, tables.get("capacity", {}), f"{file}: capacity"),
         plans=_plans(tables.get("plans", {}), f"{file}: plans"),
         pdbs=_pdbs(tables.get("pdbs", {}), f"{file}: pdbs"),
@@ -92,8 +92,8 @@ def _many(kind: Any, tables: Mapping[str, Any], table: str, file: str) -> Iterab
         yield decode(kind, entry, where)
 
 
-def _plans(tables: Any, where: str) -> Mapping[str, Plan]:
-    plans: dict[str, Plan] = {}
+def _plans(tables: Any, where: str) -> Mapping[str, PlanSpec]:
+    plans: dict[str, PlanSpec] = {}
     for plan_name, table in _named(tables, where):
         here = f"{where}.{plan_name}"
         unknown = set(table) - {"method", "comment", "directives"}
@@ -107,7 +107,7 @@ def _plans(tables: Any, where: str) -> Mapping[str, Plan]:
             target: decode(Directive, directive, f"{here}.directives.{target}")
             for target, directive in _named(table.get("directives", {}), f"{here}.directives")
         }
-        plans[plan_name] = Plan(plan_name, method, str(table.get("comment", "")), directives)
+        plans[plan_name] = PlanSpec(plan_name, method, str(table.get("comment", "")), directives)
     return plans
 
 
@@ -120,12 +120,12 @@ def _named(tables: Any, where: str) -> Iterable[tuple[str, dict[str, Any]]]:
         yield identifier(key), table
 
 
-def _pdbs(tables: Any, where: str) -> tuple[Pdb, ...]:
+def _pdbs(tables: Any, where: str) -> tuple[PdbSpec, ...]:
     pdbs = []
     for con_id, (pdb, table) in enumerate(_named(tables, where), _FIRST_PDB):
         own = {key: value for key, value in table.items() if key != "plan"}
         directive = decode(PdbDirective, own, f"{where}.{pdb}")
-        pdbs.append(Pdb(pdb, con_id, str(table.get("plan", "")).upper(), directive))
+        pdbs.append(PdbSpec(pdb, con_id, str(table.get("plan", "")).upper(), directive))
     return tuple(pdbs)
 
 
@@ -143,7 +143,7 @@ def _check(scenario: Scenario, file: str) -> None:
             raise ScenarioError(f"{file}: script[{number}].sid: {OWN_SID} is presman's own session, which never shows")
 
 
-def _check_plan(plan: Plan, plans: Mapping[str, Plan], where: str) -> None:
+def _check_plan(plan: PlanSpec, plans: Mapping[str, PlanSpec], where: str) -> None:
     if not plan.directives:
         raise ScenarioError(f"{where}: has no directives")
     for target, directive in plan.directives.items():
@@ -163,7 +163,7 @@ def _check_plan(plan: Plan, plans: Mapping[str, Plan], where: str) -> None:
     _check_loops(plan, plans, (plan.name,), where)
 
 
-def _check_loops(plan: Plan, plans: Mapping[str, Plan], path: tuple[str, ...], where: str) -> None:
+def _check_loops(plan: PlanSpec, plans: Mapping[str, PlanSpec], path: tuple[str, ...], where: str) -> None:
     for target in plan.directives:
         if target in path:
             raise ScenarioError(f"{where}: plan {target} contains itself")
@@ -171,13 +171,13 @@ def _check_loops(plan: Plan, plans: Mapping[str, Plan], path: tuple[str, ...], w
             _check_loops(plans[target], plans, (*path, target), where)
 
 
-def _groups_of(plans: Iterable[Plan]) -> set[str]:
+def _groups_of(plans: Iterable[PlanSpec]) -> set[str]:
     plans = list(plans)
     names = {plan.name for plan in plans}
     return {target for plan in plans for target in plan.directives if target not in names} | {OTHER_GROUPS}
 
 
-def leaves_of(plan: Plan, plans: Mapping[str, Plan]) -> list[str]:
+def leaves_of(plan: PlanSpec, plans: Mapping[str, PlanSpec]) -> list[str]:
     """Return the consumer groups that `plan` names, its subplans' among them, in order."""
     found: list[str] = []
     for target in plan.directives:

@@ -7,13 +7,13 @@ from random import Random
 
 from presman.base.release import Release
 from presman.simulator.executions import Execution
-from presman.simulator.group_counters import Account, Count
+from presman.simulator.group_counters import Count, GroupCounters
 from presman.simulator.io_throttle import RATE_LIMIT, Demand, pace
 from presman.simulator.latency_shapes import QUANTUM, STARVED, STORAGE, Event, events_of, mean_of, reading_events, shape
 from presman.simulator.plan_tree import Group
-from presman.simulator.processes import Names, Session, Sids
-from presman.simulator.scenario import OWN_SID, Capacity, Client, Pdb, Scenario
-from presman.simulator.streams import Pool
+from presman.simulator.processes import ServerNames, SessionIds, SimulatedSession
+from presman.simulator.scenario import OWN_SID, Capacity, Client, PdbSpec, Scenario
+from presman.simulator.streams import SessionStream
 
 _SERIAL = "Parallel operations downgraded to serial"
 _CLASSES = (
@@ -64,12 +64,12 @@ class Machine:
         self.inst_id = inst_id
         self.capacity: Capacity = scenario.capacity
         reserved = {OWN_SID} | {one.sid for one in scenario.script if one.sid is not None}
-        self.sids = Sids(Random(f"{seed}/sids/{inst_id}"), reserved)
-        self.names = Names(self.capacity.maximum)
+        self.sids = SessionIds(Random(f"{seed}/sids/{inst_id}"), reserved)
+        self.names = ServerNames(self.capacity.maximum)
         self.events = events_of(self.capacity.storage, self.capacity.instances > 1)
         self.statistics: dict[str, float] = dict.fromkeys(STATISTICS, 0)
-        self.accounts: dict[Group, Account] = {}
-        self.pools: list[Pool] = []
+        self.accounts: dict[Group, GroupCounters] = {}
+        self.pools: list[SessionStream] = []
         self.busy = 0.0
         self.io_wait = 0.0
         self.load = 0.0
@@ -81,21 +81,21 @@ class Machine:
         self.paces: dict[int, float] = {}
         self.short = False
         self.exhausted = self.exhausted_mark = 0.0
-        self.background: list[Session] = []
+        self.background: list[SimulatedSession] = []
         for name in _BACKGROUND:
             client = Client("", f"oracle@{scenario.header.host}{inst_id} ({name})", "", "", "SYS$BACKGROUND")
             sid, serial = self.sids.take()
-            self.background.append(Session(inst_id, 0, sid, serial, client, "", start, changed=start))
+            self.background.append(SimulatedSession(inst_id, 0, sid, serial, client, "", start, changed=start))
 
     @property
     def cpus(self) -> int:
         """CPUs that Resource Manager hands out."""
         return self.capacity.cpu_count
 
-    def account(self, group: Group) -> Account:
+    def account(self, group: Group) -> GroupCounters:
         """Return the account of a group, opened when it is first used."""
         if group not in self.accounts:
-            self.accounts[group] = Account()
+            self.accounts[group] = GroupCounters()
         return self.accounts[group]
 
     def demand(self, running: list[Execution]) -> dict[Group, float]:
@@ -111,7 +111,7 @@ class Machine:
                 wanted[execution.group] = wanted.get(execution.group, 0.0) + used
         return wanted
 
-    def _pace_of(self, pool: Pool) -> float:
+    def _pace_of(self, pool: SessionStream) -> float:
         return self.paces.get(pool.group.con_id, 1.0) if pool.spec.io else 1.0
 
     def pace_for(self, execution: Execution) -> float:
@@ -170,7 +170,7 @@ class Machine:
         good, bad = STORAGE[self.capacity.storage]
         return ((1 - self.badness) * mean_of(good) + self.badness * mean_of(bad)) / 1e6
 
-    def add_pool(self, pool: Pool, fraction: float, managed: bool) -> None:
+    def add_pool(self, pool: SessionStream, fraction: float, managed: bool) -> None:
         """Let a pool's sessions draw on their account at the part of the CPU they got."""
         rates = self.account(pool.group).rates
         number = len(pool.sessions)
@@ -289,7 +289,7 @@ class Machine:
             statistics[next(name for least, name in _CLASSES if lost >= least)] += 1
 
 
-def is_limited(pdb: Pdb) -> bool:
+def is_limited(pdb: PdbSpec) -> bool:
     """Whether a pluggable database limits its I/O."""
     return bool(pdb.directive.max_iops or pdb.directive.max_mbps)
 

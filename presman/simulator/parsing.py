@@ -30,7 +30,7 @@ def sql_id_of(text: str) -> str:
 _Step = tuple[str, str | None, str | None, str | None, str | None]
 
 
-class PlanLine(NamedTuple):
+class PlanOperation(NamedTuple):
     """One line of an execution plan."""
 
     id: int
@@ -100,7 +100,7 @@ class Cursor:
         facts += [("plan_hash_full", str(self.plan_hash ^ 0x5A5A5A5A)), ("plan_hash", str(self.plan_hash))]
         return facts
 
-    def lines(self) -> list[PlanLine]:
+    def lines(self) -> list[PlanOperation]:
         """Return the lines of its plan, line 0 first."""
         verb = self.text.split(None, 1)[0].upper()
         top = f"{verb} STATEMENT" if verb in {"SELECT", "INSERT", "MERGE", "UPDATE", "DELETE"} else "SELECT STATEMENT"
@@ -126,7 +126,7 @@ class Cursor:
                 ("PX BLOCK", "ITERATOR", None, ":Q1000", None),
                 ("TABLE ACCESS", "FULL", "SALES", ":Q1000", None),
             ]
-        return [PlanLine(n, n - 1 if n else None, n, *step) for n, step in enumerate(steps)]
+        return [PlanOperation(n, n - 1 if n else None, n, *step) for n, step in enumerate(steps)]
 
 
 class Parsed(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from presman.simulator.scenario import OTHER_GROUPS, Directive, Pdb, Plan
+from presman.simulator.scenario import OTHER_GROUPS, Directive, PdbSpec, PlanSpec
 
 LEVELS = 8
 _TINY = 1e-12
@@ -42,7 +42,7 @@ class Node:
             yield from child.leaves()
 
 
-def plan_tree(plan: Plan, plans: Mapping[str, Plan], con_id: int = 0, **root: object) -> Node:
+def plan_tree(plan: PlanSpec, plans: Mapping[str, PlanSpec], con_id: int = 0, **root: object) -> Node:
     """Return the tree of one top plan; `root` gives the top node other attributes."""
     nodes = []
     shares = sum(directive.levels[0] for directive in plan.directives.values())
@@ -58,7 +58,7 @@ def plan_tree(plan: Plan, plans: Mapping[str, Plan], con_id: int = 0, **root: ob
     return Node(plan.name, children=tuple(nodes), **root)  # type: ignore[arg-type]
 
 
-def cdb_tree(cdb_plan: str, pdbs: Sequence[Pdb], active: Mapping[int, str], plans: Mapping[str, Plan]) -> Node:
+def cdb_tree(cdb_plan: str, pdbs: Sequence[PdbSpec], active: Mapping[int, str], plans: Mapping[str, PlanSpec]) -> Node:
     """Return the tree of a CDB plan; `active` is each container's own plan, "" for none."""
     shares = sum(pdb.directive.shares for pdb in pdbs)
     nodes = []

@@ -18,7 +18,7 @@ _REST = 16
 """SIDs of ended sessions that rest before the first of them is used again."""
 
 
-class Sids:
+class SessionIds:
     """The session ids of one instance. A SID is used again; its serial number tells the users apart."""
 
     def __init__(self, random: Random, reserved: set[int]) -> None:
@@ -48,7 +48,7 @@ class Sids:
         self._free.append(sid)
 
 
-class Names:
+class ServerNames:
     """Parallel server processes of one instance: P000, P001, … P00A, the lowest free first."""
 
     def __init__(self, maximum: int) -> None:
@@ -92,7 +92,7 @@ def server_name(number: int) -> str:
 
 
 @dataclass(slots=True, eq=False)
-class Session:
+class SimulatedSession:
     """A connected session. `cpu`, `wait` and the like are what ended calls have added up to, in seconds.
 
     `group` is what it is mapped to, `switched` where a SWITCH_TIME without SWITCH_FOR_CALL has left it. `changed` is

@@ -72,7 +72,7 @@ class Directive:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlanSpec:
     """A plan: its method (EMPHASIS: levels, RATIO: shares) and directives by group or subplan."""
 
     name: str
@@ -96,7 +96,7 @@ class PdbDirective:
 
 
 @dataclass(frozen=True, slots=True)
-class Pdb:
+class PdbSpec:
     """A pluggable database: its directive in the CDB plan and its own plan, if it has one."""
 
     name: str
@@ -302,7 +302,7 @@ class PlanChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class ScenarioHeader:
     """The scenario's own keys: what it is about, and the database it shows. `size` makes machine and work bigger."""
 
     title: str = key(text, "")
@@ -322,10 +322,10 @@ class Scenario:
     """All of it, checked: every name that a workload or directive uses is defined."""
 
     name: str
-    header: Header
+    header: ScenarioHeader
     capacity: Capacity
-    plans: Mapping[str, Plan]
-    pdbs: tuple[Pdb, ...]
+    plans: Mapping[str, PlanSpec]
+    pdbs: tuple[PdbSpec, ...]
     pools: tuple[SessionPool, ...]
     streams: tuple[StatementStream, ...]
     script: tuple[ScriptedStatement, ...]

@@ -18,7 +18,7 @@ from random import Random
 from presman.simulator.plan_tree import LEVELS, Group, Node
 
 
-class Regime(Enum):
+class Queueing(Enum):
     """V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED: no queue, one for all, or one per consumer group."""
 
     OFF = "OFF"
@@ -26,7 +26,7 @@ class Regime(Enum):
     FULL = "FULL"
 
 
-class Held(Enum):
+class HoldReason(Enum):
     """Why a statement is held in the queue."""
 
     SYSTEM = "servers in use and wanted exceed the target"
@@ -35,7 +35,7 @@ class Held(Enum):
     NOT_CHOSEN = "it fits, but another group's statement is next"
 
 
-class Outcome(Enum):
+class QueueOutcome(Enum):
     """What happened to a statement in the last call."""
 
     STARTED = "started"
@@ -44,18 +44,18 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
-    """A ceiling on servers that several statements share: a group's or a PDB's limit."""
+class ServerPoolLimit:
+    """A limit on servers that several statements share: a group's or a PDB's limit."""
 
     name: str
     limit: int
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class QueueRule:
     """What the plan says of one group's parallel statements. `timeout` in seconds; `bypass` never queues."""
 
-    pools: tuple[Pool, ...] = ()
+    pools: tuple[ServerPoolLimit, ...] = ()
     timeout: float | None = None
     action: str = "CANCEL"
     bypass: bool = False
@@ -65,27 +65,27 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The whole set-up: target and maximum of servers over all instances, the regime, a rule per group.
+    """The whole set-up: target and maximum of servers over all instances, the queueing, a rule per group.
 
     `root` orders the groups (levels, then a draw by allocation); None means first come, first served.
     """
 
     target: int
     maximum: int
-    regime: Regime
-    rules: Mapping[Group, Rule] = field(default_factory=dict)
+    queueing: Queueing
+    rules: Mapping[Group, QueueRule] = field(default_factory=dict)
     root: Node | None = None
 
-    def rule(self, group: Group) -> Rule:
+    def rule(self, group: Group) -> QueueRule:
         """Return the rule of `group`; one without limits if the plan is silent."""
         return self.rules.get(group, _FREE)
 
 
-_FREE = Rule()
+_FREE = QueueRule()
 
 
 @dataclass(slots=True)
-class Ticket:
+class QueueEntry:
     """One parallel statement as the queue sees it. `wants` is DOP x sets; `queues` its session's policy.
 
     `degree` and `servers` are what it got when it started; `managed` whether the group's
@@ -111,14 +111,14 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class QueueHold:
     """Why a statement waits, with the figures at hand: both tests are told even where one would do.
 
-    `ahead` counts the statements of its queue before it; `pool` is the tightest ceiling ("" if none), of which
-    `held` of `allowed` are taken; `never_fits` says that it needs more than the target or a ceiling in all.
+    `ahead` counts the statements of its queue before it; `pool` is the tightest limit ("" if none), of which
+    `held` of `allowed` are taken; `never_fits` says that it needs more than the target or a limit in all.
     """
 
-    cause: Held
+    cause: HoldReason
     wants: int
     in_use: int
     target: int
@@ -137,8 +137,8 @@ class StatementQueue:
     def __init__(self, limits: Limits, random: Random) -> None:
         self._limits = limits
         self._random = random
-        self._queues: dict[Group, list[Ticket]] = {}
-        self._running: dict[int, Ticket] = {}
+        self._queues: dict[Group, list[QueueEntry]] = {}
+        self._running: dict[int, QueueEntry] = {}
         self._next: Group | None = None
         self._drawn_from: frozenset[Group] = frozenset()
         self.in_use = 0
@@ -166,18 +166,18 @@ class StatementQueue:
         for ticket in self._running.values():
             self._hold(ticket, ticket.servers)
 
-    def _hold(self, ticket: Ticket, servers: int) -> None:
+    def _hold(self, ticket: QueueEntry, servers: int) -> None:
         if ticket.managed:
             for pool in self._limits.rule(ticket.group).pools:
                 self._held[pool.name] = self._held.get(pool.name, 0) + servers
 
-    def submit(self, ticket: Ticket) -> bool:
+    def submit(self, ticket: QueueEntry) -> bool:
         """Take a statement; return whether it has started at once because it never queues."""
         rule = self._limits.rule(ticket.group)
         cap = rule.degree_limit
         if cap is not None and ticket.dop > cap:
             ticket.degree = cap
-        never = rule.bypass or self._limits.regime is Regime.OFF or not (ticket.queues or rule.always)
+        never = rule.bypass or self._limits.queueing is Queueing.OFF or not (ticket.queues or rule.always)
         if never or not ticket.needs:
             ticket.managed = not never
             self._start(ticket)
@@ -185,7 +185,7 @@ class StatementQueue:
         self._queues.setdefault(ticket.group, []).append(ticket)
         return False
 
-    def _start(self, ticket: Ticket) -> None:
+    def _start(self, ticket: QueueEntry) -> None:
         degree = ticket.degree or ticket.dop
         free = max(0, self._limits.maximum - self.in_use)
         if degree * ticket.sets > free:
@@ -199,7 +199,7 @@ class StatementQueue:
         self.in_use += ticket.servers
         self._hold(ticket, ticket.servers)
 
-    def release(self, ticket: Ticket) -> None:
+    def release(self, ticket: QueueEntry) -> None:
         """Give back the servers of a running statement, or take a waiting one out of the queue."""
         if self._running.pop(ticket.number, None) is not None:
             self.in_use -= ticket.servers
@@ -208,18 +208,18 @@ class StatementQueue:
         else:
             self._remove(ticket)
 
-    def _remove(self, ticket: Ticket) -> None:
+    def _remove(self, ticket: QueueEntry) -> None:
         queue = self._queues[ticket.group]
         queue.remove(ticket)
         if not queue:
             del self._queues[ticket.group]
 
-    def force(self, ticket: Ticket) -> None:
+    def force(self, ticket: QueueEntry) -> None:
         """Start a waiting statement whatever the limits: DEQUEUE_PARALLEL_STATEMENT."""
         self._remove(ticket)
         self._start(ticket)
 
-    def requeue(self, ticket: Ticket, group: Group) -> None:
+    def requeue(self, ticket: QueueEntry, group: Group) -> None:
         """Put a waiting statement into another group's queue, by when it was submitted."""
         self._remove(ticket)
         ticket.group = group
@@ -227,15 +227,15 @@ class StatementQueue:
         queue.append(ticket)
         queue.sort(key=lambda other: (other.submitted, other.number))
 
-    def move(self, ticket: Ticket, group: Group) -> None:
+    def move(self, ticket: QueueEntry, group: Group) -> None:
         """Switch a running statement to another consumer group; its servers count there from now on."""
         self._hold(ticket, -ticket.servers)
         ticket.group = group
         self._hold(ticket, ticket.servers)
 
-    def pump(self) -> list[Ticket]:
+    def pump(self) -> list[QueueEntry]:
         """Start all that may start now, in the plan's order, and return them."""
-        started: list[Ticket] = []
+        started: list[QueueEntry] = []
         while self._queues:
             group = self._choose()
             if group is None:
@@ -249,7 +249,7 @@ class StatementQueue:
             started.append(head)
         return started
 
-    def expire(self, now: float) -> list[tuple[Ticket, Outcome]]:
+    def expire(self, now: float) -> list[tuple[QueueEntry, QueueOutcome]]:
         """Take out of the queue what has waited for its group's timeout; RUN starts, downgraded if need be."""
         out = []
         for ticket in self.queued():
@@ -259,7 +259,7 @@ class StatementQueue:
             self._remove(ticket)
             if rule.action == "RUN":
                 self._start(ticket)
-            out.append((ticket, Outcome.FORCED if rule.action == "RUN" else Outcome.CANCELLED))
+            out.append((ticket, QueueOutcome.FORCED if rule.action == "RUN" else QueueOutcome.CANCELLED))
         return out
 
     def next_timeout(self) -> float | None:
@@ -271,31 +271,31 @@ class StatementQueue:
                 times.append(queue[0].submitted + timeout)
         return min(times, default=None)
 
-    def queued(self) -> list[Ticket]:
+    def queued(self) -> list[QueueEntry]:
         """Return what waits, group by group in order of arrival."""
         return [ticket for queue in self._queues.values() for ticket in queue]
 
-    def running(self) -> Iterable[Ticket]:
+    def running(self) -> Iterable[QueueEntry]:
         """Return what holds servers."""
         return self._running.values()
 
     def held_by(self, pool: str) -> int:
-        """Return the servers that statements under the ceiling `pool` hold."""
+        """Return the servers that statements under the limit `pool` hold."""
         return self._held.get(pool, 0)
 
-    def _system_binds(self, ticket: Ticket) -> bool:
+    def _system_binds(self, ticket: QueueEntry) -> bool:
         needs = ticket.needs
         if needs > self._limits.target:
             return self.in_use > 0
         return self.in_use + needs > self._limits.target
 
-    def _pool_binds(self, ticket: Ticket, pool: Pool) -> bool:
+    def _pool_binds(self, ticket: QueueEntry, pool: ServerPoolLimit) -> bool:
         held, needs = self._held.get(pool.name, 0), ticket.needs
         if needs > pool.limit:
             return held > 0
         return held + needs > pool.limit
 
-    def _group_binds(self, ticket: Ticket) -> bool:
+    def _group_binds(self, ticket: QueueEntry) -> bool:
         return any(self._pool_binds(ticket, pool) for pool in self._limits.rule(ticket.group).pools)
 
     def _choose(self) -> Group | None:
@@ -308,7 +308,7 @@ class StatementQueue:
         if not heads:
             self._next = None
             return None
-        if self._limits.root is None or self._limits.regime is not Regime.FULL:
+        if self._limits.root is None or self._limits.queueing is not Queueing.FULL:
             return min(heads, key=lambda group: (heads[group].submitted, heads[group].number))
         candidates = _first_level(self._limits.root, set(heads)) or dict.fromkeys(heads, 1.0)
         if self._next not in candidates or not self._drawn_from.issuperset(candidates):
@@ -322,9 +322,9 @@ class StatementQueue:
             return groups[0]
         return self._random.choices(groups, [candidates[group] for group in groups])[0]
 
-    def why(self, ticket: Ticket) -> Hold:
+    def why(self, ticket: QueueEntry) -> QueueHold:
         """Explain why `ticket` waits, from the very figures that decide."""
-        if self._limits.regime is Regime.FULL:
+        if self._limits.queueing is Queueing.FULL:
             queue = self._queues[ticket.group]
         else:
             queue = sorted(self.queued(), key=lambda other: (other.submitted, other.number))
@@ -334,15 +334,15 @@ class StatementQueue:
         pools = self._limits.rule(ticket.group).pools
         tightest = min(pools, key=lambda pool: pool.limit - self._held.get(pool.name, 0), default=None)
         if own_ahead:
-            cause = Held.BEHIND
+            cause = HoldReason.BEHIND
         elif group:
-            cause = Held.GROUP
+            cause = HoldReason.GROUP
         elif system:
-            cause = Held.SYSTEM
+            cause = HoldReason.SYSTEM
         else:
-            cause = Held.BEHIND if ahead and self._limits.regime is Regime.FIFO else Held.NOT_CHOSEN
+            cause = HoldReason.BEHIND if ahead and self._limits.queueing is Queueing.FIFO else HoldReason.NOT_CHOSEN
         needs = ticket.needs
-        return Hold(
+        return QueueHold(
             cause,
             needs,
             self.in_use,

@@ -16,9 +16,9 @@ from random import Random
 
 from presman.base.release import Release
 from presman.simulator.cluster import Cluster
-from presman.simulator.group_counters import Account, Metrics, Minute
-from presman.simulator.gv_monitors import OWN, Monitor
-from presman.simulator.hand_out import hand_out
+from presman.simulator.cpu_sharing import hand_out
+from presman.simulator.group_counters import GroupCounters, Metrics, Minute
+from presman.simulator.gv_monitors import OWN, GvMonitor
 from presman.simulator.incoming import Incoming
 from presman.simulator.machine import RESERVED, Machine
 from presman.simulator.plan_tree import Group
@@ -48,7 +48,7 @@ class Simulation(Cluster):
         self.own_sid = OWN_SID
         root = 1 if self.plans.cdb else 0
         specs = enumerate((OWN, *scenario.monitors))
-        self.monitors = [Monitor(spec, self.machines, root, number, self.born) for number, spec in specs]
+        self.monitors = [GvMonitor(spec, self.machines, root, number, self.born) for number, spec in specs]
         self.metrics = Metrics()
         self.metrics.opened = self.now
         self._minutes = Random(f"{seed}/minutes")
@@ -178,7 +178,7 @@ class Simulation(Cluster):
         self.metrics.opened = self.now
         self.at(self.now + 60.0 + self._minutes.randrange(0, 12) / 100, self._close_minute)
 
-    def _minute(self, machine: Machine, group: Group, account: Account) -> Minute:
+    def _minute(self, machine: Machine, group: Group, account: GroupCounters) -> Minute:
         plans = self.plans
         deltas = array("d", map(sub, account.totals, account.mark))
         window = plans.window(group.con_id)

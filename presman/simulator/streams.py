@@ -9,20 +9,20 @@ from random import Random
 
 from presman.simulator.parsing import Cursor
 from presman.simulator.plan_tree import Group
-from presman.simulator.processes import Session
+from presman.simulator.processes import SimulatedSession
 from presman.simulator.scenario import Client, SessionPool, StatementStream
 
 _NOISE_TIME = 45.0
 """Seconds over which the activity of a pool forgets its past."""
 
 
-class Pool:
+class SessionStream:
     """The sessions of a :class:`SessionPool` on one instance, as a flow: `count` sessions that think, read, compute.
 
     `duty` is the part of its time a session wants CPU; it moves with the wave and with noise.
     """
 
-    def __init__(self, spec: SessionPool, inst_id: int, sessions: list[Session], random: Random) -> None:
+    def __init__(self, spec: SessionPool, inst_id: int, sessions: list[SimulatedSession], random: Random) -> None:
         self.spec = spec
         self.inst_id = inst_id
         self.sessions = sessions
@@ -77,7 +77,7 @@ class Stream:
     def __init__(self, spec: StatementStream, seed: str) -> None:
         self.spec = spec
         self.random = Random(seed)
-        self.idle: deque[Session] = deque()
+        self.idle: deque[SimulatedSession] = deque()
         self.client = Client(spec.user, spec.program, spec.machine, spec.module or spec.name, spec.service)
         noun = spec.name.replace(" ", "_")
         hint = "/*+ parallel */ " if spec.reason == "hint" else ""

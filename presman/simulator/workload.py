@@ -10,9 +10,9 @@ from presman.simulator.executions import Execution, Phase
 from presman.simulator.group_counters import Count
 from presman.simulator.machine import Machine
 from presman.simulator.plan_tree import Group
-from presman.simulator.processes import Server, Session
+from presman.simulator.processes import Server, SimulatedSession
 from presman.simulator.scenario import ACTIONS
-from presman.simulator.scheduler import Outcome, StatementQueue, Ticket
+from presman.simulator.scheduler import QueueEntry, QueueOutcome, StatementQueue
 
 _DONE = 1e-6
 """Seconds of work that count as none."""
@@ -27,8 +27,8 @@ class Workload:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.queue = StatementQueue(cluster.plans.limits, Random(f"{cluster.seed}/queue"))
-        self.sessions: list[Session] = []
-        self.executions: dict[Session, Execution] = {}
+        self.sessions: list[SimulatedSession] = []
+        self.executions: dict[SimulatedSession, Execution] = {}
         self.running: list[Execution] = []
         self.ended_cpu: dict[Group, float] = {}
         self._tickets: dict[int, Execution] = {}
@@ -36,7 +36,7 @@ class Workload:
         self._waiting: dict[tuple[int, Group], deque[Execution]] = {}
         self._skew = Random(f"{cluster.seed}/skew")
 
-    def disconnect(self, session: Session) -> None:
+    def disconnect(self, session: SimulatedSession) -> None:
         """Log a session off."""
         self.sessions.remove(session)
         self._cluster.machines[session.inst_id - 1].sids.give(session.sid)
@@ -123,7 +123,7 @@ class Workload:
             execution = self._tickets[ticket.number]
             self._count(execution, Count.PQ_TIME_OUTS)
             execution.session.time_outs += 1
-            if outcome is Outcome.FORCED:
+            if outcome is QueueOutcome.FORCED:
                 self._start(execution)
             else:
                 self._note_queue_wait(execution)
@@ -337,7 +337,7 @@ class Workload:
         cluster = self._cluster
         for execution in self.executions.values():
             rates = cluster.account(execution.session.inst_id, execution.group).rates
-            ticket: Ticket = execution.ticket
+            ticket: QueueEntry = execution.ticket
             if execution.phase is Phase.QUEUED:
                 rates[Count.PQ_QUEUED_TIME] += 1.0
                 rates[Count.QUEUED_SERVER_SECONDS] += ticket.needs

@@ -133,11 +133,11 @@ class SimulatorSource:
         return Answer(at, tuple(sections))
 
     def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
-        """Have the simulated instance obey a statement that acts. Raises SourceError with its refusal."""
-        from presman.simulator.orders import Refusal, obey
+        """Have the simulated instance execute a statement that acts. Raises SourceError with its refusal."""
+        from presman.simulator.session_commands import Refusal, execute
 
         try:
-            obey(self.simulation, statement, binds)
+            execute(self.simulation, statement, binds)
         except Refusal as refusal:
             raise SourceError(refusal.text, code=f"ORA-{refusal.code:05}", retry=False) from refusal
 

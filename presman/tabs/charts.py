@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from presman.analysis.plans.plan_changes import marks
+from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.tabs.moment import Moment
@@ -98,7 +98,7 @@ def plan_changes(moment: Moment, start: float, width: float, count: int) -> tupl
     snapshot = moment.snapshot
     if snapshot is None:
         return ()
-    found = [(int((mark.at.timestamp() - start) // width), mark) for mark in marks(snapshot)]
+    found = [(int((mark.at.timestamp() - start) // width), mark) for mark in plan_switches(snapshot)]
     return tuple((x, f"{_label(mark.at.timestamp())} {mark.text}") for x, mark in found if 0 <= x < count)
 
 

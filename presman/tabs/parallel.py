@@ -18,7 +18,7 @@ from presman.watch.downgrade_ledger import Downgrade
 
 def compared(moment: Moment) -> tuple[Comparison, ...]:
     """Return each group's queue now against the last hour and since its plan, the worse ones first."""
-    found = moment.watch.marks.compare(moment.reading)
+    found = moment.watch.queue_marks.compare(moment.reading)
     return tuple(sorted(found, key=lambda each: not each.worse))
 
 
@@ -42,7 +42,7 @@ TAB = Tab(
         Rows(
             LEDGER,
             downgraded,
-            note=lambda moment: by_class(moment.watch.marks.downgrades(moment.reading)),
+            note=lambda moment: by_class(moment.watch.queue_marks.downgrades(moment.reading)),
             filterable=False,
         ),
     ),

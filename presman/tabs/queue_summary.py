@@ -53,10 +53,10 @@ def in_one_line(line: Line, width: int) -> Line:
 
 
 def _downgrades(reading: Reading, watch: Watch) -> Line:
-    counted = sum(value for name, value in watch.marks.downgrades(reading).items() if is_downgrade(name))
+    counted = sum(value for name, value in watch.queue_marks.downgrades(reading).items() if is_downgrade(name))
     if not counted:
         return ()
-    minutes = watch.marks.downgraded_by_minute(reading, _MINUTES)
+    minutes = watch.queue_marks.downgraded_by_minute(reading, _MINUTES)
     trend = f" {spark(minutes, len(minutes))}" if any(minutes) else ""
     return (("   downgraded in the last hour ", "dim"), (f"▼ {counted}{trend}", "warn"))
 

@@ -73,7 +73,7 @@ def _united(one: tuple[int, int, int, int], two: tuple[int, int, int, int]) -> t
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class HistogramBar:
     """A bar of a histogram: waits of at least `low` and less than `high` microseconds."""
 
     low: float
@@ -81,7 +81,7 @@ class Bar:
     waits: int
 
 
-def histogram(tally: Tally) -> list[Bar]:
+def histogram(tally: Tally) -> list[HistogramBar]:
     """Return bars half a power of two wide, from the shortest wait to the longest, empty ones included."""
     counts: Counter[int] = Counter()
     for value, count in tally.values():
@@ -89,7 +89,7 @@ def histogram(tally: Tally) -> list[Bar]:
     if not counts:
         return []
     places = range(min(counts), max(counts) + 1)
-    return [Bar(2 ** (place / 2) if place else 0, 2 ** ((place + 1) / 2), counts[place]) for place in places]
+    return [HistogramBar(2 ** (place / 2) if place else 0, 2 ** ((place + 1) / 2), counts[place]) for place in places]
 
 
 def _half_octave(value: int) -> int:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from presman.base.text import clean
 from presman.trace.pieces import pieces, without_statements
 from presman.trace.sampling import Trail
-from presman.trace.tally import Ledger, Summary
+from presman.trace.tally import EventTallies, Summary
 from presman.trace.trace_files import TraceError, TraceFile
-from presman.trace.trace_parser import Parser, Waits
-from presman.trace.wait_counts import Selection
+from presman.trace.trace_parser import TraceParser, WaitColumns
+from presman.trace.wait_counts import EventSelection
 
 _MOST_EVENTS = 3_000
 """Oracle knows some two thousand."""
@@ -43,15 +43,15 @@ class Survey:
 
     def __init__(
         self,
-        selection: Selection,
+        selection: EventSelection,
         *,
         keep_trails: bool = False,
-        heard: Callable[[Waits], None] | None = None,
+        heard: Callable[[WaitColumns], None] | None = None,
         moved: Callable[[str, int, int, int], None] = lambda *_: None,
     ) -> None:
         self.files: list[FileFigures] = []
         self.interrupted = False
-        self.total = Ledger()
+        self.total = EventTallies()
         self.trails: dict[str, Trail] = {}
         self._selection = selection
         self._keep_trails = keep_trails
@@ -63,9 +63,9 @@ class Survey:
 
         So does one that the user interrupts, with `interrupted` set.
         """
-        parser = Parser(self._selection, unit=trace.unit)
+        parser = TraceParser(self._selection, unit=trace.unit)
         figures = FileFigures(clean(trace.name), ticks=trace.unit)
-        ledger = Ledger()
+        ledger = EventTallies()
         try:
             self._read(trace, parser, ledger)
         except TraceError as error:
@@ -84,7 +84,7 @@ class Survey:
         summaries = [tally.summary(event, None) for event, tally in self.total.tallies.items()]
         return sorted(summaries, key=lambda summary: (-summary.total, summary.event))
 
-    def _read(self, trace: TraceFile, parser: Parser, ledger: Ledger) -> None:
+    def _read(self, trace: TraceFile, parser: TraceParser, ledger: EventTallies) -> None:
         read = 0
 
         def counted() -> Iterator[bytes]:
@@ -93,7 +93,7 @@ class Survey:
                 read += len(block)
                 yield block
 
-        consume = self._in_order if self._keep_trails or self._heard else Parser.count
+        consume = self._in_order if self._keep_trails or self._heard else TraceParser.count
         try:
             for piece in map(without_statements, pieces(counted())):
                 consume(parser, piece, ledger)
@@ -103,7 +103,7 @@ class Survey:
         finally:
             parser.settle(ledger)
 
-    def _in_order(self, parser: Parser, piece: bytes, ledger: Ledger) -> None:
+    def _in_order(self, parser: TraceParser, piece: bytes, ledger: EventTallies) -> None:
         waits = parser.waits(piece)
         ledger.add(*waits)
         if self._heard:
@@ -111,7 +111,7 @@ class Survey:
         if self._keep_trails:
             self._follow(waits)
 
-    def _follow(self, waits: Waits) -> None:
+    def _follow(self, waits: WaitColumns) -> None:
         times: dict[str, list[int]] = {}
         for event, time in zip(waits.events, waits.elapsed, strict=True):
             times.setdefault(event, []).append(time)

@@ -8,7 +8,7 @@ from html import escape
 from typing import NamedTuple
 
 from presman.base import formats
-from presman.trace.sampling import Bar, Scatter
+from presman.trace.sampling import HistogramBar, Scatter
 from presman.trace.trace_chart import decades, title
 
 WIDTH, PANEL = 1000, 420
@@ -17,11 +17,11 @@ _FONTS = "DejaVu Sans, Liberation Sans, Noto Sans, Helvetica, Arial, sans-serif"
 _BLUE, _GREY, _LIGHT = "#1f6feb", "#57606a", "#d8dee4"
 
 
-class Panel(NamedTuple):
+class SvgChart(NamedTuple):
     """One chart of a picture."""
 
     event: str
-    data: Scatter | list[Bar]
+    data: Scatter | list[HistogramBar]
 
 
 class PictureError(Exception):
@@ -44,7 +44,7 @@ def png(text: str) -> bytes:
     return bytes(resvg_py.svg_to_bytes(svg_string=text))
 
 
-def svg(panels: Sequence[Panel]) -> str:
+def svg(panels: Sequence[SvgChart]) -> str:
     """Return the panels one above the other as an SVG document."""
     height = PANEL * max(1, len(panels))
     parts = [
@@ -76,7 +76,7 @@ def _scatter(event: str, scatter: Scatter) -> list[str]:
     return [*parts, _text(WIDTH / 2, PANEL - 8, "wait")]
 
 
-def _bars(event: str, bars: Sequence[Bar]) -> list[str]:
+def _bars(event: str, bars: Sequence[HistogramBar]) -> list[str]:
     total = sum(bar.waits for bar in bars)
     top = max(bar.waits for bar in bars) / total
     parts = [_text(WIDTH / 2, 28, f"{event}: share of {formats.count(total)} waits by elapsed time", size=16)]

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 DISTINCT = 100_000
-"""Different values kept of all tallies of a :class:`Ledger` together: about 10 MB."""
+"""Different values kept of all tallies of a :class:`EventTallies` together: about 10 MB."""
 
 BITS = (11, 9, 7, 5)
 """Leading bits kept of a value, from the first rounding to the last; the relative error is 1 in 2 ** bits."""
@@ -162,7 +162,7 @@ class Tally:
         return min(value + (1 << shift >> 1), self.longest)
 
 
-class Ledger:
+class EventTallies:
     """One tally for each event, together not larger than DISTINCT values allow."""
 
     def __init__(self, distinct: int = DISTINCT) -> None:
@@ -189,7 +189,7 @@ class Ledger:
             self._tally(event).count(counts[event], blocks.get(event))
         self._shrink()
 
-    def merge(self, other: Ledger) -> None:
+    def merge(self, other: EventTallies) -> None:
         """Add what another ledger counted, and take its tallies over: it is not to be used any more."""
         if not self.tallies:
             self.tallies = other.tallies

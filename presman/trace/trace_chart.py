@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from presman.base import formats
-from presman.trace.sampling import Bar, Scatter
+from presman.trace.sampling import HistogramBar, Scatter
 
 _LEAST = (40, 10)
 
@@ -39,7 +39,7 @@ def scatter_text(event: str, scatter: Scatter, *, width: int, height: int, colou
     return "\n".join([line.rstrip() for line in plain.splitlines()])
 
 
-def histogram_text(event: str, bars: list[Bar], *, width: int) -> str:
+def histogram_text(event: str, bars: list[HistogramBar], *, width: int) -> str:
     """Return a histogram as lines of text: bounds, bar, waits, share."""
     total = sum(bar.waits for bar in bars)
     most = max(bar.waits for bar in bars)

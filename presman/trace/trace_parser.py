@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from presman.base.text import clean
 from presman.trace.expressions import COUNTED, PLAIN, START, WRAPPED, moved
-from presman.trace.tally import Ledger
-from presman.trace.wait_counts import BLOCKS, IDLE, Selection, is_pattern
+from presman.trace.tally import EventTallies
+from presman.trace.wait_counts import BLOCKS, IDLE, EventSelection, is_pattern
 
 IMPLAUSIBLE = 10**15
 """Microseconds (32 years) from which an elapsed time is damage or an underflow, not a wait."""
@@ -22,7 +22,7 @@ _MOST_NAMES = 10_000
 _MOST_DIGITS = 50_000
 
 
-class Waits(NamedTuple):
+class WaitColumns(NamedTuple):
     """Waits in the order of the trace, as columns of one length."""
 
     events: Sequence[str]
@@ -49,7 +49,7 @@ class _Names(dict[bytes, Name]):
     Names already met are known, and so are idle events, those that move blocks and those asked for.
     """
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: EventSelection) -> None:
         super().__init__()
         self._selection = selection
         wished = (name for name in selection.names if not is_pattern(name))
@@ -88,14 +88,14 @@ class _Blocks(dict[bytes, int | None]):
         return number
 
 
-class Parser:
+class TraceParser:
     """Finds the waits of a selection in the pieces of one trace.
 
     `unit` is what one tick of ``ela=`` is worth in microseconds: 1 from 9i on, 10,000 before.
     `damaged` counts waits skipped for an implausible elapsed time, `idle` those left out as idle.
     """
 
-    def __init__(self, selection: Selection, *, unit: int = 1) -> None:
+    def __init__(self, selection: EventSelection, *, unit: int = 1) -> None:
         self.damaged = 0
         self.idle = 0
         self._unit = unit
@@ -106,7 +106,7 @@ class Parser:
         self._times: Counter[bytes] = Counter()
         self._blocks: Counter[tuple[bytes, ...]] = Counter()
 
-    def waits(self, piece: bytes) -> Waits:
+    def waits(self, piece: bytes) -> WaitColumns:
         """Return the waits of a piece in their order."""
         rows = PLAIN.findall(piece)
         if len(rows) != piece.count(START):
@@ -120,22 +120,22 @@ class Parser:
         if len(wanted) < len(named):
             self.idle += len([None for name, _ in named if name.left_out])
         return self._checked(
-            Waits(
+            WaitColumns(
                 [name.event for name, _ in wanted],
                 [numbers[row[1]] * self._unit for _, row in wanted],
                 [blocks[row[name.place]] if name.place else None for name, row in wanted],
             )
         )
 
-    def _checked(self, waits: Waits) -> Waits:
+    def _checked(self, waits: WaitColumns) -> WaitColumns:
         """Return `waits` without those whose elapsed time cannot be one."""
         if not waits.elapsed or (min(waits.elapsed) >= 0 and max(waits.elapsed) < IMPLAUSIBLE):
             return waits
         good = [row for row in zip(*waits, strict=True) if 0 <= row[1] < IMPLAUSIBLE]
         self.damaged += len(waits.elapsed) - len(good)
-        return Waits(*zip(*good, strict=True)) if good else Waits((), (), ())
+        return WaitColumns(*zip(*good, strict=True)) if good else WaitColumns((), (), ())
 
-    def count(self, piece: bytes, ledger: Ledger) -> None:
+    def count(self, piece: bytes, ledger: EventTallies) -> None:
         """Count the waits of a piece, whose order is of no matter; what was counted reaches `ledger` with `settle`.
 
         Texts are counted as they stand and read once for all waits that look alike, which is several times faster.
@@ -150,7 +150,7 @@ class Parser:
         if len(self._times) + len(self._blocks) > _MOST_DIGITS:
             self.settle(ledger)
 
-    def settle(self, ledger: Ledger) -> None:
+    def settle(self, ledger: EventTallies) -> None:
         """Hand over to `ledger` what was counted."""
         counts: dict[str, dict[int, int]] = {}
         for text, waits in self._times.items():

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from presman.base import formats
 from presman.trace.survey import FileFigures, Survey
 from presman.trace.tally import LIMITS, PERMILLES, Summary
-from presman.trace.wait_counts import IDLE, Selection
+from presman.trace.wait_counts import IDLE, EventSelection
 
 _PERCENTILES = tuple("median" if permille == 500 else f"p{permille / 10:g}" for permille in PERMILLES)
 _OVER = tuple(f">{limit // 1000} ms %" for limit in LIMITS)
 HEADINGS = ("", "waits", "mean", *_PERCENTILES, "max", *_OVER, "total s", "blocks")
 
 
-def report(survey: Survey, selection: Selection) -> str:
+def report(survey: Survey, selection: EventSelection) -> str:
     """Return a table for each event, the costliest first, and what has to be known to read it."""
     totals = survey.totals()
     parts = [_event(total, survey.files) for total in totals]
@@ -97,7 +97,7 @@ def _notes(files: Iterable[FileFigures]) -> list[str]:
     return notes
 
 
-def _absent(survey: Survey, selection: Selection) -> list[str]:
+def _absent(survey: Survey, selection: EventSelection) -> list[str]:
     """Say which of the names asked for no wait was found."""
     if not survey.files:
         return []
@@ -105,7 +105,7 @@ def _absent(survey: Survey, selection: Selection) -> list[str]:
     return [
         f"no waits of {name!r} found: --list shows the events of a trace; waits are traced at level 8 or 12"
         for name in selection.names
-        if not any(Selection((name,)).names_event(event) for event in found)
+        if not any(EventSelection((name,)).names_event(event) for event in found)
     ]
 
 

@@ -126,7 +126,7 @@ EVERYTHING = ("*",)
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class EventSelection:
     """Which events to summarise.
 
     `names` are event names or patterns with ``*`` and ``?``; upper and lower case are alike. Idle events are left

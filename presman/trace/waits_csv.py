@@ -9,7 +9,7 @@ from itertools import count
 from typing import Protocol
 
 from presman.base.text import clean
-from presman.trace.trace_parser import Waits
+from presman.trace.trace_parser import WaitColumns
 
 HEADER = ("count", "elapsed_us", "blocks", "event", "file")
 
@@ -47,7 +47,7 @@ class WaitsCsv:
         """Begin the waits of another file: counting starts anew."""
         self._ends = _Ends(clean(file))
 
-    def add(self, waits: Waits) -> None:
+    def add(self, waits: WaitColumns) -> None:
         """Write waits in their order."""
         ends = map(self._ends.__getitem__, waits.events)
         self._target.write(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from presman.records.commands import Command
 
 
-class Door(Protocol):
+class ActionGateway(Protocol):
     """The way to actions, given to the monitor only where they were allowed."""
 
     @property

@@ -19,14 +19,14 @@ from presman.tui.feed import Feed, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
 from presman.tui.keys import all_keys
 from presman.tui.keys.table_keys import set_filter
-from presman.tui.messages import PageWanted, Wanted
+from presman.tui.messages import PageWanted, QueryWanted
 from presman.tui.widgets.tab_line import Clicked, Labelled
 
 if TYPE_CHECKING:
     from presman.polling.sampler import CarryOut
     from presman.records.queries import Scope
     from presman.sources import Source
-    from presman.tui.action_gateway import Door
+    from presman.tui.action_gateway import ActionGateway
     from presman.tui.widgets.filter_line import FilterLine
     from presman.tui.widgets.grid import Grid
 
@@ -91,8 +91,8 @@ class MonitorApp(FrameApp):
 
     def on_grid_opened(self, event: Grid.Opened) -> None:
         """Show the details of a row."""
-        from presman.tui.pages.close_look import focus_of
         from presman.tui.pages.content import details_of
+        from presman.tui.pages.detail_lines import focus_of
 
         watch = self.monitor.timeline.watch
         self.reader.open(details_of(event.row, event.grid.table, watch, self.size.width - 6), focus_of(event.row))
@@ -101,9 +101,9 @@ class MonitorApp(FrameApp):
         """Filter by what is typed."""
         set_filter(self, event.needle, done=event.done)
 
-    def on_wanted(self, event: Wanted) -> None:
+    def on_query_wanted(self, event: QueryWanted) -> None:
         """Have a query asked that runs on demand only."""
-        self.feed.wish(event.query, event.binds, lasting=event.lasting)
+        self.feed.request(event.query, event.binds, lasting=event.lasting)
 
     def on_page_wanted(self, event: PageWanted) -> None:
         """Open a page in place of the panel."""
@@ -146,15 +146,15 @@ def run_monitor(
     scope: Scope,
     theme: str | None = None,
     packs: tuple[str, ...] = (),
-    door: Door | None = None,
+    gateway: ActionGateway | None = None,
 ) -> int:
     """Show the monitor until the user quits, and return the exit code.
 
     `make_source` is called in the sampler's thread, after the first frame; `name` is the target without secrets.
-    `packs` are the licensed packs the user has; `door` leads to actions and is given only where they were allowed.
+    `packs` are the licensed packs the user has; `gateway` leads to actions and is given only where they were allowed.
     """
-    make_feed = sampler_feed(make_source, scope, door.carry_out if door is not None else None, packs)
-    app = MonitorApp(make_feed, name=clean(name), refresh=refresh, theme=theme, packs=packs, door=door)
+    make_feed = sampler_feed(make_source, scope, gateway.carry_out if gateway is not None else None, packs)
+    app = MonitorApp(make_feed, name=clean(name), refresh=refresh, theme=theme, packs=packs, gateway=gateway)
     asyncio.run(_run(app))
     return app.return_code or 0
 

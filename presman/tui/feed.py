@@ -83,7 +83,7 @@ class Feed(Protocol):
     def focus(self, focus: Focus | None) -> None:
         """Read one session closely from now on, at once; None ends that."""
 
-    def wish(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
+    def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask the query of that name, which runs on demand only, at once, or (`lasting`) at each poll from now on."""
 
 
@@ -154,12 +154,12 @@ class SamplerFeed:
         if self._sampler is not None:
             self._sampler.focus(focus)
 
-    def wish(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
+    def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand only."""
         if self._sampler is not None:
             from presman.records.rows import by_query
 
-            self._sampler.wish(by_query()[name], binds, lasting=lasting)
+            self._sampler.request(by_query()[name], binds, lasting=lasting)
 
     def _receive(self, event: Event) -> None:
         """Called in the sampler's thread, so that the screen does not wait for the analysis."""
@@ -167,10 +167,10 @@ class SamplerFeed:
 
         if isinstance(event, sampler.Polled):
             self._post(self._read(event.snapshot))
-        elif isinstance(event, sampler.Lost):
+        elif isinstance(event, sampler.SourceLost):
             code = f"{event.code} " if event.code and event.code not in event.text else ""
             self._post(Lost(one_line(clean(f"{code}{event.text}"), 500), event.retry_in))
-        elif isinstance(event, sampler.Acted):
+        elif isinstance(event, sampler.ActionResult):
             self._post(Acted(event.command, event.done, event.text))
         else:
             self._post(Ended())

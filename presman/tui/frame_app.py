@@ -21,7 +21,7 @@ from presman.tui.widgets.tab_line import Labelled
 if TYPE_CHECKING:
     from textual.notifications import SeverityLevel
 
-    from presman.tui.action_gateway import Door
+    from presman.tui.action_gateway import ActionGateway
 
 SETTLED = 4.0
 """Seconds after the first reading by when everything that stays has been made."""
@@ -59,10 +59,10 @@ class FrameApp(TerminalApp):
         folder: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
         packs: tuple[str, ...] = (),
-        door: Door | None = None,
+        gateway: ActionGateway | None = None,
     ) -> None:
         super().__init__()
-        self.door = door
+        self.gateway = gateway
         self.monitor = Monitor(name, refresh, packs, clock)
         self.panels = TabPanels(self, self.monitor, self.bind_tab_keys)
         self.feed = make_feed(self.post_message, refresh)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
-class Wanted(Message):
+class QueryWanted(Message):
     """A query that runs on demand only is wanted: once, or (`lasting`) at each poll from now on."""
 
     def __init__(self, query: str, binds: Mapping[str, str] = _NONE, *, lasting: bool = False) -> None:

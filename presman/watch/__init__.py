@@ -6,8 +6,8 @@ State of whoever consumes readings one after the other (a screen); fed by `add`,
 from __future__ import annotations
 
 from presman.analysis.readings.reading import Reading
-from presman.watch.downgrade_ledger import Ledger
-from presman.watch.queue_marks import Marks
+from presman.watch.downgrade_ledger import DowngradeLedger
+from presman.watch.queue_marks import QueueMarks
 from presman.watch.statement_spans import Spans
 
 
@@ -15,12 +15,12 @@ class Watch:
     """The ledger of downgrades, the marks of an hour and the spans of statements, fed together."""
 
     def __init__(self) -> None:
-        self.ledger = Ledger()
-        self.marks = Marks()
+        self.ledger = DowngradeLedger()
+        self.queue_marks = QueueMarks()
         self.spans = Spans()
 
     def add(self, reading: Reading) -> None:
         """Take the next reading. One that is not newer than the last begins anew."""
         self.ledger.add(reading)
-        self.marks.add(reading)
+        self.queue_marks.add(reading)
         self.spans.add(reading)

@@ -10,7 +10,7 @@ from presman.analysis.readings.reading import Reading
 from presman.watch.statement_spans import Span, Spans
 
 
-class Fate(Enum):
+class ArrivalOutcome(Enum):
     """What had become of a statement when it was last seen."""
 
     ENDED = "ended"
@@ -20,7 +20,7 @@ class Fate(Enum):
 
 
 class Arrival(NamedTuple):
-    """One statement. Times in seconds; `ran` is None if it never ran, and is not over if `fate` is RUNNING.
+    """One statement. Times in seconds; `ran` is None if it never ran, and is not over if `outcome` is RUNNING.
 
     What held for its group at the end: `target` of all servers, `limit` of its group's (None without one), `weight` its
     share of the plan, `timeout` and what happens then. `first` and `last` are the readings it was seen in.
@@ -32,7 +32,7 @@ class Arrival(NamedTuple):
     servers: int
     waited: float
     ran: float | None
-    fate: Fate
+    outcome: ArrivalOutcome
     target: int | None
     limit: int | None
     weight: float
@@ -42,7 +42,7 @@ class Arrival(NamedTuple):
     last: datetime
 
 
-class Following:
+class ArrivalTracker:
     """Turns consecutive readings into arrivals, each told once, when it is over."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Following:
             servers=span.servers,
             waited=((started or end) - span.began).total_seconds() if span.queued else 0.0,
             ran=None if started is None else (end - started).total_seconds(),
-            fate=_fate(span),
+            outcome=_outcome(span),
             target=self._reading.header.servers.target,
             limit=group.servers_limit if group else None,
             weight=group.share if group else 0.0,
@@ -91,7 +91,7 @@ class Following:
         )
 
 
-def _fate(span: Span) -> Fate:
+def _outcome(span: Span) -> ArrivalOutcome:
     if span.ended is None:
-        return Fate.RUNNING if span.started else Fate.QUEUED
-    return Fate.ENDED if span.started else Fate.LEFT
+        return ArrivalOutcome.RUNNING if span.started else ArrivalOutcome.QUEUED
+    return ArrivalOutcome.ENDED if span.started else ArrivalOutcome.LEFT

@@ -35,7 +35,7 @@ class Downgrade(NamedTuple):
     percent: float
 
 
-class Ledger:
+class DowngradeLedger:
     """The downgrades seen, newest first; each execution is entered once."""
 
     def __init__(self, kept: int = KEPT) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from presman.analysis.parallel.usual import Comparison, Mark, compare, marks
+from presman.analysis.parallel.usual import Comparison, CounterMark, compare, counter_marks
 from presman.analysis.readings.reading import Reading
 
 MINUTE = timedelta(seconds=60)
@@ -17,7 +17,7 @@ HOUR = timedelta(hours=1)
 _DOWNGRADED = "downgraded"
 _NOT = "not downgraded"
 
-GroupMarks = tuple[tuple[int, str, Mark], ...]
+GroupMarks = tuple[tuple[int, str, CounterMark], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class _Minute:
     operations: Mapping[str, int]
 
 
-class Marks:
+class QueueMarks:
     """A mark about once a minute, for an hour; forgotten when the counters begin anew."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Marks:
         last = self._minutes[-1] if self._minutes else None
         if last is not None and timedelta() <= reading.at - last.at < MINUTE:
             return
-        taken = _Minute(reading.at, marks(reading), operations(reading))
+        taken = _Minute(reading.at, counter_marks(reading), operations(reading))
         if last is not None and _began_anew(last, taken):
             self._minutes.clear()
         self._minutes.append(taken)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
-from presman.watch.arrivals import Arrival, Fate
+from presman.watch.arrivals import Arrival, ArrivalOutcome
 
 COLUMNS = (
     "arrived", "con_id", "consumer_group", "servers", "waited_s", "run_s", "fate", "px_servers_target",
@@ -57,7 +57,7 @@ def arrival(row: dict[str, str]) -> Arrival:
         servers=int(row["servers"]),
         waited=float(row["waited_s"]),
         ran=_number(row["run_s"]),
-        fate=Fate(row["fate"]),
+        outcome=ArrivalOutcome(row["fate"]),
         target=_whole(row["px_servers_target"]),
         limit=_whole(row["px_servers_limit"]),
         weight=float(row["guaranteed_share"] or 0),

@@ -16,8 +16,16 @@ from statistics import fmean
 from typing import NamedTuple
 
 from presman.simulator.plan_tree import LEVELS, Group, Node
-from presman.simulator.scheduler import Limits, Outcome, Pool, Regime, Rule, StatementQueue, Ticket
-from presman.watch.arrivals import Arrival, Fate
+from presman.simulator.scheduler import (
+    Limits,
+    QueueEntry,
+    Queueing,
+    QueueOutcome,
+    QueueRule,
+    ServerPoolLimit,
+    StatementQueue,
+)
+from presman.watch.arrivals import Arrival, ArrivalOutcome
 
 ASSUMPTIONS = (
     "statements come when they came, whatever happens to those before them",
@@ -48,8 +56,8 @@ class Rules:
     actions: Mapping[Group, str] = field(default_factory=dict)
 
 
-class Fared(NamedTuple):
-    """How a statement fared: seconds in the queue, and whether it timed out."""
+class ReplayedStatement(NamedTuple):
+    """A statement in the replay: seconds in the queue, and whether it timed out."""
 
     group: Group
     waited: float
@@ -58,12 +66,12 @@ class Fared(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The result: how each arrival fared, in their order, and the most servers in use at once.
+    """The result: what became of each arrival, in their order, and the most servers in use at once.
 
     `spread` is by how many seconds the wait of a statement differs between two courses of the draws, on average.
     """
 
-    fared: tuple[Fared, ...]
+    statements: tuple[ReplayedStatement, ...]
     peak: int
     spread: float = 0.0
 
@@ -85,13 +93,13 @@ def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
     return rules
 
 
-def observed(arrivals: Sequence[Arrival]) -> tuple[Fared, ...]:
-    """Return how the statements really fared."""
-    return tuple(Fared(Group(each.con_id, each.group), each.waited, _timed_out(each)) for each in arrivals)
+def observed(arrivals: Sequence[Arrival]) -> tuple[ReplayedStatement, ...]:
+    """Return what really became of the statements."""
+    return tuple(ReplayedStatement(Group(each.con_id, each.group), each.waited, _timed_out(each)) for each in arrivals)
 
 
 def _timed_out(each: Arrival) -> bool:
-    return each.fate is Fate.LEFT and each.timeout is not None and each.waited >= each.timeout - 5
+    return each.outcome is ArrivalOutcome.LEFT and each.timeout is not None and each.waited >= each.timeout - 5
 
 
 def replay(arrivals: Sequence[Arrival], rules: Rules, seed: int = 1, courses: int = COURSES) -> Replayed:
@@ -102,19 +110,19 @@ def replay(arrivals: Sequence[Arrival], rules: Rules, seed: int = 1, courses: in
     """
     free = bypassing(arrivals)
     played = [_played(arrivals, rules, f"{seed}/whatif/{course}", free) for course in range(courses)]
-    together = tuple(map(_middle, zip(*(each.fared for each in played), strict=True)))
-    waits = [[fared.waited for fared in each.fared] for each in played]
+    together = tuple(map(_middle, zip(*(each.statements for each in played), strict=True)))
+    waits = [[one.waited for one in each.statements] for each in played]
     return Replayed(together, max(each.peak for each in played), _spread(waits))
 
 
 def _played(arrivals: Sequence[Arrival], rules: Rules, seed: str, free: frozenset[int]) -> Replayed:
     play = _Play(arrivals, rules, seed, free)
     play.run()
-    return Replayed(tuple(play.fared), play.peak)
+    return Replayed(tuple(play.statements), play.peak)
 
 
-def _middle(fared: Sequence[Fared]) -> Fared:
-    return sorted(fared, key=lambda each: each.waited)[len(fared) // 2]
+def _middle(statements: Sequence[ReplayedStatement]) -> ReplayedStatement:
+    return sorted(statements, key=lambda each: each.waited)[len(statements) // 2]
 
 
 def _spread(courses: Sequence[Sequence[float]]) -> float:
@@ -125,15 +133,17 @@ def _spread(courses: Sequence[Sequence[float]]) -> float:
 
 def _limits(rules: Rules, groups: Sequence[Group]) -> Limits:
     table = {
-        group: Rule(
-            pools=(Pool(f"{group.con_id} {group.name}", rules.limits[group]),) if group in rules.limits else (),
+        group: QueueRule(
+            pools=(ServerPoolLimit(f"{group.con_id} {group.name}", rules.limits[group]),)
+            if group in rules.limits
+            else (),
             timeout=rules.timeouts.get(group),
             action=rules.actions.get(group) or "CANCEL",
         )
         for group in groups
     }
     nodes = tuple(Node(group.name, _weights(rules, group), group=group) for group in groups)
-    return Limits(rules.target, _UNLIMITED, Regime.FULL, table, Node("observed", children=nodes))
+    return Limits(rules.target, _UNLIMITED, Queueing.FULL, table, Node("observed", children=nodes))
 
 
 def _weights(rules: Rules, group: Group) -> tuple[float, ...]:
@@ -152,9 +162,9 @@ class _Play:
         self._mean = _mean_runs(arrivals)
         self._free = free
         self._events: list[tuple[float, int, int]] = []
-        self._tickets: dict[int, Ticket] = {}
+        self._tickets: dict[int, QueueEntry] = {}
         self._left: set[int] = set()
-        self.fared = [Fared(Group(each.con_id, each.group), 0.0, False) for each in arrivals]
+        self.statements = [ReplayedStatement(Group(each.con_id, each.group), 0.0, False) for each in arrivals]
         self.peak = 0
 
     def run(self) -> None:
@@ -180,7 +190,7 @@ class _Play:
                 self._arrive(number, now)
         for ticket, outcome in self._queue.expire(now):
             self._waited(ticket.number, now, timed_out=True)
-            if outcome is Outcome.FORCED:
+            if outcome is QueueOutcome.FORCED:
                 self._start(ticket.number, now)
         for ticket in self._queue.pump():
             self._waited(ticket.number, now)
@@ -189,7 +199,7 @@ class _Play:
     def _arrive(self, number: int, now: float) -> None:
         each = self._arrivals[number]
         came = min(now, (each.at - self._begin).total_seconds())
-        ticket = Ticket(number, Group(each.con_id, each.group), max(1, each.servers), 1, came)
+        ticket = QueueEntry(number, Group(each.con_id, each.group), max(1, each.servers), 1, came)
         ticket.queues = number not in self._free
         self._tickets[number] = ticket
         if self._queue.submit(ticket):
@@ -204,7 +214,7 @@ class _Play:
         each = self._arrivals[number]
         if each.ran is None:
             return self._mean.get((each.con_id, each.group), self._mean.get((-1, ""), 60.0))
-        if each.fate is Fate.RUNNING:
+        if each.outcome is ArrivalOutcome.RUNNING:
             return max(each.ran, self._end - now) + 1.0  # it was not over when the observation was
         started_before = (self._begin - each.at).total_seconds() - each.waited
         return max(0.0, each.ran - max(0.0, started_before))
@@ -212,7 +222,7 @@ class _Play:
     def _waited(self, number: int, now: float, *, timed_out: bool = False) -> None:
         ticket = self._tickets[number]
         self._left.add(number)
-        self.fared[number] = Fared(ticket.group, max(0.0, now - ticket.submitted), timed_out)
+        self.statements[number] = ReplayedStatement(ticket.group, max(0.0, now - ticket.submitted), timed_out)
 
 
 def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
@@ -221,7 +231,7 @@ def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
     found = {
         number
         for number, each in enumerate(arrivals)
-        if each.fate is not Fate.QUEUED and _starts(each) < begin.timestamp()
+        if each.outcome is not ArrivalOutcome.QUEUED and _starts(each) < begin.timestamp()
     }
     for number, each in enumerate(arrivals):
         if number in found or each.waited > _SETTLED or each.ran is None:
@@ -250,7 +260,7 @@ def _runs_at(each: Arrival, when: float) -> bool:
 def _mean_runs(arrivals: Sequence[Arrival]) -> dict[tuple[int, str], float]:
     runs: dict[tuple[int, str], list[float]] = {}
     for each in arrivals:
-        if each.fate is Fate.ENDED and each.ran is not None:
+        if each.outcome is ArrivalOutcome.ENDED and each.ran is not None:
             runs.setdefault((each.con_id, each.group), []).append(each.ran)
             runs.setdefault((-1, ""), []).append(each.ran)
     return {key: fmean(values) for key, values in runs.items()}

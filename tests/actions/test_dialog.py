@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from presman.actions.dialog import ActionDialog
-from presman.actions.gateway import Door
-from presman.records.commands import Kind
+from presman.actions.gateway import Gateway
+from presman.records.commands import CommandKind
 from presman.tui.feed import Acted
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy, cluster
 
 
 async def open_dialog(acting: Stage) -> str:
-    acting.app.door = Door()
+    acting.app.gateway = Gateway()
     return await acting.press("4", "a")
 
 
@@ -30,7 +30,7 @@ async def test_it_offers_then_shows_then_asks() -> None:
         assert acting.feed.told == []
         await acting.press("y", "enter")
         (command,) = acting.feed.told
-        assert command.kind is Kind.DEQUEUE
+        assert command.kind is CommandKind.DEQUEUE
         assert not isinstance(acting.app.screen, ActionDialog)
 
 
@@ -80,7 +80,7 @@ async def test_the_outcome_is_told() -> None:
 @acted
 async def test_in_the_past_nothing_can_be_done() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
-        acting.app.door = Door()
+        acting.app.gateway = Gateway()
         await acting.press("4")
         acting.app.monitor.choose(behind=3)
         await acting.press("a")

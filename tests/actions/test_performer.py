@@ -15,8 +15,8 @@ import pytest
 from presman.actions.offers import offers
 from presman.actions.performer import Performer
 from presman.base.release import Release
-from presman.polling.sampler import Acted, Event, Sampler
-from presman.records.commands import Kind, Victim, cancel, dequeue, kill, switch
+from presman.polling.sampler import ActionResult, Event, Sampler
+from presman.records.commands import CommandKind, Victim, cancel, dequeue, kill, switch
 from presman.records.queries import Scope
 from presman.records.session_rows import Session
 from presman.records.snapshot import Problem, Section
@@ -150,10 +150,10 @@ def test_what_is_offered_for_a_row() -> None:
     play = Play("storm")
     reading = play.until(lambda reading: bool(reading.queue) and any(each.idle for each in reading.running))
     waiting = offers(reading.queue[0], reading)
-    assert [each.kind for each in waiting[:3]] == [Kind.DEQUEUE, Kind.CANCEL, Kind.KILL]
-    assert {each.kind for each in waiting[3:]} == {Kind.SWITCH}
+    assert [each.kind for each in waiting[:3]] == [CommandKind.DEQUEUE, CommandKind.CANCEL, CommandKind.KILL]
+    assert {each.kind for each in waiting[3:]} == {CommandKind.SWITCH}
     idle = next(each for each in reading.running if each.idle)
-    assert next(each.kind for each in offers(idle, reading)) is Kind.KILL
+    assert next(each.kind for each in offers(idle, reading)) is CommandKind.KILL
     server = next(each for each in reading.sessions if each.px_role == "server")
     assert offers(server, reading) == ()
     assert offers(reading.groups[0], reading) == ()
@@ -169,7 +169,7 @@ def test_the_sampler_carries_out_and_tells() -> None:
     )  # fmt: skip
     sampler.act(dequeue(victim(row_)))
     sampler._step()
-    (acted,) = (event for event in found if isinstance(event, Acted))
+    (acted,) = (event for event in found if isinstance(event, ActionResult))
     assert (acted.done, acted.text) == (True, "simulator 19")
 
 
@@ -184,7 +184,7 @@ def test_what_was_ordered_before_the_connection_was_lost_is_dropped() -> None:
     sampler.act(kill(WHO))
     sampler._step()
     (acted,) = found
-    assert isinstance(acted, Acted)
+    assert isinstance(acted, ActionResult)
     assert not acted.done
     assert sampler._orders == []
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse, session_list
-from presman.analysis.lazy_rows import Deferred, prepare
+from presman.analysis.lazy_rows import LazyRows, prepare
 from tests.analysis.make import queued_session, snapshot
 
 
@@ -18,7 +18,7 @@ def test_nothing_is_made_before_the_first_look_and_then_once() -> None:
         made.append(1)
         return 3, 1, 2
 
-    rows = Deferred(make)
+    rows = LazyRows(make)
     assert not made
     assert len(rows) == 3
     assert (list(rows), rows[0], rows[1:], rows[-1]) == ([3, 1, 2], 3, (1, 2), 2)
@@ -26,9 +26,9 @@ def test_nothing_is_made_before_the_first_look_and_then_once() -> None:
 
 
 def test_it_equals_a_tuple_of_the_same_rows() -> None:
-    rows = Deferred(lambda: (1, 2))
+    rows = LazyRows(lambda: (1, 2))
     assert rows == (1, 2)
-    assert rows == Deferred(lambda: (1, 2))
+    assert rows == LazyRows(lambda: (1, 2))
     assert rows != (2, 1)
     assert hash(rows) == hash((1, 2))
     assert repr(rows) == "(1, 2)"
@@ -37,8 +37,8 @@ def test_it_equals_a_tuple_of_the_same_rows() -> None:
 def test_what_was_looked_at_is_made_again_before_the_next_look_and_else_not() -> None:
     made: list[str] = []
 
-    def rows(name: str) -> Deferred[int]:
-        return Deferred(lambda: (made.append(name), (1,))[1])
+    def rows(name: str) -> LazyRows[int]:
+        return LazyRows(lambda: (made.append(name), (1,))[1])
 
     seen, unseen, following, idle = (rows(name) for name in ("seen", "unseen", "following", "idle"))
     assert list(seen) == [1]

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from presman.analysis import analyse
 from presman.analysis.latency import histograms
-from presman.analysis.latency.histograms import OPEN_FROM, PERMILLES, Span
+from presman.analysis.latency.histograms import OPEN_FROM, PERMILLES, HistogramSpan
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import Histogram, Waited
+from presman.analysis.readings.wait_readings import EventWaits, Histogram
 from presman.records.wait_rows import EventHistogram, SystemEvent, WatchedHistogram
 from tests.analysis.make import instance, row, snapshot
 
@@ -36,8 +36,8 @@ def bucketed(waits: list[int], bound: object) -> dict[int, int]:
     return counts
 
 
-def of(counts: dict[int, int], waited: Waited | None = None) -> histograms.Latency:
-    return histograms.latency(PLACE, Span.NOW, counts, 2.0, waited)
+def of(counts: dict[int, int], waited: EventWaits | None = None) -> histograms.Latency:
+    return histograms.latency(PLACE, HistogramSpan.NOW, counts, 2.0, waited)
 
 
 exact = st.lists(st.integers(0, 1 << 34), min_size=1, max_size=200)
@@ -85,7 +85,7 @@ def test_published_log_writes_under_a_millisecond(counts: dict[int, int], percen
 
 
 def test_a_first_millisecond_that_is_one_bucket_shows_in_the_error_of_the_estimate() -> None:
-    found = of(TEN_MINUTES, Waited(2471178, 2471178 * 445))
+    found = of(TEN_MINUTES, EventWaits(2471178, 2471178 * 445))
     assert found.mean_us == 445
     assert found.error_percent is not None
     assert found.error_percent > 60
@@ -196,8 +196,8 @@ def test_instances_together() -> None:
     assert [(each.upper_us, each.count, each.delta) for each in both.buckets] == [
         (512, 6, 1), (1024, 6, 2), (2048, 1, 0),
     ]  # fmt: skip
-    assert both.now == Waited(3, 35)
-    assert both.startup == Waited(13, 65)
+    assert both.now == EventWaits(3, 35)
+    assert both.startup == EventWaits(13, 65)
 
 
 def test_a_watched_event_has_deltas_from_its_second_poll_on_and_never_twice() -> None:

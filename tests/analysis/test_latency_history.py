@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.latency.latency_history import NUMBERS, Column, LatencyHistory, Track, number_of
+from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn, LatencyHistory, Track, number_of
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import Bucket, Histogram, Waited
+from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.records.group_rows import ConsumerGroup
@@ -22,7 +22,7 @@ EVENT = "log file sync"
 
 
 def histogram(
-    deltas: dict[int, int | None], now: Waited | None = None, inst_id: int = 1, event: str = EVENT
+    deltas: dict[int, int | None], now: EventWaits | None = None, inst_id: int = 1, event: str = EVENT
 ) -> Histogram:
     buckets = tuple(Bucket(upper, 10**9, delta) for upper, delta in sorted(deltas.items()))
     return Histogram(inst_id, event, buckets, 2.0, "Commit", None, now)
@@ -44,11 +44,13 @@ def test_bucket_numbers_are_powers_of_two_of_microseconds_in_either_view() -> No
 
 def test_what_was_added_comes_back_per_event_and_instance() -> None:
     history = LatencyHistory()
-    history.add(reading(2, histogram({512: 3, 1024: 0}, Waited(3, 900)), histogram({64: 5}, inst_id=2)))
-    history.add(reading(4, histogram({512: 0, 1024: 2}, Waited(1, 5)), histogram({64: 1}, inst_id=2, event="other")))
+    history.add(reading(2, histogram({512: 3, 1024: 0}, EventWaits(3, 900)), histogram({64: 5}, inst_id=2)))
+    history.add(
+        reading(4, histogram({512: 0, 1024: 2}, EventWaits(1, 5)), histogram({64: 1}, inst_id=2, event="other"))
+    )
     first, second = history.columns(1, EVENT)
-    assert (first.seconds, first.counts, first.waited) == (2.0, {9: 3}, Waited(3, 900))
-    assert (second.counts, second.waited) == ({10: 2}, Waited(1, 5))
+    assert (first.seconds, first.counts, first.waited) == (2.0, {9: 3}, EventWaits(3, 900))
+    assert (second.counts, second.waited) == ({10: 2}, EventWaits(1, 5))
     both, _ = history.columns(0, EVENT)
     assert (both.counts, both.waited) == ({9: 3, 6: 5}, None)
     assert [column.counts for column in history.columns(2, "other")] == [{}, {6: 1}]
@@ -102,7 +104,7 @@ def test_a_track_follows_through_drops_and_changes_of_the_event() -> None:
 def test_the_window_sums_what_was_polled_in_it() -> None:
     history = LatencyHistory()
     for second in range(2, 202, 2):
-        history.add(reading(second, histogram({1000: 1, 4000: 2}, Waited(3, 6000))))
+        history.add(reading(second, histogram({1000: 1, 4000: 2}, EventWaits(3, 6000))))
     track = Track(history)
     track.follow(1, EVENT)
     end = NOON.timestamp() + 200
@@ -166,7 +168,7 @@ def test_deltas_are_what_the_simulated_instances_counted(scenario: str, release:
     poller.close()
 
 
-def _sum(columns: list[Column]) -> dict[int, int]:
+def _sum(columns: list[LatencyColumn]) -> dict[int, int]:
     total: dict[int, int] = {}
     for column in columns:
         for number, count in column.counts.items():
@@ -178,6 +180,6 @@ def test_memory_of_an_hour_of_a_busy_database() -> None:
     history = LatencyHistory()
     wide = {1 << power: 5 for power in range(3, 17)}
     for poll in range(1800):
-        history.add(reading(2 * poll, *(histogram(wide, Waited(70, 1), event=f"event {n}") for n in range(20))))
+        history.add(reading(2 * poll, *(histogram(wide, EventWaits(70, 1), event=f"event {n}") for n in range(20))))
     assert len(history) == 1800
     assert history.used < 4 << 20

@@ -83,8 +83,8 @@ def test_the_poller_asks_on_request_only_and_once() -> None:
     poller = Poller(SimulatorSource("mixed", seed=1, clock=lambda: clock[0]))
     poller.open()
     assert poller.poll().rows(IoOutlier) == ()
-    poller.wish(IoOutlier)
-    poller.wish(LgwrioOutlier)
+    poller.request(IoOutlier)
+    poller.request(LgwrioOutlier)
     clock[0] = 2.0
     asked = poller.poll()
     clock[0] = 4.0
@@ -103,12 +103,12 @@ def test_a_lasting_wish_is_asked_at_every_poll_and_a_later_one_takes_its_place()
     clock = [0.0]
     poller = Poller(SimulatorSource("mixed", seed=1, clock=lambda: clock[0]))
     poller.open()
-    poller.wish(WatchedHistogram, {"event": "latch free"}, lasting=True)
+    poller.request(WatchedHistogram, {"event": "latch free"}, lasting=True)
     seen = []
     for second in range(4):
         clock[0] = 2.0 * second
         if second == 2:
-            poller.wish(WatchedHistogram, {"event": "control file sequential read"}, lasting=True)
+            poller.request(WatchedHistogram, {"event": "control file sequential read"}, lasting=True)
         snapshot_ = poller.poll()
         seen.append({each.event for each in snapshot_.rows(WatchedHistogram)})
         assert snapshot_.section(WatchedHistogram).at == snapshot_.at

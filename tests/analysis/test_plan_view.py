@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from presman.analysis import analyse
 from presman.analysis.assessment import assess
 from presman.analysis.facts.plan_book import PlanBook, places
-from presman.analysis.plans.plan_changes import marks
+from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import PlanView, differences, parts_text, plan_view
 from presman.classic.classic_tables import emphasis
 from presman.records.group_rows import GroupMetric
@@ -193,7 +193,7 @@ def test_marks_are_the_top_plans_changes_and_instances_share_them() -> None:
     ]  # fmt: skip
     changes.append(row(RsrcPlanHistory, name="", start_time=NOON.replace(hour=13), sequence=2))
     changes.append(row(RsrcPlanHistory, con_id=3, name="PDB_PLAN", start_time=NOON.replace(hour=11), sequence=1))
-    found = marks(snapshot(*changes))
+    found = plan_switches(snapshot(*changes))
     assert [(mark.at.hour, mark.text) for mark in found] == [(12, "NIGHT (MONDAY)"), (13, "no plan")]
 
 

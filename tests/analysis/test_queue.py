@@ -8,8 +8,8 @@ import pytest
 
 from presman.analysis import analyse
 from presman.analysis.parallel.queue import wants
-from presman.analysis.parallel.queue_heads import Ceiling, Situation, explain
-from presman.analysis.parallel.server_pools import Room
+from presman.analysis.parallel.queue_heads import QueueState, ServerLimit, explain
+from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers
 from presman.records.parallel_rows import PxSession
@@ -98,25 +98,25 @@ def test_published_case_of_eighty_four_percent_runs_ten_and_queues_ten() -> None
 @pytest.mark.parametrize(
     ("system", "ceiling", "asked", "cause", "short"),
     [
-        (Room(60, 64), None, Servers(16, 16), Cause.SYSTEM, 12),
-        (Room(10, 64), Ceiling("G", 30, 32), Servers(8, 8), Cause.GROUP, 6),
-        (Room(62, 64), Ceiling("G", 30, 33), Servers(8, 8), Cause.GROUP, 6),
-        (Room(62, 64), Ceiling("G", 10, 33), Servers(8, 8), Cause.SYSTEM, 6),
-        (Room(70, 64), None, Servers(4, 4), Cause.SYSTEM, 10),
-        (Room(10, 64), None, Servers(8, 8), Cause.NOT_CHOSEN, 0),
-        (Room(60, 64), None, Servers(4, 8), Cause.SYSTEM, None),
-        (Room(10, 64), Ceiling("G", 0, 32), Servers(40, 40), Cause.NEVER_FITS, None),
-        (Room(10, 64), Ceiling("G", 0, 32), Servers(20, 40), Cause.GROUP, None),
-        (Room(10, 64), Ceiling("G", 5, 32), None, Cause.UNKNOWN, None),
-        (Room(None, None), None, Servers(8, 8), Cause.UNKNOWN, None),
-        (Room(None, 64), None, Servers(80, 80), Cause.NEVER_FITS, None),
-        (Room(None, None), Ceiling("G", 30, 32), Servers(8, 8), Cause.GROUP, 6),
+        (ServerBudget(60, 64), None, Servers(16, 16), Cause.SYSTEM, 12),
+        (ServerBudget(10, 64), ServerLimit("G", 30, 32), Servers(8, 8), Cause.GROUP, 6),
+        (ServerBudget(62, 64), ServerLimit("G", 30, 33), Servers(8, 8), Cause.GROUP, 6),
+        (ServerBudget(62, 64), ServerLimit("G", 10, 33), Servers(8, 8), Cause.SYSTEM, 6),
+        (ServerBudget(70, 64), None, Servers(4, 4), Cause.SYSTEM, 10),
+        (ServerBudget(10, 64), None, Servers(8, 8), Cause.NOT_CHOSEN, 0),
+        (ServerBudget(60, 64), None, Servers(4, 8), Cause.SYSTEM, None),
+        (ServerBudget(10, 64), ServerLimit("G", 0, 32), Servers(40, 40), Cause.NEVER_FITS, None),
+        (ServerBudget(10, 64), ServerLimit("G", 0, 32), Servers(20, 40), Cause.GROUP, None),
+        (ServerBudget(10, 64), ServerLimit("G", 5, 32), None, Cause.UNKNOWN, None),
+        (ServerBudget(None, None), None, Servers(8, 8), Cause.UNKNOWN, None),
+        (ServerBudget(None, 64), None, Servers(80, 80), Cause.NEVER_FITS, None),
+        (ServerBudget(None, None), ServerLimit("G", 30, 32), Servers(8, 8), Cause.GROUP, 6),
     ],
 )
 def test_the_cause_is_what_must_give_way(
-    system: Room, ceiling: Ceiling | None, asked: Servers | None, cause: Cause, short: int | None
+    system: ServerBudget, ceiling: ServerLimit | None, asked: Servers | None, cause: Cause, short: int | None
 ) -> None:
-    found = explain(asked, 8, Situation(system, (ceiling,) if ceiling else ()))
+    found = explain(asked, 8, QueueState(system, (ceiling,) if ceiling else ()))
     assert found[:2] == (cause, short)
 
 
@@ -125,11 +125,13 @@ def test_the_cause_is_what_must_give_way(
     [(Servers(8, 8), "short by 6"), (Servers(4, 8), "short by 2 to 6"), (Servers(2, 4), "short by up to 2")],
 )
 def test_what_is_not_known_exactly_is_given_as_a_range(asked: Servers, end: str) -> None:
-    assert explain(asked, 4, Situation(Room(62, 64)))[2].endswith(end)
+    assert explain(asked, 4, QueueState(ServerBudget(62, 64)))[2].endswith(end)
 
 
 def test_both_limits_are_named_where_both_bind() -> None:
-    found = explain(Servers(16, 16), 8, Situation(Room(120, 128), (Ceiling("G", 60, 64, " (50 % of 128)"),)))
+    found = explain(
+        Servers(16, 16), 8, QueueState(ServerBudget(120, 128), (ServerLimit("G", 60, 64, " (50 % of 128)"),))
+    )
     assert found == (
         Cause.GROUP,
         12,

@@ -17,17 +17,17 @@ from presman.analysis.readings.statement_readings import Cause, QueueHead
 from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.simulator.loading import load_scenario
-from presman.simulator.scheduler import Held, Hold
+from presman.simulator.scheduler import HoldReason, QueueHold
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
 from tests.thorough import some
 
 SCENARIOS = sorted(path.stem for path in (Path(presman.simulator.__file__).parent / "scenarios").glob("*.toml"))
 CAUSES = {
-    Held.SYSTEM: Cause.SYSTEM,
-    Held.GROUP: Cause.GROUP,
-    Held.BEHIND: Cause.BEHIND,
-    Held.NOT_CHOSEN: Cause.NOT_CHOSEN,
+    HoldReason.SYSTEM: Cause.SYSTEM,
+    HoldReason.GROUP: Cause.GROUP,
+    HoldReason.BEHIND: Cause.BEHIND,
+    HoldReason.NOT_CHOSEN: Cause.NOT_CHOSEN,
 }
 
 
@@ -57,7 +57,7 @@ def started(scenario: str, seed: int) -> tuple[SimulatorSource, Clock]:
     return SimulatorSource(with_short_past(scenario), seed=seed, clock=clock, start=start), clock
 
 
-def truth(source: SimulatorSource, head: QueueHead) -> Hold:
+def truth(source: SimulatorSource, head: QueueHead) -> QueueHold:
     """Why the scheduler holds back the statement at the head of a queue."""
     workload = source.simulation.workload
     who = head.statement
@@ -78,7 +78,7 @@ def test_the_cause_is_the_schedulers(scenario: str, seed: int) -> None:
         for head in reading.heads:
             assert head.wants is not None
             hold = truth(source, head)
-            if hold.cause is Held.BEHIND and _twins(reading, head):
+            if hold.cause is HoldReason.BEHIND and _twins(reading, head):
                 continue  # they came at the same instant: the views don't tell which was first
             assert head.wants.low <= hold.wants <= head.wants.high, head.sentence
             assert (head.in_use, head.target) == (hold.in_use, hold.target)

@@ -8,7 +8,7 @@ from typing import Any
 from presman.analysis import analyse
 from presman.analysis.advice.unblock import Unblock, unblock
 from presman.analysis.readings.statement_readings import Cause
-from presman.records.commands import Kind
+from presman.records.commands import CommandKind
 from presman.records.parallel_rows import PxProcess, PxSession
 from presman.records.plan_rows import PlanDirective
 from presman.records.session_rows import Session, SessionInfo, SessionLongops
@@ -93,7 +93,7 @@ def test_idle_holders_come_first_and_are_ended_by_their_session() -> None:
         holder(3, "ETL", 32, elapsed=1), active=64, plan=DAY, held={"BATCH": 16, "ETL": 48},
     )  # fmt: skip
     assert (one.needed, sids(one)) == (1, [2, 1, 3])
-    assert [command.kind for command in one.candidates[0].commands] == [Kind.KILL]
+    assert [command.kind for command in one.candidates[0].commands] == [CommandKind.KILL]
     assert one.candidates[0].lost == 0
 
 
@@ -136,7 +136,7 @@ def test_more_than_its_group_may_have_is_helped_by_nobody() -> None:
     one = found(waiting(9, "BATCH", 40), holder(1, "BATCH", 12), active=12, plan=DAY, held={"BATCH": 12})
     assert one.head.cause is Cause.NEVER_FITS
     assert (one.needed, one.candidates) == (0, ())
-    assert [command.kind for command in one.commands] == [Kind.DEQUEUE, Kind.CANCEL, Kind.KILL]
+    assert [command.kind for command in one.commands] == [CommandKind.DEQUEUE, CommandKind.CANCEL, CommandKind.KILL]
 
 
 def test_nothing_queued_nothing_to_unblock() -> None:
@@ -197,11 +197,11 @@ def test_a_coordinator_that_has_gone_on_is_told_by_its_servers() -> None:
     (only,) = one.candidates
     assert (only.statement.sql_id, only.statement.session_sql_id) == ("9md3ukhghgj58", "5dqz0hqtp9fru")
     assert only.statement.elapsed == 90.0
-    assert [(each.kind, each.victim.sql_id) for each in only.commands] == [(Kind.KILL, "5dqz0hqtp9fru")]
+    assert [(each.kind, each.victim.sql_id) for each in only.commands] == [(CommandKind.KILL, "5dqz0hqtp9fru")]
     busy = session._replace(status="ACTIVE", sql_id="5dqz0hqtp9fru", prev_sql_id="9md3ukhghgj58")
     one = found(waiting(9, "ETL", 8), [busy, own, *servers], active=64, plan=DAY, held={"ETL": 64})
     assert one.candidates[0].statement.sql_id == "9md3ukhghgj58"
-    assert [each.kind for each in one.candidates[0].commands] == [Kind.KILL]
+    assert [each.kind for each in one.candidates[0].commands] == [CommandKind.KILL]
 
 
 def cluster(*, listed: bool) -> Unblock:

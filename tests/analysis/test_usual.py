@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.parallel.usual import Mark, between, compare, hours, marks
+from presman.analysis.parallel.usual import CounterMark, between, compare, counter_marks, hours
 from presman.analysis.readings.group_readings import QueueTotals
 from presman.analysis.readings.reading import Reading
 from presman.records.group_rows import GroupMetricHistory
@@ -16,8 +16,8 @@ from presman.records.plan_rows import RsrcPlanHistory
 from tests.analysis.make import NOON, active_plan, group, instance, row, snapshot
 
 
-def mark(minutes: float, *totals: int, running: int = 0, queued: int = 0) -> Mark:
-    return Mark(NOON + timedelta(minutes=minutes), QueueTotals(*totals), running, queued)
+def mark(minutes: float, *totals: int, running: int = 0, queued: int = 0) -> CounterMark:
+    return CounterMark(NOON + timedelta(minutes=minutes), QueueTotals(*totals), running, queued)
 
 
 def test_since_the_plan_was_activated() -> None:
@@ -111,7 +111,7 @@ def test_a_short_queue_is_not_called_worse() -> None:
 def test_now_is_the_last_minute_where_it_was_watched() -> None:
     first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
     then = reading(4, after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
-    (one,) = compare(then, marks(first), marks(first))
+    (one,) = compare(then, counter_marks(first), counter_marks(first))
     assert one.now.mean_queue == pytest.approx(3.0)
     assert one.now.mean_wait == pytest.approx(30.0)
     assert one.hour == one.now
@@ -123,6 +123,6 @@ def test_groups_without_parallel_statements_are_left_out() -> None:
 
 def test_of_an_instant_in_the_past_nothing_is_divided() -> None:
     later = reading(2, after=60, pqs_queued=10)
-    (one,) = compare(reading(2, pqs_queued=10), marks(later), marks(later))
+    (one,) = compare(reading(2, pqs_queued=10), counter_marks(later), counter_marks(later))
     assert one.now.mean_queue is None
     assert isinstance(later.at, datetime)

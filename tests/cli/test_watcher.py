@@ -217,7 +217,7 @@ def test_keys_that_nobody_reads_are_no_wish_to_quit(watched: Callable[..., Watch
 
 
 @pytest.mark.parametrize(
-    ("typed", "wish"),
+    ("typed", "quits"),
     [
         (b"q", True),
         (b"\x03\x03", True),
@@ -233,8 +233,8 @@ def test_keys_that_nobody_reads_are_no_wish_to_quit(watched: Callable[..., Watch
         (b"\x1b[<35;113;20M", False),
     ],
 )
-def test_what_asks_to_quit(typed: bytes, wish: bool) -> None:
-    assert watching.asks_to_quit(typed) is wish
+def test_what_asks_to_quit(typed: bytes, quits: bool) -> None:
+    assert watching.asks_to_quit(typed) is quits
 
 
 def test_it_costs_little(watched: Callable[..., Watched]) -> None:

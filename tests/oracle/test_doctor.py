@@ -12,7 +12,7 @@ from presman.config.targets import Target, parse_target
 from presman.records.queries import Scope, load
 from presman.setup import credentials
 from presman.setup.doctor import doctor
-from presman.setup.grants import Account, grants_script
+from presman.setup.grants import AccountKind, grants_script
 from presman.sources import SourceError
 from presman.sources.oracle.connect_arguments import connect_arguments
 from presman.sources.oracle.settings import ConnectSettings
@@ -113,14 +113,14 @@ def test_grants_cover_every_query(release: Release) -> None:
 
 
 def test_grants_for_containers() -> None:
-    common = grants_script(Release(19), Account.COMMON)
+    common = grants_script(Release(19), AccountKind.COMMON)
     assert 'CREATE USER C##PRESMAN IDENTIFIED BY "&presman_password" CONTAINER = ALL;' in common
     assert common.rstrip().endswith("ALTER USER C##PRESMAN SET CONTAINER_DATA = ALL CONTAINER = CURRENT;")
-    pluggable = grants_script(Release(12, 1), Account.PDB, user="Mon Itor", pdb="orclpdb1")
+    pluggable = grants_script(Release(12, 1), AccountKind.PDB, user="Mon Itor", pdb="orclpdb1")
     assert "ALTER SESSION SET CONTAINER = ORCLPDB1;" in pluggable
     assert 'GRANT CREATE SESSION TO "Mon Itor";' in pluggable
     with pytest.raises(ValueError, match="no pluggable databases"):
-        grants_script(Release(11, 2), Account.COMMON)
+        grants_script(Release(11, 2), AccountKind.COMMON)
     with pytest.raises(ValueError, match="cannot be the name"):
         grants_script(Release(19), user='x"; DROP USER y; --')
 

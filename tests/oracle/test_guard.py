@@ -15,29 +15,29 @@ from presman.records.cursor_rows import PlanXml, SqlText
 from presman.records.instance_rows import Instance
 from presman.records.queries import load
 from presman.records.session_rows import Session
-from presman.sources.oracle.guard import MOST, Guard, Sockets, TooMuch
-from presman.sources.oracle.thin_line import CUT, Lost, Statement, ThinLine
+from presman.sources.oracle.guard import MOST, AnswerTooLarge, Guard, Sockets
+from presman.sources.oracle.thin_connection import CUT, BoundSelect, ConnectionLost, ThinConnection
 from tests.oracle.bench import RELEASES, Bench
 from tests.oracle_server.faults import Cut, Ora, Redirect, Resend, Stage
 
 TEXT = "SELECT sql_fulltext FROM gv$sql WHERE sql_id = :sql_id"
-MANY = [Statement(TEXT, {"sql_id": "9md3ukhghgj58"}, 2) for _ in range(6)]
+MANY = [BoundSelect(TEXT, {"sql_id": "9md3ukhghgj58"}, 2) for _ in range(6)]
 
 # What crashed the driver: statements with CLOBs in a pipeline, which it then asks again one by one, and a cut line.
 IN_A_PIPELINE = """
 import faulthandler, sys
 from presman.base.secret import Secret
-from presman.sources.oracle.thin_line import Lost, Statement, ThinLine
+from presman.sources.oracle.thin_connection import ConnectionLost, BoundSelect, ThinConnection
 from presman.config.targets import ConnectSettings
 faulthandler.enable()
-many = [Statement(sys.argv[2], {"sql_id": "9md3ukhghgj58"}, 2) for _ in range(6)]
+many = [BoundSelect(sys.argv[2], {"sql_id": "9md3ukhghgj58"}, 2) for _ in range(6)]
 for _ in range(int(sys.argv[3])):
-    line = ThinLine(ConnectSettings(sys.argv[1], "presman", Secret("presman")))
+    line = ThinConnection(ConnectSettings(sys.argv[1], "presman", Secret("presman")))
     line.connect(5.0)
     try:
         line.fetch_all(many, 5.0)
         print("done")
-    except Lost as lost:
+    except ConnectionLost as lost:
         print(lost)
     line.close()
 """
@@ -59,13 +59,13 @@ def test_the_driver_outlives_a_cut_among_clobs(bench23: Bench) -> None:
 @pytest.mark.parametrize("action", [Ora(3113, "end-of-file on communication channel"), Ora(28, "killed"), Cut(30)])
 def test_the_session_ends_in_the_middle_of_a_pipeline(bench23: Bench, action: Any) -> None:
     """The driver lets go of its socket by itself then; what it would still wait for never comes."""
-    line = ThinLine(bench23.settings())
+    line = ThinConnection(bench23.settings())
     line.connect(5.0)
     bench23.server.faults.add(Stage.STATEMENT, action, "gv$sql", skip=2)
-    with pytest.raises(Lost) as caught:
+    with pytest.raises(ConnectionLost) as caught:
         line.fetch_all(MANY, 5.0)
     assert not caught.value.stuck
-    with pytest.raises(Lost):
+    with pytest.raises(ConnectionLost):
         line.fetch(MANY[0], 5.0)
     line.close()
 
@@ -258,7 +258,7 @@ def test_an_answer_has_a_limit_and_each_call_a_new_one(loop: Sockets) -> None:
     loop.count(MOST)
     guard.data_received(REFUSED)
     assert transport.done == ["aborted"]
-    assert isinstance(loop.fault, TooMuch)
+    assert isinstance(loop.fault, AnswerTooLarge)
 
 
 def test_a_proxys_answer_is_passed_on_as_a_whole(loop: Sockets) -> None:

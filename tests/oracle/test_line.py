@@ -1,6 +1,6 @@
 """The synchronous line, and the whole source on it, through the driver's thin mode.
 
-Oracle Client libraries are not to be had here: that they are asked for, and where, is seen at the driver's door.
+Oracle Client libraries are not to be had here: that they are asked for, and where, is seen in the call of the driver.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import pytest
 from presman.records.instance_rows import Instance, Sysstat
 from presman.records.session_rows import Session
 from presman.sources import SourceError
-from presman.sources.oracle.thick_line import ThickLine
-from presman.sources.oracle.thin_line import Cancelled, Lost, Statement
+from presman.sources.oracle.thick_connection import ThickConnection
+from presman.sources.oracle.thin_connection import BoundSelect, Cancelled, ConnectionLost
 from tests.oracle.bench import Bench
 from tests.oracle_server.faults import Cut, Delay, Hold, Mute, Ora, Stage
 
-SESSIONS = Statement("SELECT sid FROM gv$session WHERE sid > :low", {"low": 0}, 64)
+SESSIONS = BoundSelect("SELECT sid FROM gv$session WHERE sid > :low", {"low": 0}, 64)
 
 
-def connected(bench: Bench) -> ThickLine:
-    line = ThickLine(bench.settings())
+def connected(bench: Bench) -> ThickConnection:
+    line = ThickConnection(bench.settings())
     line.connect(2.0)
     return line
 
@@ -53,15 +53,15 @@ def test_a_timeout_gives_the_line_up(bench: Bench, action: Delay | Mute | Hold) 
     bench.put("GV$SESSION", ["INST_ID", "SID", "PROGRAM"], wide)
     line = connected(bench)
     bench.server.faults.add(Stage.STATEMENT, action, "gv$session")
-    with pytest.raises(Lost):
-        line.fetch(Statement("SELECT sid, program FROM gv$session", {}, 512), 0.1)
+    with pytest.raises(ConnectionLost):
+        line.fetch(BoundSelect("SELECT sid, program FROM gv$session", {}, 512), 0.1)
     line.close()
 
 
 def test_a_cut_is_a_loss(bench: Bench) -> None:
     line = connected(bench)
     bench.server.faults.add(Stage.STATEMENT, Cut(100), "gv$session")
-    with pytest.raises(Lost) as caught:
+    with pytest.raises(ConnectionLost) as caught:
         line.fetch(SESSIONS, 5.0)
     assert not caught.value.stuck
     line.close()

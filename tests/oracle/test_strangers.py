@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from presman.base.secret import Secret
 from presman.config.targets import ConnectSettings
 from presman.sources import SourceError
-from presman.sources.oracle.capabilities import Unfit, is_whole
+from presman.sources.oracle.capabilities import UnfitAnswer, is_whole
 from presman.sources.oracle.oracle_source import OracleSource
-from presman.sources.oracle.packets import Foreign, Packets
-from presman.sources.oracle.strangers import describe, looks_like
+from presman.sources.oracle.other_protocols import describe, looks_like
+from presman.sources.oracle.packets import NotOracle, Packets
 from tests.oracle.bench import Bench
 
 Answer = Callable[[socket.socket], None]
@@ -209,7 +209,7 @@ def changed(packet: bytes, at: int, value: str) -> bytes:
          "packets of four gigabytes", "packets of no bytes", "data before it is asked for"],
 )  # fmt: skip
 def test_a_listener_may_not_answer(answer: bytes) -> None:
-    with pytest.raises(Foreign):
+    with pytest.raises(NotOracle):
         Packets().feed(answer)
 
 
@@ -233,7 +233,7 @@ def test_a_listener_may_not_answer(answer: bytes) -> None:
 def test_a_session_may_not_go_on(packet: bytes) -> None:
     packets = accepted()
     packets.feed(data())
-    with pytest.raises(Foreign, match="that is not Oracle's protocol"):
+    with pytest.raises(NotOracle, match="that is not Oracle's protocol"):
         packets.feed(packet)
 
 
@@ -248,7 +248,7 @@ def test_no_bytes_make_it_fail_otherwise(came: bytes, late: bool) -> None:
     packets = accepted() if late else Packets()
     try:
         found = packets.feed(came)
-    except Foreign:
+    except NotOracle:
         return
     assert all(len(packet) >= 8 for packet in found)
     assert b"".join(found) in came or b"\7" in came
@@ -281,7 +281,7 @@ def test_capabilities_that_are_long_enough(answer: bytes) -> None:
 
 @pytest.mark.parametrize("answer", [introduction(40), introduction(60, 6), introduction(0), introduction(255), b"\2"])
 def test_capabilities_that_the_driver_would_read_past(answer: bytes) -> None:
-    with pytest.raises(Unfit):
+    with pytest.raises(UnfitAnswer):
         is_whole(answer)
 
 
@@ -292,5 +292,5 @@ def test_a_server_is_stopped_before_it_says_them(start: bytes) -> None:
     packets.asked(data(11, start))
     answer = introduction(6, 6)
     assert packets.feed(data(30, answer[:20]))
-    with pytest.raises(Foreign, match="the server says of itself"):
+    with pytest.raises(NotOracle, match="the server says of itself"):
         packets.feed(data(10 + len(answer) - 20, answer[20:]))

@@ -58,7 +58,7 @@ def _placeholders(sql: str) -> list[str]:
 
 
 class Backend:
-    """The database behind the front door: the tables of an EmbeddedDatabase, read only.
+    """The database behind the server: the tables of an EmbeddedDatabase, read only.
 
     `now` is the database's clock (aware); `zone` its time zone, in which DATE columns are returned although the
     tables hold UTC. `prepare` is told each SQL text before it runs; `context` goes before what a

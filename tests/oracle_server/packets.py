@@ -26,7 +26,7 @@ class Packet(IntEnum):
     MARKER = 12
 
 
-class Broken(Exception):  # noqa: N818 - the client's wish, not an error
+class Broken(Exception):  # noqa: N818 - the client's request, not an error
     """The client wants the call that is under way to end."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from presman.base.release import Release
 from presman.records.instance_rows import Database
 from presman.records.queries import load
-from presman.simulator.orders import Refusal, is_order, obey
+from presman.simulator.session_commands import Refusal, execute, is_order
 from presman.sources import Request
 from presman.sources.simulator_source import SimulatorSource
 from tests.oracle_server.backend import Backend, OraError
@@ -33,7 +33,7 @@ def simulated_server(
             return False
         source.advance()
         try:
-            obey(source.simulation, sql, binds)
+            execute(source.simulation, sql, binds)
         except Refusal as refusal:
             raise OraError(refusal.code, refusal.text) from refusal
         return True

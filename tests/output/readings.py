@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from presman.analysis.readings.group_readings import GroupReading, IoRates, QueueTotals, Verdict
 from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool
-from presman.analysis.readings.reading import Reading, Trouble
+from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
     Cause,
@@ -135,7 +135,7 @@ def reading(
         histograms=(Histogram(1, "log file sync", (Bucket(512, 10, 4), Bucket(1024, 3, None))),),
         downgrades=(Downgrades(1, "Parallel operations not downgraded", 100, 2),),
         unmanaged_servers=0,
-        troubles=(Trouble("osstat", "GV$OSSTAT", "ORA-00942", "grant select on sys.gv_$osstat"),),
+        troubles=(UnansweredQuery("osstat", "GV$OSSTAT", "ORA-00942", "grant select on sys.gv_$osstat"),),
         notes=("a note",),
     )
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from presman.analysis.readings.wait_readings import Bucket, Histogram, Waited
+from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.drawing.lines import cells
 from presman.figures.group_figures import CPU, OVERVIEW
 from presman.output.text_report import ascii_only, brief, full
@@ -20,7 +20,7 @@ def test_full_text_tells_everything() -> None:
 
 def test_latencies_of_the_last_interval_and_since_startup() -> None:
     buckets = (Bucket(512, 1_000, 6), Bucket(1024, 999, 2), Bucket(2048, 1, 0))
-    found = Histogram(1, "log file sync", buckets, 60.0, "Commit", Waited(2_000, 800_000), Waited(8, 4_000))
+    found = Histogram(1, "log file sync", buckets, 60.0, "Commit", EventWaits(2_000, 800_000), EventWaits(8, 4_000))
     text = full(replace(reading(), histograms=(found,)))
     now, startup = (line.split() for line in text.splitlines() if line.startswith("log file sync ") and "ms" in line)
     assert now[3:] == [

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.simulator.hand_out import hand_out
+from presman.simulator.cpu_sharing import hand_out
 from presman.simulator.plan_tree import LEVELS, Group, Node, guaranteed, plan_tree
-from presman.simulator.scenario import Directive, Plan
+from presman.simulator.scenario import Directive, PlanSpec
 
 
 def levels(*parts: float) -> tuple[float, ...]:
@@ -84,14 +84,14 @@ def test_published_plan_guarantees() -> None:
     directives = {
         name: Directive(**{f"mgmt_p{n}": part for n, part in enumerate(parts, 1)}) for name, parts in percent.items()
     }
-    found = guaranteed(plan_tree(Plan("DSS_PLAN", "EMPHASIS", "", directives), {}))
+    found = guaranteed(plan_tree(PlanSpec("DSS_PLAN", "EMPHASIS", "", directives), {}))
     expected = (75, 18.75, 1.25, 1.25, 2.8125, 0.421875, 0.421875, 0.09375)
     assert [100 * found[Group(0, name)] for name in percent] == pytest.approx(expected)
 
 
 def test_shares() -> None:
     directives = {"A": Directive(shares=3), "B": Directive(shares=1), "C": Directive(shares=4)}
-    root = plan_tree(Plan("P", "RATIO", "", directives), {})
+    root = plan_tree(PlanSpec("P", "RATIO", "", directives), {})
     assert amounts(root, 8, A=9, B=9, C=9) == {"A": 3, "B": 1, "C": 4}
     assert amounts(root, 8, A=9, B=9, C=0) == {"A": 6, "B": 2, "C": 0}
 

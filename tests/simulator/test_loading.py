@@ -12,9 +12,9 @@ from presman.simulator.loading import FOLDER, load_scenario, scenario_names
 from presman.simulator.scenario import (
     Capacity,
     Directive,
-    Header,
     PdbDirective,
     PlanChange,
+    ScenarioHeader,
     ScriptedStatement,
     SessionPool,
     StatementStream,
@@ -133,7 +133,16 @@ def test_unknown_name_lists_what_there_is() -> None:
 
 def test_readme_names_every_key() -> None:
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
-    kinds = (Header, Capacity, Directive, PdbDirective, SessionPool, StatementStream, ScriptedStatement, PlanChange)
+    kinds = (
+        ScenarioHeader,
+        Capacity,
+        Directive,
+        PdbDirective,
+        SessionPool,
+        StatementStream,
+        ScriptedStatement,
+        PlanChange,
+    )
     for kind in kinds:
         for field in fields(kind):
             assert f"`{field.name}`" in readme, f"{kind.__name__}.{field.name}"

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from presman.simulator.plan_tree import LEVELS, Group, Node
-from presman.simulator.scheduler import Held, Limits, Outcome, Pool, Regime, Rule, StatementQueue, Ticket
+from presman.simulator.scheduler import (
+    HoldReason,
+    Limits,
+    QueueEntry,
+    Queueing,
+    QueueOutcome,
+    QueueRule,
+    ServerPoolLimit,
+    StatementQueue,
+)
 from tests.thorough import THOROUGH
 
 A, B, C = Group(0, "A"), Group(0, "B"), Group(0, "C")
@@ -23,17 +32,21 @@ def node(group: Group, *levels: float) -> Node:
 
 
 def queue(
-    target: int, maximum: int = 1000, rules: dict[Group, Rule] | None = None, root: Node | None = None, seed: int = 1
+    target: int,
+    maximum: int = 1000,
+    rules: dict[Group, QueueRule] | None = None,
+    root: Node | None = None,
+    seed: int = 1,
 ) -> StatementQueue:
-    regime = Regime.FULL if root else Regime.FIFO
-    return StatementQueue(Limits(target, maximum, regime, rules or {}, root), Random(seed))
+    queueing = Queueing.FULL if root else Queueing.FIFO
+    return StatementQueue(Limits(target, maximum, queueing, rules or {}, root), Random(seed))
 
 
-def ask(servers: int, group: Group = A, at: float = 0.0, sets: int = 1, *, queues: bool = True) -> Ticket:
-    return Ticket(next(_NUMBERS), group, servers // sets, sets, at, queues)
+def ask(servers: int, group: Group = A, at: float = 0.0, sets: int = 1, *, queues: bool = True) -> QueueEntry:
+    return QueueEntry(next(_NUMBERS), group, servers // sets, sets, at, queues)
 
 
-def enter(parallel: StatementQueue, ticket: Ticket) -> bool:
+def enter(parallel: StatementQueue, ticket: QueueEntry) -> bool:
     return parallel.submit(ticket) or ticket in parallel.pump()
 
 
@@ -43,28 +56,28 @@ def test_documented_60_and_16_on_64_queues() -> None:
     assert enter(parallel, first)
     assert not enter(parallel, second)
     why = parallel.why(second)
-    assert (why.cause, why.in_use, why.wants, why.target) == (Held.SYSTEM, 60, 16, 64)
+    assert (why.cause, why.in_use, why.wants, why.target) == (HoldReason.SYSTEM, 60, 16, 64)
     parallel.release(first)
     assert parallel.pump() == [second]
 
 
 def test_documented_half_of_two_nodes_of_32_is_32_servers() -> None:
-    parallel = queue(64, rules={A: Rule((Pool("A", 64 * 50 // 100),))})
+    parallel = queue(64, rules={A: QueueRule((ServerPoolLimit("A", 64 * 50 // 100),))})
     assert enter(parallel, ask(16))
     assert enter(parallel, ask(16))
     third = ask(2)
     assert not enter(parallel, third)
     why = parallel.why(third)
-    assert (why.cause, why.held, why.allowed, why.system_binds) == (Held.GROUP, 32, 32, False)
+    assert (why.cause, why.held, why.allowed, why.system_binds) == (HoldReason.GROUP, 32, 32, False)
     assert enter(parallel, ask(32, B)), "other groups are not held by the limit of this one"
 
 
 def test_published_19c_case_counts_both_sets() -> None:
     """Target 96, limit 84 percent, DOP 4 in two sets: ten of twenty run at once."""
-    parallel = queue(96, rules={A: Rule((Pool("A", 96 * 84 // 100),))})
+    parallel = queue(96, rules={A: QueueRule((ServerPoolLimit("A", 96 * 84 // 100),))})
     tickets = [ask(8, sets=2) for _ in range(20)]
     assert sum(enter(parallel, ticket) for ticket in tickets) == 10
-    assert [parallel.why(ticket).cause for ticket in tickets[10:]] == [Held.GROUP] + [Held.BEHIND] * 9
+    assert [parallel.why(ticket).cause for ticket in tickets[10:]] == [HoldReason.GROUP] + [HoldReason.BEHIND] * 9
 
 
 def test_more_than_the_target_runs_alone() -> None:
@@ -83,11 +96,11 @@ def test_a_small_one_behind_waits_its_turn() -> None:
     enter(parallel, ask(20))
     assert not enter(parallel, ask(8))
     assert not enter(parallel, small := ask(2))
-    assert parallel.why(small).cause is Held.BEHIND
+    assert parallel.why(small).cause is HoldReason.BEHIND
 
 
 def test_bypass_never_queues_and_is_downgraded_at_the_maximum() -> None:
-    parallel = queue(16, 40, {B: Rule(bypass=True)})
+    parallel = queue(16, 40, {B: QueueRule(bypass=True)})
     assert enter(parallel, ask(16))
     assert enter(parallel, over := ask(16, B, sets=2))
     assert (over.degree, over.managed, parallel.in_use) == (8, False, 32)
@@ -98,28 +111,28 @@ def test_bypass_never_queues_and_is_downgraded_at_the_maximum() -> None:
 
 
 def test_critical_queue_queues_whatever_the_policy_says() -> None:
-    parallel = queue(16, rules={B: Rule(always=True)})
+    parallel = queue(16, rules={B: QueueRule(always=True)})
     enter(parallel, ask(16))
     assert enter(parallel, ask(8, A, queues=False))
     assert not enter(parallel, ask(8, B, queues=False))
 
 
 def test_degree_limit_of_the_group_shrinks_what_it_needs() -> None:
-    parallel = queue(16, rules={A: Rule(degree_limit=4)})
+    parallel = queue(16, rules={A: QueueRule(degree_limit=4)})
     assert enter(parallel, ticket := ask(32, sets=2))
     assert (ticket.dop, ticket.degree, ticket.servers) == (16, 4, 8)
 
 
-@pytest.mark.parametrize(("action", "outcome"), [("CANCEL", Outcome.CANCELLED), ("RUN", Outcome.FORCED)])
-def test_timeouts(action: str, outcome: Outcome) -> None:
-    parallel = queue(16, 20, {A: Rule(timeout=60, action=action)})
+@pytest.mark.parametrize(("action", "outcome"), [("CANCEL", QueueOutcome.CANCELLED), ("RUN", QueueOutcome.FORCED)])
+def test_timeouts(action: str, outcome: QueueOutcome) -> None:
+    parallel = queue(16, 20, {A: QueueRule(timeout=60, action=action)})
     enter(parallel, ask(16))
     assert not enter(parallel, late := ask(16, at=100.0))
     assert parallel.next_timeout() == 160.0
     assert parallel.expire(159.0) == []
     assert parallel.expire(160.0) == [(late, outcome)]
     assert parallel.queued() == []
-    assert late.servers == (4 if outcome is Outcome.FORCED else 0)
+    assert late.servers == (4 if outcome is QueueOutcome.FORCED else 0)
 
 
 def test_first_level_goes_first() -> None:
@@ -130,12 +143,12 @@ def test_first_level_goes_first() -> None:
     enter(parallel, high := ask(16, A, at=2.0))
     parallel.release(running)
     assert parallel.pump() == [high]
-    assert parallel.why(low).cause is Held.SYSTEM
+    assert parallel.why(low).cause is HoldReason.SYSTEM
 
 
 def test_a_level_at_its_limit_lets_the_next_level_pass() -> None:
     root = Node("P", children=(node(A, 1.0), node(B, 0.0, 1.0)))
-    parallel = queue(64, rules={A: Rule((Pool("A", 16),))}, root=root)
+    parallel = queue(64, rules={A: QueueRule((ServerPoolLimit("A", 16),))}, root=root)
     assert enter(parallel, ask(16, A))
     assert not enter(parallel, ask(16, A))
     assert enter(parallel, ask(16, B))
@@ -147,7 +160,7 @@ def test_one_that_fits_waits_for_the_one_that_was_drawn() -> None:
     enter(parallel, ask(8, C))
     assert not enter(parallel, ask(12, A))
     assert not enter(parallel, small := ask(4, B))
-    assert parallel.why(small).cause is Held.NOT_CHOSEN
+    assert parallel.why(small).cause is HoldReason.NOT_CHOSEN
 
 
 def test_draw_follows_the_allocation() -> None:
@@ -170,20 +183,20 @@ def test_other_limits_mid_way_keep_the_order() -> None:
     enter(parallel, running := ask(8))
     enter(parallel, first := ask(8, A, at=1))
     enter(parallel, second := ask(8, B, at=2))
-    parallel.change(Limits(16, 100, Regime.FIFO), {first.number: C, second.number: C, running.number: C})
+    parallel.change(Limits(16, 100, Queueing.FIFO), {first.number: C, second.number: C, running.number: C})
     assert parallel.pump() == [first]
-    assert parallel.why(second).cause is Held.SYSTEM
+    assert parallel.why(second).cause is HoldReason.SYSTEM
     assert {ticket.group for ticket in parallel.running()} == {C}
 
 
 def test_switching_moves_the_servers() -> None:
-    parallel = queue(64, rules={A: Rule((Pool("A", 32),)), B: Rule((Pool("B", 32),))})
+    parallel = queue(64, rules={A: QueueRule((ServerPoolLimit("A", 32),)), B: QueueRule((ServerPoolLimit("B", 32),))})
     enter(parallel, ticket := ask(16))
     parallel.move(ticket, B)
     assert (parallel.held_by("A"), parallel.held_by("B")) == (0, 16)
 
 
-class Queueing(RuleBasedStateMachine):
+class QueueMachine(RuleBasedStateMachine):
     """Any order of arrivals, ends and timeouts: the invariants of the queue."""
 
     TARGET, MAXIMUM, LIMIT = 32, 48, 16
@@ -191,13 +204,13 @@ class Queueing(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         root = Node("P", children=(node(A, 0.6), node(B, 0.4), node(C, 0.0, 1.0)))
-        rules = {A: Rule((Pool("A", self.LIMIT),), timeout=50), C: Rule(bypass=True)}
+        rules = {A: QueueRule((ServerPoolLimit("A", self.LIMIT),), timeout=50), C: QueueRule(bypass=True)}
         self.queue = queue(self.TARGET, self.MAXIMUM, rules, root)
         self.now = 0.0
         self.started: dict[Group, list[int]] = {A: [], B: [], C: []}
         self.timed_out: set[int] = set()
 
-    def note(self, tickets: list[Ticket]) -> None:
+    def note(self, tickets: list[QueueEntry]) -> None:
         for ticket in tickets:
             self.started[ticket.group].append(ticket.number)
 
@@ -229,7 +242,7 @@ class Queueing(RuleBasedStateMachine):
     def wait(self, seconds: int) -> None:
         self.now += seconds
         for ticket, outcome in self.queue.expire(self.now):
-            assert outcome is Outcome.CANCELLED
+            assert outcome is QueueOutcome.CANCELLED
             assert ticket.group is A
         self.note(self.queue.pump())
 
@@ -252,18 +265,18 @@ class Queueing(RuleBasedStateMachine):
         heads: set[Group] = set()
         for ticket in self.queue.queued():
             why = self.queue.why(ticket)
-            assert (why.cause is Held.BEHIND) == (ticket.group in heads)
+            assert (why.cause is HoldReason.BEHIND) == (ticket.group in heads)
             heads.add(ticket.group)
-            if why.cause is Held.GROUP:
+            if why.cause is HoldReason.GROUP:
                 assert why.allowed is not None
                 assert why.held + why.wants > why.allowed
-            if why.cause is Held.SYSTEM:
+            if why.cause is HoldReason.SYSTEM:
                 assert why.in_use + why.wants > why.target
-            if why.cause is Held.NOT_CHOSEN:
+            if why.cause is HoldReason.NOT_CHOSEN:
                 assert len({other.group for other in self.queue.queued()}) > 1
 
 
-TestQueueing = Queueing.TestCase
+TestQueueing = QueueMachine.TestCase
 TestQueueing.settings = settings(max_examples=200 if THOROUGH else 20, stateful_step_count=40, deadline=None)
 
 

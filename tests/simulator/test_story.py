@@ -10,7 +10,7 @@ from presman.records.instance_rows import Sysstat
 from presman.records.parallel_rows import PxSession
 from presman.records.session_rows import Session
 from presman.records.wait_rows import EventHistogram
-from presman.simulator.scheduler import Held
+from presman.simulator.scheduler import HoldReason
 from tests.simulator.conftest import Played
 
 
@@ -49,7 +49,7 @@ def test_published_case(play: Callable[..., Played]) -> None:
     assert (group.current_pqs_active, group.current_pq_servers_active, group.current_pqs_queued) == (1, 12, 1)
     (ticket,) = played.source.simulation.workload.queue.queued()
     why = played.source.simulation.workload.queue.why(ticket)
-    assert (why.cause, why.in_use, why.wants, why.target) == (Held.SYSTEM, 12, 36, 24)
+    assert (why.cause, why.in_use, why.wants, why.target) == (HoldReason.SYSTEM, 12, 36, 24)
     (plan,) = played.rows(PlanXml, sql_id="4dz3dapm4uy8q", child_number=0)
     assert '<info type="dop_reason">hint</info><info type="dop">36</info>' in plan.other_xml
 

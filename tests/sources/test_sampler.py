@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from presman.polling.sampler import LONGEST_PAUSE, Ended, Event, Lost, Polled, Sampler, pause_before
+from presman.polling.sampler import LONGEST_PAUSE, Event, Polled, Sampler, SourceEnded, SourceLost, pause_before
 from presman.records.queries import QueryError, Scope
 from presman.sources import SourceError
 from tests.sources.fakes import START, FakeSource
@@ -43,9 +43,9 @@ def polled(events: queue.Queue[Event]) -> int:
     return event.snapshot.number
 
 
-def lost(events: queue.Queue[Event]) -> Lost:
+def lost(events: queue.Queue[Event]) -> SourceLost:
     event = events.get(timeout=PATIENCE)
-    assert isinstance(event, Lost)
+    assert isinstance(event, SourceLost)
     return event
 
 
@@ -53,7 +53,7 @@ def test_polls_until_the_end(start: Start) -> None:
     source = FakeSource(length=3)
     sampler, events = start(source, refresh=0.001)
     assert [polled(events) for _ in range(3)] == [1, 2, 3]
-    assert events.get(timeout=PATIENCE) == Ended()
+    assert events.get(timeout=PATIENCE) == SourceEnded()
     assert sampler.stop(PATIENCE)
     assert (source.opened, source.closed) == (1, 1)
 
@@ -87,7 +87,7 @@ def test_a_shorter_refresh_takes_effect_while_waiting(start: Start) -> None:
 
 def test_missed_ticks_are_dropped() -> None:
     sampler = Sampler(FakeSource, refresh=2.0, scope=Scope.CLUSTER, post=lambda event: None)
-    after = [sampler._next(Ended(), 100.0, ended) for ended in (100.1, 102.0, 102.1, 109.0)]
+    after = [sampler._next(SourceEnded(), 100.0, ended) for ended in (100.1, 102.0, 102.1, 109.0)]
     assert after == [102.0, 102.0, 104.0, 110.0]
 
 
@@ -228,9 +228,9 @@ def test_a_wish_is_answered_in_a_poll_at_once_and_a_lasting_one_in_each(start: S
     from presman.sources.simulator_source import SimulatorSource
 
     sampler, events = start(lambda: SimulatorSource("quiet", seed=1))
-    sampler.wish(WatchedHistogram, {"event": "latch free"}, lasting=True)
+    sampler.request(WatchedHistogram, {"event": "latch free"}, lasting=True)
     first = events.get(timeout=PATIENCE)
-    sampler.wish(IoOutlier)
+    sampler.request(IoOutlier)
     found = [first, events.get(timeout=PATIENCE)]
     while IoOutlier not in found[-1].snapshot.sections:
         found.append(events.get(timeout=PATIENCE))

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from presman.base.release import Release
-from presman.polling.lookups import MOST_HELD, Lookups, Statement, statements_on_show
+from presman.polling.lookups import MOST_HELD, CursorKey, Lookups, statements_on_show
 from presman.records.cursor_rows import PlanXml, SqlText
 from presman.records.gv_servers import ServerProcesses
 from presman.records.parallel_rows import PxSession
@@ -16,11 +16,11 @@ from tests.sources.fakes import START, row
 QUERIES = load(Release(19))
 
 
-def names(count: int) -> list[Statement]:
-    return [Statement(1, f"sql{number}", 0) for number in range(count)]
+def names(count: int) -> list[CursorKey]:
+    return [CursorKey(1, f"sql{number}", 0) for number in range(count)]
 
 
-def found(record: Any, statement: Statement) -> Section:
+def found(record: Any, statement: CursorKey) -> Section:
     return Section((row(record, inst_id=1, sql_id=statement.sql_id, child_number=0),))
 
 
@@ -41,9 +41,9 @@ def test_queue_first_then_coordinators_then_nobody_else() -> None:
         row(PxSession, inst_id=1, sid=6, qcsid=5, qcinst_id=1),
     ]
     assert statements_on_show(sessions, servers) == [
-        Statement(1, "waits", 0),
-        Statement(1, "runs", 2),
-        Statement(1, "held", 1),
+        CursorKey(1, "waits", 0),
+        CursorKey(1, "runs", 2),
+        CursorKey(1, "held", 1),
     ]
 
 
@@ -101,7 +101,7 @@ def test_answers_are_bounded_and_the_ones_on_show_stay() -> None:
     wanted = lookups.wanted(shown, QUERIES, START)
     lookups.learn(wanted, [found(each.record, each.statement) for each in wanted], START)
     assert len(lookups.sections(shown)[PlanXml].rows) == 10
-    other = [Statement(2, "other", 0)]
+    other = [CursorKey(2, "other", 0)]
     wanted = lookups.wanted(other, QUERIES, START)
     lookups.learn(wanted, [found(each.record, each.statement) for each in wanted], START)
     rows = sum(len(section.rows) for section in lookups.sections([*shown, *other]).values())
@@ -122,7 +122,7 @@ def test_the_statements_held_off_cpu_most_come_last() -> None:
     ]
     queue = [row(Session, inst_id=1, sid=200, sql_id="waits", event="resmgr:pq queued")]
     shown = statements_on_show([*held, *queue], [])
-    assert shown[:2] == [Statement(1, "waits", 0), Statement(1, "most", 0)]
+    assert shown[:2] == [CursorKey(1, "waits", 0), CursorKey(1, "most", 0)]
     assert len(shown) == 1 + MOST_HELD
 
 
@@ -151,7 +151,7 @@ def test_what_a_statement_is_its_servers_tell() -> None:
         row(PxSession, inst_id=1, sid=11, qcsid=1, qcinst_id=1),
         row(PxSession, inst_id=2, sid=12, qcsid=2, qcinst_id=1),
     ]
-    assert statements_on_show(sessions, servers) == [Statement(1, "held for", 1), Statement(1, "theirs", 2)]
+    assert statements_on_show(sessions, servers) == [CursorKey(1, "held for", 1), CursorKey(1, "theirs", 2)]
 
 
 def test_a_monitors_query_is_not_looked_up() -> None:
@@ -166,4 +166,4 @@ def test_a_monitors_query_is_not_looked_up() -> None:
         row(PxSession, inst_id=2, sid=12, serial=6, qcsid=2, qcinst_id=1),
     ]
     known = ServerProcesses.of((), (), sessions, several=True)
-    assert statements_on_show(sessions, servers, known) == [Statement(1, "statement", 0)]
+    assert statements_on_show(sessions, servers, known) == [CursorKey(1, "statement", 0)]

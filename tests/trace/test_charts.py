@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.trace.sampling import Bar, Scatter, Trail, histogram
-from presman.trace.svg import PANEL, Panel, svg
+from presman.trace.sampling import HistogramBar, Scatter, Trail, histogram
+from presman.trace.svg import PANEL, SvgChart, svg
 from presman.trace.tally import Tally
 from presman.trace.trace_chart import decades, histogram_text, scatter_text, title
 
@@ -87,7 +87,7 @@ def test_pictures_are_well_formed_and_show_every_point() -> None:
     tally = Tally()
     tally.add(times)
     scatter = trail_of(times, 100, 2_000).scatter()
-    text = svg([Panel('a <b> & "c"', scatter), Panel("bars", histogram(tally))])
+    text = svg([SvgChart('a <b> & "c"', scatter), SvgChart("bars", histogram(tally))])
     root = ElementTree.fromstring(text)
     assert root.get("height") == str(2 * PANEL)
     names = "{http://www.w3.org/2000/svg}"
@@ -103,8 +103,8 @@ def test_pictures_are_well_formed_and_show_every_point() -> None:
 
 def test_a_single_wait_can_be_drawn() -> None:
     scatter = Scatter([(1, 0)], 1, 1)
-    bars = [Bar(0, 1.5, 1)]
-    assert svg([Panel("x", scatter), Panel("x", bars)]).endswith("</svg>\n")
+    bars = [HistogramBar(0, 1.5, 1)]
+    assert svg([SvgChart("x", scatter), SvgChart("x", bars)]).endswith("</svg>\n")
     assert "x: each wait" in scatter_text("x", scatter, width=60, height=12, colour=False)
     assert "100.00 %" in histogram_text("x", bars, width=60)
 
@@ -116,6 +116,8 @@ def test_colour_only_where_wanted() -> None:
 
 
 def test_the_smallest_share_still_shows() -> None:
-    lines = histogram_text("x", [Bar(1, 2, 10**6), Bar(2, 3, 1), Bar(3, 4, 0)], width=80).splitlines()
+    lines = histogram_text(
+        "x", [HistogramBar(1, 2, 10**6), HistogramBar(2, 3, 1), HistogramBar(3, 4, 0)], width=80
+    ).splitlines()
     assert "▏" in lines[2]
     assert "▏" not in lines[3]

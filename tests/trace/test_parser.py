@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from presman.trace.expressions import LONGEST_WAIT
 from presman.trace.pieces import pieces, without_statements
-from presman.trace.tally import Ledger, Summary, Tally
-from presman.trace.trace_parser import Parser
-from presman.trace.wait_counts import EVERYTHING, IDLE, REDO_WRITE, Selection, is_pattern
+from presman.trace.tally import EventTallies, Summary, Tally
+from presman.trace.trace_parser import TraceParser
+from presman.trace.wait_counts import EVERYTHING, IDLE, REDO_WRITE, EventSelection, is_pattern
 
-ALL = Selection(EVERYTHING, idle=True)
-REDO = Selection()
-WITHOUT_IDLE = Selection(EVERYTHING)
+ALL = EventSelection(EVERYTHING, idle=True)
+REDO = EventSelection()
+WITHOUT_IDLE = EventSelection(EVERYTHING)
 Wait = tuple[str, int, int | None]
 
 
@@ -25,15 +25,15 @@ def cut(text: bytes, size: int) -> Iterator[bytes]:
     return (text[start : start + size] for start in range(0, len(text), size))
 
 
-def waits(text: bytes, selection: Selection = ALL, *, size: int = 1 << 20, unit: int = 1) -> list[Wait]:
-    parser = Parser(selection, unit=unit)
+def waits(text: bytes, selection: EventSelection = ALL, *, size: int = 1 << 20, unit: int = 1) -> list[Wait]:
+    parser = TraceParser(selection, unit=unit)
     batches = [parser.waits(without_statements(piece)) for piece in pieces(cut(text, size))]
     return list(chain.from_iterable(zip(*batch, strict=True) for batch in batches))
 
 
-def counted(text: bytes, selection: Selection, *, size: int = 1 << 20) -> tuple[dict[str, Tally], int, int]:
+def counted(text: bytes, selection: EventSelection, *, size: int = 1 << 20) -> tuple[dict[str, Tally], int, int]:
     """Return what counting without regard to order gives: tallies, waits left out as idle and as damaged."""
-    parser, ledger = Parser(selection), Ledger()
+    parser, ledger = TraceParser(selection), EventTallies()
     for piece in pieces(cut(text, size)):
         parser.count(without_statements(piece), ledger)
     parser.settle(ledger)
@@ -56,7 +56,7 @@ def counted(text: bytes, selection: Selection, *, size: int = 1 << 20) -> tuple[
     ],
 )
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
-def test_forms_of_a_wait(line: bytes, end: bytes, selection: Selection) -> None:
+def test_forms_of_a_wait(line: bytes, end: bytes, selection: EventSelection) -> None:
     ((event, elapsed, blocks),) = waits(line + end, selection)
     assert event.casefold() == REDO_WRITE
     assert (elapsed, blocks) == (501, 58)
@@ -103,7 +103,7 @@ WRAPPED = [
 
 @pytest.mark.parametrize("selection", [REDO, ALL])
 @pytest.mark.parametrize("line", [*WRAPPED, *(line.replace(b"\n", b"\r\n") for line in WRAPPED)])
-def test_wrapped_lines(line: bytes, selection: Selection) -> None:
+def test_wrapped_lines(line: bytes, selection: EventSelection) -> None:
     before, after = (b"WAIT #0: nam='LGWR worker group idle' ela= %d\n" % ela for ela in (39, 33))
     redo = [wait for wait in waits(before + line + b"\n" + after, selection) if wait[0] not in IDLE]
     assert redo == [(REDO_WRITE, 501, 58)]
@@ -166,7 +166,7 @@ def test_a_wait_within_the_text_of_a_statement_is_none() -> None:
 def test_impossible_times_are_counted_and_skipped() -> None:
     line = b"WAIT #0: nam='log file parallel write' ela= %d files=1 blocks=2\n"
     for selection in (REDO, ALL):
-        parser = Parser(selection)
+        parser = TraceParser(selection)
         text = line % -1 + line % 18446744073709551000 + line % 0
         assert parser.waits(text).elapsed == (0,)
         assert parser.damaged == 2
@@ -207,9 +207,9 @@ LINES = (
 @given(
     lines=st.lists(st.sampled_from(LINES), max_size=25),
     size=st.integers(1, 700),
-    selection=st.sampled_from([REDO, ALL, WITHOUT_IDLE, Selection(("log*",))]),
+    selection=st.sampled_from([REDO, ALL, WITHOUT_IDLE, EventSelection(("log*",))]),
 )
-def test_any_size_of_blocks_gives_the_same_waits(lines: list[bytes], size: int, selection: Selection) -> None:
+def test_any_size_of_blocks_gives_the_same_waits(lines: list[bytes], size: int, selection: EventSelection) -> None:
     text = b"".join(lines)
     found = waits(text, selection, size=size)
     assert found == waits(text, selection)
@@ -243,15 +243,15 @@ def test_the_waits_are_those_written(ticks: list[int], size: int) -> None:
 
 def test_idle_events_are_left_out_unless_asked_for() -> None:
     text = b"".join(b"WAIT #0: nam='%s' ela= 1\n" % name for name in (b"rdbms ipc message", b"rdbms ipc reply", b"x"))
-    assert [event for event, _, _ in waits(text, Selection(EVERYTHING))] == ["rdbms ipc reply", "x"]
-    assert [event for event, _, _ in waits(text, Selection(("rdbms*",)))] == ["rdbms ipc reply"]
-    assert len(waits(text, Selection(("rdbms*",), idle=True))) == 2
-    assert len(waits(text, Selection(("rdbms ipc message", "x*")))) == 2
-    assert len(waits(text, Selection(("RDBMS ipc message",)))) == 1
-    parser = Parser(Selection(EVERYTHING))
+    assert [event for event, _, _ in waits(text, EventSelection(EVERYTHING))] == ["rdbms ipc reply", "x"]
+    assert [event for event, _, _ in waits(text, EventSelection(("rdbms*",)))] == ["rdbms ipc reply"]
+    assert len(waits(text, EventSelection(("rdbms*",), idle=True))) == 2
+    assert len(waits(text, EventSelection(("rdbms ipc message", "x*")))) == 2
+    assert len(waits(text, EventSelection(("RDBMS ipc message",)))) == 1
+    parser = TraceParser(EventSelection(EVERYTHING))
     parser.waits(text)
     assert parser.idle == 1
-    assert counted(text, Selection(EVERYTHING))[1] == 1
+    assert counted(text, EventSelection(EVERYTHING))[1] == 1
 
 
 @pytest.mark.parametrize(
@@ -260,6 +260,6 @@ def test_idle_events_are_left_out_unless_asked_for() -> None:
 )
 def test_the_asterisk_of_sqlnet_is_no_wildcard(name: str, pattern: bool) -> None:
     assert is_pattern(name) is pattern
-    assert Selection(("SQL*Net message*",)).names_event("SQL*Net message to client")
-    assert not Selection(("SQL*Net message*",)).names_event("SQL other Net message")
-    assert not Selection(("[a-z]*",)).names_event("buffer busy waits")
+    assert EventSelection(("SQL*Net message*",)).names_event("SQL*Net message to client")
+    assert not EventSelection(("SQL*Net message*",)).names_event("SQL other Net message")
+    assert not EventSelection(("[a-z]*",)).names_event("buffer busy waits")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.trace.tally import BITS, LIMITS, PERMILLES, Ledger, Tally
+from presman.trace.tally import BITS, LIMITS, PERMILLES, EventTallies, Tally
 
 TIMES = st.lists(st.one_of(st.integers(0, 3_000), st.integers(0, 10**12)), min_size=1, max_size=200)
 
@@ -96,7 +96,7 @@ def test_blocks_known_and_unknown() -> None:
 
 
 def test_a_ledger_stays_within_its_bound() -> None:
-    chance, ledger = random.Random(7), Ledger(distinct=1_000)
+    chance, ledger = random.Random(7), EventTallies(distinct=1_000)
     exact: dict[str, list[int]] = {"a": [], "b": []}
     for _ in range(40):
         events = [chance.choice("aab") for _ in range(200)]
@@ -114,7 +114,7 @@ def test_a_ledger_stays_within_its_bound() -> None:
 
 
 def test_a_ledger_full_of_coarse_tallies_ends() -> None:
-    ledger = Ledger(distinct=10)
+    ledger = EventTallies(distinct=10)
     ledger.add(["x"] * 5_000, range(0, 5_000_000, 1_000), [None] * 5_000)
     assert ledger.tallies["x"].bits == BITS[-1]
     assert ledger.tallies["x"].waits == 5_000

@@ -56,7 +56,7 @@ class HandFeed:
     def poll_now(self) -> None:
         self.told.append("poll")
 
-    def wish(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
+    def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         self.told.append((name, dict(binds), lasting))
 
     def act(self, command: Any) -> None:

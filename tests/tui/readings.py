@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from presman.analysis.readings.group_readings import GroupReading, IoRates, QueueTotals, Verdict
 from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool
-from presman.analysis.readings.reading import Reading, Trouble
+from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
     Cause,
@@ -138,7 +138,7 @@ def busy(number: int = 1) -> Reading:
         ),
         histograms=(), downgrades=(Downgrades(1, "Parallel operations downgraded 25 to 50 pct", 7, 1),),
         unmanaged_servers=8,
-        troubles=(Trouble("osstat", "GV$OSSTAT", "ORA-00942: table or view does not exist",
+        troubles=(UnansweredQuery("osstat", "GV$OSSTAT", "ORA-00942: table or view does not exist",
                           "grant select on GV_$OSSTAT to the monitoring user"),),
     )  # fmt: skip
 

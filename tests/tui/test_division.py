@@ -10,13 +10,13 @@ import pytest
 from presman.analysis.advice.unblock import unblock
 from presman.drawing.lines import length, plain
 from presman.tabs.queue_summary import by_class, in_one_line, summary
-from presman.tui.panels.division import Wanted, divide, most_for_why
-from presman.tui.panels.why import story, why_lines
+from presman.tui.panels.parallel_layout import Contents, divide, most_for_why
+from presman.tui.panels.queue_reasons import story, why_lines
 from presman.tui.widgets.table_frame import HEADER_LINES
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued
 
-STORM = Wanted(why=5, queued=200, running=100, groups=6, summary=2)
+STORM = Contents(why=5, queued=200, running=100, groups=6, summary=2)
 
 
 def rows(lines: int) -> int:
@@ -36,7 +36,7 @@ def test_what_a_storm_shows(terminal: int, queue: int, running: int) -> None:
 def test_nothing_is_given_out_that_is_not_there() -> None:
     sizes = (0, 1, 5, 40)
     for height, why, *amounts in itertools.product((11, 20, 26, 41, 46), (1, 6), sizes, sizes, (0, 6, 24)):
-        wanted = Wanted(why, *amounts, 2)
+        wanted = Contents(why, *amounts, 2)
         found = divide(height, wanted)
         assert found.used <= height
         assert found.why == why
@@ -47,7 +47,7 @@ def test_nothing_is_given_out_that_is_not_there() -> None:
 
 
 def test_a_few_statements_more_do_not_move_the_parts() -> None:
-    assert divide(26, Wanted(4, 5, 3, 6, 2)) == divide(26, Wanted(4, 8, 4, 6, 2))
+    assert divide(26, Contents(4, 5, 3, 6, 2)) == divide(26, Contents(4, 8, 4, 6, 2))
 
 
 def test_the_least_important_goes_first() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.analysis.latency.latency_history import NUMBERS, Column
+from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn
 from presman.tui.widgets import heat, shades
 from presman.tui.widgets.heat import GAP, LEVELS, RAMP, Quantity
 
@@ -27,12 +27,12 @@ def test_every_bucket_has_exactly_one_row_and_longer_waits_stand_higher(used: li
 
 
 def test_buckets_share_a_row_only_where_they_must_and_rows_fill_the_height() -> None:
-    assert heat.rows_for([5, 20], 16) == heat.Rows(5, 16)
-    assert heat.rows_for([5, 20], 15) == heat.Rows(0, 15, 2)
+    assert heat.rows_for([5, 20], 16) == heat.BucketRows(5, 16)
+    assert heat.rows_for([5, 20], 15) == heat.BucketRows(0, 15, 2)
     assert heat.rows_for(range(NUMBERS), 11).merged == 3
     assert heat.rows_for([8, 12], 19).height == 19, "with buckets above and below that nobody waited in"
-    assert heat.rows_for([8, 19], 25) == heat.Rows(8, 12, lines=2)
-    assert heat.rows_for([], 20) == heat.Rows(6, 10, lines=2)
+    assert heat.rows_for([8, 19], 25) == heat.BucketRows(8, 12, lines=2)
+    assert heat.rows_for([], 20) == heat.BucketRows(6, 10, lines=2)
     assert not heat.rows_for([12, 14], 20).holds([30])
 
 
@@ -42,7 +42,7 @@ def test_few_polls_are_drawn_wide(polls: int, span: int) -> None:
 
 
 def test_the_axis_tells_times_changes_and_where_one_looks() -> None:
-    columns = [Column(2.0 * number, 2.0, {}, None, None) for number in range(40)]
+    columns = [LatencyColumn(2.0 * number, 2.0, {}, None, None) for number in range(40)]
     data = heat.HeatData(columns, 100, {}, 16, 103, "x", 0, ((107, "NIGHT_PLAN (WINDOW)"), (5, "long gone")))
     text = heat.axis_text(data, 100, 50, 2)
     assert len(text) == 100
@@ -75,11 +75,11 @@ def test_nothing_and_a_gap_are_no_shade() -> None:
 
 
 def test_rates_are_per_second_of_the_columns_own_interval_and_bounds() -> None:
-    column = Column(0.0, 4.0, {10: 8, 12: 2}, None, None)
+    column = LatencyColumn(0.0, 4.0, {10: 8, 12: 2}, None, None)
     assert heat.rates(column, Quantity.FREQUENCY, {}) == {10: 2.0, 12: 0.5}
     assert heat.rates(column, Quantity.INTENSITY, {10: 1000, 12: 4000}) == pytest.approx({10: 0.0015, 12: 0.0015})
     assert heat.rates(column, Quantity.INTENSITY, {})[10] == pytest.approx(0.75 * 1024 * 8 / 4e6)
-    assert heat.rates(Column(0.0, None, {}, None, None), Quantity.FREQUENCY, {}) == {}
+    assert heat.rates(LatencyColumn(0.0, None, {}, None, None), Quantity.FREQUENCY, {}) == {}
 
 
 def test_a_poll_moves_the_map_only_when_it_is_full_and_then_by_a_fifth() -> None:

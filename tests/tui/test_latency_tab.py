@@ -10,14 +10,14 @@ from rich.style import Style
 from textual.widget import Widget
 
 from presman.analysis.latency.latency_history import LatencyHistory
-from presman.analysis.readings.reading import Reading, Trouble
+from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.readings.wait_readings import (
     Bucket,
+    EventWaits,
     Histogram,
     Outlier,
     OutlierReading,
     RedoHealth,
-    Waited,
     WaitReading,
 )
 from presman.records.plan_rows import RsrcPlanHistory
@@ -36,8 +36,8 @@ def histogram(event: str, poll: int, *, slow: int = 0, inst_id: int = 1) -> Hist
     deltas = [n + (slow if place > 5 else 0) + (poll * 7 + place) % 3 for place, n in enumerate(SPREAD)]
     buckets = tuple(Bucket(128 << place, 50_000 + delta * poll, delta) for place, delta in enumerate(deltas))
     micros = sum(round(0.72 * bucket.upper_us * (bucket.delta or 0)) for bucket in buckets)
-    startup = Waited(sum(bucket.count for bucket in buckets), 4_000 * sum(bucket.count for bucket in buckets))
-    return Histogram(inst_id, event, buckets, 2.0, "Commit", startup, Waited(sum(deltas), micros))
+    startup = EventWaits(sum(bucket.count for bucket in buckets), 4_000 * sum(bucket.count for bucket in buckets))
+    return Histogram(inst_id, event, buckets, 2.0, "Commit", startup, EventWaits(sum(deltas), micros))
 
 
 def wait(histogram_: Histogram) -> WaitReading:
@@ -242,7 +242,9 @@ async def test_outliers_are_asked_on_request_and_doubted_ones_are_not_printed() 
         )
         await acting.show(replace(latencies(4), outliers=answers))
         check("outliers", body(acting.screen))
-        missing = Trouble("io_outlier", "GV$IO_OUTLIER", "ORA-00942: table or view does not exist", "grant select")
+        missing = UnansweredQuery(
+            "io_outlier", "GV$IO_OUTLIER", "ORA-00942: table or view does not exist", "grant select"
+        )
         await acting.show(replace(latencies(5), troubles=(missing,)))
         assert "GV$IO_OUTLIER: ORA-00942" in acting.screen
         assert "Latency" in await acting.press("q")
@@ -360,7 +362,7 @@ async def test_a_quiet_poll_leaves_the_cell_that_is_read() -> None:
         await acting.press("7")
         await acting.show(latencies(1))
         quiet = [
-            replace(each, now=Waited(0, 0), buckets=tuple(replace(bucket, delta=0) for bucket in each.buckets))
+            replace(each, now=EventWaits(0, 0), buckets=tuple(replace(bucket, delta=0) for bucket in each.buckets))
             for each in latencies(2).histograms
         ]
         await acting.show(replace(latencies(2), histograms=tuple(quiet), waits=()))

@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.plans.plan_changes import marks
+from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import plan_view
 from presman.base.release import Release
 from presman.polling.poller import Poller
@@ -194,7 +194,7 @@ def test_changes_of_plan_are_marks_on_the_chart() -> None:
     old = row(RsrcPlanHistory, name="OLD", start_time=NOON - timedelta(hours=9), end_time=at)
     now = snapshot(instance(), active_plan(), *NESTED, old, change)
     reading = analyse(None, now)
-    assert len(marks(now)) == 2
+    assert len(plan_switches(now)) == 2
     moment = Moment(reading, find=lambda: (None, now))
     ((place, words),) = chart_data(moment, "used", "CPUs used", None).marks
     assert words.endswith("NIGHT (MONDAY)")

@@ -12,8 +12,8 @@ from presman.analysis import analyse
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Downgrades, RunningStatement
 from presman.watch import Watch
-from presman.watch.downgrade_ledger import Ledger
-from presman.watch.queue_marks import Marks
+from presman.watch.downgrade_ledger import DowngradeLedger
+from presman.watch.queue_marks import QueueMarks
 from presman.watch.statement_spans import Spans
 from tests.analysis.make import NOON, active_plan, group, instance, queued_session, snapshot
 from tests.analysis.test_simulated import play, started
@@ -37,7 +37,7 @@ def at(seconds: float, *statements: RunningStatement, **changes: Any) -> Reading
 
 
 def test_each_execution_is_entered_once() -> None:
-    ledger = Ledger()
+    ledger = DowngradeLedger()
     ledger.add(at(0, running()))
     ledger.add(at(2, running(elapsed=32.0)))
     assert len(ledger) == 1
@@ -50,21 +50,21 @@ def test_each_execution_is_entered_once() -> None:
 
 
 def test_without_a_start_an_execution_counts_while_it_is_there() -> None:
-    ledger = Ledger()
+    ledger = DowngradeLedger()
     for seconds in (0, 2, 4):
         ledger.add(at(seconds, running(elapsed=None), running(2, downgraded=0.0)))
     assert len(ledger) == 1
 
 
 def test_the_ledger_is_bounded() -> None:
-    ledger = Ledger(kept=3)
+    ledger = DowngradeLedger(kept=3)
     for number in range(10):
         ledger.add(at(number, running(number)))
     assert [entry.sid for entry in ledger] == [9, 8, 7]
 
 
 def test_operations_by_class_over_the_hour() -> None:
-    marks = Marks()
+    marks = QueueMarks()
 
     def counted(seconds: float, *totals: int) -> Reading:
         rows = tuple(
@@ -87,7 +87,7 @@ def counters(seconds: float, queued: int, waited_ms: int) -> Reading:
 
 
 def test_the_last_minute_and_the_hour() -> None:
-    marks = Marks()
+    marks = QueueMarks()
     for minute in range(70):
         marks.add(counters(minute * 60, minute, minute * 30_000))
     (one,) = marks.compare(counters(70 * 60, 72, 70 * 30_000 + 60_000))
@@ -99,7 +99,7 @@ def test_the_last_minute_and_the_hour() -> None:
 
 
 def test_counters_that_begin_anew_are_not_compared() -> None:
-    marks = Marks()
+    marks = QueueMarks()
     marks.add(counters(0, 100, 1_000_000))
     marks.add(counters(60, 2, 1000))
     (one,) = marks.compare(counters(121, 4, 62_000))

@@ -11,9 +11,9 @@ import pytest
 from presman.cli import main
 from presman.output.csv_export import CsvExport
 from presman.simulator.plan_tree import Group
-from presman.watch.arrivals import Arrival, Fate, Following
+from presman.watch.arrivals import Arrival, ArrivalOutcome, ArrivalTracker
 from presman.whatif.observed import COLUMNS, ArrivalsError, read
-from presman.whatif.replay import Fared, bypassing, changed, observed, observed_rules, replay
+from presman.whatif.replay import ReplayedStatement, bypassing, changed, observed, observed_rules, replay
 from presman.whatif.whatif_report import error, report, waits
 from tests.analysis.make import NOON
 from tests.analysis.test_simulated import play, started
@@ -27,8 +27,9 @@ def came(
 ) -> Arrival:
     given: dict[str, Any] = {
         "at": NOON + timedelta(seconds=at), "con_id": 0, "group": group, "servers": servers, "waited": waited,
-        "ran": ran, "fate": Fate.ENDED, "target": 64, "limit": None, "weight": 0.5, "timeout": None, "action": "",
-        "first": NOON + timedelta(seconds=max(0.0, at)), "last": NOON + timedelta(seconds=1000),
+        "ran": ran, "outcome": ArrivalOutcome.ENDED, "target": 64, "limit": None, "weight": 0.5,
+        "timeout": None, "action": "", "first": NOON + timedelta(seconds=max(0.0, at)),
+        "last": NOON + timedelta(seconds=1000),
     }  # fmt: skip
     return Arrival(**(given | more))
 
@@ -37,12 +38,12 @@ THREE = [came(0, 48, 100), came(10, 32, 50, waited=90), came(20, 32, 30, waited=
 
 
 def waited(arrivals: list[Arrival], **changes: Any) -> list[float]:
-    return [each.waited for each in replay(arrivals, changed(observed_rules(arrivals), **changes)).fared]
+    return [each.waited for each in replay(arrivals, changed(observed_rules(arrivals), **changes)).statements]
 
 
 def test_what_was_observed_is_reproduced() -> None:
     assert waited(THREE) == [0, 90, 80]
-    assert error(observed(THREE), replay(THREE, observed_rules(THREE)).fared) == 0
+    assert error(observed(THREE), replay(THREE, observed_rules(THREE)).statements) == 0
 
 
 def test_another_target() -> None:
@@ -59,7 +60,7 @@ def test_a_groups_limit() -> None:
 
 def test_a_timeout_cancels() -> None:
     result = replay(THREE, changed(observed_rules(THREE), timeouts={BATCH: 60.0}))
-    assert [(each.waited, each.timed_out) for each in result.fared] == [(0, False), (60, True), (60, True)]
+    assert [(each.waited, each.timed_out) for each in result.statements] == [(0, False), (60, True), (60, True)]
 
 
 def test_a_higher_level_goes_first() -> None:
@@ -78,12 +79,12 @@ def test_what_ran_before_or_past_a_limit_is_not_queued() -> None:
 
 def test_what_was_not_over_goes_on_and_what_never_ran_takes_the_mean() -> None:
     arrivals = [
-        came(0, 64, 400, fate=Fate.ENDED),
-        came(5, 64, None, waited=995, fate=Fate.QUEUED),
-        came(6, 64, None, waited=994, fate=Fate.QUEUED),
+        came(0, 64, 400, outcome=ArrivalOutcome.ENDED),
+        came(5, 64, None, waited=995, outcome=ArrivalOutcome.QUEUED),
+        came(6, 64, None, waited=994, outcome=ArrivalOutcome.QUEUED),
     ]
     assert waited(arrivals) == [0, 395, 794]
-    assert waited([came(0, 64, 1000, fate=Fate.RUNNING), *arrivals[1:]]) == [0, 995, 994]
+    assert waited([came(0, 64, 1000, outcome=ArrivalOutcome.RUNNING), *arrivals[1:]]) == [0, 995, 994]
 
 
 def test_draws_between_groups_are_played_in_several_courses() -> None:
@@ -92,7 +93,7 @@ def test_draws_between_groups_are_played_in_several_courses() -> None:
     assert once.spread == 0
     assert often.spread > 1
     assert often == replay(two, observed_rules(two))
-    assert often.fared != replay(two, observed_rules(two), seed=2).fared
+    assert often.statements != replay(two, observed_rules(two), seed=2).statements
     assert f"differs by {often.spread:.1f} s between two courses" in report(observed(two), often, None, 100.0)
     alone = replay(THREE, observed_rules(THREE))
     assert alone.spread == 0
@@ -100,7 +101,7 @@ def test_draws_between_groups_are_played_in_several_courses() -> None:
 
 
 def test_waits_by_hand() -> None:
-    found = waits([Fared(BATCH, float(n), n == 20) for n in range(1, 21)])
+    found = waits([ReplayedStatement(BATCH, float(n), n == 20) for n in range(1, 21)])
     assert (found.statements, found.queued, found.median, found.p95, found.longest) == (20, 19, 10.5, 19.0, 20.0)
     assert found.timeouts == 1
 
@@ -116,7 +117,7 @@ def test_the_report_says_the_error_and_the_assumptions() -> None:
 @pytest.mark.parametrize("scenario", some(["storm"], ["rac"]))
 def test_the_simulated_queue_is_reproduced(scenario: str) -> None:
     source, clock = started(scenario, 6)
-    following = Following()
+    following = ArrivalTracker()
     arrivals: list[Arrival] = []
     for reading in play(source, clock, 120, 4.0):
         arrivals += following.add(reading)
@@ -128,7 +129,7 @@ def test_the_simulated_queue_is_reproduced(scenario: str) -> None:
         rules = changed(rules, levels=levels)
     result = replay(arrivals, rules)
     mean = sum(each.waited for each in arrivals) / len(arrivals)
-    assert error(observed(arrivals), result.fared) < max(3.0, 0.35 * mean)
+    assert error(observed(arrivals), result.statements) < max(3.0, 0.35 * mean)
     assert result.peak <= (rules.target + sum(arrivals[n].servers for n in bypassing(arrivals)))
 
 
@@ -136,7 +137,7 @@ def test_exported_arrivals_are_read_back(tmp_path: Path) -> None:
     source, clock = started("storm", 6)
     path = tmp_path / "arrivals.csv"
     export = CsvExport(path, "arrivals")
-    following = Following()
+    following = ArrivalTracker()
     direct: list[Arrival] = []
     for reading in play(source, clock, 60, 5.0):
         export.write(reading)
@@ -147,7 +148,7 @@ def test_exported_arrivals_are_read_back(tmp_path: Path) -> None:
     assert len(found) == len(direct) > 10
     for one, other in zip(found, direct, strict=True):
         assert one.group == other.group
-        assert one.fate is other.fate
+        assert one.outcome is other.outcome
         assert one.waited == pytest.approx(other.waited, abs=0.06)
         assert (one.ran is None) == (other.ran is None)
 

@@ -29,7 +29,7 @@ NEARLY_DONE = 30.0
 class Candidate:
     """A running statement whose end helps a head.
 
-    `frees` is what it certainly frees under every ceiling that binds, `perhaps` what it may free: they differ where it
+    `frees` is what it certainly frees under every limit that binds, `perhaps` what it may free: they differ where it
     cannot be told whether the queue counts it (it may have bypassed the queue). `lost` is the work its end throws away
     in server seconds, 0 for an idle holder, None where it is not known for how long it has run. `ends_in` is the
     seconds after which it should end by itself, None unless that is soon; then no `commands`: one waits for it.
@@ -170,7 +170,7 @@ def _choose_to_end(helpers: Sequence[_Helper], short: Sequence[int]) -> list[_He
 
 
 def _left(short: Sequence[int], helpers: Sequence[_Helper]) -> list[int]:
-    """Return what is still short under each ceiling once these have ended."""
+    """Return what is still short under each limit once these have ended."""
     return [max(0, want - sum(each.low[n] for each in helpers)) for n, want in enumerate(short)]
 
 

@@ -16,7 +16,7 @@ from presman.analysis.facts.deltas import difference
 from presman.analysis.facts.facts import ROOT, Facts, percent_fraction
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.groups import entitlement
-from presman.analysis.groups.counter_deltas import Growth
+from presman.analysis.groups.counter_deltas import CounterDeltas
 from presman.analysis.groups.io_rates import rates, together
 from presman.analysis.readings.group_readings import IoRates, Verdict, demand, throttled_percent
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
@@ -79,10 +79,10 @@ class PdbReading:
 
 
 _COUNTERS = itemgetter(
-    *(RsrcPdb._fields.index(name) for name in Growth._fields if name in RsrcPdb._fields),
+    *(RsrcPdb._fields.index(name) for name in CounterDeltas._fields if name in RsrcPdb._fields),
 )
-_COUNTED = tuple(name for name in Growth._fields if name in RsrcPdb._fields)
-_NO_GROWTH = Growth._make([0] * len(Growth._fields))
+_COUNTED = tuple(name for name in CounterDeltas._fields if name in RsrcPdb._fields)
+_NO_GROWTH = CounterDeltas._make([0] * len(CounterDeltas._fields))
 
 
 def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tuple[PdbReading, ...]:
@@ -117,9 +117,9 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     seconds = facts.deltas.interval(RsrcPdb)
     loads = {
         (con_id, names[con_id]): entitlement.Load(
-            growth.consumed_cpu_time / 1000 / seconds, growth.cpu_wait_time / 1000 / seconds
+            deltas.consumed_cpu_time / 1000 / seconds, deltas.cpu_wait_time / 1000 / seconds
         )
-        for con_id, growth in grown.items()
+        for con_id, deltas in grown.items()
         if seconds and con_id in names
     }
     spare = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
@@ -132,8 +132,8 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     }
     found = []
     for con_id, name in sorted(names.items()):
-        growth = grown.get(con_id) if seconds else None
-        io = rates(growth, seconds) if growth and seconds else None
+        deltas = grown.get(con_id) if seconds else None
+        io = rates(deltas, seconds) if deltas and seconds else None
         row = _row(facts, inst_id, (con_id, name), frame, rows.get(con_id), metrics.get(con_id))
         row = replace(row, io=io, shares=given[con_id].shares if con_id in given else None)
         found.append(replace(row, io_verdict=io_limits.verdict(row), cpu_exhausted=exhausted.get(con_id)))
@@ -156,8 +156,8 @@ def _tree(
     return Branch("", (100.0,), by_weight=True, branches=tuple(branches))
 
 
-def _grown(facts: Facts, inst_id: int) -> dict[int, Growth]:
-    """Return each container's counters' growth within one start of the instance and one window of the CDB plan."""
+def _grown(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:
+    """Return each container's counters' deltas within one start of the instance and one window of the CDB plan."""
     if not facts.deltas.same_window(inst_id, ROOT):
         return {}
     before = {row.con_id: row for row in facts.deltas.before(RsrcPdb) if row.inst_id == inst_id}

@@ -23,7 +23,7 @@ Place = tuple[int, int]
 """Instance and container."""
 
 
-class Window(NamedTuple):
+class PlanWindow(NamedTuple):
     """One activation of a plan (V$RSRC_PLAN_HISTORY): its sequence, when it began, its plan's name."""
 
     sequence: int
@@ -47,7 +47,7 @@ class Deltas:
 
     previous: Snapshot | None
     current: Snapshot
-    windows: Mapping[Place, Window]
+    windows: Mapping[Place, PlanWindow]
     restarted: frozenset[int] = frozenset()
     activated: frozenset[Place] = frozenset()
 
@@ -102,13 +102,13 @@ def _changed(before: Mapping[Place, Any], now: Mapping[Place, Any]) -> frozenset
     return frozenset(place for place in before.keys() | now.keys() if before.get(place) != now.get(place))
 
 
-def _windows(snapshot: Snapshot) -> dict[Place, Window]:
+def _windows(snapshot: Snapshot) -> dict[Place, PlanWindow]:
     """Return the open window of each container: the newest that has no end."""
-    windows: dict[Place, Window] = {}
+    windows: dict[Place, PlanWindow] = {}
     for row in snapshot.rows(RsrcPlanHistory):
         place = (row.inst_id, row.con_id)
         if row.end_time is None and (place not in windows or row.sequence >= windows[place].sequence):
-            windows[place] = Window(row.sequence, row.start_time, row.name)
+            windows[place] = PlanWindow(row.sequence, row.start_time, row.name)
     return windows
 
 

@@ -74,7 +74,7 @@ class Branch:
         object.__setattr__(self, "levels", tuple(_levels(self)))
 
 
-class Placed(NamedTuple):
+class PlanPosition(NamedTuple):
     """A branch where it stands: `depth` below the root (its children are 0), its `share` of the whole, by level.
 
     `by_weight` tells whether its parent divides by weight.
@@ -269,7 +269,7 @@ def _guarantee(parent: Branch, whole: float, shares: dict[Key, float]) -> float:
     return rest + sum(_guarantee(child, amount, shares) for child, amount in zip(parent.branches, amounts, strict=True))
 
 
-def places(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[Placed]:
+def places(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[PlanPosition]:
     """Yield every branch below `parent`, each before its own branches, with what it gets when everyone is busy."""
     amounts = [[0.0] * LEVELS for _ in parent.branches]
     rest = whole
@@ -281,7 +281,7 @@ def places(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[Place
         rest = max(0.0, rest - given)
     for child, by_level in zip(parent.branches, amounts, strict=True):
         share = sum(by_level)
-        yield Placed(depth, child, share, tuple(by_level), parent.by_weight)
+        yield PlanPosition(depth, child, share, tuple(by_level), parent.by_weight)
         yield from places(child, share, depth + 1)
 
 

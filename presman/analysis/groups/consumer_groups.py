@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
 from presman.analysis.groups import entitlement, io_rates
-from presman.analysis.groups.counter_deltas import GroupPlace, Growth, of_groups
+from presman.analysis.groups.counter_deltas import CounterDeltas, GroupPlace, of_groups
 from presman.analysis.instances import num_cpus
 from presman.analysis.parallel import server_pools
-from presman.analysis.parallel.server_pools import Room
+from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.group_readings import GroupReading, QueueTotals, SessionTotals, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
@@ -57,7 +57,7 @@ _NONE = _Parallel()
 
 
 def groups(
-    facts: Facts, instances: tuple[InstanceReading, ...], found: Statements, rooms: Mapping[int, Room]
+    facts: Facts, instances: tuple[InstanceReading, ...], found: Statements, budgets: Mapping[int, ServerBudget]
 ) -> tuple[GroupReading, ...]:
     """Return the rows of the cluster, then those of the instances where there are several.
 
@@ -78,7 +78,7 @@ def groups(
         by_key.setdefault((row.con_id, row.name), []).append(row)
     totals = {row.inst_id: row.all_used for row in per_instance if row.all_used is not None}
     together = sum(totals.values()) if totals else None
-    cluster = [_cluster(facts, by_key[key], rooms, together) for key in sorted(by_key, key=order.__getitem__)]
+    cluster = [_cluster(facts, by_key[key], budgets, together) for key in sorted(by_key, key=order.__getitem__)]
     return tuple(cluster + (per_instance if len(instances) > 1 else []))
 
 
@@ -108,7 +108,7 @@ def _instance(
     facts: Facts,
     instance: InstanceReading,
     rows: Mapping[GroupPlace, ConsumerGroup],
-    grown: Mapping[GroupPlace, Growth],
+    grown: Mapping[GroupPlace, CounterDeltas],
     parallel: Mapping[GroupPlace, _Parallel],
 ) -> list[GroupReading]:
     inst_id = instance.inst_id
@@ -155,7 +155,7 @@ def _whole_plan(facts: Facts, keys: Iterable[Key]) -> bool:
 
 
 def _loads(
-    facts: Facts, inst_id: int, rows: Mapping[GroupPlace, ConsumerGroup], grown: Mapping[GroupPlace, Growth]
+    facts: Facts, inst_id: int, rows: Mapping[GroupPlace, ConsumerGroup], grown: Mapping[GroupPlace, CounterDeltas]
 ) -> dict[Key, entitlement.Load]:
     seconds = facts.deltas.interval(ConsumerGroup)
     absent = facts.snapshot.section(ConsumerGroup).absent
@@ -164,16 +164,16 @@ def _loads(
     milliseconds = seconds * 1000
     return {
         (con_id, name): entitlement.Load(
-            growth.consumed_cpu_time / milliseconds,
-            growth.cpu_wait_time / milliseconds,
+            deltas.consumed_cpu_time / milliseconds,
+            deltas.cpu_wait_time / milliseconds,
             rows[place, con_id, name].execution_waiters,
         )
-        for (place, con_id, name), growth in grown.items()
+        for (place, con_id, name), deltas in grown.items()
         if place == inst_id
     }
 
 
-def _has_activity(row: ConsumerGroup | None, growth: Growth | None, parallel: _Parallel | None) -> bool:
+def _has_activity(row: ConsumerGroup | None, deltas: CounterDeltas | None, parallel: _Parallel | None) -> bool:
     if parallel is not None:
         return True
     if row is None:
@@ -181,14 +181,14 @@ def _has_activity(row: ConsumerGroup | None, growth: Growth | None, parallel: _P
     gauges = (row.active_sessions, row.execution_waiters, row.queue_length, row.current_pqs_active)
     if any(gauges) or row.current_pq_servers_active or row.current_pqs_queued:
         return True
-    return growth is not None and any(growth)
+    return deltas is not None and any(deltas)
 
 
 def _row(
     here: _Place,
     key: Key,
     row: ConsumerGroup | None,
-    growth: Growth | None,
+    deltas: CounterDeltas | None,
     parallel: _Parallel | None,
     verdict: Verdict,
 ) -> GroupReading:
@@ -201,7 +201,7 @@ def _row(
     claim = frame.claims.get(key)
     counts = parallel or _NONE
     percent = shares.servers.get(key)
-    rated = growth if growth is not None and seconds else None
+    rated = deltas if deltas is not None and seconds else None
     return GroupReading(
         inst_id=here.inst_id,
         con_id=con_id,
@@ -291,12 +291,14 @@ _SUMMED = (
 _summed = itemgetter(*(GroupReading._fields.index(name) for name in _SUMMED))
 
 
-def _cluster(facts: Facts, rows: list[GroupReading], rooms: Mapping[int, Room], together: float | None) -> GroupReading:
+def _cluster(
+    facts: Facts, rows: list[GroupReading], budgets: Mapping[int, ServerBudget], together: float | None
+) -> GroupReading:
     """Return the sum over the instances; rates only where every instance has one."""
     first = rows[0]
     sums: dict[str, Any] = dict(zip(_SUMMED, map(_sum, zip(*map(_summed, rows), strict=True)), strict=True))
     key, capacity = (first.con_id, first.name), sums["capacity"]
-    number, percent = server_pools.allowed(key, facts.shares[first.inst_id].servers, rooms)
+    number, percent = server_pools.allowed(key, facts.shares[first.inst_id].servers, budgets)
     waits = [row.head_waited for row in rows if row.head_waited is not None]
     claims = [row.entitled for row in rows if row.entitled is not None]
     ios = [row.io for row in rows if row.io is not None]

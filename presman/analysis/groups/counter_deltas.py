@@ -11,7 +11,7 @@ from presman.records.group_rows import ConsumerGroup
 from presman.records.session_rows import Session, SessionInfo
 
 
-class Growth(NamedTuple):
+class CounterDeltas(NamedTuple):
     """Differences of V$RSRC_CONSUMER_GROUP's counters; milliseconds, megabytes, counts."""
 
     requests: int
@@ -45,7 +45,7 @@ IDLE = SessionRates(0.0, 0.0, 0.0, 0.0)
 GroupPlace = tuple[int, int, str]
 """A consumer group's row: instance, container, name."""
 
-_group_counters = itemgetter(*(ConsumerGroup._fields.index(name) for name in Growth._fields))
+_group_counters = itemgetter(*(ConsumerGroup._fields.index(name) for name in CounterDeltas._fields))
 _SESSION_COUNTERS = (
     "consumed_cpu_time",
     "cpu_wait_time",
@@ -61,13 +61,13 @@ _SESSION_COUNTERS = (
 _session_counters = itemgetter(*(SessionInfo._fields.index(name) for name in _SESSION_COUNTERS))
 
 
-def of_groups(facts: Facts) -> dict[GroupPlace, Growth]:
-    """Return the growth of every group whose counters ran on in the same plan window of the same instance."""
+def of_groups(facts: Facts) -> dict[GroupPlace, CounterDeltas]:
+    """Return the deltas of every group whose counters ran on in the same plan window of the same instance."""
     deltas = facts.deltas
     before = {(row.inst_id, row.con_id, row.name): row for row in deltas.before(ConsumerGroup)}
     if not before:
         return {}
-    found: dict[GroupPlace, Growth] = {}
+    found: dict[GroupPlace, CounterDeltas] = {}
     same: dict[tuple[int, int], bool] = {}
     for row in facts.snapshot.rows(ConsumerGroup):
         inst_id, con_id = row.inst_id, row.con_id
@@ -78,7 +78,7 @@ def of_groups(facts: Facts) -> dict[GroupPlace, Growth]:
             continue
         grown = difference(_group_counters(row), _group_counters(old))
         if grown is not None:
-            found[inst_id, con_id, row.name] = Growth._make(grown)
+            found[inst_id, con_id, row.name] = CounterDeltas._make(grown)
     return found
 
 

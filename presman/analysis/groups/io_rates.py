@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from presman.analysis.groups.counter_deltas import Growth
+from presman.analysis.groups.counter_deltas import CounterDeltas
 from presman.analysis.readings.group_readings import IoRates
 
 
-def rates(grown: Growth, seconds: float) -> IoRates:
+def rates(grown: CounterDeltas, seconds: float) -> IoRates:
     """Return what a group read and wrote per second, and the mean service time of a request in milliseconds."""
     requests = (
         grown.small_read_requests + grown.small_write_requests + grown.large_read_requests + grown.large_write_requests

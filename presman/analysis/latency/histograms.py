@@ -12,7 +12,7 @@ from enum import Enum
 
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import ESTIMATOR, Bucket, Histogram, Waited, WaitReading
+from presman.analysis.readings.wait_readings import ESTIMATOR, Bucket, EventWaits, Histogram, WaitReading
 
 PERMILLES = (500, 900, 950, 990, 999)
 """The percentiles told, in thousandths, so that their ranks are exact."""
@@ -26,7 +26,7 @@ _BINARY = 1.05
 """Bounds in microseconds are powers of two: 1,024 stand for one millisecond."""
 
 
-class Span(Enum):
+class HistogramSpan(Enum):
     """Over which time a histogram is looked at, in the words shown."""
 
     NOW = "now"
@@ -84,7 +84,7 @@ class Latency:
 
     inst_id: int
     event: str
-    span: Span
+    span: HistogramSpan
     seconds: float | None
     waits: int
     buckets: tuple[LatencyBucket, ...]
@@ -122,7 +122,11 @@ class Latency:
 
 
 def latency(
-    place: tuple[int, str], span: Span, counts: Mapping[int, int], seconds: float | None, waited: Waited | None
+    place: tuple[int, str],
+    span: HistogramSpan,
+    counts: Mapping[int, int],
+    seconds: float | None,
+    waited: EventWaits | None,
 ) -> Latency:
     """Return what `counts` (bound in microseconds → waits) say of the event at `place` (inst_id, event)."""
     total = sum(counts.values())
@@ -147,13 +151,13 @@ def now(histogram: Histogram) -> Latency | None:
     if any(bucket.delta is None for bucket in histogram.buckets):
         return None
     counts = {bucket.upper_us: bucket.delta or 0 for bucket in histogram.buckets}
-    return latency((histogram.inst_id, histogram.event), Span.NOW, counts, histogram.seconds, histogram.now)
+    return latency((histogram.inst_id, histogram.event), HistogramSpan.NOW, counts, histogram.seconds, histogram.now)
 
 
 def since_startup(histogram: Histogram, uptime: float | None) -> Latency:
     """Return the waits since the instance was started, `uptime` seconds ago."""
     counts = {bucket.upper_us: bucket.count for bucket in histogram.buckets}
-    return latency((histogram.inst_id, histogram.event), Span.STARTUP, counts, uptime, histogram.startup)
+    return latency((histogram.inst_id, histogram.event), HistogramSpan.STARTUP, counts, uptime, histogram.startup)
 
 
 def lower_bound(upper: int, before: int) -> int:
@@ -247,12 +251,12 @@ def together(histograms: Iterable[Histogram]) -> Histogram | None:
     return Histogram(CLUSTER, first.event, buckets, first.seconds, first.wait_class, startup, latest)
 
 
-def _sum(parts: Iterable[Waited | None]) -> Waited | None:
+def _sum(parts: Iterable[EventWaits | None]) -> EventWaits | None:
     found = list(parts)
     known = [part for part in found if part is not None]
     if not known or len(known) < len(found):
         return None
-    return Waited(sum(part.waits for part in known), sum(part.microseconds for part in known))
+    return EventWaits(sum(part.waits for part in known), sum(part.microseconds for part in known))
 
 
 def histogram_of(reading: Reading, inst_id: int, event: str) -> Histogram | None:

@@ -15,10 +15,10 @@ from math import log2
 from typing import NamedTuple
 
 from presman.analysis.latency.blocks import Blocks
-from presman.analysis.latency.histograms import Latency, Span, latency
+from presman.analysis.latency.histograms import HistogramSpan, Latency, latency
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import ESTIMATOR, Histogram, Waited
+from presman.analysis.readings.wait_readings import ESTIMATOR, EventWaits, Histogram
 
 NUMBERS = 33
 """Buckets there can be: bounds from 1 us to 2**32 us, which is 71 minutes; the last one is open-ended."""
@@ -43,7 +43,7 @@ def number_of(upper_us: int) -> int:
     return min(NUMBERS - 1, max(0, round(log2(upper_us)))) if upper_us > 0 else 0
 
 
-class Column(NamedTuple):
+class LatencyColumn(NamedTuple):
     """What one poll added to one event: epoch seconds, length of the interval, waits by bucket number.
 
     `seconds` is None where no delta could be taken. `waited` is what V$SYSTEM_EVENT measured in it, None where it is
@@ -53,16 +53,16 @@ class Column(NamedTuple):
     at: float
     seconds: float | None
     counts: dict[int, int]
-    waited: Waited | None
+    waited: EventWaits | None
     throttled: float | None
 
 
-def frequency(column: Column) -> dict[int, float]:
+def frequency(column: LatencyColumn) -> dict[int, float]:
     """Return waits per second by bucket number, of the buckets that grew."""
     return {number: count / column.seconds for number, count in column.counts.items()} if column.seconds else {}
 
 
-def intensity(column: Column, bounds: Mapping[int, int]) -> dict[int, float]:
+def intensity(column: LatencyColumn, bounds: Mapping[int, int]) -> dict[int, float]:
     """Return seconds waited per second by bucket number, estimated; `bounds` are in microseconds by number."""
     return {
         number: ESTIMATOR * bounds.get(number, 1 << number) / 1e6 * rate for number, rate in frequency(column).items()
@@ -126,7 +126,7 @@ class LatencyHistory:
     def _number(self, event: str) -> int:
         return self._events.setdefault(event, len(self._events))
 
-    def columns(self, inst_id: int, event: str, first: int = 0) -> list[Column]:
+    def columns(self, inst_id: int, event: str, first: int = 0) -> list[LatencyColumn]:
         """Return the columns of an event on an instance (0: all of them) from poll `first` on, which counts from the
         very first poll, those that were dropped too."""
         number = self._events.get(event, -1)
@@ -146,7 +146,7 @@ def _throttled(reading: Reading) -> Iterator[tuple[int, float]]:
     yield from sums.items()
 
 
-def _column(poll: bytes, inst_id: int, event: int) -> Column:
+def _column(poll: bytes, inst_id: int, event: int) -> LatencyColumn:
     counts: dict[int, int] = {}
     waits = micros = 0
     at, seconds, instances = _POLL.unpack_from(poll)
@@ -166,8 +166,8 @@ def _column(poll: bytes, inst_id: int, event: int) -> Column:
         place += size
     throttled = dict(_THROTTLED.iter_unpack(poll[_POLL.size : len(poll) - len(block)]))
     held = throttled.get(inst_id, throttled.get(CLUSTER))
-    waited = Waited(waits, micros) if known and measured else None
-    return Column(at, seconds if known else None, counts if known else {}, waited, held)
+    waited = EventWaits(waits, micros) if known and measured else None
+    return LatencyColumn(at, seconds if known else None, counts if known else {}, waited, held)
 
 
 @dataclass(slots=True)
@@ -177,7 +177,7 @@ class Track:
     history: LatencyHistory
     inst_id: int = CLUSTER
     event: str = ""
-    columns: deque[Column] = field(default_factory=deque)
+    columns: deque[LatencyColumn] = field(default_factory=deque)
     _next: int = 0
 
     def follow(self, inst_id: int, event: str) -> bool:
@@ -213,5 +213,5 @@ class Track:
             for number, count in column.counts.items():
                 counts[number] = counts.get(number, 0) + count
         bounds = {self.history.bound(number): count for number, count in counts.items()}
-        waited = Waited(waits, micros) if measured and waits else None
-        return latency((self.inst_id, self.event), Span.WINDOW, bounds, covered or None, waited)
+        waited = EventWaits(waits, micros) if measured and waits else None
+        return latency((self.inst_id, self.event), HistogramSpan.WINDOW, bounds, covered or None, waited)

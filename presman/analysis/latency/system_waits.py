@@ -9,7 +9,7 @@ from presman.analysis.facts.deltas import difference
 from presman.analysis.facts.facts import Facts
 from presman.analysis.latency.redo import REDO_SIZE
 from presman.analysis.readings.statement_readings import Downgrades
-from presman.analysis.readings.wait_readings import Bucket, Histogram, Waited, WaitReading
+from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram, WaitReading
 from presman.records.instance_rows import Sysstat
 from presman.records.wait_rows import EventHistogram, SystemEvent, WatchedHistogram
 
@@ -48,7 +48,7 @@ def histograms(facts: Facts) -> tuple[Histogram, ...]:
 Counts = dict[tuple[int, str], dict[int, int]]
 """Waits by bound, of each event on each instance."""
 
-Measured = dict[tuple[int, str], tuple[str, Waited, Waited | None]]
+Measured = dict[tuple[int, str], tuple[str, EventWaits, EventWaits | None]]
 """Wait class, waits since startup and since the last poll, of each event on each instance."""
 
 
@@ -88,8 +88,8 @@ def _waited(facts: Facts) -> Measured:
             old = before.get(place)
             counters = (old.total_waits, old.time_waited_micro) if old else (0, 0)
             grown = difference((row.total_waits, row.time_waited_micro), counters)
-            now = None if grown is None else Waited(*grown)
-        found[place] = (row.wait_class, Waited(row.total_waits, row.time_waited_micro), now)
+            now = None if grown is None else EventWaits(*grown)
+        found[place] = (row.wait_class, EventWaits(row.total_waits, row.time_waited_micro), now)
     return found
 
 

@@ -8,14 +8,14 @@ from typing import NamedTuple
 from presman.analysis.facts.facts import ROOT, Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.parallel.queue import degree
-from presman.analysis.parallel.server_pools import Room
+from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, Servers, Shortage
 
 _COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
 
 
-class Ceiling(NamedTuple):
+class ServerLimit(NamedTuple):
     """Servers `held` of those `allowed` to a group or a container, and what that limit is a part of.
 
     `con_id` is the container's; `group` is "" for a container as a whole.
@@ -30,33 +30,33 @@ class Ceiling(NamedTuple):
 
     @property
     def free(self) -> int:
-        """Servers left below the ceiling."""
+        """Servers left below the limit."""
         return self.allowed - self.held
 
     def __str__(self) -> str:
         return f"{self.owner} holds {self.held} of {self.allowed} allowed{self.part}"
 
 
-class Situation(NamedTuple):
-    """What a head waits among, in servers: the system's room and the ceilings of its group and container.
+class QueueState(NamedTuple):
+    """What a head waits among, in servers: the system's budget and the limits of its group and container.
 
-    `ahead` counts statements of other groups that the one queue of a FIFO regime serves first; `rivals` are the
+    `ahead` counts statements of other groups that the one queue of a FIFO queueing serves first; `rivals` are the
     other groups with a head, which the plan chooses among.
     """
 
-    system: Room
-    ceilings: tuple[Ceiling, ...] = ()
+    system: ServerBudget
+    limits: tuple[ServerLimit, ...] = ()
     ahead: int = 0
     rivals: tuple[str, ...] = ()
 
     @property
-    def tightest(self) -> Ceiling | None:
-        """The ceiling with the least room."""
-        return min(self.ceilings, key=lambda ceiling: ceiling.free, default=None)
+    def tightest(self) -> ServerLimit | None:
+        """The limit with the least budget."""
+        return min(self.limits, key=lambda limit: limit.free, default=None)
 
 
 def heads(
-    facts: Facts, queue: Iterable[QueuedStatement], cluster: Iterable[GroupReading], rooms: Mapping[int, Room]
+    facts: Facts, queue: Iterable[QueuedStatement], cluster: Iterable[GroupReading], budgets: Mapping[int, ServerBudget]
 ) -> tuple[QueueHead, ...]:
     """Return the head of every group's queue, with its cause."""
     statements = list(queue)
@@ -66,7 +66,7 @@ def heads(
     groups = {(row.con_id, row.name): row for row in cluster}
     found = []
     for head in first:
-        situation = _situation(facts, head, statements, first, groups, rooms)
+        situation = _situation(facts, head, statements, first, groups, budgets)
         directive = facts.shares[head.inst_id].directives.get((head.con_id, head.group))
         cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), situation)
         tightest, own = situation.tightest, groups.get((head.con_id, head.group))
@@ -95,38 +95,38 @@ def _situation(
     statements: list[QueuedStatement],
     first: list[QueuedStatement],
     groups: Mapping[Key, GroupReading],
-    rooms: Mapping[int, Room],
-) -> Situation:
+    budgets: Mapping[int, ServerBudget],
+) -> QueueState:
     row = facts.plan_rows.get((head.inst_id, head.con_id)) or facts.top_rows.get(head.inst_id)
     one_queue = row is not None and row.parallel_execution_managed in {"FIFO", "OFF"}
     others = [each for each in statements if each.con_id == head.con_id and each.group != head.group]
-    return Situation(
-        system=rooms[ROOT],
-        ceilings=tuple(_ceilings(facts, head, groups, rooms)),
+    return QueueState(
+        system=budgets[ROOT],
+        limits=tuple(_limits(facts, head, groups, budgets)),
         ahead=sum(each.waited > head.waited for each in others) if one_queue else 0,
         rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
     )
 
 
-def _ceilings(
-    facts: Facts, head: QueuedStatement, groups: Mapping[Key, GroupReading], rooms: Mapping[int, Room]
-) -> Iterable[Ceiling]:
-    whole = rooms[ROOT].target
-    container = rooms.get(head.con_id) if head.con_id > 2 else None
+def _limits(
+    facts: Facts, head: QueuedStatement, groups: Mapping[Key, GroupReading], budgets: Mapping[int, ServerBudget]
+) -> Iterable[ServerLimit]:
+    whole = budgets[ROOT].target
+    container = budgets.get(head.con_id) if head.con_id > 2 else None
     if container is not None and container.in_use is not None and container.target is not None:
         name = facts.pdbs.get(head.con_id) or f"container {head.con_id}"
-        yield Ceiling(name, container.in_use, container.target, con_id=head.con_id)
+        yield ServerLimit(name, container.in_use, container.target, con_id=head.con_id)
         whole = container.target
     group = groups.get((head.con_id, head.group))
     if group is not None and group.servers_limit is not None:
         part = "" if whole is None else f" ({group.servers_limit_percent} % of {whole})"
-        yield Ceiling(group.name, group.px_servers, group.servers_limit, part, head.con_id, group.name)
+        yield ServerLimit(group.name, group.px_servers, group.servers_limit, part, head.con_id, group.name)
 
 
-def explain(wants: Servers | None, dop: int | None, situation: Situation) -> tuple[Cause, int | None, str]:
+def explain(wants: Servers | None, dop: int | None, situation: QueueState) -> tuple[Cause, int | None, str]:
     """Return the cause, the servers short (None where not exactly known) and the sentence.
 
-    A statement starts when it fits below the target and below its ceilings; a ceiling that binds is the cause even
+    A statement starts when it fits below the target and below its limits; a limit that binds is the cause even
     if the target binds as well, because only servers of its own group help then. One that wants more than the
     whole target was seen to start on 12.1 once nothing else ran; for a group's limit nothing is known.
     """
@@ -151,28 +151,28 @@ def explain(wants: Servers | None, dop: int | None, situation: Situation) -> tup
     return (Cause.GROUP if by_ceiling else Cause.SYSTEM), short, sentence
 
 
-def shortages(wants: Servers | None, cause: Cause, situation: Situation) -> tuple[Shortage, ...]:
-    """Return what must be freed under each ceiling that binds; nothing where that is not known or would not help.
+def shortages(wants: Servers | None, cause: Cause, situation: QueueState) -> tuple[Shortage, ...]:
+    """Return what must be freed under each limit that binds; nothing where that is not known or would not help.
 
     One that wants more than the whole target was seen to start once nothing was in use, so all of that is in its way.
     """
     system = situation.system
     if wants is None or cause not in {Cause.SYSTEM, Cause.GROUP, Cause.NEVER_FITS}:
         return ()
-    if any(wants.low > ceiling.allowed for ceiling in situation.ceilings):
+    if any(wants.low > limit.allowed for limit in situation.limits):
         return ()
     found = []
     if system.target is not None and system.in_use is not None:
         whole = wants.low > system.target
         short = system.in_use if whole else wants.high - system.target + system.in_use
         found.append(Shortage(min(short, system.in_use), everybody=True))
-    for ceiling in situation.ceilings:
-        short = min(wants.high - ceiling.free, ceiling.held)
-        found.append(Shortage(short, con_id=ceiling.con_id, group=ceiling.group))
+    for limit in situation.limits:
+        short = min(wants.high - limit.free, limit.held)
+        found.append(Shortage(short, con_id=limit.con_id, group=limit.group))
     return tuple(shortage for shortage in found if shortage.short > 0)
 
 
-def _fitting(start: str, situation: Situation) -> tuple[Cause, int | None, str]:
+def _fitting(start: str, situation: QueueState) -> tuple[Cause, int | None, str]:
     """Explain a head that fits: the queue's order holds it, or the views were read at different instants."""
     if situation.ahead:
         number = f"{situation.ahead} statement{'s' if situation.ahead > 1 else ''} of other groups"
@@ -182,11 +182,11 @@ def _fitting(start: str, situation: Situation) -> tuple[Cause, int | None, str]:
     return Cause.NOT_CHOSEN, 0, f"{start}; it should start at the next look"
 
 
-def _never(wants: Servers, situation: Situation) -> str:
+def _never(wants: Servers, situation: QueueState) -> str:
     """Return what is too small for the statement even when empty, "" if nothing is."""
-    for ceiling in situation.ceilings:
-        if wants.low > ceiling.allowed:
-            return f"more than the {ceiling.allowed} that {ceiling.owner} is allowed{ceiling.part}, {ceiling.held} held"
+    for limit in situation.limits:
+        if wants.low > limit.allowed:
+            return f"more than the {limit.allowed} that {limit.owner} is allowed{limit.part}, {limit.held} held"
     system = situation.system
     if system.target is not None and wants.low > system.target:
         rest = "" if system.in_use is None else f", {system.in_use} in use: it may start once none is"
@@ -203,13 +203,13 @@ def _want(wants: Servers, dop: int | None) -> str:
     return f"wants {wants.low} servers (DOP {dop}, {_COUNTS.get(sets, f'{sets} sets')})"
 
 
-def _figures(situation: Situation) -> list[str]:
+def _figures(situation: QueueState) -> list[str]:
     tightest = situation.tightest
     used = [_used(situation.system)] if situation.system.free is not None else []
     return used + ([str(tightest)] if tightest else [])
 
 
-def _used(system: Room) -> str:
+def _used(system: ServerBudget) -> str:
     return f"{system.in_use} of the target's {system.target} are in use"
 
 

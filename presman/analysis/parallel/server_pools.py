@@ -14,7 +14,7 @@ from presman.records.gv_servers import serves_gv
 from presman.records.parallel_rows import PxProcess, PxProcessSysstat, PxSession
 
 
-class Room(NamedTuple):
+class ServerBudget(NamedTuple):
     """What the queue counts: servers `in_use` of a `target`, either None where it cannot be read."""
 
     in_use: int | None
@@ -80,14 +80,14 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return None if not known or None in known else sum(value for value in known if value is not None)
 
 
-def rooms(facts: Facts, cluster: ServerPool) -> dict[int, Room]:
-    """Return the room of the whole (under ROOT) and of each container that may use less.
+def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
+    """Return the budget of the whole (under ROOT) and of each container that may use less.
 
     A pluggable database's target is the smaller of its PARALLEL_SERVERS_TARGET and what the CDB plan allows it; what
     it holds is what its groups hold.
     """
     whole = cluster.target
-    found = {ROOT: Room(cluster.counted if cluster.counted is not None else cluster.in_use, whole)}
+    found = {ROOT: ServerBudget(cluster.counted if cluster.counted is not None else cluster.in_use, whole)}
     targets: dict[int, int] = {}
     for (_, con_id), row in facts.plan_rows.items():
         if con_id > 2 and row is not facts.top_rows[row.inst_id]:
@@ -100,7 +100,7 @@ def rooms(facts: Facts, cluster: ServerPool) -> dict[int, Room]:
         held[group.con_id] += group.current_pq_servers_active
     for con_id, target in targets.items():
         if target > 0 and (whole is None or target < whole):
-            found[con_id] = Room(held[con_id], target)
+            found[con_id] = ServerBudget(held[con_id], target)
     return found
 
 
@@ -115,13 +115,13 @@ def container_fractions(facts: Facts) -> dict[int, float]:
     return {con_id: limit for con_id, limit in limits.items() if limit is not None}
 
 
-def allowed(key: Key, servers: Mapping[Key, float], found: Mapping[int, Room]) -> tuple[int | None, int | None]:
+def allowed(key: Key, servers: Mapping[Key, float], found: Mapping[int, ServerBudget]) -> tuple[int | None, int | None]:
     """Return a group's limit in servers and in percent of the cluster-wide target, None where nothing limits it."""
     fraction = servers.get(key)
     if fraction is None:
         return None, None
-    room = found.get(key[0]) or found[ROOT]
-    target = room.target if room.target is not None else found[ROOT].target
+    budget = found.get(key[0]) or found[ROOT]
+    target = budget.target if budget.target is not None else found[ROOT].target
     # 84 percent of 96 is 80.64, and 80 servers ran: what is allowed is rounded down.
     return (None if target is None else int(fraction * target + 1e-9)), round(100 * fraction)
 

@@ -36,7 +36,7 @@ FEW = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class CounterMark:
     """A group's counters at an instant, with the statements that are running and queued just then."""
 
     at: datetime
@@ -45,7 +45,7 @@ class Mark:
     queued: int
 
     @classmethod
-    def of(cls, at: datetime, group: GroupReading) -> Mark:
+    def of(cls, at: datetime, group: GroupReading) -> CounterMark:
         """Return the mark of a group in a reading."""
         return cls(at, group.totals, group.px_active, group.px_queued)
 
@@ -66,7 +66,7 @@ class Comparison(NamedTuple):
     worse: bool
 
 
-def between(before: Mark | None, after: Mark, seconds: float | None) -> Usual | None:
+def between(before: CounterMark | None, after: CounterMark, seconds: float | None) -> Usual | None:
     """Return the figures of a stretch of time; None if a counter went backwards: another plan window began.
 
     Without `before` it is the time since the counters began; `seconds` None means that nobody knows how long that is.
@@ -129,7 +129,9 @@ def _hour(sums: list[float], seconds: float) -> Usual:
 
 
 def compare(
-    reading: Reading, recent: Iterable[tuple[int, str, Mark]] = (), hour: Iterable[tuple[int, str, Mark]] = ()
+    reading: Reading,
+    recent: Iterable[tuple[int, str, CounterMark]] = (),
+    hour: Iterable[tuple[int, str, CounterMark]] = (),
 ) -> tuple[Comparison, ...]:
     """Return the queue of each group that has one, or had.
 
@@ -142,7 +144,7 @@ def compare(
     found = []
     for group in reading.cluster_groups():
         key = (group.con_id, group.name)
-        mark = Mark.of(reading.at, group)
+        mark = CounterMark.of(reading.at, group)
         if not (mark.came or group.totals.queued):
             continue
         plan = between(None, mark, _since(reading, reading.header.plan_since))
@@ -174,8 +176,10 @@ def _since(reading: Reading, at: datetime | None) -> float | None:
     return seconds if seconds > 0 else None
 
 
-def marks(reading: Reading) -> tuple[tuple[int, str, Mark], ...]:
+def counter_marks(reading: Reading) -> tuple[tuple[int, str, CounterMark], ...]:
     """Return a mark of each group of a reading, to be compared with later."""
     return tuple(
-        (group.con_id, group.name, Mark.of(reading.at, group)) for group in reading.groups if group.inst_id == CLUSTER
+        (group.con_id, group.name, CounterMark.of(reading.at, group))
+        for group in reading.groups
+        if group.inst_id == CLUSTER
     )

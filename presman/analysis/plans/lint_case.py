@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property
 
 from presman.analysis.facts.plan_book import PlanShares
-from presman.analysis.plans.plan_view import Window
+from presman.analysis.plans.plan_view import PlanPeriod
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import ServerPool
 from presman.records.plan_rows import PlanDirective
@@ -54,7 +54,7 @@ class Case:
     pool: ServerPool
     degree_limit: int | None
     degree_policy: str
-    windows: tuple[Window, ...]
+    windows: tuple[PlanPeriod, ...]
     tree_groups: frozenset[str]
 
     @cached_property

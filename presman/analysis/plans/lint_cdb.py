@@ -10,7 +10,7 @@ from presman.analysis.containers.io_limits import limits_of
 from presman.analysis.facts.facts import DEFAULT_PDB, DORMANT_CDB, ROOT, Facts, percent_fraction
 from presman.analysis.plans.lint_case import Finding, Severity
 from presman.analysis.plans.lint_rules import TINY, swapping_windows
-from presman.analysis.plans.plan_view import Window, plan_windows
+from presman.analysis.plans.plan_view import PlanPeriod, plan_windows
 from presman.analysis.readings.reading import Reading
 from presman.records.plan_rows import CdbPlanDirective
 
@@ -39,7 +39,7 @@ class CdbCase:
     io_limits: tuple[str, ...]
     target: int | None
     exadata: bool
-    windows: tuple[Window, ...]
+    windows: tuple[PlanPeriod, ...]
 
     @cached_property
     def shares(self) -> dict[str, float]:

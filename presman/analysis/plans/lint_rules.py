@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from presman.analysis.facts.plan_book import OTHER_GROUPS
 from presman.analysis.plans.lint_case import Case, Finding, Severity
-from presman.analysis.plans.plan_view import Window
+from presman.analysis.plans.plan_view import PlanPeriod
 
 TINY = 0.01
 """A guaranteed share below this is next to nothing."""
@@ -112,7 +112,7 @@ def window_swaps_plan(case: Case) -> Found:
         yield case.finding("window-swaps-plan", Severity.WARNING, "", text, _GUIDE)
 
 
-def swapping_windows(own: Sequence[Window]) -> str:
+def swapping_windows(own: Sequence[PlanPeriod]) -> str:
     """Return what is to be said of the windows of one container if they change its plan, else ""."""
     now = next((window for window in own if window.until is None), None)
     swaps = {window.window or "not named": window.plan for window in own if window.by_scheduler}

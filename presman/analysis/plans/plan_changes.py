@@ -12,7 +12,7 @@ from presman.records.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class PlanSwitch:
     """A change of plan: the instant, the plan that came ("" where Resource Manager was turned off), its window."""
 
     at: datetime
@@ -27,16 +27,16 @@ class Mark:
         return f"{self.plan or 'no plan'}{by}"
 
 
-def marks(snapshot: Snapshot) -> tuple[Mark, ...]:
+def plan_switches(snapshot: Snapshot) -> tuple[PlanSwitch, ...]:
     """Return the changes of plan that V$RSRC_PLAN_HISTORY knows, oldest first, the instances' together.
 
     In a container database those of the CDB plan and, where only one container is seen, its own.
     """
     rows = [row for row in snapshot.rows(RsrcPlanHistory) if row.start_time is not None]
     top = {row.con_id for row in rows if row.con_id <= ROOT} or {row.con_id for row in rows}
-    found: dict[tuple[int, int, str], Mark] = {}
+    found: dict[tuple[int, int, str], PlanSwitch] = {}
     for row in rows:
         if row.start_time is not None and row.con_id in top:
-            mark = Mark(row.start_time, row.con_id, plan_name(row.name), row.window_name)
+            mark = PlanSwitch(row.start_time, row.con_id, plan_name(row.name), row.window_name)
             found.setdefault((round(row.start_time.timestamp() / 5), row.con_id, mark.plan), mark)
     return tuple(sorted(found.values(), key=lambda mark: (mark.at, mark.con_id, mark.plan)))

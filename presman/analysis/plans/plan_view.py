@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from presman.analysis.facts.facts import ROOT, Facts
-from presman.analysis.facts.plan_book import DORMANT, UNNAMED, Branch, Placed, leaves, places
+from presman.analysis.facts.plan_book import DORMANT, UNNAMED, Branch, PlanPosition, leaves, places
 from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER
@@ -23,7 +23,7 @@ GROUP, SUBPLAN, CONTAINER = "group", "subplan", "container"
 """What a line of the tree is."""
 
 
-class PlanLine(NamedTuple):
+class PlanRow(NamedTuple):
     """One line of a plan's tree: a consumer group, a subplan or a container at `depth` (0 is the top).
 
     `share` is the guaranteed minimum as a fraction of all CPU and `by_level` how it comes about, level by level;
@@ -63,7 +63,7 @@ class PlanLine(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class PlanPeriod:
     """One activation of a plan (V$RSRC_PLAN_HISTORY); `until` is None while it lasts, `window` a scheduler window."""
 
     inst_id: int
@@ -112,8 +112,8 @@ class PlanView:
     unallocated: float
     capacity: float
     target: int | None
-    lines: tuple[PlanLine, ...]
-    windows: tuple[Window, ...]
+    lines: tuple[PlanRow, ...]
+    windows: tuple[PlanPeriod, ...]
     mappings: tuple[GroupRule, ...]
     plans: tuple[str, ...]
 
@@ -191,8 +191,8 @@ def _plans(facts: Facts, runs: Iterable[PlanRun]) -> tuple[str, ...]:
 
 
 def _line(
-    placed: Placed, capacity: float, target: int | None, rows: Mapping[tuple[int, str], list[GroupReading]]
-) -> PlanLine:
+    placed: PlanPosition, capacity: float, target: int | None, rows: Mapping[tuple[int, str], list[GroupReading]]
+) -> PlanRow:
     branch, row = placed.branch, placed.branch.directive
     below = [leaf.key for leaf in leaves(branch) if leaf.key is not None]
     found = [row for key in below for row in rows.get(key, ())]
@@ -200,7 +200,7 @@ def _line(
     held = own[0].servers_limit if own and own[0].inst_id == CLUSTER else None
     servers = None if branch.servers is None or target is None else int(branch.servers * target)
     limit = None if branch.limit is None else branch.limit * capacity
-    return PlanLine(
+    return PlanRow(
         depth=placed.depth,
         kind=_kind(branch),
         con_id=branch.key[0] if branch.key else min((key[0] for key in below), default=0),
@@ -231,7 +231,7 @@ def _line(
     )
 
 
-def _with_plan(line: PlanLine, facts: Facts, on: tuple[int, ...]) -> PlanLine:
+def _with_plan(line: PlanRow, facts: Facts, on: tuple[int, ...]) -> PlanRow:
     return line._replace(runs=facts.plan_of(on[0], line.con_id)) if on and line.kind == CONTAINER else line
 
 
@@ -282,7 +282,7 @@ def other_limits(row: PlanDirective) -> str:
     return "; ".join(found)
 
 
-def plan_windows(snapshot: Snapshot) -> tuple[Window, ...]:
+def plan_windows(snapshot: Snapshot) -> tuple[PlanPeriod, ...]:
     """Return the plan windows, newest first: one per instance and container."""
     rows = sorted(
         snapshot.rows(RsrcPlanHistory),
@@ -290,7 +290,7 @@ def plan_windows(snapshot: Snapshot) -> tuple[Window, ...]:
         reverse=True,
     )
     return tuple(
-        Window(
+        PlanPeriod(
             row.inst_id,
             row.con_id,
             row.name,
@@ -304,7 +304,7 @@ def plan_windows(snapshot: Snapshot) -> tuple[Window, ...]:
     )
 
 
-def _set_by(facts: Facts, windows: tuple[Window, ...]) -> str:
+def _set_by(facts: Facts, windows: tuple[PlanPeriod, ...]) -> str:
     """Return who activated the plan and when, and whether scheduler windows may change it."""
     # From inside a pluggable database only its own windows are seen.
     now = min((each for each in windows if each.until is None), key=lambda each: max(each.con_id, ROOT), default=None)
@@ -318,7 +318,7 @@ def _set_by(facts: Facts, windows: tuple[Window, ...]) -> str:
     return f"set by {by}, {since}; {free}"
 
 
-def _mappings(snapshot: Snapshot, lines: tuple[PlanLine, ...]) -> tuple[GroupRule, ...]:
+def _mappings(snapshot: Snapshot, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]:
     """Return the mapping rules. Where containers run plans of their own, those in view are not about their groups."""
     groups = {line.name for line in lines}
     elsewhere = any(line.kind == CONTAINER for line in lines)
@@ -346,7 +346,7 @@ def differences(before: PlanView, after: PlanView) -> tuple[Difference, ...]:
     return tuple(found)
 
 
-def _facts(line: PlanLine) -> dict[str, str]:
+def _facts(line: PlanRow) -> dict[str, str]:
     def said(value: object, unit: str = "") -> str:
         return "-" if value is None or value == "" else f"{value}{unit}"
 
@@ -364,7 +364,7 @@ def _facts(line: PlanLine) -> dict[str, str]:
     }
 
 
-def parts_text(line: PlanLine) -> str:
+def parts_text(line: PlanRow) -> str:
     """Return a directive's allocation: ``L2 50 %`` per level, or its shares."""
     parts = [(level, part) for level, part in enumerate(line.parts, start=1) if part]
     if line.by_weight:

@@ -26,7 +26,7 @@ from presman.analysis.readings.wait_readings import Histogram, OutlierReading, R
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class UnansweredQuery:
     """A question that got no answer: the query's name, what is wrong and what cures it."""
 
     query: str
@@ -62,7 +62,7 @@ class Reading:
     histograms: tuple[Histogram, ...]
     downgrades: tuple[Downgrades, ...]
     unmanaged_servers: int | None
-    troubles: tuple[Trouble, ...]
+    troubles: tuple[UnansweredQuery, ...]
     notes: tuple[str, ...] = ()
     redo: tuple[RedoHealth, ...] = ()
     outliers: tuple[OutlierReading, ...] = ()

@@ -125,7 +125,7 @@ class RunningStatement:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Servers that a head is `short` of under one ceiling that binds: what must be freed there before it can start.
+    """Servers that a head is `short` of under one limit that binds: what must be freed there before it can start.
 
     The system's target concerns `everybody`; a container's limit those of `con_id`, a group's those of `group` in it.
     """
@@ -141,7 +141,7 @@ class QueueHead:
     """Why the first statement of a group's queue waits, with the figures of the sentence.
 
     All in servers: `wants`, the group's `held` of `allowed` (None: no group limit), the system's `in_use` of
-    `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every ceiling that binds;
+    `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every limit that binds;
     where the servers wanted are a range, they are for the most it may want.
     """
 

@@ -29,7 +29,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Waited:
+class EventWaits:
     """How often and how long an event was waited for, measured (V$SYSTEM_EVENT), not estimated."""
 
     waits: int
@@ -54,8 +54,8 @@ class Histogram:
     buckets: tuple[Bucket, ...]
     seconds: float | None = None
     wait_class: str = ""
-    startup: Waited | None = None
-    now: Waited | None = None
+    startup: EventWaits | None = None
+    now: EventWaits | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from presman.simulator.parsing import Cursor, PlanLine
+from presman.simulator.parsing import Cursor, PlanOperation
 from presman.simulator.views.view import Row, View, columns
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _work(simulation: Simulation, cursor: Cursor) -> tuple[int, ...]:
     return (waited, 0, blocks, blocks, cursor.executions * 24, read, read // 50, offloaded, through, running)
 
 
-def _plan_figures(cursor: Cursor, line: PlanLine) -> tuple[int | None, ...]:
+def _plan_figures(cursor: Cursor, line: PlanOperation) -> tuple[int | None, ...]:
     """Return cost, rows, bytes and seconds as an optimizer would estimate them, each line from those below it."""
     if line.operation.startswith("PX COORD") or line.operation == "PX BLOCK":
         return (None, None, None, None)
@@ -46,7 +46,7 @@ def _plan_figures(cursor: Cursor, line: PlanLine) -> tuple[int | None, ...]:
     return (cost, rows, rows * 18, max(1, cost // 800))
 
 
-def _tag(line: PlanLine) -> str | None:
+def _tag(line: PlanOperation) -> str | None:
     if line.object_node is None or not line.object_node.startswith(":Q"):
         return None
     if line.operation != "PX SEND":

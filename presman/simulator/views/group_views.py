@@ -34,7 +34,7 @@ def _rsrc_plan(simulation: Simulation) -> Iterator[Row]:
     managed = "ON" if in_force.managed else "OFF"
     caged = "ON" if in_force.managed and capacity.caged else "OFF"
     scope = "INSTANCE_ONLY" if in_force.managed else "OFF"
-    regime = in_force.limits.regime.value
+    queueing = in_force.limits.queueing.value
     plans: list[tuple[int, str, str, object, object, object]] = []
     if in_force.cdb:
         plans.append((ROOT, in_force.top, "TRUE", None, None, None))
@@ -51,7 +51,7 @@ def _rsrc_plan(simulation: Simulation) -> Iterator[Row]:
         for con_id, name, top, *limits in plans:
             yield (
                 *(machine.inst_id, in_force.id_of(name), name, top, managed, scope, caged),
-                *(machine.names.in_use, capacity.target, regime, con_id, *limits),
+                *(machine.names.in_use, capacity.target, queueing, con_id, *limits),
             )
 
 
@@ -65,7 +65,7 @@ def _plan_history(simulation: Simulation) -> Iterator[Row]:
                 *(machine.inst_id, window.sequence, in_force.id_of(window.plan) if window.plan else None),
                 *(window.plan or None, when(simulation, window.start), when(simulation, window.end)),
                 *("TRUE" if window.window else "FALSE", window.window or None, "TRUE", managed),
-                *("ON" if window.plan and caged else "OFF", in_force.regime(window.plan).value, window.con_id),
+                *("ON" if window.plan and caged else "OFF", in_force.queueing(window.plan).value, window.con_id),
             )
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary, proxy
 
 from presman.simulator.executions import Execution, Phase
-from presman.simulator.gv_monitors import Monitor
+from presman.simulator.gv_monitors import GvMonitor
 from presman.simulator.io_throttle import RATE_LIMIT
 from presman.simulator.latency_shapes import reading_events
 from presman.simulator.plan_tree import Group
-from presman.simulator.processes import Server, Session, server_name
-from presman.simulator.streams import Pool
+from presman.simulator.processes import Server, SimulatedSession, server_name
+from presman.simulator.streams import SessionStream
 from presman.simulator.views.view import Row, View, columns, when
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _GOLDEN = 0.6180339887
 
 
-class Doing(NamedTuple):
+class SessionActivity(NamedTuple):
     """What a session does at this moment: V$SESSION's columns, and V$RSRC_SESSION_INFO's STATE for it."""
 
     status: str
@@ -42,35 +42,39 @@ def _ms(seconds: float) -> int:
     return int(seconds * 1000)
 
 
-def _idle(seconds: float) -> Doing:
-    return Doing("INACTIVE", "SQL*Net message from client", "Idle", "WAITING", _micro(seconds), "IDLE", "FALSE")
+def _idle(seconds: float) -> SessionActivity:
+    return SessionActivity(
+        "INACTIVE", "SQL*Net message from client", "Idle", "WAITING", _micro(seconds), "IDLE", "FALSE"
+    )
 
 
-def _held_off(part: float) -> Doing:
-    return Doing("ACTIVE", "resmgr:cpu quantum", "Scheduler", "WAITING", _micro(0.02 + 0.35 * part), "WAITING FOR CPU")
+def _held_off(part: float) -> SessionActivity:
+    return SessionActivity(
+        "ACTIVE", "resmgr:cpu quantum", "Scheduler", "WAITING", _micro(0.02 + 0.35 * part), "WAITING FOR CPU"
+    )
 
 
-def _reading(event: str, part: float) -> Doing:
-    return Doing("ACTIVE", event, "User I/O", "WAITING", _micro(0.0004 + 0.002 * part), "WAITING_FOR_IO")
+def _reading(event: str, part: float) -> SessionActivity:
+    return SessionActivity("ACTIVE", event, "User I/O", "WAITING", _micro(0.0004 + 0.002 * part), "WAITING_FOR_IO")
 
 
-def _held_back(part: float) -> Doing:
-    return Doing("ACTIVE", RATE_LIMIT, "Scheduler", "WAITING", _micro(0.002 + 0.03 * part), "WAITING_FOR_IO")
+def _held_back(part: float) -> SessionActivity:
+    return SessionActivity("ACTIVE", RATE_LIMIT, "Scheduler", "WAITING", _micro(0.002 + 0.03 * part), "WAITING_FOR_IO")
 
 
-def _on_cpu(event: str, part: float) -> Doing:
-    return Doing("ACTIVE", event, "User I/O", "WAITED SHORT TIME", _micro(0.0001 + 0.0004 * part), "RUNNING")
+def _on_cpu(event: str, part: float) -> SessionActivity:
+    return SessionActivity("ACTIVE", event, "User I/O", "WAITED SHORT TIME", _micro(0.0001 + 0.0004 * part), "RUNNING")
 
 
-def _dequeues(event: str, part: float, seconds: float = 1.0) -> Doing:
-    return Doing("ACTIVE", event, "Idle", "WAITING", _micro(part * seconds), "WAITING")
+def _dequeues(event: str, part: float, seconds: float = 1.0) -> SessionActivity:
+    return SessionActivity("ACTIVE", event, "Idle", "WAITING", _micro(part * seconds), "WAITING")
 
 
-def _blocked(seconds: float) -> Doing:
-    return Doing("ACTIVE", "enq: TM - contention", "Application", "WAITING", _micro(seconds), "WAITING")
+def _blocked(seconds: float) -> SessionActivity:
+    return SessionActivity("ACTIVE", "enq: TM - contention", "Application", "WAITING", _micro(seconds), "WAITING")
 
 
-def _pool_doings(pool: Pool, storage: str) -> Iterator[tuple[int, Doing, float]]:
+def _pool_doings(pool: SessionStream, storage: str) -> Iterator[tuple[int, SessionActivity, float]]:
     """Yield (session, what it does, a number 0..1 that is its own): turns change, the counts are the pool's."""
     number = len(pool.sessions)
     event = reading_events(storage)[0]
@@ -91,13 +95,13 @@ def _pool_doings(pool: Pool, storage: str) -> Iterator[tuple[int, Doing, float]]
             yield index, _idle(part * pool.cycle), part
 
 
-def _coordinator(execution: Execution, now: float, scan: str) -> Doing:
+def _coordinator(execution: Execution, now: float, scan: str) -> SessionActivity:
     since = now - execution.queued_at
     match execution.phase:
         case Phase.POOL:
-            return Doing("ACTIVE", "resmgr:become active", "Scheduler", "WAITING", _micro(since), "QUEUED")
+            return SessionActivity("ACTIVE", "resmgr:become active", "Scheduler", "WAITING", _micro(since), "QUEUED")
         case Phase.QUEUED:
-            return Doing("ACTIVE", "resmgr:pq queued", "Scheduler", "WAITING", _micro(since), "WAITING")
+            return SessionActivity("ACTIVE", "resmgr:pq queued", "Scheduler", "WAITING", _micro(since), "WAITING")
         case Phase.HOLDING:
             return _idle(now - execution.held_since)
         case Phase.RUNNING if execution.blocker is not None:
@@ -108,7 +112,7 @@ def _coordinator(execution: Execution, now: float, scan: str) -> Doing:
     return _at_work(execution, part, scan)
 
 
-def _at_work(execution: Execution, part: float, scan: str) -> Doing:
+def _at_work(execution: Execution, part: float, scan: str) -> SessionActivity:
     """Return what a process that works for a statement does: computes, reads, or is held off CPU or I/O."""
     if part >= execution.fraction:
         return _held_off(part)
@@ -118,11 +122,11 @@ def _at_work(execution: Execution, part: float, scan: str) -> Doing:
     return _on_cpu(scan, part) if part < at_work * execution.cpu_each else _reading(scan, part)
 
 
-def _server(execution: Execution, server: Server, now: float, scan: str) -> Doing:
+def _server(execution: Execution, server: Server, now: float, scan: str) -> SessionActivity:
     part = (server.position * _GOLDEN + server.set * 0.29 + int(now) * 0.41) % 1.0
     if execution.phase is Phase.HOLDING:
         held = now - execution.held_since
-        return Doing("ACTIVE", "PX Deq: Execution Msg", "Idle", "WAITING", _micro(held), "WAITING")
+        return SessionActivity("ACTIVE", "PX Deq: Execution Msg", "Idle", "WAITING", _micro(held), "WAITING")
     if execution.blocker is not None:
         return _dequeues("PX Deq: Execution Msg", part)
     scanning = 2 if execution.ticket.sets == 2 and execution.left > 0.35 * execution.work else 1
@@ -132,7 +136,7 @@ def _server(execution: Execution, server: Server, now: float, scan: str) -> Doin
     return _at_work(execution, part, scan)
 
 
-class Faces:
+class SessionRows:
     """The rows of V$SESSION and V$RSRC_SESSION_INFO at one instant: made together, so that they agree."""
 
     def __init__(self, simulation: Simulation) -> None:
@@ -169,7 +173,7 @@ class Faces:
             )
             self.infos.append(self._info(session, in_force.background, _idle(0.0), 0.0, 0.0, state="NOT MANAGED"))
 
-    def _add_monitor(self, monitor: Monitor) -> None:
+    def _add_monitor(self, monitor: GvMonitor) -> None:
         """Add a monitor's session and, while it queries, the servers of its GV$ query."""
         session, client, cursor = monitor.session, monitor.session.client, (monitor.sql_id, 0)
         group = self._simulation.plans.resolve(session.con_id, session.group)
@@ -182,12 +186,12 @@ class Faces:
             host = f"{self._simulation.scenario.header.host}{helper.inst_id:02}"
             named = replace(client, program=f"oracle@{host} ({helper.name})", machine=host)
             serial = monitor.serial(self.at)
-            face = Session(helper.inst_id, session.con_id, helper.sid, serial, named, session.group, began)
+            face = SimulatedSession(helper.inst_id, session.con_id, helper.sid, serial, named, session.group, began)
             at_work = _on_cpu("PX Deq: Execution Msg", 0.1)
             self._row(face, group, at_work, cursor, (None, None), began, int(self.at - began))
             self.infos.append(self._info(face, group, at_work, 0.0, 0.0))
 
-    def _add_pool(self, pool: Pool) -> None:
+    def _add_pool(self, pool: SessionStream) -> None:
         cursors = pool.cursors
         for index, doing, part in _pool_doings(pool, self._storage):
             session, weight = pool.sessions[index], pool.weights[index]
@@ -201,9 +205,9 @@ class Faces:
 
     def _row(
         self,
-        session: Session,
+        session: SimulatedSession,
         group: Group,
-        doing: Doing,
+        doing: SessionActivity,
         sql: tuple[str | None, int | None],
         previous: tuple[str | None, int | None],
         started: float | None,
@@ -224,7 +228,7 @@ class Faces:
             )
         )
 
-    def _add_session(self, session: Session) -> None:
+    def _add_session(self, session: SimulatedSession) -> None:
         execution = self._simulation.workload.executions.get(session)
         last_call = int(self.at - session.changed)
         previous = (session.last.sql_id, session.last.child) if session.last else (None, None)
@@ -268,14 +272,14 @@ class Faces:
             )
         )
         cpu, wait, mb = (part * server.skew for part in (execution.cpu, execution.wait, execution.mb))
-        face = Session(server.inst_id, con_id, server.sid, server.serial, client, execution.session.group, 0.0)
+        face = SimulatedSession(server.inst_id, con_id, server.sid, server.serial, client, execution.session.group, 0.0)
         self.infos.append(self._info(face, execution.group, doing, cpu, wait, mb=mb))
 
     def _info(  # noqa: PLR0913
         self,
-        session: Session,
+        session: SimulatedSession,
         group: Group,
-        doing: Doing,
+        doing: SessionActivity,
         cpu: float,
         wait: float,
         *,
@@ -311,13 +315,13 @@ class Faces:
         )
 
 
-_FACES: WeakKeyDictionary[Simulation, Faces] = WeakKeyDictionary()
+_FACES: WeakKeyDictionary[Simulation, SessionRows] = WeakKeyDictionary()
 
 
-def _faces(simulation: Simulation) -> Faces:
+def _faces(simulation: Simulation) -> SessionRows:
     known = _FACES.get(simulation)
     if known is None or known.at != simulation.now:
-        known = _FACES[simulation] = Faces(simulation)
+        known = _FACES[simulation] = SessionRows(simulation)
     return known
 
 

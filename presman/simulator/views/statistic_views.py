@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from presman.simulator.executions import Execution
-from presman.simulator.processes import Session
+from presman.simulator.processes import SimulatedSession
 from presman.simulator.views.view import Row, View, columns, never
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _of_work(cpu: float, lasted: float, mb: float) -> list[tuple[int, int]]:
     ]
 
 
-def _of_session(session: Session, execution: Execution | None, now: float) -> list[tuple[int, int]]:
+def _of_session(session: SimulatedSession, execution: Execution | None, now: float) -> list[tuple[int, int]]:
     serial = execution if execution is not None and not execution.servers else None
     lasted = session.pq_active + (now - execution.started if execution and execution.started else 0.0)
     cpu = session.cpu + (serial.cpu if serial else 0.0) + 0.02 * lasted

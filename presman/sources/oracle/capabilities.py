@@ -19,7 +19,7 @@ ARRAY_IN_PARTS = 254
 NOTHING = (0, 255)
 
 
-class Unfit(ValueError):  # noqa: N818 - what is wrong with the answer
+class UnfitAnswer(ValueError):  # noqa: N818 - what is wrong with the answer
     """The driver must not see this answer."""
 
 
@@ -30,14 +30,14 @@ class _Short(Exception):  # noqa: N818 - the rest is in the next packet
 def is_whole(answer: bytes) -> bool:
     """Say whether an answer is complete as far as the capabilities go. Raises Unfit if the driver must not see it."""
     if answer[:1] != bytes([PROTOCOL]) or len(answer) > LONGEST:
-        raise Unfit
+        raise UnfitAnswer
     try:
         compiled, at = _array(answer, _behind_character_sets(answer))
         at_run_time, _ = _array(answer, at)
     except _Short:
         return False
     if compiled < COMPILED or at_run_time < AT_RUN_TIME:
-        raise Unfit
+        raise UnfitAnswer
     return True
 
 
@@ -55,7 +55,7 @@ def _array(answer: bytes, at: int) -> tuple[int, int]:
     """Return the length of the array at `at`, and where it ends. Raises Unfit if it comes in parts."""
     size = _cut(answer, at, 1)[0]
     if size in NOTHING or size >= ARRAY_IN_PARTS:
-        raise Unfit
+        raise UnfitAnswer
     _cut(answer, at + 1, size)
     return size, at + 1 + size
 

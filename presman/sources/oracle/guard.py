@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from presman.sources.oracle.packets import Foreign, Packets
-from presman.sources.oracle.strangers import describe
+from presman.sources.oracle.other_protocols import describe
+from presman.sources.oracle.packets import NotOracle, Packets
 
 MOST = 32_000_000
 """Bytes that the answer to one call may have. A poll of a large database has two million."""
@@ -22,7 +22,7 @@ LONGEST_HEAD = 8_192
 """Bytes that a proxy's answer may have."""
 
 
-class TooMuch(ConnectionError):  # noqa: N818 - what is wrong with the answer
+class AnswerTooLarge(ConnectionError):  # noqa: N818 - what is wrong with the answer
     """An answer was larger than what one call may bring."""
 
     def __init__(self) -> None:
@@ -31,9 +31,9 @@ class TooMuch(ConnectionError):  # noqa: N818 - what is wrong with the answer
 
 def sense(error: Exception) -> Exception:
     """Return what it means that the driver stumbled over an answer: it may raise anything then."""
-    if isinstance(error, Foreign | TooMuch):
+    if isinstance(error, NotOracle | AnswerTooLarge):
         return error
-    return Foreign(f"the server's answer makes no sense ({type(error).__name__})")
+    return NotOracle(f"the server's answer makes no sense ({type(error).__name__})")
 
 
 class Sockets(asyncio.SelectorEventLoop):
@@ -92,7 +92,7 @@ class Sockets(asyncio.SelectorEventLoop):
         """Count what came. Raises TooMuch."""
         self.received += size
         if self.received > self._limit:
-            raise TooMuch
+            raise AnswerTooLarge
 
     def tell_driver(self) -> None:
         """Tell the driver that a lost line is lost; no call of it may be under way."""
@@ -153,7 +153,7 @@ class Guard(asyncio.Protocol):
     def half_an_answer(self) -> Exception | None:
         """Return what is wrong with a first answer that is not complete."""
         begun = self._packets.begun
-        return Foreign(f"that is not an Oracle listener (it answered {describe(begun)})") if begun else None
+        return NotOracle(f"that is not an Oracle listener (it answered {describe(begun)})") if begun else None
 
     def lets_out(self, data: bytes) -> bool:
         """Say whether what the driver sends is to go out."""
@@ -182,7 +182,7 @@ class Guard(asyncio.Protocol):
         """Return a proxy's answer once it is complete: the driver reads only what comes first."""
         said = (self._proxy_said or b"") + data
         if len(said) > LONGEST_HEAD:
-            raise Foreign("the proxy does not come to an end")
+            raise NotOracle("the proxy does not come to an end")
         is_whole = b"\r\n\r\n" in said or not said.startswith(PROXY_SAYS[: len(said)])
         self._proxy_said = b"" if is_whole else said
         return [said] if is_whole else []

@@ -18,12 +18,19 @@ from presman.records.conversion import field_types, has_long_texts, shortened, t
 from presman.records.queries import Query, Scope, bind_names
 from presman.records.snapshot import Problem, Section
 from presman.sources import Answer, Request, SourceError
-from presman.sources.oracle.guard import TooMuch
+from presman.sources.oracle.fetch_sizes import FetchSizes
+from presman.sources.oracle.guard import AnswerTooLarge
 from presman.sources.oracle.oracle_errors import code_of, problem, source_error
 from presman.sources.oracle.settings import ConnectSettings
-from presman.sources.oracle.thick_line import ThickLine
-from presman.sources.oracle.thin_line import Cancelled, Line, Lost, Rows, Statement, ThinLine
-from presman.sources.oracle.weights import Weights
+from presman.sources.oracle.thick_connection import ThickConnection
+from presman.sources.oracle.thin_connection import (
+    BoundSelect,
+    Cancelled,
+    Connection,
+    ConnectionLost,
+    Rows,
+    ThinConnection,
+)
 
 HERE_AND_NOW = """SELECT
     SYS_CONTEXT('USERENV', 'SID') AS sid,
@@ -49,7 +56,7 @@ QUARTER = 15 * 60
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SessionIdentity:
     """Where the session is and when it was asked: `at` (UTC) is the database's clock at `measured` on ours."""
 
     sid: int
@@ -59,7 +66,7 @@ class Place:
     measured: float
 
 
-class About(NamedTuple):
+class SessionDetails(NamedTuple):
     """What `doctor` says of a session; "" where the database does not tell. `driver` is its name and mode."""
 
     driver: str
@@ -92,9 +99,9 @@ class OracleSource:
         self._settings = settings
         self._clock = clock
         self._connect_timeout = connect_timeout
-        self._line: Line | None = None
-        self._place: Place | None = None
-        self._weights = Weights()
+        self._connection: Connection | None = None
+        self._identity: SessionIdentity | None = None
+        self._fetch_sizes = FetchSizes()
         self._apart: set[str] = set()
         self._odd: set[str] = set()
         self._cloud = ""
@@ -113,17 +120,19 @@ class OracleSource:
         return release
 
     def _connect(self) -> None:
-        line: Line = ThickLine(self._settings) if self._settings.thick else ThinLine(self._settings)
-        self._line = line
+        connection: Connection = (
+            ThickConnection(self._settings) if self._settings.thick else ThinConnection(self._settings)
+        )
+        self._connection = connection
         try:
             if self._cancelled:
                 raise Cancelled
-            line.connect(self._connect_timeout)
-            self._locate(line.fetch(self._here_and_now(), self._settings.call_timeout))
+            connection.connect(self._connect_timeout)
+            self._locate(connection.fetch(self._here_and_now(), self._settings.call_timeout))
         except Cancelled:
             self.close()
             raise SourceError("cancelled") from None
-        except Lost as lost:
+        except ConnectionLost as lost:
             self.close()
             raise source_error(lost.cause, self._settings.user) from None
         except (oracledb.Error, OSError, ValueError, TypeError) as error:
@@ -133,27 +142,27 @@ class OracleSource:
     @property
     def instance(self) -> int:
         """The number of the instance the session is on, 0 if not connected."""
-        return self._place.instance if self._place else 0
+        return self._identity.instance if self._identity else 0
 
     @property
-    def _connected(self) -> Line:
-        if self._line is None:
+    def _connected(self) -> Connection:
+        if self._connection is None:
             raise SourceError("not connected")
-        return self._line
+        return self._connection
 
     def close(self) -> None:
         """Log off. Never raises, and takes a fraction of a second at most."""
-        line, self._line, self._place = self._line, None, None
-        if line is not None:
-            self._spent += line.round_trips
-            line.close()
+        connection, self._connection, self._identity = self._connection, None, None
+        if connection is not None:
+            self._spent += connection.round_trips
+            connection.close()
 
     def cancel(self) -> None:
         """Make a `read` or `open` that is under way end soon; called from another thread."""
         self._cancelled = True
-        line = self._line
-        if line is not None:
-            line.cancel()
+        connection = self._connection
+        if connection is not None:
+            connection.cancel()
 
     def advance(self) -> None:
         """Do nothing: time passes by itself."""
@@ -168,19 +177,19 @@ class OracleSource:
         except Cancelled:
             self.close()
             raise SourceError("cancelled") from None
-        except Lost as lost:
+        except ConnectionLost as lost:
             self.close()
             raise source_error(lost.cause) from None
-        at = self._place.at if self._place else datetime.now(UTC)
+        at = self._identity.at if self._identity else datetime.now(UTC)
         return Answer(at, sections, self._round_trips() - before, self._cloud)
 
     def _round_trips(self) -> int:
-        return self._spent + (self._line.round_trips if self._line else 0)
+        return self._spent + (self._connection.round_trips if self._connection else 0)
 
     def _sections(self, requests: Sequence[Request]) -> tuple[Section, ...]:
         """Answer all requests, together where the database can, else one by one."""
         found: dict[int, Section] = {}
-        self._weights.wary = False
+        self._fetch_sizes.wary = False
         self._reckon()
         if self._connected.pipelines:
             found = self._read_together(requests)
@@ -192,7 +201,7 @@ class OracleSource:
                 continue
             try:
                 found[index] = self._read_any(request)
-            except Lost as lost:
+            except ConnectionLost as lost:
                 if not lost.stuck or reconnected:
                     raise
                 reconnected = True
@@ -213,11 +222,11 @@ class OracleSource:
         begun = self._clock()
         try:
             first, *others = self._connected.fetch_all([self._here_and_now(), *statements], self._settings.call_timeout)
-        except Lost as lost:
+        except ConnectionLost as lost:
             if not lost.stuck:
                 raise
             # One of them is slow, too large or cannot be converted: asked one by one they show which.
-            self._weights.wary = isinstance(lost.cause, TooMuch)
+            self._fetch_sizes.wary = isinstance(lost.cause, AnswerTooLarge)
             self._reconnect()
             return {}
         if isinstance(first, Sequence):
@@ -228,29 +237,29 @@ class OracleSource:
         for index, rows in zip(chosen, others, strict=True):
             query = requests[index].query
             if isinstance(rows, Sequence):
-                self._weights.learn(query, len(rows))
+                self._fetch_sizes.learn(query, len(rows))
                 found[index] = self._section(query, rows, seconds, self._now())
             elif code_of(rows).startswith("ORA-"):
                 found[index] = self._failed(query, rows, seconds)
         return found  # what the driver could not convert is asked again, alone
 
     def _is_read_alone(self, query: Query) -> bool:
-        return query.name in self._apart or self._weights.is_huge(query) or has_long_texts(query.record)
+        return query.name in self._apart or self._fetch_sizes.is_huge(query) or has_long_texts(query.record)
 
     def _read_any(self, request: Request) -> Section:
         """Read one request, a few rows at a time if the answer is too large for one go. Raises Lost."""
         query = request.query
-        if self._weights.is_refused(query):
-            return self._failed(query, TooMuch(), 0.0)
+        if self._fetch_sizes.is_refused(query):
+            return self._failed(query, AnswerTooLarge(), 0.0)
         try:
             return self._read_one(request)
-        except Lost as lost:
-            if not isinstance(lost.cause, TooMuch):
+        except ConnectionLost as lost:
+            if not isinstance(lost.cause, AnswerTooLarge):
                 raise
-            if self._weights.is_huge(query):
-                self._weights.refuse(query)
+            if self._fetch_sizes.is_huge(query):
+                self._fetch_sizes.refuse(query)
                 raise
-        self._weights.wary = True
+        self._fetch_sizes.wary = True
         self._reconnect()
         return self._read_any(request)
 
@@ -269,12 +278,12 @@ class OracleSource:
         except TimeoutError as error:
             self._apart.add(query.name)
             return self._failed(query, error, self._clock() - begun)
-        except Lost as lost:
+        except ConnectionLost as lost:
             if lost.stuck:
                 self._apart.add(query.name)
             raise
         self._apart.discard(query.name)
-        self._weights.learn(query, len(rows), self._connected.received - received)
+        self._fetch_sizes.learn(query, len(rows), self._connected.received - received)
         return self._section(query, rows, self._clock() - begun, self._now())
 
     def _reconnect(self) -> None:
@@ -282,19 +291,19 @@ class OracleSource:
 
         What was read before and what is read from now on would not belong together, so the source is to be opened anew.
         """
-        before = self._place
+        before = self._identity
         self.close()
         self._connect()
-        now = self._place
+        now = self._identity
         if before is not None and now is not None and now.instance != before.instance:
             self.close()
             raise SourceError(f"the session moved from instance {before.instance} to instance {now.instance}")
 
-    def about(self) -> About:
+    def about(self) -> SessionDetails:
         """Return what is known of the session. Raises SourceError if the connection is lost."""
         mode = "thick" if self._settings.thick else "thin"
-        place = self._place
-        return About(
+        place = self._identity
+        return SessionDetails(
             f"python-oracledb {oracledb.__version__}, {mode}",
             place.sid if place else 0,
             place.instance if place else 0,
@@ -305,10 +314,10 @@ class OracleSource:
 
     def _fact(self, sql: str) -> str:
         try:
-            rows = self._connected.fetch(Statement(sql, {}, 2), self._settings.call_timeout)
+            rows = self._connected.fetch(BoundSelect(sql, {}, 2), self._settings.call_timeout)
         except (oracledb.Error, TimeoutError, ValueError):
             return ""
-        except (Lost, Cancelled) as error:
+        except (ConnectionLost, Cancelled) as error:
             self.close()
             raise source_error(getattr(error, "cause", error)) from None
         return clean(str(rows[0][0] or ""))
@@ -323,14 +332,14 @@ class OracleSource:
         except (oracledb.Error, TimeoutError) as error:
             failed = source_error(error)
             raise SourceError(str(failed), code=failed.code, retry=False) from None
-        except (Lost, Cancelled) as error:
+        except (ConnectionLost, Cancelled) as error:
             self.close()
             raise source_error(getattr(error, "cause", error)) from None
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 
-    def _here_and_now(self) -> Statement:
-        return Statement(HERE_AND_NOW, {}, 2)
+    def _here_and_now(self) -> BoundSelect:
+        return BoundSelect(HERE_AND_NOW, {}, 2)
 
     def _locate(self, rows: Rows) -> None:
         """Learn from the answer to HERE_AND_NOW who and when presman is. Raises ValueError if it does not tell."""
@@ -338,14 +347,14 @@ class OracleSource:
             sid, instance, local, utc = rows[0]
             ahead = round((local - utc).total_seconds() / QUARTER) * QUARTER
             zone = timezone(timedelta(seconds=ahead)) if abs(ahead) < 24 * 3600 else UTC
-            self._place = Place(int(sid), int(instance), utc.replace(tzinfo=UTC), zone, self._clock())
+            self._identity = SessionIdentity(int(sid), int(instance), utc.replace(tzinfo=UTC), zone, self._clock())
         except (LookupError, TypeError, AttributeError) as error:
             raise ValueError("the server does not tell its time and which session this is") from error
 
     def _ask_time(self) -> None:
         try:
             self._locate(self._connected.fetch(self._here_and_now(), self._settings.call_timeout))
-        except Lost as lost:
+        except ConnectionLost as lost:
             if not lost.stuck:
                 raise
             self._reconnect()
@@ -354,29 +363,29 @@ class OracleSource:
 
     def _reckon(self) -> None:
         """Carry the database's clock on by ours, in case it does not answer."""
-        if self._place is not None:
+        if self._identity is not None:
             now = self._clock()
-            passed = timedelta(seconds=now - self._place.measured)
-            self._place = replace(self._place, at=self._place.at + passed, measured=now)
+            passed = timedelta(seconds=now - self._identity.measured)
+            self._identity = replace(self._identity, at=self._identity.at + passed, measured=now)
 
     def _now(self) -> datetime | None:
         """Return the database's present time by the clock it showed last."""
-        place = self._place
+        place = self._identity
         return place.at + timedelta(seconds=self._clock() - place.measured) if place else None
 
-    def _statement(self, request: Request) -> Statement:
+    def _statement(self, request: Request) -> BoundSelect:
         query = request.query
         sql = _without_odd_dates(query, self.scope) if query.name in self._odd else query.sql(self.scope)
-        place = self._place
+        place = self._identity
         known: dict[str, Any] = dict(request.binds)
         if place is not None:
             known |= {"inst_id": place.instance, "own_inst_id": place.instance, "own_sid": place.sid}
         binds = {name: known[name] for name in bind_names(sql) if name in known}
-        shorten = partial(shortened, query.record) if self._weights.is_huge(query) else None
-        return Statement(sql, binds, self._weights.rows(query), shorten)
+        shorten = partial(shortened, query.record) if self._fetch_sizes.is_huge(query) else None
+        return BoundSelect(sql, binds, self._fetch_sizes.rows(query), shorten)
 
     def _section(self, query: Query, rows: Rows, seconds: float, at: datetime | None) -> Section:
-        zone = self._place.zone if self._place else UTC
+        zone = self._identity.zone if self._identity else UTC
         try:
             return Section(to_records(query.record, rows, zone), at=at, seconds=seconds)
         except (ValueError, TypeError, OverflowError, AttributeError) as error:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from presman.sources.oracle.capabilities import Unfit, is_whole
-from presman.sources.oracle.strangers import describe, looks_like
+from presman.sources.oracle.capabilities import UnfitAnswer, is_whole
+from presman.sources.oracle.other_protocols import describe, looks_like
 
 HEADER = 8
 LARGEST = 2_097_152
@@ -24,7 +24,7 @@ FLAGS_SINCE = 318
 """The version from which the driver reads flags behind the size of packets."""
 
 
-class Kind(IntEnum):
+class PacketType(IntEnum):
     """The types of packets a server sends."""
 
     ACCEPT = 2
@@ -37,19 +37,25 @@ class Kind(IntEnum):
     CONTROL = 14
 
 
-GREETINGS = frozenset({Kind.ACCEPT, Kind.REFUSE, Kind.REDIRECT, Kind.RESEND})
+GREETINGS = frozenset({PacketType.ACCEPT, PacketType.REFUSE, PacketType.REDIRECT, PacketType.RESEND})
 """What a listener may begin its answer with."""
 
-ANSWERS = frozenset({Kind.DATA, Kind.MARKER, Kind.CONTROL, Kind.REFUSE, Kind.NULL})
+ANSWERS = frozenset({PacketType.DATA, PacketType.MARKER, PacketType.CONTROL, PacketType.REFUSE, PacketType.NULL})
 """What comes once the connection is accepted."""
 
-SHORTEST = {Kind.REFUSE: 12, Kind.REDIRECT: 10, Kind.DATA: 10, Kind.MARKER: 11, Kind.CONTROL: 10}
+SHORTEST = {
+    PacketType.REFUSE: 12,
+    PacketType.REDIRECT: 10,
+    PacketType.DATA: 10,
+    PacketType.MARKER: 11,
+    PacketType.CONTROL: 10,
+}
 """Bytes without which a packet cannot be read; of the other types, the header."""
 
 PAYLOAD = 10
 """Where the messages in a DATA packet begin: behind the header and flags."""
 
-DATA = bytes([Kind.DATA])
+DATA = bytes([PacketType.DATA])
 INTRODUCTIONS = (b"\1", b"\x22")
 """How the messages begin by which a client asks a server what it is: alone, or together with the login."""
 
@@ -57,7 +63,7 @@ ACCEPT_SIZES, ACCEPT_FLAGS = 36, 45
 """How long an ACCEPT is that says how large packets are, and one that has flags behind that."""
 
 
-class Foreign(ConnectionError):  # noqa: N818 - what is wrong with the other side
+class NotOracle(ConnectionError):  # noqa: N818 - what is wrong with the other side
     """What came is not Oracle's protocol; the text says what it looks like."""
 
 
@@ -88,7 +94,7 @@ class Packets:
         """Return the packets that are complete now. Raises Foreign; after that the stream is of no use."""
         data = self._rest + data if self._rest else data
         if not self._told and (stranger := looks_like(data)):
-            raise Foreign(f"that is not an Oracle listener (it answered like {stranger})")
+            raise NotOracle(f"that is not an Oracle listener (it answered like {stranger})")
         found = []
         at, end = 0, len(data)
         while end - at >= HEADER:
@@ -106,28 +112,28 @@ class Packets:
     def _check(self, data: bytes, at: int, size: int) -> None:
         """Raise Foreign if the header at `at` is not one that may come now."""
         kind = data[at + 4]
-        allowed = ANSWERS if self._wide else GREETINGS | {Kind.DATA} if self._more else GREETINGS
+        allowed = ANSWERS if self._wide else GREETINGS | {PacketType.DATA} if self._more else GREETINGS
         sane = SHORTEST.get(kind, HEADER) <= size <= LARGEST  # type: ignore[call-overload]
         if kind in allowed and sane and self._may_speak:
             return
         if not self._told:
-            raise Foreign(f"that is not an Oracle listener (it answered {describe(data)})")
+            raise NotOracle(f"that is not an Oracle listener (it answered {describe(data)})")
         if not self._may_speak:
-            raise Foreign("the server sends before it is asked: that is not Oracle's protocol")
-        raise Foreign(f"the server sent a packet of type {kind} and {size} bytes: that is not Oracle's protocol")
+            raise NotOracle("the server sends before it is asked: that is not Oracle's protocol")
+        raise NotOracle(f"the server sent a packet of type {kind} and {size} bytes: that is not Oracle's protocol")
 
     def _accept(self, packet: bytes) -> bool:
         """Learn from a packet what may follow; False if there is nothing in it for the driver."""
         kind = packet[4]
-        if kind == Kind.ACCEPT:
+        if kind == PacketType.ACCEPT:
             _check_accept(packet)
             self._wide = True
             self._may_speak = False  # the driver learns only with its next turn how lengths are written from here on
-        elif kind == Kind.DATA and self._introduction is not None:
+        elif kind == PacketType.DATA and self._introduction is not None:
             self._introduce(packet)
         self._told = True
-        self._more = kind in {Kind.REFUSE, Kind.REDIRECT}  # whose text may follow in a packet of its own
-        return kind != Kind.NULL
+        self._more = kind in {PacketType.REFUSE, PacketType.REDIRECT}  # whose text may follow in a packet of its own
+        return kind != PacketType.NULL
 
     def _introduce(self, packet: bytes) -> None:
         """Read what the server says of itself as soon as it is complete."""
@@ -135,18 +141,18 @@ class Packets:
         try:
             if is_whole(self._introduction):
                 self._knows_server, self._introduction = True, None
-        except Unfit:
-            raise Foreign("the server says of itself what no Oracle database does") from None
+        except UnfitAnswer:
+            raise NotOracle("the server says of itself what no Oracle database does") from None
 
 
 def _check_accept(packet: bytes) -> None:
     """Raise Foreign if an ACCEPT is too short for its version, or names a size of packets that there is not."""
     version = int.from_bytes(packet[8:10], "big")
     if len(packet) < 10 or (version >= WIDE_SINCE and len(packet) < _length(version)):
-        raise Foreign(f"the listener's answer ends after {len(packet)} bytes: that is not Oracle's protocol")
+        raise NotOracle(f"the listener's answer ends after {len(packet)} bytes: that is not Oracle's protocol")
     size = int.from_bytes(packet[32:36], "big")
     if version >= WIDE_SINCE and not SMALLEST_SDU <= size <= LARGEST:
-        raise Foreign(f"the listener wants packets of {size} bytes: that is not Oracle's protocol")
+        raise NotOracle(f"the listener wants packets of {size} bytes: that is not Oracle's protocol")
 
 
 def _length(version: int) -> int:

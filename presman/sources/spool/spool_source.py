@@ -26,7 +26,7 @@ from presman.sources import Answer, Exhausted, Request, SourceError
 from presman.sources.spool.spool_file import SAMPLE_TIME, SAMPLES, SpoolFile, read_spool_file, refuse_twins, view_name
 from presman.sources.spool.spool_table import (
     Instant,
-    Table,
+    SpoolTable,
     complete,
     forms,
     instants,
@@ -55,7 +55,7 @@ class SpoolSource:
         self.notes: tuple[str, ...] = ()
         self._zone = zone
         self._release = release
-        self._tables: Mapping[str, Table] = {}
+        self._tables: Mapping[str, SpoolTable] = {}
         self._failures: Mapping[str, Problem] = {}
         self._instants: list[Instant] = []
         self._place = -1
@@ -131,7 +131,7 @@ class SpoolSource:
         section = database.run(request.query, self.scope, binds)
         return replace(section, absent=_absent(parts, found))
 
-    def _load(self, database: EmbeddedDatabase, view: str, found: Table, place: int) -> None:
+    def _load(self, database: EmbeddedDatabase, view: str, found: SpoolTable, place: int) -> None:
         if self._loaded.get(view) != place:
             database.replace(view, found.columns, found.rows[place] if place >= 0 else ())
             self._loaded[view] = place
@@ -200,7 +200,7 @@ def _columns_used(release: Release) -> frozenset[str]:
     )
 
 
-def _absent(parts: Selection, found: Table) -> frozenset[str]:
+def _absent(parts: Selection, found: SpoolTable) -> frozenset[str]:
     """Return the fields of which no column is there."""
     known = {column.name for column in columns_of(parts.view, Release(99))}
     provided = set(found.columns)

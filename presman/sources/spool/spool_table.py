@@ -35,7 +35,7 @@ _STAND_IN_VIEWS = {
 """Views that an older or more popular one can stand in for."""
 
 
-class Table(NamedTuple):
+class SpoolTable(NamedTuple):
     """A view's rows: `times` in order, each with its rows; one time None if the rows hold at all times.
 
     A row of a sample time and nothing else says that the view was empty then.
@@ -57,18 +57,18 @@ class Table(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Forms:
+class SpoolFormat:
     """How this folder writes: the zone of its dates and the decimal mark of its numbers (None: not known)."""
 
     zone: tzinfo
     mark: str | None
 
 
-def forms(files: Iterable[SpoolFile], zone: tzinfo | None) -> Forms:
+def forms(files: Iterable[SpoolFile], zone: tzinfo | None) -> SpoolFormat:
     """Find out how `files` write. Without `zone` it is that of the first sample time with an offset, else UTC."""
     files = list(files)
     mark = decimal_mark(text for file in files for text in _marked_numbers(file))
-    return Forms(zone or next((found for file in files if (found := _zone(file))), UTC), mark)
+    return SpoolFormat(zone or next((found for file in files if (found := _zone(file))), UTC), mark)
 
 
 def _marked_numbers(file: SpoolFile) -> Iterator[str]:
@@ -97,7 +97,7 @@ _UNKNOWN = timezone(timedelta(0), "unknown")
 """Stands for the zone of a date that says none; told by identity."""
 
 
-def table(file: SpoolFile, columns: frozenset[str], written: Forms) -> Table:
+def table(file: SpoolFile, columns: frozenset[str], written: SpoolFormat) -> SpoolTable:
     """Return `file` with its values typed, its `columns` only. Raises SourceError naming file and line."""
     kinds = _kinds(file)
     places = [place for place, name in enumerate(file.columns) if name in columns and place in kinds]
@@ -105,10 +105,10 @@ def table(file: SpoolFile, columns: frozenset[str], written: Forms) -> Table:
     names = [file.columns[place] for place in places]
     rows: list[tuple[Any, ...]] = list(zip(*values, strict=True)) if values else [()] * len(file.rows)
     times = _sample_times(file, written.zone)
-    return Table(tuple(names), *_by_time(times, rows))
+    return SpoolTable(tuple(names), *_by_time(times, rows))
 
 
-def _column(file: SpoolFile, place: int, kind: str, written: Forms) -> list[Any]:
+def _column(file: SpoolFile, place: int, kind: str, written: SpoolFormat) -> list[Any]:
     texts = [row[place] for row in file.rows]
     name = file.columns[place]
     if kind == "NUMBER":
@@ -179,7 +179,7 @@ class Instant(NamedTuple):
     until: datetime
 
 
-def instants(tables: Iterable[Table]) -> list[Instant]:
+def instants(tables: Iterable[SpoolTable]) -> list[Instant]:
     """Return the samples that the sample times of all tables make, in order.
 
     Files spooled one after another belong to one sample; a file's next time begins the next one.
@@ -201,7 +201,7 @@ def of_complete_samples(found: list[Instant], complete: Collection[datetime]) ->
     return [each for each in found if any(each.at <= time <= each.until for time in complete)]
 
 
-def complete(tables: Mapping[str, Table], release: Release) -> dict[str, Table]:
+def complete(tables: Mapping[str, SpoolTable], release: Release) -> dict[str, SpoolTable]:
     """Return `tables` with V$ and GV$ filled from each other and stand-ins where the real thing is missing."""
     full = {view: _with_stand_ins(view, found, release) for view, found in tables.items()}
     for view, stand_in in _STAND_IN_VIEWS.items():
@@ -219,17 +219,17 @@ def complete(tables: Mapping[str, Table], release: Release) -> dict[str, Table]:
     return {view: kept for view, found in full.items() if (kept := _of_release(view, found, release)).columns}
 
 
-def _of_release(view: str, found: Table, release: Release) -> Table:
+def _of_release(view: str, found: SpoolTable, release: Release) -> SpoolTable:
     """Return the columns of `found` that the view has in `release`."""
     known = {column.name for column in columns_of(view, release)}
     places = [place for place, name in enumerate(found.columns) if name in known]
     if len(places) == len(found.columns):
         return found
     rows = tuple(tuple(tuple(row[place] for place in places) for row in rows) for rows in found.rows)
-    return Table(tuple(found.columns[place] for place in places), found.times, rows)
+    return SpoolTable(tuple(found.columns[place] for place in places), found.times, rows)
 
 
-def own_instance(tables: Mapping[str, Table]) -> int:
+def own_instance(tables: Mapping[str, SpoolTable]) -> int:
     """Return the instance that V$ stands for: the lowest one known, else 1."""
     found = tables.get("GV$INSTANCE") or tables.get("GV$SESSION")
     if found is None or "INST_ID" not in found.columns:
@@ -239,7 +239,7 @@ def own_instance(tables: Mapping[str, Table]) -> int:
     return min(numbers, default=1)
 
 
-def _with_stand_ins(view: str, found: Table, release: Release) -> Table:
+def _with_stand_ins(view: str, found: SpoolTable, release: Release) -> SpoolTable:
     wanted = {column.name for column in columns_of(view, release)}
     for column, stands_for in STAND_IN_COLUMNS.items():
         if column in found.columns and stands_for in wanted and stands_for not in found.columns:
@@ -253,13 +253,13 @@ def _times(value: Any, factor: int | None) -> Any:
     return value if factor is None or value is None else value * factor
 
 
-def _with_instance(found: Table) -> Table:
+def _with_instance(found: SpoolTable) -> SpoolTable:
     if "INST_ID" in found.columns:
         return found
     return _extended(found, "INST_ID", [[1] * len(rows) for rows in found.rows])
 
 
-def _extended(found: Table, column: str, values: Sequence[Sequence[Any]]) -> Table:
+def _extended(found: SpoolTable, column: str, values: Sequence[Sequence[Any]]) -> SpoolTable:
     rows = tuple(
         tuple((*row, value) for row, value in zip(old, new, strict=True))
         for old, new in zip(found.rows, values, strict=True)
@@ -267,6 +267,6 @@ def _extended(found: Table, column: str, values: Sequence[Sequence[Any]]) -> Tab
     return found._replace(columns=(*found.columns, column), rows=rows)
 
 
-def _of_instance(found: Table, inst_id: int) -> Table:
+def _of_instance(found: SpoolTable, inst_id: int) -> SpoolTable:
     place = found.columns.index("INST_ID")
     return found._replace(rows=tuple(tuple(row for row in rows if row[place] == inst_id) for rows in found.rows))

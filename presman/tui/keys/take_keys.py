@@ -51,11 +51,11 @@ def _keep(app: FrameApp, text: str) -> str:
 
 def act(app: FrameApp) -> None:
     """Ask what to do with the row under the cursor, and have it done if that is confirmed."""
-    grid, reading, door = app.panels.grid, app.monitor.reading, app.door
-    if door is None or grid is None or reading is None or not door.offers(grid.row, reading):
+    grid, reading, gateway = app.panels.grid, app.monitor.reading, app.gateway
+    if gateway is None or grid is None or reading is None or not gateway.offers(grid.row, reading):
         app.tell("Nothing can be done with this row.")
         return
-    door.ask(app, grid.row, reading, app.feed.act)
+    gateway.ask(app, grid.row, reading, app.feed.act)
 
 
 def export(app: FrameApp) -> None:
@@ -71,7 +71,7 @@ def export(app: FrameApp) -> None:
 
 def may_act(app: FrameApp) -> bool:
     """Where acting was allowed, on a row of the newest poll."""
-    return app.door is not None and has_data(app) and not app.reader.is_open and not app.monitor.choices.behind
+    return app.gateway is not None and has_data(app) and not app.reader.is_open and not app.monitor.choices.behind
 
 
 COPY = AppKey(

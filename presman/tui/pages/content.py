@@ -23,7 +23,7 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
     `width` is how many cells there are for what cannot be wrapped.
     """
     from presman.analysis.readings.group_readings import GroupReading
-    from presman.tui.pages.close_look import closeup, focus_of, usual_lines
+    from presman.tui.pages.detail_lines import detail_lines, focus_of, usual_lines
     from presman.tui.pages.row_details import BLANK, again, page, stamp, title
 
     last = row
@@ -37,10 +37,10 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
         gone: list[Line] = [((" ○ no longer there; this is what was seen last", "warn"),), ()]
         lines = [stamp(reading), *(gone if found is None else []), *page(last, table, reading)]
         if focus_of(last) is not None:
-            lines += closeup(last, reading, width)
+            lines += detail_lines(last, reading, width)
         elif isinstance(last, GroupReading):
             place = (last.con_id, last.name)
-            for each in watch.marks.compare(reading):
+            for each in watch.queue_marks.compare(reading):
                 if (each.con_id, each.name) == place:
                     lines += [BLANK, title("Is its queue worse than usual?"), *usual_lines(each)]
         return lines

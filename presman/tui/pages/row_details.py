@@ -20,7 +20,7 @@ from presman.figures.session_figures import why_there
 from presman.figures.statement_figures import at_timeout
 from presman.records.wait_events import ON_CPU
 from presman.tabs.alerts import head_sentence
-from presman.tui.pages.close_look import unblocking
+from presman.tui.pages.detail_lines import unblocking
 
 _LABEL = 16
 

@@ -8,15 +8,15 @@ from textual.app import ComposeResult
 from textual.message import Message
 
 from presman.analysis.latency import histograms
-from presman.analysis.latency.histograms import EventLatency, Latency, LatencyBucket, Span
-from presman.analysis.latency.latency_history import Column, LatencyHistory, Track
-from presman.analysis.plans.plan_changes import Mark, marks
+from presman.analysis.latency.histograms import EventLatency, HistogramSpan, Latency, LatencyBucket
+from presman.analysis.latency.latency_history import LatencyColumn, LatencyHistory, Track
+from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.base.formats import duration, number
 from presman.drawing.lines import Line
 from presman.figures.histogram_figures import EVENTS, brief, figures, range_text
 from presman.tabs.latency import alike, events
 from presman.tabs.moment import Moment
-from presman.tui.messages import PageWanted, Wanted
+from presman.tui.messages import PageWanted, QueryWanted
 from presman.tui.pages.outliers_page import outliers_page
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.containers import Container, Horizontal, Vertical
@@ -31,7 +31,7 @@ SIDE_BY_SIDE = 188
 ALL_AT_ONCE = 24
 """From this height on figures and maps stand one above the other."""
 
-SPANS = (Span.WINDOW, Span.STARTUP, Span.NOW)
+SPANS = (HistogramSpan.WINDOW, HistogramSpan.STARTUP, HistogramSpan.NOW)
 """What the buckets can be of; the first is usual."""
 
 
@@ -76,7 +76,7 @@ class LatencyPanel(Panel):
             HeatMap(Quantity.INTENSITY, id="heat-intensity"),
         )
         self._brief, self._readout = LineView(id="latency-brief"), LineView(id="heat-readout")
-        self._changes: dict[Mark, None] = {}
+        self._changes: dict[PlanSwitch, None] = {}
         with Horizontal(id="latency-top"):
             yield self._events
             yield Vertical(self._figures, id="latency-figures")
@@ -110,7 +110,7 @@ class LatencyPanel(Panel):
             return
         if not row.counted and row.event != self._wanted:
             self._wanted = row.event
-            self.post_message(Wanted("watched_histogram", {"event": row.event}, lasting=True))
+            self.post_message(QueryWanted("watched_histogram", {"event": row.event}, lasting=True))
         if self._track is None or self._track.history is not moment.latencies:
             self._track = Track(moment.latencies)
         if self._track.follow(row.inst_id, row.event):
@@ -125,15 +125,21 @@ class LatencyPanel(Panel):
         startup = histograms.since_startup(histogram, moment.reading.header.uptime) if histogram else None
         window = track.window(moment.reading.at.timestamp(), minutes * 60) if histogram else None
         labels = {
-            Span.NOW: f"now: last {number(lately.seconds)} s" if lately and lately.seconds else "now: no delta yet",
-            Span.WINDOW: f"window: last {minutes} min ({duration(window.seconds) if window else '-'} polled)",
-            Span.STARTUP: f"since startup: {duration(moment.reading.header.uptime)}",
+            HistogramSpan.NOW: f"now: last {number(lately.seconds)} s"
+            if lately and lately.seconds
+            else "now: no delta yet",
+            HistogramSpan.WINDOW: f"window: last {minutes} min ({duration(window.seconds) if window else '-'} polled)",
+            HistogramSpan.STARTUP: f"since startup: {duration(moment.reading.header.uptime)}",
         }
-        note = f"{row.event}  {labels[Span.NOW]}, {labels[Span.WINDOW]}"
+        note = f"{row.event}  {labels[HistogramSpan.NOW]}, {labels[HistogramSpan.WINDOW]}"
         if histogram is None:
             note = f"{row.event}  its histogram is read from the next poll on"
         self._figures.show_rows(figures(lately, window, startup), (), note)
-        spans: dict[Span, Latency | None] = {Span.NOW: lately, Span.WINDOW: window, Span.STARTUP: startup}
+        spans: dict[HistogramSpan, Latency | None] = {
+            HistogramSpan.NOW: lately,
+            HistogramSpan.WINDOW: window,
+            HistogramSpan.STARTUP: startup,
+        }
         span = self._steps()[self._step][1]
         chosen = spans[span]
         self._buckets.show_rows(chosen.buckets if chosen else (), (), f"{labels[span]}  * estimate")
@@ -167,7 +173,7 @@ class LatencyPanel(Panel):
             each.show(data, self._bucket)
         self._readout.show_lines([self._read(moment, history, column)])
 
-    def _marks(self, moment: Moment, columns: Sequence[Column], first: int) -> tuple[tuple[int, str], ...]:
+    def _marks(self, moment: Moment, columns: Sequence[LatencyColumn], first: int) -> tuple[tuple[int, str], ...]:
         """Return the first poll under each plan that was activated while the columns were made, and the plan.
 
         What is known stays known while one looks back, to snapshots in which it had not happened yet.
@@ -176,7 +182,7 @@ class LatencyPanel(Panel):
         if snapshot is None or not columns:
             return ()
         oldest = columns[0].at
-        self._changes.update(dict.fromkeys(marks(snapshot)))
+        self._changes.update(dict.fromkeys(plan_switches(snapshot)))
         for mark in [mark for mark in self._changes if mark.at.timestamp() <= oldest]:
             del self._changes[mark]
         found = []
@@ -187,7 +193,7 @@ class LatencyPanel(Panel):
                 found.append((first + place, mark.text))
         return tuple(found)
 
-    def _read(self, moment: Moment, history: LatencyHistory, column: Column | None) -> Line:
+    def _read(self, moment: Moment, history: LatencyHistory, column: LatencyColumn | None) -> Line:
         """Return what the cell under the cursor holds."""
         if column is None or self._bucket is None:
             return ((" collecting: a column comes with each poll", "dim"),)
@@ -219,9 +225,9 @@ class LatencyPanel(Panel):
         if self._moment is not None and self._track is not None:
             self._show_maps(self._moment, self._track)
 
-    def _steps(self) -> list[tuple[frozenset[str], Span]]:
+    def _steps(self) -> list[tuple[frozenset[str], HistogramSpan]]:
         """Return what `b` goes through: classes of the tab that say what is on show, and the span of the buckets."""
-        steps: list[tuple[frozenset[str], Span]] = [(frozenset(), span) for span in SPANS]
+        steps: list[tuple[frozenset[str], HistogramSpan]] = [(frozenset(), span) for span in SPANS]
         if self.has_class("-tight"):
             steps = [steps[0], *((frozenset({"-buckets"}), span) for span in SPANS)]
         if self.has_class("-low"):
@@ -257,7 +263,7 @@ class LatencyPanel(Panel):
     def action_outliers(self) -> None:
         """Ask for the outliers of I/O, and show them as soon as they are there."""
         for query in ("io_outlier", "lgwrio_outlier"):
-            self.post_message(Wanted(query))
+            self.post_message(QueryWanted(query))
         self.post_message(PageWanted(outliers_page(self.size.width)))
 
     @property

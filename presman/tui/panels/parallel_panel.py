@@ -24,9 +24,9 @@ from presman.tabs.moment import Moment
 from presman.tabs.parallel import compared
 from presman.tabs.queue_summary import in_one_line, queue_line, summary
 from presman.tui.pages.advice_lines import commands_to_copy, why_no_command
-from presman.tui.panels.division import SHORT, TALL, Division, Wanted, divide, most_for_why
 from presman.tui.panels.panel import Panel
-from presman.tui.panels.why import story, why_lines
+from presman.tui.panels.parallel_layout import SHORT, TALL, Contents, Division, divide, most_for_why
+from presman.tui.panels.queue_reasons import story, why_lines
 from presman.tui.widgets.containers import Horizontal, Vertical
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
 from presman.tui.widgets.grid import Grid
@@ -123,7 +123,7 @@ class ParallelPanel(Panel):
         held = summary(moment.reading, width)
         reading = moment.reading
         rows = len(reading.queue), len(reading.running), len(moment.groups())
-        parts = divide(height, Wanted(len(lines), *rows, len(held)))
+        parts = divide(height, Contents(len(lines), *rows, len(held)))
         if self.has_class("-gantt"):
             parts = Division(parts.why, 0, 0, 0, 0, height - parts.why - parts.gap, parts.gap)
         self._why.show_lines(lines)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from math import ceil, floor, log10
 
-from presman.analysis.latency.latency_history import NUMBERS, Column, frequency, intensity
+from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn, frequency, intensity
 
 LEVELS = 15
 """Shades above nothing: level 0 is nothing, 1 the faintest, 15 the strongest."""
@@ -53,7 +53,7 @@ class HeatData:
     show: all have the same rows.
     """
 
-    columns: Sequence[Column]
+    columns: Sequence[LatencyColumn]
     first: int
     bounds: Mapping[int, int]
     cpus: float
@@ -64,7 +64,7 @@ class HeatData:
     height: int = 1_000
 
 
-def rates(column: Column, quantity: Quantity, bounds: Mapping[int, int]) -> dict[int, float]:
+def rates(column: LatencyColumn, quantity: Quantity, bounds: Mapping[int, int]) -> dict[int, float]:
     """Return the figure of each bucket of a column that is not zero."""
     return frequency(column) if quantity is Quantity.FREQUENCY else intensity(column, bounds)
 
@@ -98,7 +98,7 @@ def glyph(shade: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class BucketRows:
     """Which buckets stand in which row, the longest on top.
 
     From number `low`, `merged` buckets a row, `count` rows of `lines` lines each.
@@ -128,7 +128,7 @@ class Rows:
         return all(0 <= self.row_of(number) < self.count for number in numbers)
 
 
-def rows_for(numbers: Sequence[int], height: int) -> Rows:
+def rows_for(numbers: Sequence[int], height: int) -> BucketRows:
     """Return the rows that hold these buckets and fill `height` lines.
 
     Several buckets share a row where they must. Where there is more room, rows are several lines high, and buckets
@@ -142,7 +142,7 @@ def rows_for(numbers: Sequence[int], height: int) -> Rows:
     while (missing := room - (high - low + 1)) > 0:
         upwards = low == 0 or (high < NUMBERS - 1 and missing % 2 == 0)
         low, high = (low, high + 1) if upwards else (low - 1, high)
-    return Rows(low, ceil((high - low + 1) / merged), merged, lines)
+    return BucketRows(low, ceil((high - low + 1) / merged), merged, lines)
 
 
 def span_for(polls: int, cells: int) -> int:

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from textual.geometry import Region
 
-from presman.analysis.latency.latency_history import Column
+from presman.analysis.latency.latency_history import LatencyColumn
 from presman.tui.widgets.heat import (
     EMPTY,
     GAP,
     MARK,
+    BucketRows,
     HeatData,
     Quantity,
-    Rows,
     anchor,
     level,
     nice_top,
@@ -31,7 +31,7 @@ TITLE, STRIP, AXIS = 1, 1, 1
 """Lines above and below the rows: the title, the throttle, the time axis."""
 
 
-class Place(NamedTuple):
+class MapPosition(NamedTuple):
     """Where things stand; another place needs the whole map anew. `left` is the poll at the left edge."""
 
     left: int
@@ -59,7 +59,7 @@ class HeatCells:
         self.data = data
         self.place = _place(data, width, height, 0)
         self.top = 1.0
-        self.rows = Rows(0, 0)
+        self.rows = BucketRows(0, 0)
         self.levels: list[bytearray] = []
         self.throttle: list[str] = []
         self._used: set[int] = set()
@@ -95,7 +95,7 @@ class HeatCells:
             self._rebuild()
         return changes
 
-    def _advance(self, place: Place) -> Changes | None:
+    def _advance(self, place: MapPosition) -> Changes | None:
         """Add the columns that are new; None if the whole map has to be made anew."""
         data, newest = self.data, self.newest
         if place != self.place or self._drawn > newest + 1:
@@ -128,7 +128,7 @@ class HeatCells:
             self._put(number, column, values)
         self._drawn = self.newest + 1
 
-    def _sums(self, column: Column) -> dict[int, float]:
+    def _sums(self, column: LatencyColumn) -> dict[int, float]:
         """Return the figure of each row of a column that is not zero."""
         sums: dict[int, float] = {}
         for number, value in rates(column, self.quantity, self.data.bounds).items():
@@ -136,7 +136,7 @@ class HeatCells:
             sums[row] = sums.get(row, 0.0) + value
         return sums
 
-    def _put(self, number: int, column: Column, sums: Mapping[int, float]) -> Changes:
+    def _put(self, number: int, column: LatencyColumn, sums: Mapping[int, float]) -> Changes:
         """Draw poll `number`; return what changed."""
         x, span = number - self.place.left, self.place.span
         lines: set[int] = set()
@@ -198,8 +198,8 @@ def room_for(data: HeatData | None, height: int) -> int:
     return (height if data is None else min(height, data.height)) - TITLE - STRIP - AXIS
 
 
-def _place(data: HeatData, width: int, height: int, left: int) -> Place:
+def _place(data: HeatData, width: int, height: int, left: int) -> MapPosition:
     span = span_for(len(data.columns), width - GUTTER)
     newest = data.first + len(data.columns) - 1
     left = anchor(left, (width - GUTTER) // span, newest, data.cursor, data.first)
-    return Place(left, span, width, room_for(data, height), data.event, data.inst_id, data.cpus, data.marks)
+    return MapPosition(left, span, width, room_for(data, height), data.event, data.inst_id, data.cpus, data.marks)

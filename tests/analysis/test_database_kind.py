@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.database_kind import nature
+from presman.analysis.database_kind import database_kind
 from presman.records.instance_rows import Database, Instance, Pdb
 from presman.records.wait_rows import SystemEvent
 from tests.analysis.make import row
@@ -33,4 +33,4 @@ CELLS = row(SystemEvent, event="cell single block physical read", total_waits=7)
 )
 def test_the_kind_of_a_database_in_words(given: dict[str, Any], words: tuple[str, ...]) -> None:
     views: dict[str, Any] = {"databases": [], "instances": [], "pdbs": [], "events": []}
-    assert nature(**(views | given)) == words
+    assert database_kind(**(views | given)) == words

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import oracledb
 
 from presman.sources.oracle.connect_arguments import connect_arguments, label, output_type
-from presman.sources.oracle.guard import MOST, Sockets, TooMuch, sense
+from presman.sources.oracle.guard import MOST, AnswerTooLarge, Sockets, sense
 from presman.sources.oracle.oracle_errors import is_lost
 from presman.sources.oracle.settings import ConnectSettings
 
@@ -37,7 +37,7 @@ T = TypeVar("T")
 Rows = Sequence[tuple[Any, ...]]
 
 
-class Statement(NamedTuple):
+class BoundSelect(NamedTuple):
     """A SELECT, its binds, and as many rows as one round trip should bring.
 
     `shorten` is given for rows that are known to be huge: it is called on the rows of each round trip as they come.
@@ -49,7 +49,7 @@ class Statement(NamedTuple):
     shorten: Callable[[Rows], Rows] | None = None
 
 
-class Lost(Exception):  # noqa: N818 - it happens to a connection, it is not a mistake
+class ConnectionLost(Exception):  # noqa: N818 - it happens to a connection, it is not a mistake
     """The connection is gone, or was dropped because a call could not be ended; `cause` says why.
 
     `stuck` is set when a statement took too long and would not be interrupted.
@@ -65,7 +65,7 @@ class Cancelled(Exception):  # noqa: N818 - the user's wish
     """`cancel` was called."""
 
 
-class Why(Enum):
+class CallEnd(Enum):
     """Why the waiting for a call ended."""
 
     DONE = "done"
@@ -74,7 +74,7 @@ class Why(Enum):
     LATE = "late"
 
 
-class Line(Protocol):
+class Connection(Protocol):
     """What both kinds do. `round_trips` counts since the line was connected."""
 
     round_trips: int
@@ -88,13 +88,13 @@ class Line(Protocol):
     def connect(self, timeout: float) -> None:
         """Log in. Raises oracledb.Error, OSError or Cancelled."""
 
-    def fetch(self, statement: Statement, timeout: float) -> Rows:
+    def fetch(self, statement: BoundSelect, timeout: float) -> Rows:
         """Run one SELECT.
 
         Raises oracledb.Error or ValueError if it failed, TimeoutError if it was interrupted, Lost, Cancelled.
         """
 
-    def fetch_all(self, statements: Sequence[Statement], timeout: float) -> list[Rows | Any]:
+    def fetch_all(self, statements: Sequence[BoundSelect], timeout: float) -> list[Rows | Any]:
         """Run many in one round trip; a failed one yields its error. Raises Lost or Cancelled."""
 
     def run(self, sql: str, binds: Mapping[str, Any], timeout: float) -> None:
@@ -107,11 +107,11 @@ class Line(Protocol):
         """Log off, or drop the connection if that takes too long. Never raises."""
 
 
-UNDERSTOOD = (oracledb.Error, ValueError, OverflowError, OSError, Lost, Cancelled)
+UNDERSTOOD = (oracledb.Error, ValueError, OverflowError, OSError, ConnectionLost, Cancelled)
 """What calls of the driver end in. It raises anything else only where it stumbles over an answer."""
 
 
-class ThinLine:
+class ThinConnection:
     """The thin driver through asyncio, in a guarded event loop of its own."""
 
     def __init__(self, settings: ConnectSettings) -> None:
@@ -154,11 +154,11 @@ class ThinLine:
     def _count(self, *_: Any) -> None:
         self.round_trips += 1
 
-    def fetch(self, statement: Statement, timeout: float) -> Rows:
+    def fetch(self, statement: BoundSelect, timeout: float) -> Rows:
         """Run one SELECT."""
         return self._alone(self._fetch(statement), timeout)
 
-    async def _fetch(self, statement: Statement) -> Rows:
+    async def _fetch(self, statement: BoundSelect) -> Rows:
         cursor = self._connection.cursor()
         cursor.arraysize = cursor.prefetchrows = statement.rows
         try:
@@ -178,7 +178,7 @@ class ThinLine:
             rows = shorten(batch)
             kept += sum(len(value) for row in rows for value in row if isinstance(value, str))
             if kept > MOST:
-                raise Lost(TooMuch(), stuck=True)
+                raise ConnectionLost(AnswerTooLarge(), stuck=True)
             found += rows
             self._loop.allow()
         return found
@@ -199,14 +199,14 @@ class ThinLine:
             return self._wait(work, timeout)
         except oracledb.Error as error:
             if is_lost(error) or self._loop.lost.is_set() or not self._connection.is_healthy():
-                raise Lost(error) from error
+                raise ConnectionLost(error) from error
             raise
         except UNDERSTOOD:
             raise
         except Exception as error:
-            raise Lost(sense(error)) from error
+            raise ConnectionLost(sense(error)) from error
 
-    def fetch_all(self, statements: Sequence[Statement], timeout: float) -> list[Rows | Any]:
+    def fetch_all(self, statements: Sequence[BoundSelect], timeout: float) -> list[Rows | Any]:
         """Run many in one round trip; a failed one yields its error."""
         pipeline = oracledb.create_pipeline()
         for statement in statements:
@@ -215,17 +215,17 @@ class ThinLine:
         try:
             results = self._wait(self._run(pipeline), timeout)
         except TimeoutError as error:  # a pipeline is not interrupted: the connection is out of step
-            raise Lost(error, stuck=True) from error
+            raise ConnectionLost(error, stuck=True) from error
         except (oracledb.Error, ValueError, OverflowError) as error:
             lost = isinstance(error, oracledb.Error) and is_lost(error)
-            raise Lost(error, stuck=not lost) from error
+            raise ConnectionLost(error, stuck=not lost) from error
         except UNDERSTOOD:
             raise
         except Exception as error:
-            raise Lost(sense(error)) from error
+            raise ConnectionLost(sense(error)) from error
         failed = next((result.error for result in results if result.error and is_lost(result.error)), None)
         if failed:
-            raise Lost(failed)
+            raise ConnectionLost(failed)
         return [result.error or result.rows or [] for result in results]
 
     async def _run(self, pipeline: Any) -> Any:
@@ -239,28 +239,36 @@ class ThinLine:
         self._loop.allow()
         task = asyncio.ensure_future(work)
         why = await self._watch(task, timeout)
-        if why is Why.DONE:
+        if why is CallEnd.DONE:
             return task.result()
-        if why is not Why.CUT:  # the database is asked to stop, and may answer in time
+        if why is not CallEnd.CUT:  # the database is asked to stop, and may answer in time
             task.cancel()
             await asyncio.wait({task}, timeout=GRACE)
         in_step = task.done()
         await self._give_up(task)
-        if why is Why.STOPPED:
+        if why is CallEnd.STOPPED:
             raise Cancelled
-        if why is Why.CUT:
-            raise Lost(self._loop.fault or CUT, stuck=isinstance(self._loop.fault, TooMuch))
+        if why is CallEnd.CUT:
+            raise ConnectionLost(self._loop.fault or CUT, stuck=isinstance(self._loop.fault, AnswerTooLarge))
         error = TimeoutError(f"no answer within {timeout:g} s")
         if in_step or self._connection is None:
             raise error
-        raise Lost(error, stuck=True)
+        raise ConnectionLost(error, stuck=True)
 
-    async def _watch(self, task: asyncio.Future[T], timeout: float) -> Why:
+    async def _watch(self, task: asyncio.Future[T], timeout: float) -> CallEnd:
         """Wait for `task`, `cancel`, the loss of the connection or the time limit, and say which came first."""
         stop, lost = (asyncio.ensure_future(event.wait()) for event in (self._stop, self._loop.lost))
         both: set[asyncio.Future[Any]] = {task, stop, lost}
         await asyncio.wait(both, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        why = Why.STOPPED if stop.done() else Why.DONE if task.done() else Why.CUT if lost.done() else Why.LATE
+        why = (
+            CallEnd.STOPPED
+            if stop.done()
+            else CallEnd.DONE
+            if task.done()
+            else CallEnd.CUT
+            if lost.done()
+            else CallEnd.LATE
+        )
         stop.cancel()
         lost.cancel()
         return why

@@ -22,7 +22,7 @@ _STEP = 4
 """Rows that a table grows by, so that the parts do not move with each statement that comes or goes."""
 
 
-class Wanted(NamedTuple):
+class Contents(NamedTuple):
     """What there is to show: lines that tell why, rows of the tables, lines that sum up.
 
     `groups` are the rows of the table of servers by group, which `summary` lines stand for where it has no room.
@@ -58,7 +58,7 @@ def most_for_why(height: int) -> int:
     return height * 3 // 10
 
 
-def divide(height: int, wanted: Wanted) -> Division:
+def divide(height: int, wanted: Contents) -> Division:
     """Divide `height` lines: first the least of each part by its importance, then what is left the same way."""
     least_queued, least_running = (4, 3) if height < SHORT else (6, 4)
     found = Division(
@@ -77,7 +77,7 @@ def divide(height: int, wanted: Wanted) -> Division:
     return _grown(found, height, wanted) if found.used <= height else _cut(found, height)
 
 
-def _grown(found: Division, height: int, wanted: Wanted) -> Division:
+def _grown(found: Division, height: int, wanted: Contents) -> Division:
     """Give out the lines that are left: a few to the groups, two to the queue for each of those running, then the rest.
 
     What nobody needs goes to what is over time.

@@ -19,7 +19,7 @@ _NARROW = 100
 
 
 class Story(NamedTuple):
-    """What the block tells: the regime first if that is wanted, the heads in this order, what is worse than usual.
+    """What the block tells: the queueing first if that is wanted, the heads in this order, what is worse than usual.
 
     `key` tells whether the key c copies the command of the first head now.
     """

@@ -12,7 +12,14 @@ import oracledb
 from presman.sources.oracle.connect_arguments import connect_arguments, label, output_type
 from presman.sources.oracle.oracle_errors import has_timed_out, is_lost
 from presman.sources.oracle.settings import ConnectSettings
-from presman.sources.oracle.thin_line import CACHED_STATEMENTS, PARTING, Cancelled, Lost, Rows, Statement
+from presman.sources.oracle.thin_connection import (
+    CACHED_STATEMENTS,
+    PARTING,
+    BoundSelect,
+    Cancelled,
+    ConnectionLost,
+    Rows,
+)
 
 
 class Login:
@@ -56,7 +63,7 @@ class Login:
         return settled
 
 
-class ThickLine:
+class ThickConnection:
     """The synchronous driver, thick or (for networks where it must be so) thin."""
 
     pipelines = False
@@ -81,7 +88,7 @@ class ThickLine:
         label(self._connection)
         self.version = self._connection.version
 
-    def fetch(self, statement: Statement, timeout: float) -> Rows:
+    def fetch(self, statement: BoundSelect, timeout: float) -> Rows:
         """Run one SELECT."""
         if self._cancelled:
             raise Cancelled
@@ -97,9 +104,9 @@ class ThickLine:
             if self._cancelled:
                 raise Cancelled from error
             if has_timed_out(error):
-                raise Lost(TimeoutError(f"no answer within {timeout:g} s"), stuck=True) from error
+                raise ConnectionLost(TimeoutError(f"no answer within {timeout:g} s"), stuck=True) from error
             if is_lost(error) or not self._connection.is_healthy():
-                raise Lost(error) from error
+                raise ConnectionLost(error) from error
             raise
 
     def run(self, sql: str, binds: Mapping[str, Any], timeout: float) -> None:
@@ -113,10 +120,10 @@ class ThickLine:
                 cursor.execute(sql, dict(binds))
         except oracledb.Error as error:
             if has_timed_out(error) or is_lost(error) or not self._connection.is_healthy():
-                raise Lost(error, stuck=has_timed_out(error)) from error
+                raise ConnectionLost(error, stuck=has_timed_out(error)) from error
             raise
 
-    def fetch_all(self, statements: Sequence[Statement], timeout: float) -> list[Rows | Any]:
+    def fetch_all(self, statements: Sequence[BoundSelect], timeout: float) -> list[Rows | Any]:
         """Not offered: `pipelines` is False."""
         raise NotImplementedError
 

@@ -33,7 +33,7 @@ def focus_of(row: object) -> Focus | None:
     return None
 
 
-def closeup(row: Row, reading: Reading, width: int) -> list[Line]:
+def detail_lines(row: Row, reading: Reading, width: int) -> list[Line]:
     """Return the sections about a row of `reading`."""
     lines = _actions(row, reading)
     lines += _groups(row, reading)

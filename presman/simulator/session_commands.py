@@ -8,7 +8,7 @@ from typing import Any
 
 from presman.base.release import Release
 from presman.simulator.executions import Execution, Phase
-from presman.simulator.processes import Session
+from presman.simulator.processes import SimulatedSession
 from presman.simulator.simulation import Simulation
 
 _SINCE = Release(18)
@@ -35,7 +35,7 @@ def is_order(statement: str) -> bool:
     return any(pattern.fullmatch(statement.strip()) for pattern in (_CANCEL, _KILL, _CALL))
 
 
-def obey(simulation: Simulation, statement: str, binds: Mapping[str, Any]) -> None:
+def execute(simulation: Simulation, statement: str, binds: Mapping[str, Any]) -> None:
     """Carry out a statement at the simulation's present. Raises Refusal as Oracle would refuse it."""
     statement = statement.strip()
     if match := _CANCEL.fullmatch(statement):
@@ -71,7 +71,7 @@ def _need(simulation: Simulation, release: Release) -> None:
         raise Refusal(900, "invalid SQL statement")
 
 
-def _session(simulation: Simulation, sid: Any, serial: Any, inst_id: Any, code: int) -> Session:
+def _session(simulation: Simulation, sid: Any, serial: Any, inst_id: Any, code: int) -> SimulatedSession:
     place = (int(inst_id or 1), int(sid or 0), int(serial or 0))
     for session in simulation.workload.sessions:
         if (session.inst_id, session.sid, session.serial) == place:
@@ -80,11 +80,11 @@ def _session(simulation: Simulation, sid: Any, serial: Any, inst_id: Any, code: 
     raise Refusal(code, texts.get(code, f"resource manager: session {place[1]}, {place[2]} does not exist"))
 
 
-def _execution(simulation: Simulation, session: Session) -> Execution | None:
+def _execution(simulation: Simulation, session: SimulatedSession) -> Execution | None:
     return simulation.workload.executions.get(session)
 
 
-def _cancel(simulation: Simulation, session: Session, sql_id: str) -> None:
+def _cancel(simulation: Simulation, session: SimulatedSession, sql_id: str) -> None:
     """Cancel what a session executes; an idle one, or one that executes something else, is left alone."""
     execution = _execution(simulation, session)
     if execution is None or execution.phase is Phase.HOLDING:
@@ -94,7 +94,7 @@ def _cancel(simulation: Simulation, session: Session, sql_id: str) -> None:
     simulation.workload.abort(execution)
 
 
-def _kill(simulation: Simulation, session: Session) -> None:
+def _kill(simulation: Simulation, session: SimulatedSession) -> None:
     workload = simulation.workload
     execution = _execution(simulation, session)
     if execution is not None:
@@ -108,7 +108,7 @@ def _kill(simulation: Simulation, session: Session) -> None:
     workload.disconnect(session)
 
 
-def _dequeue(simulation: Simulation, session: Session, sql_id: str) -> None:
+def _dequeue(simulation: Simulation, session: SimulatedSession, sql_id: str) -> None:
     execution = _execution(simulation, session)
     if execution is None or execution.phase is not Phase.QUEUED:
         return
@@ -117,7 +117,7 @@ def _dequeue(simulation: Simulation, session: Session, sql_id: str) -> None:
     simulation.workload.dequeue(execution)
 
 
-def _switch(simulation: Simulation, session: Session, group: str) -> None:
+def _switch(simulation: Simulation, session: SimulatedSession, group: str) -> None:
     known = {each.name for each in simulation.plans.groups}
     if group not in known:
         raise Refusal(29368, f"consumer group {group} does not exist")

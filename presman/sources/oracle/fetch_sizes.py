@@ -19,7 +19,7 @@ AT_ONCE = MOST // 8
 """Bytes of huge rows asked for at once."""
 
 
-class Weights:
+class FetchSizes:
     """What is known of the queries' answers. `wary` for as long as it is not known whose answer was too large."""
 
     def __init__(self) -> None:
