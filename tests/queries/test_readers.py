@@ -60,21 +60,30 @@ OF_ONE = ("cursor_totals", "plan_line", "plan_xml", "px_statistic", "session_sta
 
 
 @cache
-def named_beside(record: str) -> frozenset[str]:
-    """Return every name that occurs in the modules that name a record: attributes, keywords, texts."""
+def modules() -> tuple[tuple[str, frozenset[str]], ...]:
+    """Return the text of each module that may read rows, with every name that occurs in it."""
+    paths = [path for path in Path(presman.__file__).parent.rglob("*.py") if "simulator" not in path.parts]
+    texts = [path.read_text(encoding="utf-8") for path in paths if not path.name.endswith("_rows.py")]
+    return tuple((text, names_in(text)) for text in texts)
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Return every name in a module: attributes, keywords, texts."""
     names: set[str] = set()
-    for path in Path(presman.__file__).parent.rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        if "simulator" in path.parts or path.name.endswith("_rows.py") or not re.search(rf"\b{record}\b", text):
-            continue
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Attribute):
-                names.add(node.attr)
-            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                names.add(node.target.id)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                names.update(node.value.split())
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute):
+            names.add(node.attr)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.update(node.value.split())
     return frozenset(names)
+
+
+def named_beside(record: str) -> frozenset[str]:
+    """Return every name that occurs in the modules that name a record."""
+    word = re.compile(rf"\b{record}\b")
+    return frozenset().union(*(names for text, names in modules() if word.search(text)))
 
 
 def watch(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:

@@ -1,0 +1,76 @@
+"""CONTRIBUTING.md shows how a view is added; here that is done in a copy of the project, and its tests are run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PARTS = ("presman", "queries", "tests", "docs", "README.md", "CONTRIBUTING.md", "config.ini", "pyproject.toml")
+BLOCK = re.compile(r"`(?P<path>[\w./]+)`[^`\n]*(?:\n[^`\n]+)*:\n\n```(?:sql|python)\n(?P<text>.*?)```", re.DOTALL)
+
+MOST_FILES, MOST_LINES = 4, 60
+
+
+def example() -> dict[str, str]:
+    """Return the files of the example, by path."""
+    section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n## A view\n")[2].partition("\n## ")[0]
+    return {found["path"]: found["text"] for found in BLOCK.finditer(section)}
+
+
+def written(files: dict[str, str]) -> int:
+    """Return the lines that somebody has to write: blank ones are none."""
+    return sum(1 for text in files.values() for line in text.splitlines() if line.strip())
+
+
+def copy(folder: Path) -> None:
+    """Copy what the tests need."""
+    for name in PARTS:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, folder / name)
+
+
+def run(folder: Path, *command: str, **environment: str) -> str:
+    """Run a module of Python there and return what it said; it must succeed."""
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder), **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_view_in_four_files_and_sixty_lines(tmp_path: Path) -> None:
+    files = example()
+    assert len(files) == MOST_FILES
+    assert written(files) <= MOST_LINES
+    copy(tmp_path)
+    for path, text in files.items():
+        with (tmp_path / path).open("a", encoding="utf-8") as file:
+            file.write(text)
+    run(tmp_path, "docs.make")
+    assert "`9` Servers" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    run(tmp_path, "pytest", "-q", "-n0", "tests/tui/test_screens.py", "-k", "the_frame", PRESMAN_UPDATE_GOLDEN="1")
+    assert "9 Servers" in (tmp_path / "tests/tui/golden/frame.txt").read_text(encoding="utf-8")
+    tests = (
+        "tests/queries",
+        "tests/tui/test_every_tab.py",
+        "tests/tui/test_servers_tab.py",
+        "tests/tui/test_screens.py",
+    )
+    chosen = "server or reader or value or the_frame"
+    said = run(tmp_path, "pytest", "-n0", *tests, "tests/output/test_readme.py", "-k", chosen)
+    assert int(re.findall(r"(\d+) passed", said)[-1]) > 50, "the queries in each release, every tab's tests, its own"
+    printed = run(tmp_path, "presman", "once", "demo:storm", "--format", "text")
+    assert "Parallel server processes" in printed
