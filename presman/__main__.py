@@ -1,4 +1,4 @@
-"""Lets `python -m presman` do what `presman` does."""
+"""Entry point of `python -m presman`: the same as `presman`."""
 
 from presman.cli import main
 

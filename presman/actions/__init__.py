@@ -1,1 +1,1 @@
-"""Acting on a database. Imported only where actions were allowed: `--allow-actions`; nothing else leads here."""
+"""Actions on a database. Imported only where they were allowed: `--allow-actions`; nothing else leads here."""

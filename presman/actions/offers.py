@@ -1,4 +1,4 @@
-"""What can be done with a row of a table: the commands the dialog offers."""
+"""Offers of the dialog: the commands for a row of a table."""
 
 from __future__ import annotations
 

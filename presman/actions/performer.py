@@ -1,4 +1,4 @@
-"""Carries out one command: reads the victim's identity again, runs the statement, writes down what was done."""
+"""Execution of one command: reads the victim's identity again, runs the statement, writes down what was done."""
 
 from __future__ import annotations
 

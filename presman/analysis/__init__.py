@@ -1,4 +1,4 @@
-"""Turns two snapshots into a reading. Pure functions: no I/O, no clock, nothing but the standard library and XML."""
+"""Analysis: two snapshots make a reading. Pure: no I/O, no clock, nothing but the standard library and XML."""
 
 from __future__ import annotations
 

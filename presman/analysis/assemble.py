@@ -1,4 +1,4 @@
-"""From two snapshots to one reading."""
+"""Assembly of a reading from two snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that is worked out only when somebody asks: verdicts in words, conformance, the plan, findings, containers."""
+"""Assessment, worked out only when somebody asks: verdicts in words, conformance, plan, findings, containers."""
 
 from __future__ import annotations
 

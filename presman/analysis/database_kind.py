@@ -1,4 +1,4 @@
-"""What kind of database this is, in words; what cannot be known is left out."""
+"""Kind of a database, in words; what cannot be known is left out."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What everything stands on: cleaned text, releases, secrets, how numbers become text. Imports nothing of presman's."""
+"""Foundations: cleaned text, releases, secrets, how numbers become text. Imports nothing of presman's."""

@@ -1,4 +1,4 @@
-"""What a user can mend: a file, an option or a name that presman was given and cannot use."""
+"""Errors that a user can mend: a file, an option or a name that presman was given and cannot use."""
 
 
 class InputError(Exception):

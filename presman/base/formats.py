@@ -1,4 +1,4 @@
-"""How numbers become text: the same on screen, in `once` and in reports."""
+"""Formats of numbers and times: the same on screen, in `once` and in reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names the nearest known word to one that was mistyped."""
+"""Suggestions: the nearest known word to one that was mistyped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standard output for data, standard error for talk; neither may crash on an encoding, a full disk or a closed pipe."""
+"""Console: standard output for data, standard error for messages; no encoding, full disk or closed pipe crashes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What presman's exit codes mean: part of what it promises."""
+"""Exit codes and what they mean: part of what presman promises."""
 
 from __future__ import annotations
 

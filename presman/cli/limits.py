@@ -1,4 +1,4 @@
-"""What presman allows itself, so that no answer of a server can make it take all memory of the machine."""
+"""Limits that presman sets itself, so that no answer of a server can make it take all memory of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run `presman lint`: what is doubtful about the plans in force, for people and for scripts."""
+"""Command `presman lint`: what is doubtful about the plans in force, for people and for scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One function per command. What a command needs is imported when it runs."""
+"""Commands, one function each. What a command needs is imported when it runs."""
 
 from __future__ import annotations
 

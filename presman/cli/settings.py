@@ -1,4 +1,4 @@
-"""What holds for this run, and where it comes from: option, then the target's section, then [presman], then default."""
+"""Settings of this run by precedence: option, then the target's section, then [presman], then default."""
 
 from __future__ import annotations
 

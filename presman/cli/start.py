@@ -1,4 +1,4 @@
-"""How presman begins: the monitor on a terminal, a few readings where there is none, advice where there is nothing."""
+"""Start of presman: the monitor on a terminal, a few readings where there is none, advice where there is nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a TARGET on the command line means, and how a source is made of it.
+"""Targets: what a TARGET on the command line means, and how a source is made of it.
 
 A target is a section of config.ini, a connect string, `demo:SCENARIO[?seed=…&speed=…&size=…&release=…]` or
 `spool:FOLDER[?zone=…&release=…]`. Nothing heavy is imported until :meth:`Target.make_source` is called.

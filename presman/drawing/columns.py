@@ -1,4 +1,4 @@
-"""Which columns of a table fit in a width, and how wide each becomes. Pure."""
+"""Column layout of a table: which columns fit in a width, and how wide each becomes. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each measure has in it: the figures of its CSV columns, which are those of the screens.
+"""Measures: the figures in the CSV columns of each, which are those of the screens.
 
 Their keys are stable: they are part of what presman promises.
 """

@@ -1,4 +1,4 @@
-"""What one CSV cell looks like: plain numbers, ISO 8601 instants, text that no spreadsheet takes for a formula."""
+"""CSV cells: plain numbers, ISO 8601 instants, text that no spreadsheet takes for a formula."""
 
 from __future__ import annotations
 

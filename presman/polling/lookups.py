@@ -1,4 +1,4 @@
-"""Which statements' texts and plans to fetch, and what is known of them.
+"""Lookups of texts and plans: for which statements to fetch them, and what is known of them.
 
 V$SQL and V$SQL_PLAN are dear to search, so they are asked only for statements on show, by full key, a few at each
 poll, and once: answers are kept, and what was not found or failed is not asked again for a minute.

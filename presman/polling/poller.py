@@ -1,4 +1,4 @@
-"""One poll: asks a source what is due and makes a Snapshot of the answers.
+"""Poller: asks a source what is due and makes a Snapshot of the answers.
 
 A poll is at most two reads. The first has the questions known to be due; the second what the answers to the first
 made necessary: the texts and plans of statements now on show, and questions whose time had come after all.

@@ -1,4 +1,4 @@
-"""Turns driver tuples into row records: the place where NULL, time zones and hostile text are dealt with."""
+"""Conversion of driver tuples to records: the place where NULL, time zones and hostile text are dealt with."""
 
 from __future__ import annotations
 

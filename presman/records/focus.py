@@ -1,4 +1,4 @@
-"""What a screen looks at closely, and the questions that are asked at each poll for as long as it does."""
+"""Focus of a screen: what it looks at closely, and the questions asked at each poll for as long as it does."""
 
 from __future__ import annotations
 

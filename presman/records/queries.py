@@ -1,4 +1,4 @@
-"""Finds the files of queries/, reads their headers and binds each to its row record.
+"""Queries: the files of queries/, their headers, and the record that each fills.
 
 One question, one file, one SELECT on one view. A file's header lines say what it answers (the first line),
 `every:` (refresh, minute, once, demand), `needs:` (the view to grant), `pack:` (none, diagnostics, tuning);

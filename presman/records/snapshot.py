@@ -1,4 +1,4 @@
-"""What one poll read: a Snapshot of Sections, frozen. No meaning is given to anything here."""
+"""Snapshot: the Sections that one poll read, frozen. No meaning is given to anything here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a password comes from when the connect string, config.ini and the environment name none: keyring, prompt."""
+"""Sources of a password that the connect string, config.ini and the environment do not name: keyring, prompt."""
 
 from __future__ import annotations
 

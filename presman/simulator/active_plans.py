@@ -1,4 +1,4 @@
-"""What Resource Manager is told: the active plans, the tree and queue rules they make, and the windows they ran in."""
+"""Active plans: the tree and queue rules that they make, and the windows in which they ran."""
 
 from __future__ import annotations
 

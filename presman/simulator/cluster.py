@@ -1,4 +1,4 @@
-"""What work runs on: a clock with its calendar, the instances, the plans in force, the accounts of the groups.
+"""Cluster: a clock with its calendar, the instances, the plans in force, the counters of the groups.
 
 Time is seconds, 0 the moment presman opens; before it runs the warm-up.
 """

@@ -1,4 +1,4 @@
-"""Hands out CPU: demand per consumer group, a plan and a capacity in; CPUs per group out. Pure arithmetic."""
+"""Sharing of CPU: demand per consumer group, a plan and a capacity in; CPUs per group out. Pure arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One execution of a statement: where it stands, what it holds, how fast it goes."""
+"""Execution of a statement: where it stands, what it holds, how fast it goes."""
 
 from __future__ import annotations
 

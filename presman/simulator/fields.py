@@ -1,4 +1,4 @@
-"""Reads TOML tables into frozen dataclasses with errors that name the file, the key and the nearest right word."""
+"""Fields of TOML tables as frozen dataclasses; errors name the file, the key and the nearest right word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who connects and what arrives when: pools of sessions, streams of statements, scripted statements."""
+"""Arrivals: pools of sessions, streams of statements, scripted statements, and when each connects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds scenario files, reads them and checks that what they name exists."""
+"""Loading of scenarios: finds their files, reads them and checks that what they name exists."""
 
 from __future__ import annotations
 

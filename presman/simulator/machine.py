@@ -1,4 +1,4 @@
-"""One instance: its SIDs, parallel servers, wait events, statistics, accounts and pools of sessions."""
+"""Instance: its SIDs, parallel servers, wait events, statistics, counters and pools of sessions."""
 
 from __future__ import annotations
 

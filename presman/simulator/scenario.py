@@ -1,4 +1,4 @@
-"""What the simulator plays: capacity, plans, workloads and events, as a TOML file describes them.
+"""Scenario: capacity, plans, workloads and events, as a TOML file describes them.
 
 Directive keys are the parameter names of DBMS_RESOURCE_MANAGER.CREATE_PLAN_DIRECTIVE, so a plan can be copied
 from its script. Instants (`at`) count from the end of the warm-up, which is the moment presman opens.

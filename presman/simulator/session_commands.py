@@ -1,4 +1,4 @@
-"""What the simulated instance does when it is told to: dequeue, switch, cancel, kill; these four and no others."""
+"""Commands on sessions that the simulated instance carries out: dequeue, switch, cancel, kill, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where work comes from: pools of sessions with short calls, streams of statements."""
+"""Streams of work: pools of sessions with short calls, streams of statements."""
 
 from __future__ import annotations
 

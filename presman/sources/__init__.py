@@ -1,4 +1,4 @@
-"""Where snapshots come from. Nothing downstream knows which source it is.
+"""Sources of snapshots. Nothing downstream knows which one it is.
 
 A source answers named queries with typed rows. `Source` is what all of them offer; `open_source` makes one from a
 target (see :mod:`presman.config.targets`).

@@ -1,4 +1,4 @@
-"""What is wrong, worst first, each in one sentence. Words from the Reading; nothing is computed here."""
+"""Alerts: what is wrong, worst first, each in one sentence. Words from the Reading; nothing is computed here."""
 
 from __future__ import annotations
 

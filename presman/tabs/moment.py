@@ -1,4 +1,4 @@
-"""One instant, with all that a tab is drawn from: the reading, its snapshots, what was watched until then."""
+"""Moment: one instant with all that a tab is drawn from: reading, snapshots, what was watched until then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cuts a trace where no wait and no statement is torn, and leaves the texts of statements out."""
+"""Pieces of a trace, cut where no wait and no statement is torn; the texts of statements are left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line on standard error that says how far a long file has been read."""
+"""Progress line on standard error: how far a long file has been read."""
 
 from __future__ import annotations
 

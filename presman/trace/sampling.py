@@ -1,4 +1,4 @@
-"""What charts show of many waits, in bounded memory."""
+"""Samples of many waits for charts, in bounded memory."""
 
 from __future__ import annotations
 

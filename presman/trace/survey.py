@@ -1,4 +1,4 @@
-"""Summarises trace files one after the other; of each only its figures are kept."""
+"""Survey of trace files, one after the other; of each only its figures are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a piece of a trace to its waits, in their order or only counted.
+"""Parser of a piece of a trace: its waits, in their order or only counted.
 
 Lines are not split: one compiled expression runs over a whole piece (:mod:`presman.trace.expressions`). Where it does
 not explain every start of a wait, because lines are wrapped or damaged, one that follows wrapped lines runs instead.

@@ -1,4 +1,4 @@
-"""What has to be known about wait events to read a trace: which are idle, and which parameter counts blocks."""
+"""Knowledge of wait events for reading a trace: which are idle, and which parameter counts blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every wait as a line of CSV: its number within file and event, and how long it took."""
+"""CSV of waits, one line each: its number within file and event, and how long it took."""
 
 from __future__ import annotations
 

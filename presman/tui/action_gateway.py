@@ -1,4 +1,4 @@
-"""What the screen needs of whatever lets it act. Without one there is no way to act at all."""
+"""Gateway to actions, as the screen needs it. Without one there is no way to act at all."""
 
 from __future__ import annotations
 

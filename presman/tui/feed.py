@@ -1,4 +1,4 @@
-"""Between the sampler's thread and the screen: turns snapshots into readings there, posts messages here."""
+"""Feed from the sampler's thread to the screen: turns snapshots into readings there, posts messages here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the process remembers without need, and when it lets go of it."""
+"""Garbage: what the process remembers without need, and when it lets go of it."""
 
 from __future__ import annotations
 

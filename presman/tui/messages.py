@@ -1,4 +1,4 @@
-"""What panels ask of the app."""
+"""Messages from panels to the app."""
 
 from __future__ import annotations
 

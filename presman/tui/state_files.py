@@ -1,4 +1,4 @@
-"""Where copied text also goes: a file, for terminals that do not take it; and the log of a crash."""
+"""State files: copied text for terminals that do not take it, and the log of a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only shows over many readings: who was downgraded, how the queue usually is, who ran when.
+"""Watch over many readings: who was downgraded, how the queue usually is, who ran when.
 
 State of whoever consumes readings one after the other (a screen); fed by `add`, bounded in size.
 """

@@ -1,4 +1,4 @@
-"""When each parallel statement queued and ran: what the queue's Gantt chart is drawn from."""
+"""Spans of parallel statements, queued and running: what the queue's Gantt chart is drawn from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a replay says, as text: how well it reproduces what was observed, then the change."""
+"""Report of a replay: how well it reproduces what was observed, then the change."""
 
 from __future__ import annotations
 

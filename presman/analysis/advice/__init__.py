@@ -1,1 +1,1 @@
-"""What can be done: who would let a head start, and the exact commands."""
+"""Advice: who would let a head start, and the exact commands."""

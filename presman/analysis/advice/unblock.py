@@ -1,4 +1,4 @@
-"""What would let the head of a queue start: which running statements to end, and what it would cost.
+"""Ways to let the head of a queue start: which running statements to end, and what it would cost.
 
 The rules. A statement helps a head only where the head is short: everybody holds servers of the system's target, only
 the same group those of a group's limit, only the same container those of a container's. First come those that are

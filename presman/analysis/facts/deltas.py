@@ -1,4 +1,4 @@
-"""When two counters may be subtracted, and their difference when they may.
+"""Differences of counters, and the rules for when two may be subtracted.
 
 A total means nothing alone, and a difference means nothing across a restart of the instance, a new plan window
 or a reconnect. Every rate of a reading goes through here.

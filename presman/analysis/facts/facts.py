@@ -1,4 +1,4 @@
-"""One snapshot with its indexes: built once, read by all the modules that judge it."""
+"""Facts: one snapshot with its indexes, built once, read by all the modules that judge it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far what runs for long has come (V$SESSION_LONGOPS)."""
+"""Progress of long operations (V$SESSION_LONGOPS)."""
 
 from __future__ import annotations
 

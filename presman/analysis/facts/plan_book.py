@@ -1,4 +1,4 @@
-"""What a resource plan gives: guaranteed shares, entitlement among those with demand, limits.
+"""Rights under a resource plan: guaranteed shares, entitlement among those with demand, limits.
 
 A plan is a tree of branches: consumer groups at the ends, subplans between, and in a container database the
 pluggable databases' plans under the CDB plan. Fractions are of the whole the tree divides, 0..1.

@@ -1,4 +1,4 @@
-"""How much the counters of the consumer groups and sessions grew since the last poll."""
+"""Deltas of the counters of consumer groups and sessions since the last poll."""
 
 from __future__ import annotations
 

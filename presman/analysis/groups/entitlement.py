@@ -1,4 +1,4 @@
-"""Who gets the CPUs of one instance, and whether the plan is the reason when someone waits for them."""
+"""Entitlement to the CPUs of one instance, and whether the plan is the reason when someone waits for them."""
 
 from __future__ import annotations
 

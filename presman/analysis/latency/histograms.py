@@ -1,4 +1,4 @@
-"""What a histogram of waits says: shares, percentiles, thresholds, and how far its estimate of time is off.
+"""Statistics of a histogram of waits: shares, percentiles, thresholds, and how far its estimate of time is off.
 
 A bucket tells how many waits were shorter than its bound and not shorter than the bound before. All that is said of
 single waits inside it is an estimate and is called so; percentiles are given as the bucket they lie in.

@@ -1,4 +1,4 @@
-"""What every poll added to the histograms, packed small: for heat maps, and for sums over the last minutes.
+"""History of histograms, packed small: what every poll added, for heat maps and sums over the last minutes.
 
 A poll is one block of bytes: per event that was waited for its number, instance, waits and microseconds measured, and
 of each bucket that grew its number and by how much. A bucket's number is the power of two of its bound in

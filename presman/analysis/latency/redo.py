@@ -1,4 +1,4 @@
-"""How healthy redo writes are: what commits wait for, and how much of it is the write."""
+"""Health of redo writes: what commits wait for, and how much of it is the write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the database waits for: events, their latencies, and parallel operations by class."""
+"""Waits of the database: events, their latencies, and parallel operations by class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why the first statement of each queue waits, in one sentence with its arithmetic."""
+"""Reasons why the first statement of each queue waits, in one sentence with its arithmetic."""
 
 from __future__ import annotations
 

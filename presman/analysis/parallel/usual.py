@@ -1,4 +1,4 @@
-"""Is the queue worse than usual: what part of the statements waits, for how long, and for how many servers.
+"""Comparison of the queue with usual: what part of the statements waits, how long, for how many servers.
 
 From counters (V$RSRC_CONSUMER_GROUP), between any two marks of the same plan window:
 

@@ -1,4 +1,4 @@
-"""What is doubtful about the plans in force. Pure; made only while somebody asks."""
+"""Linter of the plans in force. Pure; run only while somebody asks."""
 
 from __future__ import annotations
 

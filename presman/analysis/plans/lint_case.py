@@ -1,4 +1,4 @@
-"""What a rule about plans looks at, and what it finds."""
+"""Case of a lint rule: what it looks at, and the findings it returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What belongs beside every chart: when a plan was activated, and by which window."""
+"""Plan changes, which belong beside every chart: when a plan was activated, and by which window."""
 
 from __future__ import annotations
 

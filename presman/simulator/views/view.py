@@ -1,4 +1,4 @@
-"""What a view is to the simulator: a name, columns, and a function from the simulation to rows."""
+"""View of the simulator: a name, columns, and a function from the simulation to rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How to connect: the driver's arguments, made of what the user said."""
+"""Arguments of the driver's connect, made of what the user said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rows of each query a round trip should bring: all of them, unless they are so large that it takes several.
+"""Fetch sizes: all rows of a query in one round trip, unless they are so large that it takes several.
 
 A row of a V$ view has some hundred bytes. Should one have a million, as a hostile or broken server may send, then rows
 come a few at a time and are shortened as they come (records.conversion.shortened), so that memory stays bounded.

@@ -1,4 +1,4 @@
-"""What stands between the network and the thin driver, so that neither a lost line nor a stranger can crash it.
+"""Guard between the network and the thin driver, so that neither a lost line nor a stranger can crash it.
 
 The driver is compiled and believes what it is told. Two things are kept from it. Bytes that are not whole, sane
 packets (packets.py). And, once it is logged in, that the line is lost: it would let go of its socket while a

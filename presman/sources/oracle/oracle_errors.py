@@ -1,4 +1,4 @@
-"""What an error of Oracle or of the driver means for a monitor: a section's problem, or the loss of the source."""
+"""Errors of Oracle and the driver in a monitor's terms: a section's problem, or the loss of the source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What answers on a port that is not Oracle's, recognised by its first bytes."""
+"""Other protocols, recognised by the first bytes of an answer."""
 
 from __future__ import annotations
 

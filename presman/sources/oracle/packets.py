@@ -1,4 +1,4 @@
-"""What may reach the driver: whole packets of Oracle's network protocol with sane headers, and nothing else.
+"""Packets that may reach the driver: whole ones of Oracle's network protocol with sane headers, and nothing else.
 
 The thin driver believes every length it reads. One below 8 makes it loop until all memory is gone, one of four
 gigabytes makes it collect that much, and a packet shorter than its kind needs makes it read past its end. So the

@@ -1,4 +1,4 @@
-"""What it takes to connect: an address, who one is, and how."""
+"""Connection settings: an address, who one is, and how."""
 
 from __future__ import annotations
 

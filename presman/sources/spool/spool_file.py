@@ -1,4 +1,4 @@
-"""Reads one CSV file as SQL*Plus and SQLcl spool it: finds the header, drops the chatter, names bad lines."""
+"""Spooled file as SQL*Plus and SQLcl write it: finds the header, drops the chatter, names bad lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns spooled files into typed tables, each with its rows by instant."""
+"""Spooled tables: typed, each with its rows by instant."""
 
 from __future__ import annotations
 

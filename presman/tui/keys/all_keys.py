@@ -1,4 +1,4 @@
-"""All keys of the monitor, in the orders of help and of the bottom line."""
+"""Keys of the monitor, all of them, in the orders of help and of the bottom line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would let the heads start, as lines: on the Parallel tab, and in full on the pages behind its rows. Pure."""
+"""Lines of advice, what would let the heads start: on the Parallel tab, in full on the pages behind its rows. Pure."""
 
 from __future__ import annotations
 

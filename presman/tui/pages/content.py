@@ -1,4 +1,4 @@
-"""What the page has in it: details of a row, or help."""
+"""Content of the page: details of a row, or help."""
 
 from __future__ import annotations
 

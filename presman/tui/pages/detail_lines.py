@@ -1,4 +1,4 @@
-"""What the page of a statement or session says besides its row: what can be done, and the close look at it. Pure."""
+"""Lines of a close look at a statement or session: what can be done, and what its cursor and servers do. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the Parallel tab divides its lines: in the order in which somebody woken at night needs to read them. Pure."""
+"""Layout of the Parallel tab: its lines in the order in which somebody woken at night needs to read them. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why each head waits, and what ends it: the first head whole, others as far as there is room. Pure."""
+"""Reasons why heads wait, and what ends it: the first whole, others as far as there is room. Pure."""
 
 from __future__ import annotations
 

@@ -1,0 +1,78 @@
+"""The house rules that a tool can see: names that stand for one thing, classes of a size, docstrings that name."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import presman
+
+ROOT = Path(presman.__file__).parent
+MODULES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}
+CLASSES = [(path, node) for path, tree in MODULES.items() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+
+MOST_METHODS = 20
+
+NO_NOUN = set(
+    [
+        "what",
+        "how",
+        "which",
+        "why",
+        "when",
+        "who",
+        "where",
+        "is",
+        "are",
+        "turns",
+        "reads",
+        "cuts",
+        "finds",
+        "lets",
+        "makes",
+        "hands",
+        "all",
+        "one",
+        "every",
+    ]
+)
+
+TEXTUALS = {"Vertical", "Horizontal", "Container"}
+"""Textual's own names, for its own classes with other lines."""
+
+BY_ROOM = {"containers.py", "database.py", "settings.py", "polling.py", "parallel_panel.py"}
+"""File names that say one thing in each of two rooms."""
+
+
+def named(path: Path) -> str:
+    """Return the path as people say it."""
+    return str(path.relative_to(ROOT))
+
+
+def test_a_module_begins_with_what_it_is() -> None:
+    said = {named(path): (ast.get_docstring(tree) or "").splitlines()[:1] for path, tree in MODULES.items()}
+    assert [name for name, lines in said.items() if not lines] == []
+    assert {name: line for name, (line,) in said.items() if line.split()[0].rstrip(":,").lower() in NO_NOUN} == {}
+
+
+def test_a_class_name_stands_for_one_thing() -> None:
+    names = Counter(node.name for _, node in CLASSES if not node.name.startswith("_"))
+    assert {name: number for name, number in names.items() if number > 1 and name not in TEXTUALS} == {}
+
+
+def test_a_file_name_stands_for_one_thing() -> None:
+    names = Counter(path.name for path in MODULES if path.name != "__init__.py")
+    assert {name for name, number in names.items() if number > 1} <= BY_ROOM
+
+
+@pytest.mark.parametrize("room", ["tui", "actions", "tabs"])
+def test_no_class_of_the_screen_is_a_god(room: str) -> None:
+    sizes = {
+        node.name: sum(isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)) for each in node.body)
+        for path, node in CLASSES
+        if path.relative_to(ROOT).parts[0] == room
+    }
+    assert {name: size for name, size in sizes.items() if size > MOST_METHODS} == {}
