@@ -16,29 +16,22 @@ CLASSES = [(path, node) for path, tree in MODULES.items() for node in ast.walk(t
 
 MOST_METHODS = 20
 
-NO_NOUN = set(
-    [
-        "what",
-        "how",
-        "which",
-        "why",
-        "when",
-        "who",
-        "where",
-        "is",
-        "are",
-        "turns",
-        "reads",
-        "cuts",
-        "finds",
-        "lets",
-        "makes",
-        "hands",
-        "all",
-        "one",
-        "every",
-    ]
-)
+NO_NOUN = {
+    "what",
+    "how",
+    "which",
+    "why",
+    "when",
+    "who",
+    "where",
+    "is",
+    "are",
+    "all",
+    "every",
+    "turns",
+    "reads",
+    "finds",
+}
 
 TEXTUALS = {"Vertical", "Horizontal", "Container"}
 """Textual's own names, for its own classes with other lines."""

@@ -11,13 +11,12 @@ from threading import Event
 from typing import Any
 from weakref import finalize
 
-from textual._parser import ParseError
-from textual._xterm_parser import XTermParser
 from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from presman import watcher
+from presman.tui.textual_internals import KeyParser, end_input, key_parser
 
 _CHUNK = 4096
 
@@ -80,7 +79,13 @@ class TerminalDriver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Pass on what the terminal sends until the event is set. Runs in a thread of its own."""
-        parser = XTermParser(self._debug)
+        parser = key_parser(getattr(self, "_debug", False))
+        if parser is None:  # Textual has another one: so be it its way
+            super().run_input_thread()
+        else:
+            self._listen(parser)
+
+    def _listen(self, parser: KeyParser) -> None:
         decode = getincrementaldecoder("utf-8")("replace").decode
         rounds = 0
         with SelectSelector() as selector:
@@ -96,8 +101,7 @@ class TerminalDriver(LinuxDriver):
                     elif text := decode(data):  # half a character is no text yet
                         self._pass_on(parser.feed(text))
                 self._pass_on(parser.tick())
-        with suppress(EOFError, ParseError):
-            list(parser.feed(""))
+        end_input(parser)
 
     def _read(self) -> bytes:
         """Return what the terminal sent; nothing if it is gone."""

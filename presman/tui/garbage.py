@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from rich.cells import cached_cell_len
-from textual.geometry import Region
-
-_PASSING = cached_cell_len, Region.translate, Region.intersection, Region.overlaps
-"""What remembers thousands of texts and places, each on screen for one poll."""
+from presman.tui.textual_internals import forget_passing
 
 
 def settle() -> None:
@@ -23,6 +19,5 @@ def settle() -> None:
 
 def tidy() -> None:
     """Forget what has passed, and collect: a strip of the screen refers to itself, and polls throw some twenty away."""
-    for remembered in _PASSING:
-        remembered.cache_clear()
+    forget_passing()
     gc.collect()

@@ -8,6 +8,7 @@ from textual.driver import Driver
 
 from presman.base.text import clean
 from presman.tui import state_files
+from presman.tui.textual_internals import key_parser, note_fault
 
 
 class TerminalApp(App[None]):
@@ -16,7 +17,7 @@ class TerminalApp(App[None]):
     def get_driver_class(self) -> type[Driver]:
         """Return what reads keys: on Unix our own, which sleeps until one comes."""
         chosen = super().get_driver_class()
-        if chosen.__module__ != "textual.drivers.linux_driver":
+        if chosen.__module__ != "textual.drivers.linux_driver" or key_parser() is None:
             return chosen
         from presman.tui.driver import TerminalDriver
 
@@ -24,10 +25,7 @@ class TerminalApp(App[None]):
 
     def _handle_exception(self, error: Exception) -> None:
         """End with one line and a log without the values of variables, which may hold what nobody should read."""
-        if self._exception is None:
-            self._exception = error
-            self._exception_event.set()
-        self._return_code = 1
+        note_fault(self, error)
         path = state_files.keep_crash(error)
         where = f" Where it came from: {path}" if path else ""
         self.panic(Text(f"presman: a fault in presman: {clean(f'{type(error).__name__}: {error}')[:300]}.{where}"))

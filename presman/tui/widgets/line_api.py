@@ -10,6 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from presman.drawing.lines import Line
+from presman.tui.textual_internals import forget_regions
 from presman.tui.widgets.palette import Palette, palette_of
 
 
@@ -61,8 +62,7 @@ class LineApiWidget(Widget):
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
         """Have these parts painted anew; all of it without one."""
-        # Textual notes them until the widget is rendered as a whole, which this one never is: they would add up.
-        self._dirty_regions.clear()
+        forget_regions(self)
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def forget(self) -> None:

@@ -1,0 +1,79 @@
+"""Private names of Textual that presman uses: all of them, each with a way to do without.
+
+They save CPU and memory, or keep the values of variables out of a crash report. Textual may change them in any
+release; then presman costs a little more, or ends in Textual's own way, and goes on working.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, Protocol
+
+import rich.cells
+import textual.geometry
+from textual.app import App
+from textual.message import Message
+from textual.widget import Widget
+
+_PASSING = (
+    (rich.cells, "cached_cell_len"),
+    (textual.geometry.Region, "translate"),
+    (textual.geometry.Region, "intersection"),
+    (textual.geometry.Region, "overlaps"),
+)
+"""What remembers thousands of texts and places, each on screen for one poll."""
+
+
+class KeyParser(Protocol):
+    """Textual's parser of what a terminal sends."""
+
+    def feed(self, data: str) -> Iterable[Message]:
+        """Return the messages that are complete with `data`; "" is the end."""
+        ...
+
+    def tick(self) -> Iterable[Message]:
+        """Return the messages that were complete, as nothing came after them in time."""
+        ...
+
+
+def key_parser(debug: bool = False) -> KeyParser | None:
+    """Return a parser of what a terminal sends, None where Textual's is not as it was."""
+    try:
+        from textual._xterm_parser import XTermParser
+
+        parser: Any = XTermParser(debug)
+    except (ImportError, TypeError):
+        return None
+    return parser if callable(getattr(parser, "tick", None)) and callable(getattr(parser, "feed", None)) else None
+
+
+def end_input(parser: KeyParser) -> None:
+    """Tell the parser that nothing more comes. What it makes of half a key does not matter any more."""
+    with suppress(Exception):
+        list(parser.feed(""))
+
+
+def note_fault(app: App[Any], error: Exception) -> None:
+    """Have a test driver find the error, and the process end with 1, as Textual does itself."""
+    if getattr(app, "_exception", error) is None:
+        app._exception = error
+    happened = getattr(app, "_exception_event", None)
+    if happened is not None:
+        happened.set()
+    app._return_code = 1
+
+
+def forget_regions(widget: Widget) -> None:
+    """Let go of the regions noted for a widget that is never rendered as a whole: they would add up."""
+    regions = getattr(widget, "_dirty_regions", None)
+    if regions is not None:
+        regions.clear()
+
+
+def forget_passing() -> None:
+    """Empty the caches of what has passed."""
+    for owner, name in _PASSING:
+        clear: Callable[[], None] | None = getattr(getattr(owner, name, None), "cache_clear", None)
+        if clear is not None:
+            clear()
