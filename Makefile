@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+OLDEST := .venv-lowest
 ARGS ?=
 
 # Tests and benchmarks start presman a hundred times; users' Python keeps what it compiled, so here, too.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint types contracts bench torture docs screenshots dist clean
+.PHONY: help demo test lowest check format lint types contracts bench torture docs screenshots dist clean
 
 help: ## what can be made
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +27,14 @@ demo: $(STAMP) ## the monitor on the embedded database
 
 test: $(STAMP) ## all tests
 	$(BIN)/python -m pytest $(ARGS)
+
+lowest: ## all tests with the oldest dependencies that pyproject.toml allows
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(OLDEST)/bin/uv lock --quiet --check
+	$(OLDEST)/bin/uv pip compile --quiet --resolution lowest-direct pyproject.toml -o $(OLDEST)/lowest.txt
+	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python -c $(OLDEST)/lowest.txt -e . --group dev
+	$(OLDEST)/bin/python -m pytest $(ARGS)
 
 check: format lint types contracts test ## format, lint, types, import contracts, tests
 
@@ -59,5 +68,5 @@ dist: $(STAMP) ## wheel and sdist
 	$(BIN)/python -m build
 
 clean: ## everything that was made
-	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -not -path "./$(VENV)*/*" -prune -exec rm -rf {} +
+	rm -rf $(VENV) $(OLDEST) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
