@@ -253,3 +253,22 @@ def test_one_section_missing_is_no_error(record: type[Any]) -> None:
     two = busy(2)
     part = {kind: section for kind, section in two.sections.items() if kind is not record}
     assert analyse(busy(1), snapshot(after=4.0, sections=part)).target == "test"
+
+
+def test_groups_are_counted_from_sessions_where_their_own_view_is_missing() -> None:
+    running = [server(sid, 1, degree=2) for sid in (201, 202)]
+    waiting = [queued_session(301, "BATCH", 10.0), queued_session(302, "BATCH", 25.0)]
+    coordinator = row(Session, sid=9, serial=99, resource_consumer_group="BATCH", status="ACTIVE")
+    found = analyse(None, snapshot(instance(), active_plan(), coordinator, *running, *waiting)).cluster_groups()
+    (batch,) = [each for each in found if each.name == "BATCH"]
+    assert (batch.px_active, batch.px_servers, batch.px_queued, batch.head_waited) == (1, 2, 2, 25.0)
+    assert batch.active_sessions == 3  # two that wait, and the coordinator
+    assert (batch.execution_waiters, batch.pool_queue_length) == (0, 0)
+
+
+def test_a_target_of_zero_is_none_and_the_parameter_counts() -> None:
+    parameter = row(Parameter, name="parallel_servers_target", value="32")
+    told = analyse(None, snapshot(instance(), active_plan(target=64), parameter)).header
+    silent = analyse(None, snapshot(instance(), active_plan(target=0), parameter)).header
+    neither = analyse(None, snapshot(instance(), active_plan(target=0))).header
+    assert (told.servers.target, silent.servers.target, neither.servers.target) == (64, 32, None)

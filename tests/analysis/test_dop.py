@@ -46,9 +46,13 @@ def test_every_fact_is_kept_and_made_safe() -> None:
     assert dict(found.facts) == {"dop": "4", "dop_op_reason": 'scan of object "A"."T"', "queuing_reason": "hint\ufffd"}
 
 
-@pytest.mark.parametrize("degree", ["", "x", "-4", "4.5", "²", "9" * 30])
+@pytest.mark.parametrize("degree", ["", "x", "-4", "4.5", "²", "1" + "0" * 9, "9" * 30])
 def test_a_degree_that_is_no_number_is_not_known(degree: str) -> None:
     assert story(f'<other_xml><info type="dop">{degree}</info></other_xml>').degree is None
+
+
+def test_a_degree_has_up_to_nine_digits() -> None:
+    assert story(f'<other_xml><info type="dop">{"9" * 9}</info></other_xml>').degree == 999_999_999
 
 
 @given(st.text())

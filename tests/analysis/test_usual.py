@@ -117,6 +117,17 @@ def test_now_is_the_last_minute_where_it_was_watched() -> None:
     assert one.hour == one.now
 
 
+def test_a_history_that_reaches_further_back_takes_its_counts_from_what_was_watched() -> None:
+    first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
+    history = [minute(number, "BATCH", 3, 2, 32) for number in range(1, 4)]
+    then = reading(4, *history, after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
+    (one,) = compare(then, (), counter_marks(first))
+    assert one.hour is not None
+    assert one.hour.mean_queue == 3.0  # of three minutes
+    # of the one that was watched: 4 completed and the queue grew by 2, all 6 were queued, for 180 s together
+    assert (one.hour.percent_queued, one.hour.mean_wait, one.hour.timeouts) == (100.0, 30.0, 0)
+
+
 def test_groups_without_parallel_statements_are_left_out() -> None:
     assert compare(reading(0)) == ()
 

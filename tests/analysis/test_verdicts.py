@@ -148,6 +148,26 @@ def test_a_full_cage_beside_a_host_with_spare_cpu() -> None:
 
 
 @pytest.mark.parametrize(
+    ("cpus", "caging", "busy", "told"),
+    [
+        (32.0, "ON", 6300.0, "all CPUs are in use"),  # 98 % of the host
+        (16.0, "ON", 3400.0, "all CPUs are in use"),  # the cage is the host
+        (32.0, "OFF", 3400.0, "all CPUs are in use"),
+        (32.0, "ON", 3400.0, "the cage is full, the host has spare CPU"),
+    ],
+)
+def test_a_cage_is_full_only_on_a_host_with_more(cpus: float, caging: str, busy: float, told: str) -> None:
+    host = [row(Osstat, stat_name="NUM_CPUS", value=cpus), row(Parameter, name="cpu_count", value="16")]
+    plan = [directive("DAY", "A", 50), directive("DAY", "B", 50), *host]
+    before, after = loads({"A": (8.0, 2.0), "B": (8.0, 2.0)}, *plan, instance_caging=caging)
+    idle = [row(Osstat, stat_name=name, value=0.0) for name in ("BUSY_TIME", "IDLE_TIME")]
+    times = (("BUSY_TIME", busy), ("IDLE_TIME", 6400.0 - busy))
+    later = [row(Osstat, stat_name=name, value=value) for name, value in times]
+    (kept,) = conformance(read((before + idle, after + later)))
+    assert kept.sentence.endswith(f": {told}.")
+
+
+@pytest.mark.parametrize(
     ("verdict", "told"),
     [
         (Verdict.NOT_MANAGED, "does not manage CPU"),

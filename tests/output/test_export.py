@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from presman.output.csv_export import MEASURES, CsvExport, Layout, OutputError, WideCsv
+from presman.output.csv_file import CsvFile
 from tests.output.readings import AT, group, on_two_instances, queued, reading, with_groups
 
 
@@ -211,3 +212,13 @@ def test_a_wide_file_of_other_groups_is_refused(tmp_path: Path) -> None:
 def test_unknown_measure() -> None:
     with pytest.raises(KeyError):
         CsvExport(io.StringIO(), "cpuu")
+
+
+def test_closing_twice_closes_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[int] = []
+    file = CsvFile(tmp_path / "x.csv", "a,b\n")
+    monkeypatch.setattr("presman.output.csv_file.os.close", closed.append)
+    file.close()
+    file.close()
+    assert len(closed) == 1, "the number may be another file's by then"
+    os.close(closed[0])

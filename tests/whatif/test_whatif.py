@@ -77,6 +77,26 @@ def test_what_ran_before_or_past_a_limit_is_not_queued() -> None:
     assert waited(arrivals)[:2] == [0, 0]
 
 
+def test_only_what_started_although_it_did_not_fit_bypassed_the_queue() -> None:
+    first = came(0, 48, 100)
+    assert bypassing([first, came(50, 16, 40)]) == frozenset(), "64 of 64 fit"
+    assert bypassing([first, came(50, 17, 40)]) == {1}
+    assert bypassing([first, came(50, 17, 40, waited=30)]) == frozenset(), "it was queued"
+    assert bypassing([first, came(200, 17, 40)]) == frozenset(), "the other had ended"
+    assert bypassing([came(0, 96, 40)]) == frozenset(), "alone, one starts that needs more than the target"
+    assert bypassing([came(0, 8, 100, limit=16), came(50, 9, 40, limit=16)]) == {1}
+    assert bypassing([came(0, 8, 100, group="ETL", limit=16), came(50, 17, 40, limit=16)]) == frozenset()
+    waiting = came(-300, 60, None, first=NOON, outcome=ArrivalOutcome.QUEUED)
+    assert bypassing([waiting]) == frozenset(), "what waits has not started before"
+
+
+def test_a_group_without_a_weight_gets_next_to_nothing() -> None:
+    two = [came(0, 64, 10), *(came(1, 64, 10, waited=10, group=name, weight=None) for name in ("BATCH", "ETL"))]
+    rules = observed_rules([two[0]])
+    (_, batch, etl) = replay(two, changed(rules, weights={BATCH: 1.0}), courses=9).statements
+    assert batch.waited < etl.waited
+
+
 def test_what_was_not_over_goes_on_and_what_never_ran_takes_the_mean() -> None:
     arrivals = [
         came(0, 64, 400, outcome=ArrivalOutcome.ENDED),
