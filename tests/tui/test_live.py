@@ -11,6 +11,7 @@ from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.feed import SamplerFeed
+from tests.scenarios import with_short_past
 from tests.tui.drive import Stage, acted, stage
 
 Polls = Callable[[int], Awaitable[None]]
@@ -20,9 +21,11 @@ START = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
 class Play:
     """Polls of a scenario, two simulated seconds apart, through the feed that the real app has."""
 
-    def __init__(self, scenario: str) -> None:
+    def __init__(self, scenario: str, *, whole: bool = False) -> None:
         self.now = 0.0
-        source = SimulatorSource(scenario, seed=7, clock=lambda: self.now, start=START)
+        source = SimulatorSource(
+            scenario if whole else with_short_past(scenario), seed=7, clock=lambda: self.now, start=START
+        )
         source.scope = Scope.CLUSTER
         self.poller = Poller(source)
         self.poller.open()
@@ -34,9 +37,9 @@ class Play:
 
 @asynccontextmanager
 async def playing(
-    scenario: str, size: tuple[int, int] = (200, 50)
+    scenario: str, size: tuple[int, int] = (200, 50), *, whole: bool = False
 ) -> AsyncIterator[tuple[Stage, Callable[[int], object]]]:
-    play = Play(scenario)
+    play = Play(scenario, whole=whole)
     async with stage(size=size) as acting:
         feed = SamplerFeed(lambda: play.poller.source, Scope.CLUSTER, acting.app.post_message, 2.0)
 
@@ -51,7 +54,7 @@ async def playing(
 
 @acted
 async def test_the_charts_begin_with_the_last_hour() -> None:
-    async with playing("mixed") as (acting, polls):
+    async with playing("mixed", whole=True) as (acting, polls):
         await polls(2)
         assert "collecting" not in acting.screen
         assert "02:5" in acting.screen, "the time axis reaches back before the start"
