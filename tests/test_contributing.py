@@ -69,7 +69,7 @@ def test_a_view_in_four_files_and_sixty_lines(tmp_path: Path) -> None:
         "tests/tui/test_servers_tab.py",
         "tests/tui/test_screens.py",
     )
-    chosen = "server or reader or value or the_frame"
+    chosen = "server or reader or value"
     said = run(tmp_path, "pytest", "-n0", *tests, "tests/output/test_readme.py", "-k", chosen)
     assert int(re.findall(r"(\d+) passed", said)[-1]) > 50, "the queries in each release, every tab's tests, its own"
     printed = run(tmp_path, "presman", "once", "demo:storm", "--format", "text")

@@ -7,7 +7,7 @@ from enum import Enum
 
 from presman.simulator.parsing import Cursor
 from presman.simulator.plan_tree import Group
-from presman.simulator.processes import Server, SimulatedSession
+from presman.simulator.processes import Server, SharedTime, SimulatedSession
 from presman.simulator.scheduler import QueueEntry
 from presman.simulator.streams import Stream
 
@@ -59,6 +59,7 @@ class Execution:
     cpu_rate: float = 0.0
     wait_rate: float = 0.0
     mb_rate: float = 0.0
+    time: SharedTime = field(default_factory=SharedTime)
     servers: list[Server] = field(default_factory=list)
     threads: dict[int, float] = field(default_factory=dict)
 
@@ -67,4 +68,5 @@ class Execution:
         self.left -= self.speed * seconds
         self.cpu += self.cpu_rate * seconds
         self.wait += self.wait_rate * seconds
+        self.time.flow(self.cpu_rate, self.wait_rate, len(self.servers), seconds)
         self.mb += self.mb_rate * seconds

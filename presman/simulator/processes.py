@@ -129,7 +129,7 @@ class SimulatedSession:
 
 @dataclass(slots=True)
 class Server:
-    """A parallel server process at work for a statement. `skew` is its part of the statement's CPU."""
+    """A parallel server process at work for a statement. `skew` is how much more of it is its own than the mean has."""
 
     inst_id: int
     number: int
@@ -138,3 +138,35 @@ class Server:
     set: int
     position: int
     skew: float
+
+
+class SharedTime:
+    """CPU and waits for CPU, in seconds, of processes that work together: some have more of them than others.
+
+    Whoever works all the time has no more than a second of both in a second, so the busier they are, the more alike
+    are their parts: one whose `skew` is d has (1 + d x (1 - load)) times the mean of `number`; d is below 1.
+    """
+
+    __slots__ = ("_cpu", "_uneven_cpu", "_uneven_wait", "_wait")
+
+    def __init__(self) -> None:
+        self._cpu = self._wait = self._uneven_cpu = self._uneven_wait = 0.0
+
+    def flow(self, cpu_rate: float, wait_rate: float, number: int, seconds: float) -> None:
+        """Let time pass at these rates of all `number` together."""
+        free = max(0.0, 1.0 - (cpu_rate + wait_rate) / max(1, number)) * seconds
+        self._cpu += cpu_rate * seconds
+        self._wait += wait_rate * seconds
+        self._uneven_cpu += cpu_rate * free
+        self._uneven_wait += wait_rate * free
+
+    def of(self, skew: float, number: int) -> tuple[float, float]:
+        """Return the part that one of them has: CPU and waits."""
+        return (self._cpu + skew * self._uneven_cpu) / number, (self._wait + skew * self._uneven_wait) / number
+
+
+def even_skews(number: int, most: float, random: Random) -> list[float]:
+    """Return random skews of up to about `most` that add up to zero."""
+    drawn = [random.uniform(-most, most) for _ in range(number)]
+    mean = sum(drawn) / max(1, number)
+    return [each - mean for each in drawn]

@@ -9,11 +9,15 @@ from random import Random
 
 from presman.simulator.parsing import Cursor
 from presman.simulator.plan_tree import Group
-from presman.simulator.processes import SimulatedSession
+from presman.simulator.processes import SharedTime, SimulatedSession, even_skews
 from presman.simulator.scenario import Client, SessionPool, StatementStream
 
 _NOISE_TIME = 45.0
 """Seconds over which the activity of a pool forgets its past."""
+
+
+_SKEW = 0.45
+"""How much more, or less, than the mean a session of a pool works."""
 
 
 class SessionStream:
@@ -40,8 +44,8 @@ class SessionStream:
         self.cpu_rate = self.wait_rate = self.call_rate = self.read_rate = 0.0
         self._random = random
         self._noise = random.gauss(0.0, 1.0)
-        weights = [random.uniform(0.4, 1.6) for _ in sessions]
-        self.weights = [weight / sum(weights) for weight in weights]
+        self.time = SharedTime()
+        self.skews = even_skews(len(sessions), _SKEW, random)
 
     def stir(self, now: float, seconds: float) -> None:
         """Move on the activity of the pool by one step of `seconds`."""
@@ -58,6 +62,7 @@ class SessionStream:
         """Let time pass at the present rates."""
         self.cpu += self.cpu_rate * seconds
         self.wait += self.wait_rate * seconds
+        self.time.flow(self.cpu_rate, self.wait_rate, len(self.sessions), seconds)
         self.requests += self.call_rate * seconds
         self.reads += self.read_rate * seconds
 

@@ -10,7 +10,7 @@ from presman.simulator.executions import Execution, Phase
 from presman.simulator.group_counters import Count
 from presman.simulator.machine import Machine
 from presman.simulator.plan_tree import Group
-from presman.simulator.processes import Server, SimulatedSession
+from presman.simulator.processes import Server, SimulatedSession, even_skews
 from presman.simulator.scenario import ACTIONS
 from presman.simulator.scheduler import QueueEntry, QueueOutcome, StatementQueue
 
@@ -158,20 +158,17 @@ class Workload:
     def _place(self, execution: Execution) -> None:
         """Spread the servers over the instances, each the next time on the one with most of them free."""
         machines, ticket = self._cluster.machines, execution.ticket
+        skews = even_skews(ticket.servers, _SKEW, self._skew)
         for index in range(ticket.servers):
             machine = max(machines, key=lambda each: (each.names.free, -each.inst_id))
             sid, serial = machine.sids.take()
             set_, position = divmod(index, ticket.degree)
-            skew = self._skew.uniform(1 - _SKEW, 1 + _SKEW)
             number = machine.names.take()
-            execution.servers.append(Server(machine.inst_id, number, sid, serial, set_ + 1, position + 1, skew))
+            execution.servers.append(Server(machine.inst_id, number, sid, serial, set_ + 1, position + 1, skews[index]))
             threads = execution.threads
             threads[machine.inst_id] = threads.get(machine.inst_id, 0.0) + 1 / ticket.sets
         if not ticket.servers:
             execution.threads[execution.session.inst_id] = 1.0
-        total = sum(server.skew for server in execution.servers)
-        for server in execution.servers:
-            server.skew /= total
 
     def finish_done(self) -> None:
         """End the executions whose work is done; some hold their servers on."""

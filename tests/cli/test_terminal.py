@@ -28,14 +28,14 @@ def test_keys_and_quit(screen: Screen) -> None:
     screen.press(b"\x1b")
     screen.wait_for(b"CPUs used")
     screen.press(b"q")
-    screen.wait_for_end(5)
+    screen.wait_for_end(30)
     assert screen.status == 0
     left, shown = screen.last.rfind(b"\x1b[?1049l"), screen.last.rfind(b"\x1b[?25h")
     assert 0 < left < shown, "back from the other screen, and the cursor is on show"
 
 
 def stopped(process: psutil.Process) -> None:
-    end = time.monotonic() + 5
+    end = time.monotonic() + 30
     while process.status() != psutil.STATUS_STOPPED:
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -49,5 +49,5 @@ def test_stopped_and_going_on(screen: Screen) -> None:
     process.send_signal(signal.SIGCONT)
     screen.wait_for(b"CPUs used")
     screen.press(b"q")
-    screen.wait_for_end(5)
+    screen.wait_for_end(30)
     assert screen.status == 0

@@ -59,7 +59,7 @@ class Watched:
 
     def begin(self, marker: bytes = b"CPUs used") -> None:
         self.screen.wait_for(marker)
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while not self.family():
             assert time.monotonic() < end
             time.sleep(0.01)
@@ -69,7 +69,7 @@ class Watched:
     def family(self) -> list[psutil.Process]:
         return psutil.Process(self.screen.pid).children()
 
-    def ends(self, limit: float = 15.0) -> str:
+    def ends(self, limit: float = 60.0) -> str:
         """Wait until nobody holds the terminal any more, and return what was said last."""
         end = time.monotonic() + limit
         try:

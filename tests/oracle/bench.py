@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,8 +17,11 @@ from presman.sources.oracle.settings import ConnectSettings
 from tests.oracle_server import OracleServer
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-QUICK = 0.25
-"""Seconds a query may take in these tests."""
+PATIENT = 30.0
+"""Seconds a query may take in these tests, however busy the machine is."""
+
+HURRIED = 0.5
+"""Seconds it may take while something hangs that is to be given up."""
 
 RELEASES = [Release(12, 1), Release(19), Release(23)]
 
@@ -41,6 +46,17 @@ def fill(database: EmbeddedDatabase) -> None:
     )
 
 
+@contextmanager
+def hurried(source: OracleSource, seconds: float = HURRIED) -> Iterator[None]:
+    """Give each call and login little time, for as long as something hangs."""
+    settings, connect = source._settings, source._connect_timeout
+    source._settings, source._connect_timeout = replace(settings, call_timeout=seconds), 2 * seconds
+    try:
+        yield
+    finally:
+        source._settings, source._connect_timeout = settings, connect
+
+
 @dataclass
 class Bench:
     """A server and what one asks of it."""
@@ -50,10 +66,10 @@ class Bench:
     sources: list[OracleSource] = field(default_factory=list)
 
     def settings(self, **changes: Any) -> ConnectSettings:
-        given = {"dsn": self.server.dsn, "user": "presman", "password": Secret("presman"), "call_timeout": QUICK}
+        given = {"dsn": self.server.dsn, "user": "presman", "password": Secret("presman"), "call_timeout": PATIENT}
         return ConnectSettings(**(given | changes))
 
-    def source(self, *, connect_timeout: float = 2.0, **changes: Any) -> OracleSource:
+    def source(self, *, connect_timeout: float = PATIENT, **changes: Any) -> OracleSource:
         source = OracleSource(self.settings(**changes), connect_timeout=connect_timeout)
         self.sources.append(source)
         return source

@@ -10,7 +10,6 @@ import re
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -22,7 +21,7 @@ from presman.records.instance_rows import Instance, Sysstat
 from presman.records.session_rows import Session
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_source import OracleSource
-from tests.oracle.bench import Bench
+from tests.oracle.bench import Bench, hurried
 from tests.oracle_server.faults import Action, Cut, Delay, Garbage, Hold, Mute, Ora, Refuse, Stage
 from tests.thorough import some
 
@@ -134,14 +133,15 @@ def weather(bench: Bench, seed: int, faults: int) -> Counter[str]:
     """Read through a storm until `faults` were committed; after each loss the next good poll must be right."""
     storm = Storm(seed, 0.3, 0.05)
     bench.server.faults.chooser = storm
-    source = bench.source(connect_timeout=0.1, call_timeout=0.05)
+    source = bench.source()
     while sum(storm.committed.values()) < faults:
         try:
             storm.on = True
-            source.open()
-            for _ in range(3):
-                for section in bench.read(source, Instance, Session, Sysstat):
-                    assert bool(section.rows) is not bool(section.problem)
+            with hurried(source, 0.05):
+                source.open()
+                for _ in range(3):
+                    for section in bench.read(source, Instance, Session, Sysstat):
+                        assert bool(section.rows) is not bool(section.problem)
         except SourceError as error:
             if not error.retry:
                 raise
@@ -151,15 +151,10 @@ def weather(bench: Bench, seed: int, faults: int) -> Counter[str]:
     return storm.committed
 
 
-def recovered(bench: Bench, source: OracleSource, attempts: int = 20) -> list[int]:
-    """Return how many rows each query of the next good poll has; limits this short may be missed on a busy machine."""
-    for _ in range(attempts):
-        with suppress(SourceError):
-            source.open()
-            sections = bench.read(source, Instance, Session, Sysstat)
-            if not any(section.problem for section in sections):
-                return [len(section.rows) for section in sections]
-    return []
+def recovered(bench: Bench, source: OracleSource) -> list[int]:
+    """Return how many rows each query of the next good poll has."""
+    source.open()
+    return [len(section.rows) for section in bench.read(source, Instance, Session, Sysstat)]
 
 
 def leftovers(process: psutil.Process) -> tuple[int, int, int, int]:

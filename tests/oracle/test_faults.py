@@ -18,7 +18,7 @@ from presman.records.queries import load
 from presman.records.session_rows import Session
 from presman.sources import Request, SourceError
 from presman.sources.oracle.oracle_source import OracleSource
-from tests.oracle.bench import NOW, Bench
+from tests.oracle.bench import NOW, Bench, hurried
 from tests.oracle_server.faults import Cut, Delay, Garbage, Hold, Mute, Ora, Refuse, Stage, Warn
 
 
@@ -217,7 +217,8 @@ def test_slow_query(bench: Bench) -> None:
     source = bench.opened()
     bench.server.faults.add(Stage.STATEMENT, Delay(60), "gv$session", times=-1)
     for _ in range(2):
-        instance, sessions, statistics = bench.read(source, Instance, Session, Sysstat)
+        with hurried(source):
+            instance, sessions, statistics = bench.read(source, Instance, Session, Sysstat)
         assert instance.rows
         assert statistics.rows
         assert sessions.problem is not None
@@ -228,7 +229,8 @@ def test_slow_query(bench: Bench) -> None:
 def test_slow_query_is_asked_apart_until_it_is_quick_again(bench23: Bench) -> None:
     source = bench23.opened()
     bench23.server.faults.add(Stage.STATEMENT, Delay(60), "gv$session", times=2)
-    assert bench23.read(source, Instance, Session)[1].problem  # in the pipeline, then alone
+    with hurried(source):
+        assert bench23.read(source, Instance, Session)[1].problem  # in the pipeline, then alone
     counters = bench23.server.counters
     for pipelines, others in ((1, 1), (1, 0)):
         counters.reset()
@@ -242,7 +244,8 @@ def test_slow_query_is_asked_apart_until_it_is_quick_again(bench23: Bench) -> No
 def test_query_that_cannot_even_be_interrupted(bench: Bench) -> None:
     source = bench.opened()
     bench.server.faults.add(Stage.STATEMENT, Mute(), "gv$session", times=2 if bench.release == Release(23) else 1)
-    instance, sessions, statistics = bench.read(source, Instance, Session, Sysstat)
+    with hurried(source):
+        instance, sessions, statistics = bench.read(source, Instance, Session, Sysstat)
     assert instance.rows
     assert statistics.rows
     assert sessions.problem is not None
@@ -254,7 +257,8 @@ def test_rest_of_the_answer_comes_late(bench: Bench) -> None:
     bench.put("GV$SESSION", ["INST_ID", "SID", "SERIAL#", "TYPE", "USERNAME", "PROGRAM"], wide)
     source = bench.opened()
     bench.server.faults.add(Stage.STATEMENT, Hold(60), "gv$session", times=2)
-    instance, sessions, statistics = bench.read(source, Instance, Session, Sysstat)
+    with hurried(source):
+        instance, sessions, statistics = bench.read(source, Instance, Session, Sysstat)
     assert instance.rows
     assert statistics.rows
     assert sessions.problem is not None

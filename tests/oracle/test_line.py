@@ -17,7 +17,7 @@ from presman.records.session_rows import Session
 from presman.sources import SourceError
 from presman.sources.oracle.thick_connection import ThickConnection
 from presman.sources.oracle.thin_connection import BoundSelect, Cancelled, ConnectionLost
-from tests.oracle.bench import Bench
+from tests.oracle.bench import Bench, hurried
 from tests.oracle_server.faults import Cut, Delay, Hold, Mute, Ora, Stage
 
 SESSIONS = BoundSelect("SELECT sid FROM gv$session WHERE sid > :low", {"low": 0}, 64)
@@ -121,7 +121,8 @@ def test_a_query_fails_alone_in_thick_mode(bench: Bench, asked_for: list[Any]) -
     source = bench.opened(thick=True)
     for action, code in ((Ora(942, "table or view does not exist"), "ORA-00942"), (Delay(60), "")):
         bench.server.faults.add(Stage.STATEMENT, action, "gv$session")
-        instance, sessions, statistics = bench.read(source, Instance, Session, Sysstat)
+        with hurried(source):
+            instance, sessions, statistics = bench.read(source, Instance, Session, Sysstat)
         assert (len(instance.rows), len(statistics.rows)) == (1, 1)
         assert sessions.problem is not None
         assert sessions.problem.code == code

@@ -259,3 +259,19 @@ def test_cpu_exhausted_is_the_part_of_the_minute_without_a_free_cpu(
     found = {row.cpu_exhausted for row in played.rows(CpuExhausted)}
     assert len(found) == 1, "the CPUs of an instance are the same for all its groups"
     assert least <= found.pop() <= most
+
+
+def test_nobody_has_more_than_a_second_in_a_second(played: Played) -> None:
+    """CPU and waits for it of one session are at most the time that passed; a view says whole milliseconds."""
+    before: dict[tuple[int, int, int | None], int] = {}
+    for second in SECONDS:
+        played.to(second)
+        alive = {(row.inst_id, row.sid): row.serial for row in played.rows(Session)}
+        now = {
+            (row.inst_id, row.sid, alive.get((row.inst_id, row.sid))): row.consumed_cpu_time + row.cpu_wait_time
+            for row in played.rows(SessionInfo)
+        }
+        for key, value in now.items():
+            if key in before:
+                assert value - before[key] <= 1000 * (SECONDS[1] - SECONDS[0]) + 2, key
+        before = now

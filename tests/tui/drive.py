@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from textual.notifications import Notification
 from textual.pilot import Pilot
 
 from presman.analysis.readings.reading import Reading
@@ -140,6 +141,7 @@ async def stage(
         mock.patch("textual.app.wait_for_idle", drained),
         mock.patch.multiple("presman.tui.frame_app", PACE=NEVER, SETTLED=NEVER),  # or they act while a test looks on
         mock.patch("presman.tui.tab_panels.PACE", NEVER),
+        mock.patch.object(Notification, "time_left", NEVER),  # or a busy machine loses what a test looks for
     ):
         async with app.run_test(size=size, notifications=True) as pilot:
             acting = Stage(app, pilot, feeds[0], clock)

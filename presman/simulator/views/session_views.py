@@ -194,14 +194,16 @@ class SessionRows:
     def _add_pool(self, pool: SessionStream) -> None:
         cursors = pool.cursors
         for index, doing, part in _pool_doings(pool, self._storage):
-            session, weight = pool.sessions[index], pool.weights[index]
+            session, skew = pool.sessions[index], pool.skews[index]
             cursor = cursors[int(part * 997) % len(cursors)]
             last_call = int(part * pool.cycle)
             started = self.at if doing.active == "TRUE" else None
             sql = (cursor.sql_id, cursor.child) if doing.active == "TRUE" else (None, None)
             self._row(session, pool.group, doing, sql, (cursor.sql_id, cursor.child), started, last_call)
-            cpu, wait = pool.cpu * weight, pool.wait * weight
-            self.infos.append(self._info(session, pool.group, doing, cpu, wait, reads=pool.reads * weight))
+            cpu, wait = pool.time.of(skew, len(pool.sessions))
+            self.infos.append(
+                self._info(session, pool.group, doing, cpu, wait, reads=pool.reads * (1 + skew) / len(pool.sessions))
+            )
 
     def _row(
         self,
@@ -271,7 +273,8 @@ class SessionRows:
                 *(None, None, "USER", doing.wait_micro // 1_000_000),
             )
         )
-        cpu, wait, mb = (part * server.skew for part in (execution.cpu, execution.wait, execution.mb))
+        cpu, wait = execution.time.of(server.skew, len(execution.servers))
+        mb = execution.mb * (1 + server.skew) / len(execution.servers)
         face = SimulatedSession(server.inst_id, con_id, server.sid, server.serial, client, execution.session.group, 0.0)
         self.infos.append(self._info(face, execution.group, doing, cpu, wait, mb=mb))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from presman.simulator.executions import Execution
-from presman.simulator.processes import SimulatedSession
+from presman.simulator.processes import Server, SimulatedSession
 from presman.simulator.views.view import Row, View, columns, never
 
 if TYPE_CHECKING:
@@ -58,13 +58,20 @@ def _of_session(session: SimulatedSession, execution: Execution | None, now: flo
     ]
 
 
+def _of_server(execution: Execution, server: Server, now: float) -> tuple[float, float, float]:
+    """Return CPU seconds, seconds and MB read of a parallel server."""
+    number = len(execution.servers)
+    cpu, _ = execution.time.of(server.skew, number)
+    return cpu, now - execution.started, execution.mb * (1 + server.skew) / number
+
+
 def _sesstat(simulation: Simulation) -> Iterator[Row]:
     now = simulation.now
     for session, execution in simulation.workload.executions.items():
         for number, value in _of_session(session, execution, now):
             yield (session.inst_id, session.sid, number, value, session.con_id)
         for server in execution.servers:
-            parts = (execution.cpu * server.skew, now - execution.started, execution.mb * server.skew)
+            parts = _of_server(execution, server, now)
             for number, value in _of_work(*parts):
                 yield (server.inst_id, server.sid, number, value, session.con_id)
 
@@ -79,7 +86,7 @@ def _px_sesstat(simulation: Simulation) -> Iterator[Row]:
             own = (session.sid, None, None, None, None, None, None, None)
             yield (session.inst_id, session.sid, session.serial, *own, number, value, session.con_id)
         for server in execution.servers:
-            parts = (execution.cpu * server.skew, now - execution.started, execution.mb * server.skew)
+            parts = _of_server(execution, server, now)
             place = (session.sid, session.serial, session.inst_id, 1, server.set, server.position)
             for number, value in _of_work(*parts):
                 yield (
