@@ -106,7 +106,7 @@ async def watching(release: Release) -> AsyncIterator[Scene]:
     simulator.close()
 
 
-@pytest.mark.parametrize(("release", "latency"), [(Release(19), 0.1), (Release(23), 30.0)], ids=str)
+@pytest.mark.parametrize(("release", "latency"), [(Release(19), 1.0), (Release(23), 30.0)], ids=str)
 @acted
 async def test_keys_do_not_wait_for_the_network(release: Release, latency: float) -> None:
     async with watching(release) as scene:
