@@ -18,8 +18,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.heat import refresh_cost
+from benchmarks.idle_feed import IdleFeed
 from benchmarks.load import simulated, snapshot
-from benchmarks.still import Still
+from benchmarks.report import Report
 from benchmarks.storm import storm
 from benchmarks.terminal import Screen, first_frame, key_answer, run_time
 from benchmarks.trace import traces
@@ -30,26 +31,6 @@ BIN = Path(sys.executable).parent
 PRESMAN = str(BIN / "presman")
 BARE = [sys.executable, "-m", "benchmarks.bare_app"]
 REFRESH = 2.0
-
-
-class Report:
-    """Prints figures as they come and remembers whether one passed its bar."""
-
-    def __init__(self) -> None:
-        self.passed_bars = 0
-        print(f"{'what':<58}{'presman':>14}{'yardstick':>14}{'ratio':>8}  bar")
-
-    def line(self, what: str, value: float, unit: str, *, bar: float, yardstick: float | None = None) -> None:
-        """Print one figure. `bar` is for the ratio if there is a yardstick, else for the figure itself."""
-        judged = value / yardstick if yardstick else value
-        beyond = judged > bar
-        self.passed_bars += beyond
-        digits = 2 if unit == "s" else 1
-        beside = f"{yardstick:>11.{digits}f} {unit:<2}" if yardstick else f"{'':>14}"
-        ratio = f"{judged:>7.2f}x" if yardstick else f"{'':>8}"
-        limit = f"<= {bar:g}{'x' if yardstick else ' ' + unit}"
-        passed = "  PASSED IT" if beyond else ""
-        print(f"{what:<58}{value:>11.{digits}f} {unit:<2}{beside}{ratio}  {limit}{passed}", flush=True)
 
 
 def start_up(report: Report, runs: int) -> None:
@@ -155,7 +136,7 @@ async def _refresh_cost(
     arrivals = [Arrived(analyse(before, after), after) for before, after in itertools.pairwise(snapshots)]
     for arrived in arrivals:
         len(arrived.reading.sessions)  # the sampler's thread makes them while somebody looks at them
-    app = MonitorApp(lambda _post, _refresh: Still(), name="load")
+    app = MonitorApp(lambda _post, _refresh: IdleFeed(), name="load")
     async with app.run_test(size=(200, 50)) as pilot:
         await pilot.pause(0.5)
         await pilot.press(tab)

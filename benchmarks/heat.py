@@ -6,7 +6,7 @@ import gc
 import statistics
 import time
 
-from benchmarks.still import Still
+from benchmarks.idle_feed import IdleFeed
 
 POLLS = 110
 """Enough to fill most of a map; the last third of them is measured."""
@@ -31,7 +31,7 @@ async def refresh_cost(*, maps: bool) -> float:
         arrivals.append(Arrived(analyse(previous, snapshot), snapshot))
         previous = snapshot
     poller.close()
-    app = MonitorApp(lambda _post, _refresh: Still(), name="load")
+    app = MonitorApp(lambda _post, _refresh: IdleFeed(), name="load")
     async with app.run_test(size=(200, 50)) as pilot:
         await pilot.pause(0.5)
         await pilot.press("7")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from textual.pilot import Pilot
 
-from benchmarks.still import Still
+from benchmarks.idle_feed import IdleFeed
 from presman.analysis import analyse
 from presman.analysis.readings.reading import Reading
 from presman.records.snapshot import Snapshot
@@ -77,7 +77,7 @@ async def storm(size: tuple[int, int] = (200, 50)) -> Cost:
     moments = polls()
     taken: list[tuple[float, float, float]] = []
     readings: list[Reading] = []
-    app = MonitorApp(lambda _post, _refresh: Still(), name="load")
+    app = MonitorApp(lambda _post, _refresh: IdleFeed(), name="load")
     keep, keeping = app.monitor.timeline.add, 0.0
 
     def timed_keep(reading: Reading, snapshot: Snapshot | None) -> None:

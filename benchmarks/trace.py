@@ -17,12 +17,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from benchmarks.report import Report
 from benchmarks.traces import redo_writer, session
 
 PRESMAN = (
-    "import argparse, sys; from presman.trace import command; parser = argparse.ArgumentParser();"
+    "import argparse, sys; from presman.cli import trace_command as command; parser = argparse.ArgumentParser();"
     "command.add_arguments(parser); sys.exit(command.run(parser.parse_args()))"
 )
 AWK_ONE = r"""
@@ -61,13 +62,6 @@ MOST_TIMES_AWK = {"one event": 4.0, "all events": 1.7}
 MOST_MEMORY_MB = 80
 
 
-class Lines(Protocol):
-    """What prints figures beside their bars."""
-
-    def line(self, what: str, value: float, unit: str, *, bar: float, yardstick: float | None = None) -> None:
-        """Print one figure."""
-
-
 class Cost(NamedTuple):
     """CPU milliseconds for 100 MB; MB of memory at most, for a process is charged with what its parent had, too."""
 
@@ -101,7 +95,7 @@ def best(command: list[str], source: Path | Callable[[], Iterator[bytes]], size:
     return Cost(min(cost.cpu_ms for cost in costs), max(cost.memory for cost in costs))
 
 
-def traces(report: Lines, megabytes: int = 100, runs: int = 3, *, stream: bool = False) -> None:
+def traces(report: Report, megabytes: int = 100, runs: int = 3, *, stream: bool = False) -> None:
     """Print what a summary of each kind of trace costs."""
     memory = 0.0
     with tempfile.TemporaryDirectory() as directory:
@@ -128,7 +122,6 @@ def traces(report: Lines, megabytes: int = 100, runs: int = 3, *, stream: bool =
 
 def main() -> int:
     """Measure and print."""
-    from benchmarks.__main__ import Report
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=200, help="of each trace (200)")

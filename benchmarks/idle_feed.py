@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-class Still:
+class IdleFeed:
     """A feed that brings nothing by itself."""
 
     def start(self) -> None: ...
