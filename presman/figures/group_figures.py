@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from presman.analysis.groups.verdicts import Loaded
 from presman.analysis.readings.group_readings import GroupReading, Verdict
-from presman.base.formats import ABSENT, number
+from presman.base.formats import ABSENT, duration, number
 from presman.figures.figure import (
     COUNT,
     CPUS,
@@ -85,6 +85,17 @@ def _servers_state(row: GroupReading) -> State:
 
 def _queued_state(row: GroupReading) -> State:
     return "warn" if row.px_queued else "dim"
+
+
+def _pool_text(row: GroupReading) -> str:
+    if row.pool is None:
+        return ABSENT
+    waits = f" +{row.pool.queued} {duration(row.pool.longest)}" if row.pool.queued else ""
+    return f"{row.active_sessions}/{ABSENT if row.pool.allowed is None else row.pool.allowed}{waits}"
+
+
+def _pool_state(row: GroupReading) -> State:
+    return "warn" if row.pool is not None and row.pool.queued else "dim"
 
 
 def _throttle_state(row: GroupReading) -> State:
@@ -218,6 +229,28 @@ POOL_QUEUE = Group(
     "Sessions that wait for the active session pool (ACTIVE_SESS_POOL_P1), not the parallel queue: "
     f"{_VIEW}.QUEUE_LENGTH. An instant.", "pool_queue_length", narrow=False,
 )
+POOL = Group(
+    "session_pool", "session pool", TEXT,
+    "Sessions of the group in a call, of those its active session pool lets be (ACTIVE_SESS_POOL_P1, summed over the "
+    f"instances shown; {_VIEW}.ACTIVE_SESSIONS), + those that wait for a place and how long the first has waited "
+    "(V$SESSION, resmgr:become active). An instant.", "pool.queued", text=_pool_text, state=_pool_state, side="left",
+    width=14, narrow=False,
+)
+POOL_ALLOWED = Group(
+    "session_pool_limit", "pool", COUNT,
+    "Sessions that the group's active session pool lets be in a call at a time: ACTIVE_SESS_POOL_P1, summed over the "
+    "instances shown; empty without one.", "pool.allowed", narrow=False,
+)
+POOL_LONGEST = Group(
+    "session_pool_longest_s", "pool head", SECONDS,
+    "How long the session has waited that waits longest for a place in the pool: V$SESSION, resmgr:become active.",
+    "pool.longest", narrow=False,
+)
+POOL_TIMEOUT = Group(
+    "session_pool_timeout_s", "pool timeout", SECONDS,
+    "How long a session waits for a place before its call ends with an error: QUEUEING_P1; empty: without end.",
+    "pool.timeout", narrow=False,
+)
 POOL_WAITS = Group(
     "pool_waits_total", "pool waits*", TOTAL,
     "Calls that had to wait for the active session pool since the plan was activated "
@@ -317,7 +350,7 @@ NO_GROUPS = "No consumer groups: V$RSRC_CONSUMER_GROUP gave no rows."
 OVERVIEW: Table[GroupReading] = Table(
     "overview",
     "Consumer groups",
-    (INST, CON, NAME, CPU_BAR, USED, WANTED, VERDICT, IO_MB, IO_TREND, PX_SERVERS, QUEUED, HEAD),
+    (INST, CON, NAME, CPU_BAR, USED, WANTED, VERDICT, IO_MB, IO_TREND, PX_SERVERS, QUEUED, HEAD, POOL),
     identity,
     NO_GROUPS,
     json="groups",
@@ -327,7 +360,7 @@ CPU: Table[GroupReading] = Table(
     "CPU by consumer group",
     (
         *(INST, CON, NAME, CPU_BAR, USED, WAITING, VERDICT, ENTITLED, LIMIT, USED_PERCENT, THROTTLED, CPU_EXHAUSTED),
-        *(ACTIVE, CPU_WAITERS, YIELDS, REQUESTS, CPU_WAITS, GUARANTEED, CONSUMED, CPU_WAIT_MS, USED_TREND, POOL_QUEUE),
+        *(ACTIVE, CPU_WAITERS, YIELDS, REQUESTS, CPU_WAITS, GUARANTEED, CONSUMED, CPU_WAIT_MS, USED_TREND, POOL),
         *(POOL_WAITS, POOL_MS, SWITCHED_IN, SWITCHED_OUT),
     ),
     identity,

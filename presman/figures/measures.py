@@ -93,6 +93,9 @@ _CPU = (
     group_figures.YIELDS,
     group_figures.REQUESTS,
     group_figures.POOL_QUEUE,
+    group_figures.POOL_ALLOWED,
+    group_figures.POOL_LONGEST,
+    group_figures.POOL_TIMEOUT,
 )
 _SESSION_IO = (
     *_WHICH,

@@ -12,6 +12,9 @@ NEXT_IN_LINE = "PX Queuing: statement queue"
 QUEUE_WAITS = frozenset({"resmgr:pq queued", NEXT_IN_LINE, "enq: JX - SQL statement queue"})
 """What sessions in the parallel queue wait for: the first since 11.2.0.2; before, the next in line and the others."""
 
+POOL_WAIT = "resmgr:become active"
+"""What sessions wait for while the active session pool of their group is full."""
+
 ON_CPU = "on CPU"
 """What a session in a call that waits for nothing is said to do; it may stand in the host's run queue."""
 
@@ -49,6 +52,11 @@ def blocker(state: str, inst_id: int, blocking_instance: int | None, blocking_se
 def is_queued(event: str, state: str) -> bool:
     """Tell whether a session waits in the parallel queue; a listing that names the event alone is believed."""
     return event in QUEUE_WAITS and state in {"WAITING", ""}
+
+
+def is_pooled(event: str, state: str) -> bool:
+    """Tell whether a session waits for a place in its group's active session pool."""
+    return event == POOL_WAIT and state in {"WAITING", ""}
 
 
 def is_held(event: str, state: str, managed: str) -> bool:

@@ -80,6 +80,8 @@ def alike_in_groups(moment: Moment) -> set[str]:
         hidden.add("inst_id")
     if len({group.con_id for group in moment.reading.groups}) < 2:
         hidden.add("con_id")
+    if all(group.pool is None for group in moment.reading.groups):
+        hidden.add("session_pool")
     return hidden
 
 

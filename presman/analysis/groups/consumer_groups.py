@@ -10,12 +10,18 @@ from typing import Any, NamedTuple
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
-from presman.analysis.groups import entitlement, io_rates
+from presman.analysis.groups import entitlement, io_rates, session_pools
 from presman.analysis.groups.counter_deltas import CounterDeltas, GroupPlace, of_groups
 from presman.analysis.instances import num_cpus
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.server_pools import ServerBudget
-from presman.analysis.readings.group_readings import GroupReading, QueueTotals, SessionTotals, Verdict
+from presman.analysis.readings.group_readings import (
+    ActiveSessionPool,
+    GroupReading,
+    QueueTotals,
+    SessionTotals,
+    Verdict,
+)
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.records.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
@@ -42,6 +48,7 @@ class _Place(NamedTuple):
     seconds: float | None
     capacities: Mapping[int, float]
     exhausted: Mapping[Key, float | None]
+    pools: Mapping[Key, ActiveSessionPool]
 
 
 @dataclass(slots=True)
@@ -130,7 +137,8 @@ def _instance(
         for row in facts.snapshot.rows(CpuExhausted)
         if row.inst_id == inst_id
     }
-    here = _Place(inst_id, frame, metrics, facts.deltas.interval(ConsumerGroup), capacities, exhausted)
+    pools = session_pools.of_groups(facts, shares.directives, inst_id, keys)
+    here = _Place(inst_id, frame, metrics, facts.deltas.interval(ConsumerGroup), capacities, exhausted, pools)
     found = []
     for key in keys:
         place = (inst_id, *key)
@@ -232,6 +240,7 @@ def _row(
         all_used=frame.used if load else None,
         cpu_exhausted=here.exhausted.get(key),
         sessions=_session_totals(row) if row else SessionTotals(),
+        pool=here.pools.get(key),
     )
 
 
@@ -314,6 +323,7 @@ def _cluster(
         head_waited=max(waits, default=None),
         totals=_sum_totals([row.totals for row in rows]),
         sessions=SessionTotals._make(map(sum, zip(*(row.sessions for row in rows), strict=True))),
+        pool=session_pools.together(row.pool for row in rows),
         all_used=together,
         cpu_exhausted=max([row.cpu_exhausted for row in rows if row.cpu_exhausted is not None], default=None),
         **sums,

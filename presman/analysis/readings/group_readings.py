@@ -64,6 +64,20 @@ class SessionTotals(NamedTuple):
     switched_out: int = 0
 
 
+class ActiveSessionPool(NamedTuple):
+    """The active session pool of a group, now.
+
+    `allowed` sessions may be in a call at a time (ACTIVE_SESS_POOL_P1, summed over the instances shown; None where it
+    cannot be read), `queued` wait for a place (V$RSRC_CONSUMER_GROUP.QUEUE_LENGTH), the first of them for `longest`
+    seconds (V$SESSION); after `timeout` seconds (QUEUEING_P1) its call ends with an error, None: never.
+    """
+
+    allowed: int | None
+    queued: int
+    longest: float | None = None
+    timeout: int | None = None
+
+
 class QueueTotals(NamedTuple):
     """Counters of a group's parallel statements since the plan was activated (V$RSRC_CONSUMER_GROUP)."""
 
@@ -97,7 +111,8 @@ class GroupReading(NamedTuple):
     minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about.
     `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice; `all_used` is the CPUs that all
     groups of the instance (the cluster) used together. `cpu_exhausted` is the percent of the last closed minute in
-    which the CPUs were exhausted (the most of any instance), None before 23.
+    which the CPUs were exhausted (the most of any instance), None before 23. `pool` is its active session pool, None
+    without one.
     """
 
     inst_id: int
@@ -129,6 +144,7 @@ class GroupReading(NamedTuple):
     all_used: float | None = None
     cpu_exhausted: float | None = None
     sessions: SessionTotals = SessionTotals()
+    pool: ActiveSessionPool | None = None
 
     @property
     def wanted(self) -> float | None:

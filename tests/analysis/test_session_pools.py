@@ -1,0 +1,55 @@
+"""The active session pool of a group: how many may work, who waits, how long, what ends that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from presman.analysis import analyse
+from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.figures.group_figures import POOL
+from presman.records.session_rows import Session
+from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
+
+PLAN = directive("DAY", "BATCH", 50, active_sess_pool_p1=4, queueing_p1=600)
+
+
+def waiter(sid: int, seconds: float, state: str = "WAITING", **more: Any) -> Session:
+    return row(
+        Session, sid=sid, serial=1, resource_consumer_group="BATCH", status="ACTIVE", event="resmgr:become active",
+        state=state, wait_time_micro=int(seconds * 1e6), **more,
+    )  # fmt: skip
+
+
+def batch(*rows: Any, inst_id: int = CLUSTER) -> GroupReading:
+    found = analyse(None, snapshot(active_plan(), directive("DAY", "OTHER_GROUPS", 50), *rows)).groups
+    return next(each for each in found if (each.name, each.inst_id) == ("BATCH", inst_id))
+
+
+def test_a_full_pool() -> None:
+    given = group("BATCH", active_sessions=4, queue_length=3)
+    found = batch(instance(), PLAN, given, waiter(11, 30), waiter(12, 552), waiter(13, 2))
+    assert found.pool == ActiveSessionPool(allowed=4, queued=3, longest=552.0, timeout=600)
+    assert POOL.show(found) == "4/4 +3 9:12"
+
+
+def test_who_has_waited_for_a_place_and_works_now_waits_no_more() -> None:
+    found = batch(instance(), PLAN, group("BATCH", active_sessions=1), waiter(11, 30, state="WAITED SHORT TIME"))
+    assert found.pool == ActiveSessionPool(4, 0, None, 600)
+    assert POOL.show(found) == "1/4"
+
+
+def test_without_a_directive_nothing_is_said_unless_somebody_waits() -> None:
+    plan = directive("DAY", "BATCH", 50)
+    assert batch(instance(), plan, group("BATCH")).pool is None
+    found = batch(instance(), plan, group("BATCH", active_sessions=2), waiter(11, 30))
+    assert found.pool == ActiveSessionPool(None, 1, 30.0, None)
+    assert POOL.show(found) == "2/- +1 0:30"
+
+
+def test_instances_add_up() -> None:
+    rows = [instance(1), instance(2), active_plan(inst_id=2), PLAN]
+    rows += [group("BATCH", 1, queue_length=2), group("BATCH", 2, queue_length=1)]
+    rows += [waiter(11, 30), waiter(12, 90, inst_id=2)]
+    assert batch(*rows).pool == ActiveSessionPool(8, 3, 90.0, 600)
+    assert batch(*rows, inst_id=2).pool == ActiveSessionPool(4, 1, 90.0, 600)
