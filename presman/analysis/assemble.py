@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presman.analysis import instances, session_list
+from presman.analysis import instances, session_list, sight
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.groups import consumer_groups
@@ -63,6 +63,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         hour=facts.cache.call(hour, current.rows(GroupMetricHistory)),
         redo=redo.redo(facts, waited),
         outliers=io_outliers.outliers(facts, histograms),
+        basis=sight.bases(current, [row for row in rows if row.inst_id == CLUSTER]),
     )
 
 
@@ -96,4 +97,4 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         found.append("the instances run different plans")
     if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.instances.values()):
         found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
-    return tuple(found)
+    return (*found, *facts.snapshot.notes)

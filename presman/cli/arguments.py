@@ -17,7 +17,7 @@ TARGET is one thing everywhere:
   NAME                        a section of config.ini
   user@host[:port]/service    a database (asks for the password; user/password@... works too)
   demo:SCENARIO[?seed=N&speed=X&size=F&release=R]   the simulated database, or your own demo:FILE.toml
-  spool:FOLDER[?zone=Z&release=R]            CSV files, one per view, as `presman collect` makes them"""
+  spool:FOLDER[?zone=Z&release=R&encoding=E] CSV files, one per view, as `presman collect` makes them"""
 
 
 def common() -> Parser:

@@ -29,7 +29,7 @@ def test_doctor_looks_at_a_database(tmp_path: Path) -> None:
         secret = {"PRESMAN_PASSWORD": "presman"}
         done = presman("doctor", f"presman@{address[0]}", cwd=tmp_path, env=secret)
         assert done.returncode == exit_codes.OK, done.stderr
-        assert "Nothing is missing." in done.stdout
+        assert "Nothing is missing: " in done.stdout
         assert "12.1.0.2.0" in done.stdout
         done = presman("doctor", f"presman@{address[0]}", cwd=tmp_path, env={"PRESMAN_PASSWORD": "other"})
         assert done.returncode == exit_codes.SOURCE

@@ -206,8 +206,9 @@ def state_width(state: Line) -> int:
 def alert_line(found: Sequence[Alert], width: int) -> Line:
     """Return the alerts that fit on one line, the worst first, and how many there are."""
     if not found:
-        return ((" ● nothing is queued, starved or downgraded", "good"),)
-    tail = f" {len(found)} alerts, all on 1 " if len(found) > 1 else " "
+        return ()
+    bad = sum(alert.state != "good" for alert in found)
+    tail = f" {bad} alerts, all on 1 " if bad > 1 else " "
     room = width - len(tail) - 1
     runs: list[Run] = []
     used = 0
