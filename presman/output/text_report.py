@@ -14,6 +14,7 @@ from presman.analysis.readings.instance_readings import CLUSTER, Header, ServerP
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import OutlierReading
 from presman.base.formats import ABSENT, count, duration, number
+from presman.base.release import named
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import OUTLIERS, redo_text
@@ -169,7 +170,7 @@ def _head(reading: Reading, width: int | None) -> list[str]:
     header = reading.header
     since = ABSENT if reading.interval is None else f"{reading.interval:.1f}s"
     lines = [
-        f"{header.database or reading.target} {header.version}  {instant(reading.at)}  poll {reading.number}, "
+        f"{header.database or reading.target} {named(header.version)}  {instant(reading.at)}  poll {reading.number}, "
         f"{since} since the one before, took {1000 * reading.poll_seconds:.0f} ms",
         _plan(header) + f"  {servers(header.servers)}",
     ]

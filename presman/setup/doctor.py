@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from presman.analysis.database_kind import database_kind
-from presman.base.release import Release
+from presman.base.release import Release, named
 from presman.config.targets import Target
 from presman.records.conversion import field_types
 from presman.records.instance_rows import Database, Instance, Pdb
@@ -96,7 +96,7 @@ def _lacking(database: Section, instances: Section, pdbs: Sequence[Pdb]) -> dict
 
 
 def _release(release: Release, instances: Section) -> str:
-    versions = sorted({row.version for row in instances.rows})
+    versions = sorted({named(row.version) for row in instances.rows})
     return f"{', '.join(versions) or release} (queries for {release})"
 
 

@@ -39,6 +39,12 @@ def test_doctor_looks_at_a_database(tmp_path: Path) -> None:
         process.communicate(timeout=30)
 
 
+def test_26ai_is_named_as_its_users_do(tmp_path: Path) -> None:
+    """It is 23ai with later updates, and V$INSTANCE says 23.26."""
+    done = presman("doctor", "demo:quiet?release=26ai", cwd=tmp_path)
+    assert "release     26ai 23.26.1.0.0 (queries for 23.26)" in done.stdout
+
+
 def test_doctor_of_a_demo(tmp_path: Path) -> None:
     done = presman("doctor", "demo:quiet", cwd=tmp_path)
     assert done.returncode == exit_codes.OK

@@ -144,6 +144,11 @@ def test_instance_scope_is_the_lowest_instance(tmp_path: Path) -> None:
         ({"gv$instance.csv": "VERSION\n12.2.0.1.0\n"}, None, Release(12, 2)),
         ({"gv$instance.csv": "VERSION,VERSION_FULL\n19.0.0.0.0,19.22.0.0.0\n"}, Release(12, 1), Release(19, 22)),
         ({"v$version.csv": "BANNER\nOracle Database 11g Release 11.2.0.4.0 - 64bit\n"}, None, Release(11, 2)),
+        (
+            {"v$version.csv": "BANNER\nOracle AI Database 26ai Enterprise Edition Release 23.26.1.0.0 - Production\n"},
+            None,
+            Release(23, 26),
+        ),
         ({"v$session.csv": "SID\n1\n"}, Release(21), Release(21)),
         ({"v$session.csv": "SID\n1\n"}, None, Release(19)),
     ],
