@@ -13,7 +13,7 @@ from presman.analysis.parallel.usual import hours
 from presman.analysis.readings.instance_readings import CLUSTER, Header
 from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading
-from presman.records.group_rows import GroupMetricHistory
+from presman.records.group_rows import ConsumerGroup, GroupMetricHistory
 from presman.records.queries import Scope
 from presman.records.rows import OF_AN_UPDATE
 from presman.records.snapshot import Snapshot
@@ -35,6 +35,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     statements = running.running(facts, holdings.statements)
     queued = queue.queued(facts, statements)
     rows = consumer_groups.groups(facts, each, consumer_groups.Statements(queued, statements), budgets)
+    rows = sight.known_only(rows, current.section(ConsumerGroup).absent)
     header = instances.header(facts, each, cluster)
     waited = system_waits.events(facts)
     histograms = system_waits.histograms(facts)
@@ -64,6 +65,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         redo=redo.redo(facts, waited),
         outliers=io_outliers.outliers(facts, histograms),
         basis=sight.bases(current, [row for row in rows if row.inst_id == CLUSTER]),
+        unseen=sight.unseen_views(current),
     )
 
 

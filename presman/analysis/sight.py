@@ -7,17 +7,19 @@ rests on it would be none. Every sentence of the kind "nothing is ..." asks here
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from presman.analysis.readings.group_readings import GroupReading, Verdict
-from presman.analysis.readings.sight_readings import Basis
+from presman.analysis.readings.sight_readings import Basis, UnseenView
 from presman.records.conversion import field_types
 from presman.records.group_rows import ConsumerGroup
 from presman.records.parallel_rows import PxSession
 from presman.records.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
 from presman.records.queries import Scope
 from presman.records.rows import RecordType
-from presman.records.session_rows import Session
+from presman.records.session_rows import Session, SessionInfo
 from presman.records.snapshot import Snapshot
+from presman.records.wait_rows import SystemEvent
 
 _VIEWS: dict[RecordType, str] = {
     Session: "GV$SESSION",
@@ -28,6 +30,8 @@ _VIEWS: dict[RecordType, str] = {
     Plan: "DBA_RSRC_PLANS",
     PlanDirective: "DBA_RSRC_PLAN_DIRECTIVES",
     GroupMapping: "DBA_RSRC_GROUP_MAPPINGS",
+    SessionInfo: "GV$RSRC_SESSION_INFO",
+    SystemEvent: "GV$SYSTEM_EVENT",
 }
 
 _NOT_THERE = " is not there"
@@ -96,3 +100,37 @@ def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
         return "it takes two polls"
     unshared = [row.name for row in groups if row.verdict is Verdict.THROTTLED]
     return f"the share of {', '.join(unshared)} is not known" if unshared else ""
+
+
+def unseen_views(snapshot: Snapshot) -> tuple[UnseenView, ...]:
+    """Return the views that were asked and told nothing."""
+    asked = (record for record in _VIEWS if record in snapshot.sections)
+    return tuple(UnseenView(view_of(snapshot, record), why) for record in asked if (why := unseen(snapshot, record)))
+
+
+_COLUMNS_OF = {
+    "used": frozenset({"consumed_cpu_time"}),
+    "waiting": frozenset({"cpu_wait_time"}),
+    "yields_per_s": frozenset({"yields"}),
+    "requests_per_s": frozenset({"requests"}),
+    "cpu_waits_per_s": frozenset({"cpu_waits"}),
+    "io": frozenset(
+        f"{size}_{kind}_{unit}"
+        for size in ("small", "large")
+        for kind in ("read", "write")
+        for unit in ("megabytes", "requests")
+    ),
+}
+"""Figures of a group that may be not known, with the columns of V$RSRC_CONSUMER_GROUP that they are made of."""
+
+
+def known_only(rows: tuple[GroupReading, ...], absent: Collection[str]) -> tuple[GroupReading, ...]:
+    """Return the groups without figures that are made of columns which are not there: they are not zero."""
+    gone: dict[str, Any] = {field: None for field, columns in _COLUMNS_OF.items() if not columns.isdisjoint(absent)}
+    if not gone:
+        return rows
+    judged = gone.keys().isdisjoint({"used", "waiting"})
+    return tuple(
+        row._replace(**gone, verdict=row.verdict if judged or row.verdict is Verdict.NOT_MANAGED else Verdict.UNKNOWN)
+        for row in rows
+    )

@@ -188,8 +188,9 @@ def _head(reading: Reading, width: int | None) -> list[str]:
 
 def _plan(header: Header) -> str:
     mixed = " (instances differ)" if header.mixed_plans else ""
+    cpus = number(header.num_cpus or None, 0)
     return (
-        f"plan {header.plan or 'none'}{mixed}  CPU {header.cpu_managed or ABSENT} of {number(header.num_cpus, 0)}  "
+        f"plan {header.plan or 'none'}{mixed}  CPU {header.cpu_managed or ABSENT} of {cpus}  "
         f"caging {header.caging or ABSENT}  PX {header.px_managed or ABSENT}  up {duration(header.uptime)}"
     )
 

@@ -9,6 +9,7 @@ from presman.figures.histogram_figures import redo_text
 from presman.figures.instance_figures import WAITS
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance
 from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
+from presman.tabs.unseen import blind
 from presman.tabs.verdict_lines import CPU_LEGEND
 
 
@@ -33,6 +34,7 @@ TAB = Tab(
             note=lambda _: CPU_LEGEND,
             trends={"io_trend": "io"},
             news=True,
+            unseen=blind("V$RSRC_CONSUMER_GROUP"),
         ),
         Box(
             (Lines("findings", alert_lines), Lines("redo", lambda moment: [redo_line(moment.reading)])),
@@ -48,6 +50,7 @@ TAB = Tab(
                     alike_on_one_instance,
                     filterable=False,
                     in_text=10,
+                    unseen=blind("V$SYSTEM_EVENT"),
                 ),
             ),
             key="overview-bottom",

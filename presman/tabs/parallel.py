@@ -14,6 +14,7 @@ from presman.tabs.alerts import unseen_queue
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance
 from presman.tabs.parts import Key, Rows, Tab
 from presman.tabs.queue_summary import by_class
+from presman.tabs.unseen import blind
 from presman.watch.downgrade_ledger import Downgrade
 
 
@@ -38,7 +39,13 @@ TAB = Tab(
             news=True,
             unseen=lambda moment: unseen_queue(moment.reading),
         ),
-        Rows(RUNNING, lambda moment: moment.reading.running, alike_on_one_instance, news=True),
+        Rows(
+            RUNNING,
+            lambda moment: moment.reading.running,
+            alike_on_one_instance,
+            news=True,
+            unseen=blind("V$PX_SESSION"),
+        ),
         Rows(PARALLEL_GROUPS, Moment.groups, alike_in_groups, lambda _: "█ held ┊ limit", filterable=False),
         Rows(
             SERVERS,

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
+from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.lint_sight import LintSight, lint_sight
+from presman.analysis.readings.group_readings import Verdict
+from presman.output import text_report
 from presman.records.group_rows import ConsumerGroup
 from presman.records.parallel_rows import PxSession
 from presman.records.plan_rows import PlanDirective, RsrcPlan
@@ -121,3 +124,28 @@ def test_no_plan_in_force_is_known_only_where_v_rsrc_plan_told() -> None:
     off = without(calm(), RsrcPlan, Section((active_plan(name=""),)))
     assert seen(off).clear == "No plan is in force (by GV$RSRC_PLAN): there is nothing to judge."
     assert seen(without(off, RsrcPlan, Section(absent=frozenset(RsrcPlan._fields)))).blind
+
+
+def test_figures_of_columns_that_are_not_there_are_not_zero() -> None:
+    """10 seconds apart, 1,000 ms of CPU: 0.1 CPUs; what it waited is not known, and so is the verdict."""
+    bare = without(
+        calm(10), ConsumerGroup, replace(calm(10).section(ConsumerGroup), absent=frozenset({"cpu_wait_time"}))
+    )
+    (group,) = analyse(calm(), bare).cluster_groups()
+    assert (group.used, group.waiting, group.verdict) == (0.1, None, Verdict.UNKNOWN)
+    assert explain(group) == "Uses 0.1 of 0 CPUs; what it waits for CPU is not told."
+    assert group.io is not None
+    bare = without(
+        calm(10), ConsumerGroup, replace(calm(10).section(ConsumerGroup), absent=frozenset({"large_read_megabytes"}))
+    )
+    (group,) = analyse(calm(), bare).cluster_groups()
+    assert (group.io, group.waiting) == (None, 0.0)
+
+
+def test_an_empty_table_of_an_unseen_view_says_so() -> None:
+    gone = without(calm(10), PxSession, Section(absent=frozenset(PxSession._fields)))
+    lines = text_report.full(analyse(calm(), gone), None, (calm(), gone)).splitlines()
+    place = lines.index("-- Running (0)")
+    assert lines[place + 1] == "Not known: GV$PX_SESSION is not there."
+    place = lines.index("-- Queued (0)")
+    assert lines[place + 1] == "Nothing is queued."

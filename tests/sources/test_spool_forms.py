@@ -82,6 +82,15 @@ def test_a_text_that_goes_on_in_the_next_line(tmp_path: Path) -> None:
     assert [(row.sid, row.program, row.status) for row in found.rows(Session)] == [(1, "sqlplus@host99", "ACTIVE")]
 
 
+def test_a_sample_of_an_empty_view_is_no_rest_of_the_row_above(tmp_path: Path) -> None:
+    """`collect` marks a sample without rows by its time alone."""
+    head = "SAMPLE_TIME                SID      QCSID\n------------------- ---------- ----------\n"
+    text = f"{head}2026-11-21 10:00:00          9          1\n{head}2026-11-21 10:00:10\n2026-11-21 10:00:20\n"
+    sessions = "SAMPLE_TIME,SID\n" + "".join(f"2026-11-21 10:00:{second},1\n" for second in ("00", "10", "20"))
+    found = snapshots(folder(tmp_path, {"v$px_session.csv": text, "v$session.csv": sessions}))
+    assert [[row.sid for row in each.rows(PxSession)] for each in found] == [[9], [], []]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

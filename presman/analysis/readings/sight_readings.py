@@ -15,3 +15,10 @@ class Basis(NamedTuple):
     what: str
     views: tuple[str, ...]
     lacking: str
+
+
+class UnseenView(NamedTuple):
+    """A view that told nothing, and why in words: it could not be read, or the spool has no file of it."""
+
+    view: str
+    why: str

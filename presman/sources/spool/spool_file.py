@@ -137,7 +137,7 @@ def _other_number(
 def _fixed(path: Path, lines: Sequence[str], layout: Layout, known: Mapping[str, str]) -> _Rows:
     """Return the rows of a file of columns of fixed width. Each page has a header of its own."""
     rows: _Rows = []
-    skipped = layout.start + 1
+    skipped, page = layout.start + 1, 0
     for index in range(layout.start, len(lines)):
         line = lines[index]
         if index <= skipped or _CHATTER_OF_TABLES.fullmatch(line):
@@ -148,12 +148,12 @@ def _fixed(path: Path, lines: Sequence[str], layout: Layout, known: Mapping[str,
             again = header(path, lines[index : index + 2], known, _CHATTER)
             if again is None or again.columns != layout.columns:
                 raise other_columns(path, index + 1)
-            layout, skipped = again, index + 1
+            layout, skipped, page = again, index + 1, len(rows)
             continue
         fields = cut(layout, line)
         if fields is None:
             raise misplaced(path, index + 1)
-        if rows and _goes_on(rows[-1][1], fields, layout):
+        if len(rows) > page and _goes_on(rows[-1][1], fields, layout):
             whole = [above + below.lstrip() for above, below in zip(rows[-1][1], fields, strict=True)]
             rows[-1] = (index + 1, whole)
         else:
@@ -165,6 +165,8 @@ def _goes_on(above: Sequence[str], fields: Sequence[str], layout: Layout) -> boo
     """Whether a line only carries on texts that fill their columns in the line above."""
     widths = [right - left for left, right in layout.spans]
     below = [place for place, field in enumerate(fields) if field.strip()]
+    if any(layout.columns[place] == SAMPLE_TIME for place in below):
+        return False
     return 0 < len(below) < len(fields) and all(
         len(above[place]) >= widths[place] and not above[place].strip().isdigit() for place in below
     )
