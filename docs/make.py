@@ -1,6 +1,7 @@
 """`make docs`: what the documents say of keys, columns and views, written from presman itself.
 
-docs/reference.md as a whole, and in README.md the table of keys. A test holds both to what presman has.
+docs/reference.md as a whole, in README.md the table of keys, in ARCHITECTURE.md the assumptions. A test holds them to
+what presman has.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from presman.figures.figure import Figure, Table
 from presman.figures.measures import COMMON, MEASURES
 from presman.records.queries import Query, read, variants
 from presman.records.rows import by_query
+from presman.setup.assumptions import in_markdown
 from presman.tabs import tab, tab_names
 from presman.tui.keys.all_keys import APP_KEYS
 from presman.tui.keys.page_keys import TABS
@@ -21,7 +23,9 @@ from presman.tui.keys.table_keys import INSTANCES
 
 ROOT = Path(__file__).parents[1]
 README, REFERENCE = ROOT / "README.md", ROOT / "docs" / "reference.md"
+ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 
+ASSUMED = "what a user with a database could run to confirm it.\n\n"
 BEGIN = "| key | |\n"
 MOVING = "| `↑` `↓` `PgUp` `PgDn` `Home`, `k` `j` | move in the table or page |"
 
@@ -45,6 +49,12 @@ def readme() -> str:
     before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
     _, _, behind = rest.partition(MOVING + "\n")
     return before + key_table() + behind
+
+
+def architecture() -> str:
+    """Return ARCHITECTURE.md with the assumptions as they are now."""
+    before, begin, _ = ARCHITECTURE.read_text(encoding="utf-8").partition(ASSUMED)
+    return before + begin + in_markdown()
 
 
 def reference() -> str:
@@ -129,4 +139,5 @@ def rows(heads: Iterable[str], cells: Iterable[Iterable[str]]) -> str:
 
 if __name__ == "__main__":
     README.write_text(readme(), encoding="utf-8")
+    ARCHITECTURE.write_text(architecture(), encoding="utf-8")
     REFERENCE.write_text(reference(), encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presman.analysis import instances, session_list
+from presman.analysis import instances, session_list, sight
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.groups import consumer_groups
@@ -13,7 +13,7 @@ from presman.analysis.parallel.usual import hours
 from presman.analysis.readings.instance_readings import CLUSTER, Header
 from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading
-from presman.records.group_rows import GroupMetricHistory
+from presman.records.group_rows import ConsumerGroup, GroupMetricHistory
 from presman.records.queries import Scope
 from presman.records.rows import OF_AN_UPDATE
 from presman.records.snapshot import Snapshot
@@ -35,6 +35,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     statements = running.running(facts, holdings.statements)
     queued = queue.queued(facts, statements)
     rows = consumer_groups.groups(facts, each, consumer_groups.Statements(queued, statements), budgets)
+    rows = sight.known_only(rows, current.section(ConsumerGroup).absent)
     header = instances.header(facts, each, cluster)
     waited = system_waits.events(facts)
     histograms = system_waits.histograms(facts)
@@ -63,6 +64,8 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         hour=facts.cache.call(hour, current.rows(GroupMetricHistory)),
         redo=redo.redo(facts, waited),
         outliers=io_outliers.outliers(facts, histograms),
+        basis=sight.bases(current, [row for row in rows if row.inst_id == CLUSTER]),
+        unseen=sight.unseen_views(current),
     )
 
 
@@ -96,4 +99,4 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         found.append("the instances run different plans")
     if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.instances.values()):
         found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
-    return tuple(found)
+    return (*found, *facts.snapshot.notes)

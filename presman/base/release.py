@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+_NAME_OF_23_26 = re.compile(r"\s*26(ai)?\s*", re.IGNORECASE)
 _FIRST_NUMBERS = re.compile(r"\s*(\d+)(?:\.(\d+))?")
 
 
@@ -21,8 +22,15 @@ class Release(NamedTuple):
         >>> Release.parse("19.22.0.0.0")
         Release(major=19, minor=22)
 
+        What Oracle calls 26ai calls itself 23.26: it is 23ai with the updates from October 2025 on.
+
+        >>> Release.parse("26ai"), Release.parse("23.26.1.0.0")
+        (Release(major=23, minor=26), Release(major=23, minor=26))
+
         Raises ValueError if `text` does not begin with a number.
         """
+        if _NAME_OF_23_26.fullmatch(text):
+            return cls(23, 26)
         match = _FIRST_NUMBERS.match(text)
         if match is None:
             raise ValueError(f"not an Oracle release: {text!r}")
@@ -32,5 +40,17 @@ class Release(NamedTuple):
         return f"{self.major}.{self.minor}" if self.minor or self.major < 18 else str(self.major)
 
 
-SUPPORTED = tuple(Release(*pair) for pair in ((11, 2), (12, 1), (12, 2), (18, 0), (19, 0), (21, 0), (23, 0)))
+SUPPORTED = tuple(Release(*pair) for pair in ((11, 2), (12, 1), (12, 2), (18, 0), (19, 0), (21, 0), (23, 0), (23, 26)))
 """The releases every query is proven for."""
+
+
+def named(version: str) -> str:
+    """Return a version with the name by which its users know it, where that is another number or a word.
+
+    >>> named("23.26.1.0.0"), named("23.6.0.24.10"), named("19.22.0.0.0"), named("")
+    ('26ai 23.26.1.0.0', '23ai 23.6.0.24.10', '19.22.0.0.0', '')
+    """
+    match = _FIRST_NUMBERS.match(version)
+    if match is None or match[1] != "23":
+        return version
+    return f"{'26ai' if int(match[2] or 0) >= 26 else '23ai'} {version}"

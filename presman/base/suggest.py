@@ -13,6 +13,17 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return by_lower[found[0]] if found else None
 
 
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known name that `word` is a slip of: a letter or two left out, doubled or swapped. None without one.
+
+    >>> closest("v$sesion", ["v$session", "v$px_session"]), closest("SHOE_SIZE", ["SID", "STATE"])
+    ('v$session', None)
+    """
+    by_lower = {name.lower(): name for name in known}
+    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.8)
+    return by_lower[found[0]] if found else None
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return the second half of an error line: the nearest name, else all there are.
 

@@ -17,7 +17,7 @@ TARGET is one thing everywhere:
   NAME                        a section of config.ini
   user@host[:port]/service    a database (asks for the password; user/password@... works too)
   demo:SCENARIO[?seed=N&speed=X&size=F&release=R]   the simulated database, or your own demo:FILE.toml
-  spool:FOLDER[?zone=Z&release=R]            CSV files, one per view, as `presman collect` makes them"""
+  spool:FOLDER[?zone=Z&release=R&encoding=E] CSV files, one per view, as `presman collect` makes them"""
 
 
 def common() -> Parser:
@@ -131,9 +131,15 @@ def doctor() -> Parser:
         "What presman can see in a database, line by line: release, containers, each query, and the missing grants.",
         """\
   presman doctor prod
-  presman doctor monitor@dbhost/orcl --scope instance""",
+  presman doctor monitor@dbhost/orcl --scope instance
+  presman doctor --assumptions prod""",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to examine (default: the one of config.ini)")
+    parser.add_argument(
+        "--assumptions",
+        action="store_true",
+        help="what presman takes as so without a document, the SELECT that tells, and what it says there",
+    )
     return parser
 
 

@@ -12,9 +12,14 @@ from presman.cli.settings import load, resolve
 
 def doctor(options: Namespace) -> int:
     """Run `presman doctor TARGET`."""
+    from presman.setup.assumptions import check
     from presman.setup.doctor import doctor as examine
 
     resolved = resolve(options.target, load(options), options)
+    if options.assumptions:
+        for line in check(resolved.target, scope=resolved.scope):
+            console.show(line + "\n")
+        return exit_codes.OK
     for line in examine(resolved.target, scope=resolved.scope, packs=resolved.packs):
         console.show(line + "\n")
     return exit_codes.OK

@@ -8,6 +8,7 @@ from argparse import Namespace
 from presman.analysis import analyse
 from presman.analysis.plans.lint import lint
 from presman.analysis.plans.lint_case import Finding, Severity
+from presman.analysis.plans.lint_sight import lint_sight
 from presman.analysis.readings.reading import Reading
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
@@ -21,20 +22,23 @@ NEVER = "never"
 
 
 def run(options: Namespace) -> int:
-    """Print the findings; the exit code tells whether one is at least as severe as --fail-on."""
+    """Print the findings; the exit code tells whether one is as severe as --fail-on, or nothing could be judged."""
     snapshot, reading = _one(options)
-    found = lint(reading, snapshot)
+    found, sight = lint(reading, snapshot), lint_sight(reading, snapshot)
     if options.format == "json":
-        console.put(json.dumps({"plan": reading.header.plan, "findings": plain(found)}, indent=2) + "\n")
+        document = {"plan": reading.header.plan, "findings": plain(found), "sight": plain(sight)}
+        console.put(json.dumps({**document, "notes": plain(reading.notes)}, indent=2) + "\n")
     else:
-        console.show(findings(reading, found, console.width()))
-    return exit_codes.FINDINGS if any(_counts(finding, options.fail_on) for finding in found) else exit_codes.OK
+        console.show(findings(reading, found, sight, console.width()))
+    if any(_counts(finding, options.fail_on) for finding in found):
+        return exit_codes.FINDINGS
+    return exit_codes.BLIND if sight.blind and options.fail_on != NEVER else exit_codes.OK
 
 
 def _one(options: Namespace) -> tuple[Snapshot, Reading]:
     polling = Polling(resolve(options.target, load(options), options))
     last: Snapshot | None = None
-    for snapshot, _ in polling.moments(polls=1 if polling.endless else None):
+    for snapshot in polling.snapshots(polls=1 if polling.endless else None, newest=1):
         last = snapshot
     if last is None:
         raise Failure("nothing to read", exit_codes.SOURCE)

@@ -18,7 +18,7 @@ from presman.polling.sampler import pause_before
 from presman.records.rows import RecordType
 from presman.records.snapshot import Snapshot
 from presman.records.wait_rows import IoOutlier, LgwrioOutlier
-from presman.sources import Exhausted, SourceError
+from presman.sources import Exhausted, Finite, SourceError
 
 FINITE = frozenset({"spool", "recording"})
 """Kinds of sources that end: they are read moment by moment without waiting."""
@@ -55,12 +55,12 @@ class Polling:
         Before it the two snapshots it was made of.
         """
         previous: Snapshot | None = None
-        last: Moment | None = None
-        for moment in self.moments(interval=interval, polls=2 if self.endless else None):
-            previous, last = last[0] if last else None, moment
+        last: Snapshot | None = None
+        for snapshot in self.snapshots(interval=interval, polls=2 if self.endless else None, newest=2):
+            previous, last = last, snapshot
         if last is None:
             raise Failure(f"{self._resolved.target.name} holds nothing to read", exit_codes.SOURCE)
-        return previous, *last
+        return previous, last, analyse(previous, last)
 
     @property
     def endless(self) -> bool:
@@ -80,25 +80,41 @@ class Polling:
         self, *, interval: float | None = None, polls: int | None = None, duration: float | None = None
     ) -> Iterator[Moment]:
         """Yield what each poll read and means, until `polls` or `duration` (seconds) are reached or the source ends."""
+        previous: Snapshot | None = None
+        cache = RowCache()
+        for snapshot in self.snapshots(interval=interval, polls=polls, duration=duration):
+            yield snapshot, analyse(previous, snapshot, cache)
+            previous = snapshot
+
+    def snapshots(
+        self,
+        *,
+        interval: float | None = None,
+        polls: int | None = None,
+        duration: float | None = None,
+        newest: int | None = None,
+    ) -> Iterator[Snapshot]:
+        """Yield what each poll read, as `moments` does; of a source that ends only the `newest` polls."""
         interval = interval or self._resolved.refresh
         source = self._resolved.target.make_source()
         source.scope = self._resolved.scope
         poller = Poller(source, packs=self._resolved.packs)
         for record in self._requests:
             poller.request(record, lasting=not self.endless)
-        previous: Snapshot | None = None
-        number, cache = 0, RowCache()
+        number = 0
         try:
             with ending_reads(source):
                 poller.open()
+            if newest is not None and isinstance(source, Finite):
+                source.leave_only(newest)
             due = begun = self._clock()
             while True:
                 try:
-                    snapshot = self._poll(poller, may_retry=previous is not None)
+                    snapshot = self._poll(poller, may_retry=number > 0)
                 except Exhausted:
                     break
-                yield snapshot, analyse(previous, snapshot, cache)
-                previous, number = snapshot, number + 1
+                yield snapshot
+                number += 1
                 due = max(due + interval, self._clock()) if self.endless else due
                 if number == polls or (duration is not None and due - begun > duration):
                     break
@@ -106,7 +122,7 @@ class Polling:
                     self._sleep(max(0.0, due - self._clock()))
         finally:
             poller.close()
-        if previous is None:
+        if not number:
             raise Failure(f"{self._resolved.target.name} holds nothing to read", exit_codes.SOURCE)
 
     def _poll(self, poller: Poller, *, may_retry: bool) -> Snapshot:

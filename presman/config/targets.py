@@ -6,6 +6,7 @@ A target is a section of config.ini, a connect string, `demo:SCENARIO[?seed=…&
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -166,19 +167,27 @@ def _demo(text: str, settings: Settings) -> Target:
 
 
 def _spool(text: str, settings: Settings) -> Target:
-    name, options = _options(text, ("zone", "release"), "spool")
+    name, options = _options(text, ("zone", "release", "encoding"), "spool")
     folder = Path(name).expanduser()
     if not name or not folder.is_dir():
         raise TargetError(f"spool: no such folder: {name or '(none named)'}{_sibling(folder)}")
     zone = parse_zone(options["zone"]) if "zone" in options else None
-    release = _release(options)
+    release, encoding = _release(options), _encoding(options.get("encoding", ""))
 
     def make() -> Source:
         from presman.sources.spool.spool_source import SpoolSource
 
-        return SpoolSource(folder, zone=zone, release=release)
+        return SpoolSource(folder, zone=zone, release=release, encoding=encoding)
 
     return Target(f"spool:{name}", "spool", settings, make)
+
+
+def _encoding(text: str) -> str:
+    """Return the name of a text encoding, "" for none. Raises TargetError for one that is not known."""
+    try:
+        return codecs.lookup(text).name if text else ""
+    except LookupError:
+        raise TargetError(f"encoding={text} is not a known encoding such as euc-kr or cp1252") from None
 
 
 def _sibling(folder: Path) -> str:

@@ -146,7 +146,7 @@ FINDINGS: Table[Finding] = Table(
         Finds("source", "Source", TEXT, "The manual that describes what it is about.", "source", sortable=False,
               width=20, narrow=False, most=60),
     ),
-    lambda row: (row.rule, row.plan, row.subject), "No finding: nothing about the plans in force is doubtful.",
+    lambda row: (row.rule, row.plan, row.subject), "No finding, as far as could be seen.",
     json="assessment.findings",
 )
 WINDOWS: Table[PlanPeriod] = Table(

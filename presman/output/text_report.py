@@ -9,16 +9,19 @@ from presman.analysis.containers.containers import io_limited, pdbs
 from presman.analysis.containers.io_limits import explain
 from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.plans.lint_case import Finding, Severity
+from presman.analysis.plans.lint_sight import LintSight
 from presman.analysis.readings.instance_readings import CLUSTER, Header, ServerPool
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import OutlierReading
 from presman.base.formats import ABSENT, count, duration, number
+from presman.base.release import named
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import OUTLIERS, redo_text
 from presman.output.cells import instant
 from presman.output.text_table import table
 from presman.tabs import tab, tab_names
+from presman.tabs.alerts import sight
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment, Pair
 from presman.tabs.parts import Rows
@@ -78,10 +81,10 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
     lines = _head(reading, width)
     if snapshots is not None:
         lines += ["", *_verdicts(reading, snapshots, width)]
-    for part, rows in _tables(reading, snapshots):
+    for part, rows, unseen in _tables(reading, snapshots):
         if rows or part.news:
             title = f"-- {part.table.title} ({len(rows)})"
-            lines += ["", *_wrapped(title, width), *_table(part.table, rows, width)]
+            lines += ["", *_wrapped(title, width), *_table(part.table, rows, width, unseen)]
     for found in reading.outliers:
         lines += ["", *_outliers(found, width)]
     return _join(lines)
@@ -94,8 +97,8 @@ def _outliers(found: OutlierReading, width: int | None) -> list[str]:
     return [*lines, *_table(OUTLIERS, found.rows, width)]
 
 
-def findings(reading: Reading, found: Sequence[Finding], width: int | None = None) -> str:
-    """Return the findings about the plans, one paragraph each. Ends in a newline."""
+def findings(reading: Reading, found: Sequence[Finding], seen: LintSight, width: int | None = None) -> str:
+    """Return the findings about the plans, one paragraph each, and what they rest on. Ends in a newline."""
     lines = _wrapped(f"{reading.header.database or reading.target}  plan {reading.header.plan or 'none'}", width)
     for each in found:
         where = " ".join(part for part in (each.plan, each.subject) if part)
@@ -106,7 +109,9 @@ def findings(reading: Reading, found: Sequence[Finding], width: int | None = Non
         for severity in Severity
         if (many := sum(each.severity is severity for each in found))
     )
-    return _join([*lines, "", counts or "no finding"])
+    notes = [f"note: {note}" for note in reading.notes]
+    last = f"{counts}.{seen.limits}" if counts and seen.limits else counts or seen.clear
+    return _join([*lines, "", *(piece for line in (*notes, last) for piece in _wrapped(line, width))])
 
 
 def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]:
@@ -122,8 +127,10 @@ def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]
     return [piece for line in lines for piece in _wrapped(line, width)]
 
 
-def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Sequence[Any]]]:
-    """Return the tables of all tabs with their rows: the first tab sums up the cluster, the others do not.
+def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Sequence[Any], str]]:
+    """Return the tables of all tabs with their rows, and why none could be seen ("" where they could).
+
+    The first tab sums up the cluster, the others do not.
 
     Tables that need the snapshots themselves have no rows without them.
     """
@@ -134,7 +141,7 @@ def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Se
         moment = Moment(reading, choices, find=lambda: snapshots)
         shown = tab(name.name)
         for part in (*shown.rows(), *shown.for_text):
-            yield part, _first(part, part.rows(moment))
+            yield part, _first(part, part.rows(moment)), part.unseen(moment)
 
 
 def _first(part: Rows, rows: Sequence[Any]) -> Sequence[Any]:
@@ -145,10 +152,10 @@ def _first(part: Rows, rows: Sequence[Any]) -> Sequence[Any]:
     return (sorted(rows, key=lambda row: key(row) or 0, reverse=True) if key else rows)[: part.in_text]
 
 
-def _table(shown: Table[Any], rows: Sequence[Any], width: int | None) -> list[str]:
+def _table(shown: Table[Any], rows: Sequence[Any], width: int | None, unseen: str = "") -> list[str]:
     """Return a table, or the sentence for none, and what the bars in it mean."""
     if not rows:
-        return _wrapped(shown.empty, width)
+        return _wrapped(unseen or shown.empty, width)
     lines = table(shown.columns, rows, width)
     signs = {sign for line in lines[1:] for sign in line}
     meant = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
@@ -163,7 +170,7 @@ def _head(reading: Reading, width: int | None) -> list[str]:
     header = reading.header
     since = ABSENT if reading.interval is None else f"{reading.interval:.1f}s"
     lines = [
-        f"{header.database or reading.target} {header.version}  {instant(reading.at)}  poll {reading.number}, "
+        f"{header.database or reading.target} {named(header.version)}  {instant(reading.at)}  poll {reading.number}, "
         f"{since} since the one before, took {1000 * reading.poll_seconds:.0f} ms",
         _plan(header) + f"  {servers(header.servers)}",
     ]
@@ -175,14 +182,15 @@ def _head(reading: Reading, width: int | None) -> list[str]:
     lines += [
         f"! {trouble.view or trouble.query}: {trouble.text} {trouble.cure}".rstrip() for trouble in reading.troubles
     ]
-    lines += [f"note: {note}" for note in reading.notes]
+    lines += [f"note: {note}" for note in (*sight(reading), *reading.notes)]
     return [piece for line in lines for piece in _wrapped(line, width)]
 
 
 def _plan(header: Header) -> str:
     mixed = " (instances differ)" if header.mixed_plans else ""
+    cpus = number(header.num_cpus or None, 0)
     return (
-        f"plan {header.plan or 'none'}{mixed}  CPU {header.cpu_managed or ABSENT} of {number(header.num_cpus, 0)}  "
+        f"plan {header.plan or 'none'}{mixed}  CPU {header.cpu_managed or ABSENT} of {cpus}  "
         f"caging {header.caging or ABSENT}  PX {header.px_managed or ABSENT}  up {duration(header.uptime)}"
     )
 

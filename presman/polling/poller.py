@@ -169,6 +169,7 @@ class Poller:
             round_trips=first.round_trips + second.round_trips,
             sections=MappingProxyType(sections),
             cloud_service=first.cloud_service,
+            notes=first.notes,
         )
 
     def _begin_epoch(self, keep: int = 0) -> None:

@@ -9,8 +9,9 @@ from statistics import median
 from typing import Any
 
 from presman.analysis.database_kind import database_kind
-from presman.base.release import Release
+from presman.base.release import Release, named
 from presman.config.targets import Target
+from presman.records.conversion import field_types
 from presman.records.instance_rows import Database, Instance, Pdb
 from presman.records.queries import Cadence, Query, Scope, bind_names, load
 from presman.records.snapshot import Section
@@ -42,6 +43,7 @@ def doctor(
         lacking = yield from _facts(source, release, target)
         yield _line("packs", f"allowed: {', '.join(packs)}" if packs else "none allowed: no view of a pack is read")
         yield from _latency(source, now)
+        yield from (_line("note", note) for note in source.read(()).notes)
         yield from _sight(source, release, packs, lacking)
     finally:
         source.close()
@@ -94,7 +96,7 @@ def _lacking(database: Section, instances: Section, pdbs: Sequence[Pdb]) -> dict
 
 
 def _release(release: Release, instances: Section) -> str:
-    versions = sorted({row.version for row in instances.rows})
+    versions = sorted({named(row.version) for row in instances.rows})
     return f"{', '.join(versions) or release} (queries for {release})"
 
 
@@ -137,6 +139,7 @@ def _latency(source: Source, now: Callable[[], datetime]) -> Iterator[str]:
 def _sight(source: Source, release: Release, packs: tuple[str, ...], lacking: Mapping[str, str]) -> Iterator[str]:
     """Run every query once that this database has an answer to, and say what it saw."""
     cures: dict[str, None] = {}
+    told, untold = 0, dict[str, None]()
     queries = load(release).values()
     allowed = [query for query in queries if query.pack == "none" or query.pack in packs]
     yield ""
@@ -149,8 +152,11 @@ def _sight(source: Source, release: Release, packs: tuple[str, ...], lacking: Ma
         yield f"{query.name:<26} {query.view_in(source.scope):<32} {_seen(query, section)}"
         if section.problem and section.problem.cure:
             cures[section.problem.cure] = None
+        if section.problem or _is_unseen(query, section):
+            untold[query.view_in(source.scope)] = None
+        told += not section.problem and not section.absent
     yield ""
-    yield from _advice(cures)
+    yield from _advice(cures, untold, told)
     yield from _packs([query for query in queries if query.pack != "none"], packs)
 
 
@@ -162,15 +168,27 @@ def _binds(query: Query) -> dict[str, Any]:
 def _seen(query: Query, section: Section) -> str:
     if section.problem:
         return f"nothing: {section.problem.code} {section.problem.text}".replace("  ", " ")
+    if _is_unseen(query, section):
+        return "nothing: not there"
     if query.cadence is Cadence.DEMAND:
         return f"may be read, {_milliseconds(section.seconds)}"
     count = len(section.rows)
-    return f"{count} row{'s' * (count != 1)}, {_milliseconds(section.seconds)}"
+    lacking = f", without {', '.join(sorted(section.absent)).upper()}" if section.absent else ""
+    return f"{count} row{'s' * (count != 1)}, {_milliseconds(section.seconds)}{lacking}"
 
 
-def _advice(cures: Mapping[str, None]) -> Iterator[str]:
+def _is_unseen(query: Query, section: Section) -> bool:
+    """Whether the source has nothing of the view, so that no rows do not mean that there are none."""
+    return section.absent >= set(field_types(query.record))
+
+
+def _advice(cures: Mapping[str, None], untold: Mapping[str, None], told: int) -> Iterator[str]:
+    if not cures and not untold:
+        yield f"Nothing is missing: {told} queries were answered in full."
+        return
+    if untold:
+        yield f"Nothing is known of what these tell: {', '.join(untold)}."
     if not cures:
-        yield "Nothing is missing."
         return
     yield "What would help:"
     for cure in cures:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from presman.base.release import Release
 from presman.records.queries import Query, Scope
@@ -48,13 +48,15 @@ class Answer:
     """What came back for a list of requests: one section each, in their order.
 
     `at` is the database's instant in UTC; `round_trips` what it cost the network (0 for embedded sources);
-    `cloud_service` what the session calls the service it is in (SYS_CONTEXT's CLOUD_SERVICE), "" for none.
+    `cloud_service` what the session calls the service it is in (SYS_CONTEXT's CLOUD_SERVICE), "" for none;
+    `notes` what of the source is not used and what was assumed, a sentence each.
     """
 
     at: datetime
     sections: tuple[Section, ...]
     round_trips: int = 0
     cloud_service: str = ""
+    notes: tuple[str, ...] = ()
 
 
 class Source(Protocol):
@@ -85,3 +87,11 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Release what is held. Never raises."""
+
+
+@runtime_checkable
+class Finite(Protocol):
+    """A source that ends, and so knows its end."""
+
+    def leave_only(self, newest: int) -> None:
+        """Forget all instants still to be read but the `newest` ones; what lasts from before them still holds."""

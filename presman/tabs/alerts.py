@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.sight_readings import Basis
 from presman.analysis.readings.statement_readings import Cause, QueueHead
 from presman.base.formats import duration, number
 from presman.base.text import one_line
+from presman.drawing.lines import Line
 from presman.figures.figure import State
 from presman.tabs.link import Link, LinkState
 
@@ -23,19 +25,68 @@ class Alert(NamedTuple):
 
 
 def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
-    """Return everything that is wrong, worst first."""
-    found: list[Alert] = []
-    if link.state is LinkState.LOST:
-        found.append(Alert("bad", "✕", f"No connection: {link.text}", link.text))
+    """Return everything that is wrong, worst first; where nothing is, first what is known not to be there."""
+    lost = [Alert("bad", "✕", f"No connection: {link.text}", link.text)] if link.state is LinkState.LOST else []
     if reading is None:
-        return tuple(found)
-    found += [_head(head, reading) for head in reading.heads]
-    found += [_group(group) for group in reading.cluster_groups() if group.verdict in _GROUP_VERDICTS]
-    found += _idle(reading) + _blocked(reading) + _downgraded(reading)
+        return tuple(lost)
+    wrong = _wrong(reading)
+    found = lost + wrong + ([] if lost or wrong else _all_clear(reading)) + _not_known(reading)
     found += [_trouble(trouble.view or trouble.query, trouble.text, trouble.cure) for trouble in reading.troubles]
     found += [Alert("note", "·", one_line(note, 400), one_line(note, 80)) for note in reading.notes]
-    rank = {"bad": 0, "warn": 1, "note": 2}
-    return tuple(sorted(found, key=lambda alert: rank.get(alert.state, 3)))
+    rank = {"bad": 0, "warn": 1, "good": 2, "note": 3}
+    return tuple(sorted(found, key=lambda alert: rank.get(alert.state, 4)))
+
+
+def sight(reading: Reading) -> tuple[str, ...]:
+    """Return what is known not to be there and what is not known, with the views, as sentences."""
+    clear = [] if _wrong(reading) else _all_clear(reading)
+    return tuple(alert.text for alert in clear + _not_known(reading))
+
+
+def no_queue(reading: Reading) -> Line:
+    """Return the line for an empty queue: by which view it is empty, or why nothing is known of it."""
+    basis = next((each for each in reading.basis if each.what == "queue"), None)
+    if basis is None or basis.lacking:
+        return ((f" ? Whether a statement is queued is not known{_because(basis)}.", "note"),)
+    return ((f" ● Nothing is queued (by {', '.join(basis.views)}).", "good"),)
+
+
+def unseen_queue(reading: Reading) -> str:
+    """Return why no statement of the queue can be seen, "" where they can."""
+    basis = next((each for each in reading.basis if each.what == "queue"), None)
+    return f"Not known{_because(basis)}." if basis is None or basis.lacking else ""
+
+
+def _because(basis: Basis | None) -> str:
+    return f": {basis.lacking}" if basis is not None else ""
+
+
+def _wrong(reading: Reading) -> list[Alert]:
+    heads = [_head(head, reading) for head in reading.heads]
+    groups = [_group(group) for group in reading.cluster_groups() if group.verdict in _GROUP_VERDICTS]
+    return heads + groups + _idle(reading) + _blocked(reading) + _downgraded(reading)
+
+
+def _all_clear(reading: Reading) -> list[Alert]:
+    """Say what is known not to be there, and by which views; nothing is said of what they did not tell."""
+    known = [each for each in reading.basis if not each.lacking]
+    if reading.queue:
+        known = [each for each in known if each.what != "queue"]
+    if not known:
+        return []
+    where = f" in {reading.header.container}" if reading.header.container else ""
+    whole = f"Nothing is wrong{where}: " if len(known) == len(reading.basis) else ""
+    absent = ", ".join(f"no {each.what}" for each in known)
+    views = ", ".join(dict.fromkeys(view for each in known for view in each.views))
+    short = whole + (absent if whole else absent.capitalize() + where)
+    return [Alert("good", "●", f"{short} (by {views}).", short)]
+
+
+def _not_known(reading: Reading) -> list[Alert]:
+    """Say of what nothing is known, and why."""
+    told = [f"a {each.what} ({each.lacking})" for each in reading.basis if each.lacking]
+    short = f"not known: {', '.join(f'a {each.what}' for each in reading.basis if each.lacking)}"
+    return [Alert("note", "?", f"Whether there is {', or '.join(told)} is not known.", short)] if told else []
 
 
 _GROUP_VERDICTS = frozenset({Verdict.STARVED, Verdict.ZERO_SHARE, Verdict.CAPPED})

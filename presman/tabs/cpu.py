@@ -5,6 +5,7 @@ from __future__ import annotations
 from presman.figures.group_figures import CPU
 from presman.tabs.moment import Moment, alike_in_groups
 from presman.tabs.parts import APART, Box, Lines, OverTime, Rows, Tab
+from presman.tabs.unseen import blind
 from presman.tabs.verdict_lines import CPU_LEGEND, verdict_lines
 
 
@@ -16,7 +17,14 @@ def hidden(moment: Moment) -> set[str]:
 
 TAB = Tab(
     parts=(
-        Rows(CPU, Moment.groups, hidden, note=lambda _: CPU_LEGEND, trends={"used_trend": "used"}),
+        Rows(
+            CPU,
+            Moment.groups,
+            hidden,
+            note=lambda _: CPU_LEGEND,
+            trends={"used_trend": "used"},
+            unseen=blind("V$RSRC_CONSUMER_GROUP"),
+        ),
         # In steps, so that the charts below are not drawn anew whenever a group begins to wait.
         Lines("verdicts", lambda moment: verdict_lines(moment.reading, moment.groups()), step=3),
         Box(

@@ -9,13 +9,13 @@ from presman.figures.histogram_figures import redo_text
 from presman.figures.instance_figures import WAITS
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance
 from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
+from presman.tabs.unseen import blind
 from presman.tabs.verdict_lines import CPU_LEGEND
 
 
 def alert_lines(moment: Moment) -> list[Line]:
-    """Return the alerts in full sentences, worst first."""
-    lines: list[Line] = [((f" {each.glyph} ", each.state), (each.text, each.state)) for each in moment.alerts]
-    return lines or [((" ● Nothing is wrong: no queue, no starved group, no downgrade.", "good"),)]
+    """Return the alerts in full sentences, worst first; the all-clear, with the views it rests on, is one of them."""
+    return [((f" {each.glyph} ", each.state), (each.text, each.state)) for each in moment.alerts]
 
 
 def redo_line(reading: Reading) -> Line:
@@ -34,6 +34,7 @@ TAB = Tab(
             note=lambda _: CPU_LEGEND,
             trends={"io_trend": "io"},
             news=True,
+            unseen=blind("V$RSRC_CONSUMER_GROUP"),
         ),
         Box(
             (Lines("findings", alert_lines), Lines("redo", lambda moment: [redo_line(moment.reading)])),
@@ -49,13 +50,15 @@ TAB = Tab(
                     alike_on_one_instance,
                     filterable=False,
                     in_text=10,
+                    unseen=blind("V$SYSTEM_EVENT"),
                 ),
             ),
             key="overview-bottom",
         ),
     ),
     notes=(
-        "The lines below the groups say what is wrong, worst first: ✕ bad, ▲ ▼ ○ look at it, ▬ · ! to know.",
+        "The lines below the groups say what is wrong, worst first: ✕ bad, ▲ ▼ ○ look at it, ▬ · ! to know, "
+        "? not known. The ● names the views by which nothing is wrong; of what they did not tell it says nothing.",
         "The line Redo: mean waits since the last poll for 'log file sync' (a commit) and 'log file parallel write' "
         "(the write by the redo writer), both from V$SYSTEM_EVENT; what of a commit's wait the write does not explain; "
         "and the change of 'redo size' in V$SYSSTAT per second.",

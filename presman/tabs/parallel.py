@@ -10,9 +10,11 @@ from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING
+from presman.tabs.alerts import unseen_queue
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance
 from presman.tabs.parts import Key, Rows, Tab
 from presman.tabs.queue_summary import by_class
+from presman.tabs.unseen import blind
 from presman.watch.downgrade_ledger import Downgrade
 
 
@@ -29,8 +31,21 @@ def downgraded(moment: Moment) -> Sequence[Downgrade]:
 
 TAB = Tab(
     parts=(
-        Rows(QUEUE, lambda moment: moment.reading.queue, alike_on_one_instance, measure="queue", news=True),
-        Rows(RUNNING, lambda moment: moment.reading.running, alike_on_one_instance, news=True),
+        Rows(
+            QUEUE,
+            lambda moment: moment.reading.queue,
+            alike_on_one_instance,
+            measure="queue",
+            news=True,
+            unseen=lambda moment: unseen_queue(moment.reading),
+        ),
+        Rows(
+            RUNNING,
+            lambda moment: moment.reading.running,
+            alike_on_one_instance,
+            news=True,
+            unseen=blind("V$PX_SESSION"),
+        ),
         Rows(PARALLEL_GROUPS, Moment.groups, alike_in_groups, lambda _: "█ held ┊ limit", filterable=False),
         Rows(
             SERVERS,

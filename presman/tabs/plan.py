@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from presman.analysis.plans.lint import lint
+from presman.analysis.plans.lint_sight import lint_sight
 from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.base.formats import count, number
 from presman.drawing.lines import Line
@@ -44,6 +45,12 @@ def found(moment: Moment) -> Sequence[Any]:
     return lint(moment.reading, snapshot) if snapshot else ()
 
 
+def unjudged(moment: Moment) -> str:
+    """Return what no finding means: by which views, or why nothing can be said."""
+    snapshot = moment.snapshot
+    return lint_sight(moment.reading, snapshot).clear if snapshot else ""
+
+
 def elsewhere(moment: Moment) -> Sequence[Any]:
     """Return the lines of the plans that other instances run."""
     view, snapshot = moment.once(active_plan), moment.snapshot
@@ -64,7 +71,7 @@ def _of_active(name: str) -> Any:
 TAB = Tab(
     parts=(
         Rows(PLAN, _of_active("lines")),
-        Rows(FINDINGS, found, filterable=False, news=True),
+        Rows(FINDINGS, found, filterable=False, news=True, unseen=unjudged),
         Rows(WINDOWS, _of_active("windows"), filterable=False),
         Rows(MAPPINGS, _of_active("mappings"), filterable=False),
         Rows(DIFFERENCES, lambda _: (), filterable=False),

@@ -7,6 +7,7 @@ from presman.figures.cpu_waiter_figures import CPU_WAITERS
 from presman.figures.session_figures import SESSIONS
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Rows, Tab
+from presman.tabs.unseen import blind
 
 
 def waiters(moment: Moment) -> tuple[CpuWaiter, ...]:
@@ -26,7 +27,7 @@ def hidden(moment: Moment) -> set[str]:
 
 TAB = Tab(
     parts=(
-        Rows(SESSIONS, lambda moment: moment.reading.sessions, nobody_blocked),
+        Rows(SESSIONS, lambda moment: moment.reading.sessions, nobody_blocked, unseen=blind("V$SESSION")),
         Rows(CPU_WAITERS, lambda moment: moment.once(waiters), hidden, optional=True, filterable=False),
     ),
     measure="session_io",

@@ -29,7 +29,7 @@ def test_doctor_looks_at_a_database(tmp_path: Path) -> None:
         secret = {"PRESMAN_PASSWORD": "presman"}
         done = presman("doctor", f"presman@{address[0]}", cwd=tmp_path, env=secret)
         assert done.returncode == exit_codes.OK, done.stderr
-        assert "Nothing is missing." in done.stdout
+        assert "Nothing is missing: " in done.stdout
         assert "12.1.0.2.0" in done.stdout
         done = presman("doctor", f"presman@{address[0]}", cwd=tmp_path, env={"PRESMAN_PASSWORD": "other"})
         assert done.returncode == exit_codes.SOURCE
@@ -37,6 +37,12 @@ def test_doctor_looks_at_a_database(tmp_path: Path) -> None:
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
+
+
+def test_26ai_is_named_as_its_users_do(tmp_path: Path) -> None:
+    """It is 23ai with later updates, and V$INSTANCE says 23.26."""
+    done = presman("doctor", "demo:quiet?release=26ai", cwd=tmp_path)
+    assert "release     26ai 23.26.1.0.0 (queries for 23.26)" in done.stdout
 
 
 def test_doctor_of_a_demo(tmp_path: Path) -> None:

@@ -44,10 +44,18 @@ def test_json_names_every_part_of_a_finding(inside: Run) -> None:
     assert found["findings"][0]["severity"] == "error"
 
 
-def test_a_spool_without_a_plan_has_nothing_to_find(inside: Run) -> None:
+def test_a_spool_that_tells_no_plan_is_no_all_clear(inside: Run) -> None:
     done = inside("lint", QUEUEING)
-    assert done.returncode == exit_codes.OK
-    assert done.stdout.splitlines()[-1] == "no finding"
+    assert done.returncode == exit_codes.BLIND
+    assert "Nothing can be said of the plans: GV$RSRC_PLAN, DBA_RSRC_PLAN_DIRECTIVES" in done.stdout
+    assert inside("lint", QUEUEING, "--fail-on", "never").returncode == exit_codes.OK
+    sight = json.loads(inside("lint", QUEUEING, "--format", "json").stdout)["sight"]
+    assert (sight["blind"], sight["judged"]) == (True, [])
+
+
+def test_no_finding_names_the_plan_and_the_views(inside: Run) -> None:
+    last = inside("lint", "demo:quiet").stdout.splitlines()[-1]
+    assert last.startswith("No finding in DEFAULT_PLAN (by GV$RSRC_PLAN, DBA_RSRC_PLAN_DIRECTIVES,")
 
 
 def test_once_carries_the_assessment(inside: Run) -> None:

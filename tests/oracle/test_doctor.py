@@ -11,6 +11,7 @@ from presman.base.secret import Secret
 from presman.config.targets import Target, parse_target
 from presman.records.queries import Scope, load
 from presman.setup import credentials
+from presman.setup.assumptions import ASSUMPTIONS, check
 from presman.setup.doctor import doctor
 from presman.setup.grants import AccountKind, grants_script
 from presman.sources import SourceError
@@ -48,7 +49,7 @@ def serve() -> Callable[..., OracleServer]:
 def test_all_is_well(serve: Callable[..., OracleServer], release: Release) -> None:
     lines = examined(serve("pdb", release))
     text = "\n".join(lines)
-    assert "Nothing is missing." in lines
+    assert any(line.startswith("Nothing is missing: ") for line in lines)
     assert "container   CDB$ROOT" in lines
     assert "kind        CDB root" in lines
     assert "scope       cluster (GV$: every instance)" in lines
@@ -78,9 +79,21 @@ def test_a_database_without_containers_is_not_asked_about_them(serve: Callable[.
     server.faults.add(Stage.STATEMENT, Ora(942, "table or view does not exist"), "rsrc_pdb")
     server.faults.add(Stage.STATEMENT, Ora(942, "table or view does not exist"), "dba_cdb")
     lines = examined(server)
-    assert "Nothing is missing." in lines
+    assert any(line.startswith("Nothing is missing: ") for line in lines)
     skipped = [line.split()[0] for line in lines if line.endswith("not asked: only a container database has rows")]
     assert skipped == ["cdb_plan_directive", "pdb_metric", "pdb_metric_history", "rsrc_pdb"]
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_assumptions_are_asked_with_selects_alone(serve: Callable[..., OracleServer], scope: Scope) -> None:
+    server = serve("rac", Release(23, 26))
+    list(doctor(parse_target(f"presman/presman@{server.dsn}")))
+    known = set(server.counters.statements())
+    lines = list(check(parse_target(f"presman/presman@{server.dsn}"), scope=scope))
+    sent = set(server.counters.statements()) - known
+    assert len(sent) == sum(bool(each.sql) for each in ASSUMPTIONS)
+    assert all(text.startswith("SELECT ") for text in sent)
+    assert not [line for line in lines if line.startswith(("  → not known", "  → does NOT"))]
 
 
 def test_packs_are_told_and_change_no_query_yet(serve: Callable[..., OracleServer]) -> None:

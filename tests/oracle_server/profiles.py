@@ -53,6 +53,7 @@ PROFILES = {
         Profile(Release(19), (19, 22, 0, 0, 0), 318, 12),
         Profile(Release(21), (21, 3, 0, 0, 0), 318, 16),
         Profile(Release(23), (23, 6, 0, 24, 10), 319, 24, END_OF_RESPONSE | FAST_AUTHENTICATION),
+        Profile(Release(23, 26), (23, 26, 1, 0, 0), 319, 24, END_OF_RESPONSE | FAST_AUTHENTICATION),
     )
 }
 """The releases the server can pass for. 11.2 is refused by thin clients, as a real one is."""

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from presman.analysis import analyse
 from presman.base.release import Release
+from presman.config.targets import parse_target
+from presman.output import text_report
 from presman.polling.poller import Poller
 from presman.records.cursor_rows import PlanXml, SqlText
 from presman.records.group_rows import ConsumerGroup, GroupMetric
@@ -21,9 +23,12 @@ from presman.records.queries import Scope, load
 from presman.records.session_rows import Session
 from presman.records.snapshot import Section, Snapshot
 from presman.records.wait_rows import EventHistogram
+from presman.setup.doctor import doctor
 from presman.sources import Exhausted, Request, SourceError
 from presman.sources.spool.spool_source import SpoolSource
 from presman.sources.spool.spool_table import TOGETHER
+from presman.tabs.alerts import alerts
+from presman.tabs.link import Link
 
 
 def folder(place: Path, files: Mapping[str, str | bytes]) -> Path:
@@ -80,14 +85,34 @@ def test_what_is_missing_is_empty_and_absent(tmp_path: Path) -> None:
 
 def test_unknown_files_and_columns_are_noted(tmp_path: Path) -> None:
     source = SpoolSource(
-        folder(tmp_path, {"v$session.csv": "SID,SHOE_SIZE\n1,44\n", "shoes.csv": "A\n1\n", "notes.txt": "?"})
+        folder(
+            tmp_path,
+            {
+                "v$session.csv": "SID,SHOE_SIZE,USERNMAE,STATE\n1,44,A,WAITING\n",
+                "shoes.csv": "A\n1\n",
+                "gv_sesion_longops.csv": "SID\n1\n",
+                "notes.txt": "?",
+            },
+        )
     )
     source.open()
     assert source.notes == (
-        "shoes.csv: no view of this name is known; not used",
-        "v$session.csv: not used: SHOE_SIZE",
+        "gv_sesion_longops.csv: not used: no view of this name is read (did you mean gv$session_longops?)",
+        "shoes.csv: not used: no view of this name is read",
+        "v$session.csv: not used: SHOE_SIZE, USERNMAE (did you mean USERNAME?)",
     )
+    source.advance()
+    assert source.read([]).notes == source.notes
     source.close()
+
+
+def test_notes_reach_screen_text_and_doctor(tmp_path: Path) -> None:
+    place = folder(tmp_path, {"v$session.csv": "SID,SHOE_SIZE\n1,44\n", "v$sesion.csv": "SID\n1\n"})
+    reading = analyse(None, snapshots(place)[0])
+    told = ["v$sesion.csv: not used: no view of this name is read (did you mean v$session?)", "SHOE_SIZE"]
+    screen = " ".join(alert.text for alert in alerts(reading, Link()))
+    for text in (screen, text_report.full(reading), "\n".join(doctor(parse_target(f"spool:{place}")))):
+        assert all(each in text for each in told)
 
 
 @pytest.mark.parametrize("name", ["v$session", "gv$session", "V_SESSION", "gv_session", "v_$session", "GV_$Session"])
@@ -119,6 +144,11 @@ def test_instance_scope_is_the_lowest_instance(tmp_path: Path) -> None:
         ({"gv$instance.csv": "VERSION\n12.2.0.1.0\n"}, None, Release(12, 2)),
         ({"gv$instance.csv": "VERSION,VERSION_FULL\n19.0.0.0.0,19.22.0.0.0\n"}, Release(12, 1), Release(19, 22)),
         ({"v$version.csv": "BANNER\nOracle Database 11g Release 11.2.0.4.0 - 64bit\n"}, None, Release(11, 2)),
+        (
+            {"v$version.csv": "BANNER\nOracle AI Database 26ai Enterprise Edition Release 23.26.1.0.0 - Production\n"},
+            None,
+            Release(23, 26),
+        ),
         ({"v$session.csv": "SID\n1\n"}, Release(21), Release(21)),
         ({"v$session.csv": "SID\n1\n"}, None, Release(19)),
     ],

@@ -9,6 +9,7 @@ from presman.analysis.readings.group_readings import GroupReading, IoRates, Queu
 from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool
 from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.sight_readings import Basis
 from presman.analysis.readings.statement_readings import (
     Cause,
     DopStory,
@@ -140,6 +141,11 @@ def busy(number: int = 1) -> Reading:
         unmanaged_servers=8,
         troubles=(UnansweredQuery("osstat", "GV$OSSTAT", "ORA-00942: table or view does not exist",
                           "grant select on GV_$OSSTAT to the monitoring user"),),
+        basis=(
+            Basis("queue", ("GV$SESSION",), ""),
+            Basis("starved group", ("GV$RSRC_PLAN", "GV$RSRC_CONSUMER_GROUP"), ""),
+            Basis("downgrade", ("GV$PX_SESSION",), ""),
+        ),
     )  # fmt: skip
 
 

@@ -55,6 +55,8 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
 
     `host_busy` is the busy part of the host's CPU time (0..1), which tells a limit from a lack of CPU.
     """
+    if group.used is not None and group.waiting is None:
+        return f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; what it waits for CPU is not told."
     if group.used is None or group.waiting is None:
         return "No delta yet: rates need two polls of the same instance start and the same plan window."
     wanted = group.used + group.waiting

@@ -15,6 +15,7 @@ from presman.analysis.readings.detail_readings import Detail
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER, Header
 from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.sight_readings import Basis, UnseenView
 from presman.analysis.readings.statement_readings import (
     Downgrades,
     HourReading,
@@ -42,6 +43,8 @@ class Reading:
     `detail` is what a close look at one session adds, None without; `hour` comes from the metric history. `sessions`
     are worked out when first looked at: there can be thousands, and few pages show them.
     `monitor_servers` are the servers that GV$ queries have on a cluster now, presman's own among them: no statement's.
+    `basis` says what may be said not to be there, and by which views; `unseen` are views that told nothing;
+    `notes` what a reader of the figures must know.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -69,6 +72,8 @@ class Reading:
     detail: Detail | None = None
     hour: tuple[HourReading, ...] = ()
     monitor_servers: int = 0
+    basis: tuple[Basis, ...] = ()
+    unseen: tuple[UnseenView, ...] = ()
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

@@ -22,6 +22,7 @@ _VERSIONS = {
     Release(19): ("19.0.0.0.0", "19.22.0.0.0"),
     Release(21): ("21.0.0.0.0", "21.13.0.0.0"),
     Release(23): ("23.0.0.0.0", "23.6.0.24.10"),
+    Release(23, 26): ("23.0.0.0.0", "23.26.1.0.0"),
 }
 _IO_LIMITS = ("max_iops", "max_mbps")
 """Parameters that a pluggable database may set for itself."""

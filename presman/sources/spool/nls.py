@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from math import isfinite
 
 _NUMBER = re.compile(r"[+-]?(\d[\d.,' \u00a0\u202f]*|[.,]\d+)(E[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _GROUPS = re.compile(r"[ '\u00a0\u202f]")
@@ -76,12 +77,15 @@ def number(text: str, mark: str | None, whole: bool) -> int | float:
     if text.isascii() and text.isdigit() and len(text) < 19:
         return int(text)
     if not _NUMBER.fullmatch(text):
-        raise ValueError(f"{text!r} is not a number")
+        cure = ": the column was too narrow for it (SET NUMWIDTH 38)" if text.strip("#") == "" else ""
+        raise ValueError(f"{text!r} is not a number{cure}")
     plain = _GROUPS.sub("", text)
     if mark is None:
         mark = decimal_mark([plain]) or (next((sign for sign in plain if sign in ",."), ".") if not whole else "")
     plain = "".join("." if sign == mark else sign for sign in plain if sign == mark or sign not in ",.")
     value = float(plain)
+    if not isfinite(value):
+        raise ValueError(f"{text[:40]!r} is larger than any number of Oracle's")
     if "." in plain or "e" in plain.lower():
         return int(value) if value.is_integer() and abs(value) < _LARGEST else value
     exact = int(plain)

@@ -5,48 +5,53 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from presman.base.text import clean, one_line
 from presman.sources import SourceError
+from presman.sources.spool.spool_layout import Layout, cut, header, misplaced, other_columns, plain, underlining
+from presman.sources.spool.spool_text import SpoolText, decoded
 
 SAMPLE_TIME = "SAMPLE_TIME"
 SAMPLES = "presman_samples.csv"
 """The file that lists the samples that are complete, one sample time a line: `presman collect` writes it."""
 
 LONGEST_FIELD = 16 << 20
-_DELIMITERS = ",;\t|"
-_PREAMBLE = 200
-"""Lines in which the header must be found."""
 
-_CHATTER = re.compile(
-    r"""\s*( SQL>.* | \d+\s\s.*                  # the prompt, echoed statement lines
+_ERROR = r"[A-Z][A-Z0-9]{1,2}-\d{4,5}:.*"
+_SAID = rf"""\s*( SQL>.*                         # the prompt
     | \d[\d.,]*\ [^\W\d]+\ [^\W\d]+\.            # 13 rows selected.   13 Zeilen ausgewählt.
     | \d[\d.,]*\ rows?\ selected\.?\s*           # SQLcl leaves out the dot
     | no\ rows\ selected.* | Es\ wurden\ keine\ Zeilen\ ausgewählt.* | aucune\ ligne.*
-    | [A-Z]{2,3}-\d{4,5}:.* | Help:\ https.*       # errors
-    | Elapsed:.* | Session\ altered\.? | (Disconnected|Connected)\b.* | spool\ off;? | -{3,}[-\s,;|]* )?\s*""",
-    re.VERBOSE | re.IGNORECASE,
-)
+    | {_ERROR} | Help:\ https.* | Usage:\ .*       # errors, those of SQL*Plus itself (SP2-) too
+    | Elapsed:.* | Session\ altered\.? | (Disconnected|Connected)\b.* | spool\ off;?"""
+_CHATTER_OF_TABLES = re.compile(rf"{_SAID} )?\s*", re.VERBOSE | re.IGNORECASE)
+_CHATTER = re.compile(rf"{_SAID} | \d+\s\s.* | -{{3,}}[-\s,;|]* )?\s*", re.VERBOSE | re.IGNORECASE)
+"""What the tools say besides rows; a statement that is echoed has numbered lines, as rows of fixed width may have."""
 
+_ERROR_LINE = re.compile(rf"\s*({_ERROR})\s*")
 _ERROR_AT = re.compile(r"(ERROR at line|FEHLER in Zeile|ERREUR à la ligne|ERROR en línea) \d+", re.IGNORECASE)
+_WHOLE = re.compile(r"\s*[-+]?\d*\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class SpoolFile:
     """One file as text: `columns` in upper case, `rows` of as many fields each, with the line each ends on.
 
-    `failure` is the error that was spooled in place of rows ("ORA-00942: ..."), or "".
+    Fields are as they stand there, with blanks around them. `failure` is the error that was spooled in place of rows or
+    between them ("ORA-00942: ..."), or ""; `note` says what was assumed to read the file.
     """
 
     path: Path
     view: str
     columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    lines: tuple[int, ...] = ()
+    rows: Sequence[Sequence[str]] = ()
+    lines: Sequence[int] = ()
     failure: str = ""
+    note: str = ""
 
     def error(self, row: int, text: str) -> SourceError:
         """Return the error that names this file and the line of row number `row`."""
@@ -63,105 +68,129 @@ def view_name(path: Path, known: Mapping[str, object]) -> str | None:
     return base if base.removeprefix("G") in known or base in known else None
 
 
-def read_spool_file(path: Path, view: str, known: frozenset[str]) -> SpoolFile:
-    """Read `path`; `known` are the column names of `view`. Raises SourceError naming file and line."""
-    lines = io.StringIO(_text(path).replace("\r\n", "\n")).readlines()
+def read_spool_file(path: Path, view: str, known: Mapping[str, str], encoding: str = "") -> SpoolFile:
+    """Read `path`, in `encoding` if that is known; `known` are the columns of `view` with their types.
+
+    Raises SourceError naming file, line and what cures it.
+    """
+    text, note = _text(path, encoding)
+    lines = io.StringIO(text.replace("\r\n", "\n")).readlines()
     failure = _take_out_errors(lines)
-    start, delimiter = _header(path, lines, known)
-    if start is None:
-        return SpoolFile(path, view, failure=failure)
-    reader = csv.reader(lines[start:], delimiter=delimiter, strict=True, skipinitialspace=True)
-    columns: tuple[str, ...] = ()
-    rows, numbers = [], []
+    layout = header(path, lines, known, _CHATTER)
+    if layout is None:
+        said = (found[1] for line in lines if (found := _ERROR_LINE.fullmatch(line)))
+        return SpoolFile(path, view, failure=failure or one_line(clean(next(said, "")), 200), note=note)
+    rows = _fixed(path, lines, layout, known) if layout.spans else _delimited(path, lines, layout)
+    numbers, fields = zip(*rows, strict=True) if rows else ((), ())
+    return SpoolFile(path, view, layout.columns, fields, numbers, failure, note)
+
+
+_Rows = list[tuple[int, Sequence[str]]]
+"""Rows with the number of the line that each ends on."""
+
+
+def _delimited(path: Path, lines: Sequence[str], layout: Layout) -> _Rows:
+    """Return the rows of a file of fields with a delimiter between them."""
+    start, columns, delimiter, _ = layout
+    reader = csv.reader(lines[start + 1 :], delimiter=delimiter, strict=True, skipinitialspace=True)
+    width, head = len(columns), columns[0].removesuffix("#")
+    rows: _Rows = []
     csv.field_size_limit(LONGEST_FIELD)
     try:
-        columns = _columns(path, start + 1, next(reader), known)
         for fields in reader:
-            if not _is_noise(fields, columns, delimiter):
-                rows.append(_row(path, start + reader.line_num, fields, columns, delimiter))
-                numbers.append(start + reader.line_num)
+            # Hardly any row is noise: a look at its first field tells.
+            if len(fields) != width or width == 1 or fields[0][:1] in {"-", '"'} or head in fields[0].upper():
+                if _is_noise(fields, columns, delimiter):
+                    continue
+                if len(fields) != width:
+                    raise _other_number(path, start + 1 + reader.line_num, fields, columns, delimiter)
+            rows.append((start + 1 + reader.line_num, fields))
     except csv.Error as error:
-        raise SourceError(f"{path}, line {start + reader.line_num}: {error}", retry=False) from None
-    return SpoolFile(path, view, columns, tuple(rows), tuple(numbers), failure)
+        raise SourceError(f"{path}, line {start + 1 + reader.line_num}: {error}", retry=False) from None
+    return rows
 
 
-def _row(path: Path, number: int, fields: list[str], columns: tuple[str, ...], delimiter: str) -> tuple[str, ...]:
-    if len(fields) != len(columns):
-        found = one_line(clean(delimiter.join(fields)), 40)
-        text = f"{len(fields)} fields where the header has {len(columns)}: {found}"
-        raise SourceError(f"{path}, line {number}: {text}", retry=False)
-    return tuple(field.strip() for field in fields)
-
-
-def _is_noise(fields: list[str], columns: tuple[str, ...], delimiter: str) -> bool:
+def _is_noise(fields: Sequence[str], columns: tuple[str, ...], delimiter: str) -> bool:
     """The tool's chatter, or the header again: it comes on every page and with every sample appended."""
     if len(fields) != len(columns) or len(columns) == 1:
-        return _CHATTER.fullmatch(delimiter.join(fields)) is not None or tuple(map(_plain, fields)) == columns
-    return all(_plain(field) in {name, name.removesuffix("#")} for field, name in zip(fields, columns, strict=True))
+        return _CHATTER.fullmatch(delimiter.join(fields)) is not None or tuple(map(plain, fields)) == columns
+    if all(field.strip() and not field.strip().strip("-") for field in fields):
+        return True
+    return all(plain(field) in {name, name.removesuffix("#")} for field, name in zip(fields, columns, strict=True))
+
+
+def _other_number(
+    path: Path, number: int, fields: Sequence[str], columns: tuple[str, ...], delimiter: str
+) -> SourceError:
+    """Return the error for a row with more or fewer fields than the header, with what probably cures it."""
+    found = one_line(clean(delimiter.join(fields)), 40)
+    if len(fields) < len(columns):
+        cure = "if the line is wrapped: SET LINESIZE 32767"
+    elif delimiter == "," and any(_WHOLE.fullmatch(left) and right[:1].isdigit() for left, right in pairwise(fields)):
+        cure = "if that is a decimal comma: ALTER SESSION SET NLS_NUMERIC_CHARACTERS = '.,'"
+    else:
+        cure = f"if a text has a {delimiter!r} in it: SET MARKUP CSV ON QUOTE ON"
+    text = f"{len(fields)} fields where the header has {len(columns)}: {found} ({cure})"
+    return SourceError(f"{path}, line {number}: {text}", retry=False)
+
+
+def _fixed(path: Path, lines: Sequence[str], layout: Layout, known: Mapping[str, str]) -> _Rows:
+    """Return the rows of a file of columns of fixed width. Each page has a header of its own."""
+    rows: _Rows = []
+    skipped, page = layout.start + 1, 0
+    for index in range(layout.start, len(lines)):
+        line = lines[index]
+        if index <= skipped or _CHATTER_OF_TABLES.fullmatch(line):
+            continue
+        if underlining(line) is not None:
+            raise other_columns(path, index + 1)
+        if index + 1 < len(lines) and underlining(lines[index + 1]) is not None:
+            again = header(path, lines[index : index + 2], known, _CHATTER)
+            if again is None or again.columns != layout.columns:
+                raise other_columns(path, index + 1)
+            layout, skipped, page = again, index + 1, len(rows)
+            continue
+        fields = cut(layout, line)
+        if fields is None:
+            raise misplaced(path, index + 1)
+        if len(rows) > page and _goes_on(rows[-1][1], fields, layout):
+            whole = [above + below.lstrip() for above, below in zip(rows[-1][1], fields, strict=True)]
+            rows[-1] = (index + 1, whole)
+        else:
+            rows.append((index + 1, fields))
+    return rows
+
+
+def _goes_on(above: Sequence[str], fields: Sequence[str], layout: Layout) -> bool:
+    """Whether a line only carries on texts that fill their columns in the line above."""
+    widths = [right - left for left, right in layout.spans]
+    below = [place for place, field in enumerate(fields) if field.strip()]
+    if any(layout.columns[place] == SAMPLE_TIME for place in below):
+        return False
+    return 0 < len(below) < len(fields) and all(
+        len(above[place]) >= widths[place] and not above[place].strip().isdigit() for place in below
+    )
 
 
 def _take_out_errors(lines: list[str]) -> str:
     """Blank out the errors that SQL*Plus prints between rows; return the last one's text, "" without any."""
     text = ""
     for index, line in enumerate(lines):
-        if not _ERROR_AT.match(line):
+        if line[:2] not in {"ER", "Er", "er", "FE", "Fe"} or not _ERROR_AT.match(line):
             continue
         message = "".join(lines[index + 1 : index + 2]).strip()
-        text = message if re.match(r"[A-Z]{2,3}-\d+", message) else text
+        text = message if _ERROR_LINE.fullmatch(message) else text
         # Before it stand the line at fault and a star below the place, after it the messages.
         for place in range(max(0, index - 2), min(len(lines), index + 2)):
             lines[place] = "\n"
     return one_line(clean(text), 200)
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, encoding: str) -> SpoolText:
     try:
-        data = path.read_bytes()
+        return decoded(path.read_bytes(), encoding)
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}", retry=False) from None
-    if data[:2] in {b"\xff\xfe", b"\xfe\xff"}:
-        return data.decode("utf-16", errors="replace")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("cp1252", errors="replace")
-
-
-def _header(path: Path, lines: list[str], known: frozenset[str]) -> tuple[int | None, str]:
-    """Return the index of the header line and its delimiter; None for a file of chatter alone."""
-    said = None
-    for index, line in enumerate(lines[:_PREAMBLE]):
-        if _CHATTER.fullmatch(line):
-            continue
-        for delimiter in sorted(_DELIMITERS, key=line.count, reverse=True):
-            names = [_plain(name) for name in line.split(delimiter)]
-            hits = sum(name in known for name in names)
-            if hits and 2 * hits >= len([name for name in names if name]):
-                return index, delimiter
-            if not line.count(delimiter):
-                break
-        if said is None:
-            said = index
-    if said is None:
-        return None, ","
-    raise SourceError(f"{path}, line {said + 1}: not a header: it names no column of the view", retry=False)
-
-
-def _columns(path: Path, number: int, fields: list[str], known: frozenset[str]) -> tuple[str, ...]:
-    names = tuple(_named(_plain(field), known) for field in fields)
-    twice = next((name for index, name in enumerate(names) if name and name in names[:index]), None)
-    if twice:
-        raise SourceError(f"{path}, line {number}: column {clean(twice)} is there twice", retry=False)
-    return names
-
-
-def _plain(name: str) -> str:
-    return name.strip().strip('"').strip().upper()
-
-
-def _named(name: str, known: frozenset[str]) -> str:
-    """Return the column's name; the `#` of SERIAL# and the like may be missing."""
-    return f"{name}#" if name not in known and f"{name}#" in known else name
 
 
 def refuse_twins(files: Iterable[SpoolFile]) -> None:

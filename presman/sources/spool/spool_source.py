@@ -9,14 +9,18 @@ and the section says so in `absent`.
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
 from presman.base.release import SUPPORTED, Release
+from presman.base.suggest import closest
+from presman.base.text import clean
 from presman.embedded.database import EmbeddedDatabase, catalog, columns_of
 from presman.records.instance_rows import Instance
 from presman.records.queries import Cadence, Query, Scope, load
@@ -32,6 +36,7 @@ from presman.sources.spool.spool_table import (
     instants,
     of_complete_samples,
     own_instance,
+    rounded,
     sample_times,
     table,
 )
@@ -43,18 +48,22 @@ class SpoolSource:
     """Reads `folder`. `zone` is that of dates without an offset: by default that of the sample times, else UTC.
 
     The release is what the spooled V$INSTANCE or V$VERSION says, else `release`, else 19. Without sample times the
-    one instant is when the newest file was written. `notes` tells what in the folder is not used.
+    one instant is when the newest file was written. `encoding` is that of files that are not UTF-8; without it they are
+    read as Windows-1252. `notes` tells what in the folder is not used, and what was assumed.
     """
 
     kind = "spool"
 
-    def __init__(self, folder: Path | str, *, zone: tzinfo | None = None, release: Release | None = None) -> None:
+    def __init__(
+        self, folder: Path | str, *, zone: tzinfo | None = None, release: Release | None = None, encoding: str = ""
+    ) -> None:
         self.folder = Path(folder)
         self.name = f"spool:{folder}"
         self.scope = Scope.CLUSTER
         self.notes: tuple[str, ...] = ()
         self._zone = zone
         self._release = release
+        self._encoding = encoding
         self._tables: Mapping[str, SpoolTable] = {}
         self._failures: Mapping[str, Problem] = {}
         self._instants: list[Instant] = []
@@ -66,7 +75,11 @@ class SpoolSource:
     def open(self) -> Release:
         """Read all files. Raises SourceError naming the file and the line at fault."""
         self.close()
-        files, notes = _files(self.folder)
+        with _uncollected():
+            return self._read()
+
+    def _read(self) -> Release:
+        files, notes = _files(self.folder, self._encoding)
         release = _release(files) or self._release or DEFAULT_RELEASE
         if release < SUPPORTED[0]:
             raise SourceError(f"{self.folder} is of release {release}; presman reads {SUPPORTED[0]} and later")
@@ -74,7 +87,7 @@ class SpoolSource:
         written = forms(files, self._zone)
         tables = {file.view: table(file, used, written) for file in files if file.columns}
         self._failures = {file.view.removeprefix("G"): _problem(file) for file in files if file.failure}
-        self.notes = (*notes, *(note for file in files if (note := _unknown_columns(file))))
+        self.notes = (*notes, *(note for file in files for note in _notes(file)))
         self._tables = complete(tables, release)
         self._own = own_instance(self._tables)
         self._instants = self._complete_samples(written.zone) or [_written(files)]
@@ -87,7 +100,7 @@ class SpoolSource:
         path = self.folder / SAMPLES
         if not path.is_file():
             return found
-        file = read_spool_file(path, SAMPLES, frozenset({SAMPLE_TIME}))
+        file = read_spool_file(path, SAMPLES, {SAMPLE_TIME: ""})
         kept = of_complete_samples(found, sample_times(file, zone)) if file.columns else []
         if len(kept) < len(found):
             self.notes += (f"{SAMPLES}: {len(found) - len(kept)} of {len(found)} samples not complete; not used",)
@@ -99,6 +112,10 @@ class SpoolSource:
             raise Exhausted(f"{self.name} has been read to its end")
         self._place += 1
 
+    def leave_only(self, newest: int) -> None:
+        """Forget all instants still to be read but the `newest` ones."""
+        del self._instants[self._place + 1 : max(self._place + 1, len(self._instants) - newest)]
+
     def read(self, requests: Sequence[Request]) -> Answer:
         """Run the queries on the rows of the present instant."""
         database = self._database
@@ -106,7 +123,7 @@ class SpoolSource:
             raise SourceError(f"{self.name} is closed")
         now = self._instants[max(0, self._place)]
         sections = tuple(self._run(database, request, now) for request in requests)
-        return Answer(now.at, sections)
+        return Answer(now.at, sections, notes=self.notes)
 
     def cancel(self) -> None:
         """Nothing to do: what is read is in memory."""
@@ -137,12 +154,25 @@ class SpoolSource:
             self._loaded[view] = place
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the garbage collector still: hundreds of thousands of rows are made and none is thrown away."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def is_lasting(query: Query) -> bool:
     """Tell whether what a query reads holds until it is read again; an instance is there without being asked for."""
     return query.cadence is not Cadence.REFRESH or query.record is Instance
 
 
-def _files(folder: Path) -> tuple[list[SpoolFile], list[str]]:
+def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
+    """Read the files of a folder; return them, and what is to be said of them."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".csv" and path.name != SAMPLES)
     except OSError as error:
@@ -151,14 +181,37 @@ def _files(folder: Path) -> tuple[list[SpoolFile], list[str]]:
     for path in paths:
         view = view_name(path, catalog())
         if view is None:
-            notes.append(f"{path.name}: no view of this name is known; not used")
+            notes.append(f"{path.name}: not used: no view of this name is read{_meant(path.stem, _file_names())}")
             continue
-        known = frozenset(column.name for column in columns_of(view, Release(99))) | {SAMPLE_TIME}
-        files.append(read_spool_file(path, view, known))
+        file = read_spool_file(path, view, _types(view), encoding)
+        # Whoever spools GV$SESSION into v_session.csv means it.
+        files.append(replace(file, view=f"G{view}") if view.startswith("V$") and "INST_ID" in file.columns else file)
     refuse_twins(files)
     if not files:
-        raise SourceError(f"{folder} has no CSV file named after a view (such as v$session.csv)", retry=False)
+        seen = "".join(f"; {note}" for note in notes[:1])
+        raise SourceError(f"{folder} has no CSV file named after a view (such as v$session.csv){seen}", retry=False)
     return files, notes
+
+
+def _types(view: str) -> dict[str, str]:
+    """Return the columns that a file of `view` may have, with their types."""
+    columns = {column.name: column.datatype for column in columns_of(view, Release(99))}
+    return {SAMPLE_TIME: "", **({"INST_ID": "NUMBER"} if view.startswith("V$") else {}), **columns}
+
+
+def _notes(file: SpoolFile) -> Iterator[str]:
+    """Say what of a file is not used, what was assumed, and what is not exact."""
+    known = _types(file.view)
+    spare = known.keys() - set(file.columns)
+    unknown = [f"{clean(name)}{_meant(name, spare)}" for name in file.columns if name not in known]
+    if unknown:
+        yield f"{file.path.name}: not used: {', '.join(unknown)}"
+    if file.note:
+        yield f"{file.path.name}: {file.note}"
+    if inexact := rounded(file):
+        yield f"{file.path.name}: rounded, so that rates may be wrong: {', '.join(inexact)} (SET NUMWIDTH 38)"
+    if file.failure and file.columns:
+        yield f"{file.path.name}: an error stands between its rows: {file.failure}"
 
 
 def _problem(file: SpoolFile) -> Problem:
@@ -166,10 +219,16 @@ def _problem(file: SpoolFile) -> Problem:
     return Problem(code, text.strip() or "could not be spooled", file.view)
 
 
-def _unknown_columns(file: SpoolFile) -> str:
-    known = {column.name for column in columns_of(file.view, Release(99))} | {SAMPLE_TIME}
-    unknown = [name for name in file.columns if name not in known]
-    return f"{file.path.name}: not used: {', '.join(unknown)}" if unknown else ""
+def _meant(word: str, known: Iterable[str]) -> str:
+    """Return the known name that a misspelt one is near to, as the second half of a note."""
+    found = closest(word, known)
+    return f" (did you mean {found}?)" if found else ""
+
+
+def _file_names() -> frozenset[str]:
+    """Return the names that files of views may have, in lower case and without their suffix."""
+    names = [view.lower() for view in catalog()]
+    return frozenset(names) | {f"g{name}" for name in names if name.startswith("v$")}
 
 
 def _release(files: Sequence[SpoolFile]) -> Release | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
@@ -64,6 +64,15 @@ class SpoolFormat:
     mark: str | None
 
 
+def rounded(file: SpoolFile) -> tuple[str, ...]:
+    """Return the columns of whole numbers that SQL*Plus wrote with an exponent: the last digits are gone."""
+    whole = {place for place, kind in _kinds(file).items() if kind == "NUMBER"}
+    names = [file.columns[place] for place in sorted(whole) if file.columns[place] not in _fractions()]
+    places = [file.columns.index(name) for name in names]
+    found = zip(names, places, strict=True)
+    return tuple(name for name, place in found if any("E+" in row[place] or "e+" in row[place] for row in file.rows))
+
+
 def forms(files: Iterable[SpoolFile], zone: tzinfo | None) -> SpoolFormat:
     """Find out how `files` write. Without `zone` it is that of the first sample time with an offset, else UTC."""
     files = list(files)
@@ -74,7 +83,7 @@ def forms(files: Iterable[SpoolFile], zone: tzinfo | None) -> SpoolFormat:
 def _marked_numbers(file: SpoolFile) -> Iterator[str]:
     for place, kind in _kinds(file).items():
         if kind == "NUMBER":
-            yield from (row[place] for row in file.rows if row[place] and not row[place].isdigit())
+            yield from (text for row in file.rows if not row[place].isdigit() and (text := row[place].strip()))
 
 
 def _kinds(file: SpoolFile) -> Mapping[int, str]:
@@ -85,7 +94,7 @@ def _kinds(file: SpoolFile) -> Mapping[int, str]:
 def _zone(file: SpoolFile) -> tzinfo | None:
     if SAMPLE_TIME not in file.columns or not file.rows:
         return None
-    text = file.rows[0][file.columns.index(SAMPLE_TIME)]
+    text = file.rows[0][file.columns.index(SAMPLE_TIME)].strip()
     try:
         found = instant(text, _UNKNOWN).tzinfo
     except ValueError:
@@ -115,22 +124,21 @@ def _column(file: SpoolFile, place: int, kind: str, written: SpoolFormat) -> lis
         whole = name not in _fractions()
         return _each(file, name, texts, lambda text: number(text, written.mark, whole))
     if kind.startswith(("DATE", "TIMESTAMP")):
-        month_first = is_month_first(texts)
+        month_first = is_month_first({text.strip() for text in texts})
         return _each(file, name, texts, lambda text: _stored(instant(text, written.zone, month_first)))
-    return [text or None for text in texts]
+    return _each(file, name, texts, str)
 
 
-def _each(file: SpoolFile, name: str, texts: Sequence[str], read: Any) -> list[Any]:
-    known: dict[str, Any] = {"": None}
-    values = []
-    for row, text in enumerate(texts):
-        if text not in known:
-            try:
-                known[text] = read(text)
-            except (ValueError, OverflowError) as error:
-                raise file.error(row, clean(f"{name}: {error}")) from None
-        values.append(known[text])
-    return values
+def _each(file: SpoolFile, name: str, texts: Sequence[str], read: Callable[[str], Any]) -> list[Any]:
+    """Return what each text means, without the blanks around it; each different one is read once."""
+    known: dict[str, Any] = {}
+    for text in dict.fromkeys(texts):
+        bare = text.strip()
+        try:
+            known[text] = read(bare) if bare else None
+        except (ValueError, OverflowError) as error:
+            raise file.error(texts.index(text), clean(f"{name}: {error}")) from None
+    return [known[text] for text in texts]
 
 
 @cache
@@ -153,7 +161,7 @@ def _sample_times(file: SpoolFile, zone: tzinfo) -> list[datetime] | None:
 def sample_times(file: SpoolFile, zone: tzinfo) -> list[datetime]:
     """Return the sample time of each row, in UTC. Raises SourceError naming file and line."""
     place = file.columns.index(SAMPLE_TIME)
-    texts = [row[place] for row in file.rows]
+    texts = [row[place].strip() for row in file.rows]
     if "" in texts:
         raise file.error(texts.index(""), "sample_time is empty")
     month_first = is_month_first(texts)

@@ -11,7 +11,7 @@ from presman.analysis.plans.plan_view import PlanView, differences, plan_view
 from presman.figures.figure import Table
 from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
 from presman.tabs.moment import Moment
-from presman.tabs.plan import active_plan, found, plan_line
+from presman.tabs.plan import active_plan, found, plan_line, unjudged
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.containers import Horizontal
 from presman.tui.widgets.grid import Grid
@@ -53,7 +53,7 @@ class PlanPanel(Panel):
         self._about.show_lines([plan_line(view)])
         hidden = set() if view.active else {"entitled_cpus", "used_cpus", "cpu_bar", "verdict"}
         self.grid_of(PLAN).show_rows(view.lines, hidden)
-        self._show_findings(found(moment))
+        self._show_findings(found(moment), unjudged(moment))
         for table in (WINDOWS, MAPPINGS):
             self.grid_of(table).display = not other
         self.grid_of(DIFFERENCES).display = bool(other)
@@ -63,22 +63,27 @@ class PlanPanel(Panel):
             self._fill(WINDOWS, view.windows, _alike(moment, view))
             self._fill(MAPPINGS, view.mappings)
 
-    def _show_findings(self, rows: Sequence[object]) -> None:
+    def _show_findings(self, rows: Sequence[object], unseen: str) -> None:
         """Show what is doubtful, at the height that takes."""
         grid = self.grid_of(FINDINGS)
         height = HEADER_LINES + max(1, min(_FINDINGS_SHOWN, len(rows)))
         if grid.styles.max_height is None or grid.styles.max_height.value != height:
             grid.styles.max_height = height
-        self._fill(FINDINGS, rows)
+        self._fill(FINDINGS, rows, unseen=unseen)
 
     def _fill(
-        self, table: Table[Any], rows: Sequence[object], hidden: frozenset[str] = frozenset(), note: str = ""
+        self,
+        table: Table[Any],
+        rows: Sequence[object],
+        hidden: frozenset[str] = frozenset(),
+        note: str = "",
+        unseen: str = "",
     ) -> None:
         """Fill a table that hardly ever changes, when it has changed."""
         grid = self.grid_of(table)
-        if self._filled_with.get(grid) != (rows, hidden, note):
-            self._filled_with[grid] = rows, hidden, note
-            grid.show_rows(rows, hidden, note)
+        if self._filled_with.get(grid) != (rows, hidden, note, unseen):
+            self._filled_with[grid] = rows, hidden, note, unseen
+            grid.show_rows(rows, hidden, note, unseen)
 
     def action_next_plan(self) -> None:
         """Show the next plan there is; after the last the active one again."""

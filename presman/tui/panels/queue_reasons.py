@@ -10,7 +10,7 @@ from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import number
 from presman.drawing.lines import Line, wrap
-from presman.tabs.alerts import head_sentence
+from presman.tabs.alerts import head_sentence, no_queue
 from presman.tui.pages.advice_lines import ends_it
 
 _INDENT = 6
@@ -44,7 +44,7 @@ def story(
     if not ordered and reading.queue:
         nothing = ((" WHY  ", "title"), ("Statements are queued; what holds their head is not known.", "warn"))
     elif not ordered:
-        nothing = ((" ● Nothing is queued.", "good"),)
+        nothing = no_queue(reading)
     return Story(top, ordered, nothing, _worse(compared))
 
 

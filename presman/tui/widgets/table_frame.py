@@ -14,14 +14,15 @@ HEADER_LINES = 2
 class TableFrame:
     """What of `rows` is to be seen.
 
-    `hidden` are the keys of columns left out, `note` stands behind the title; `filled` tells whether there ever were
-    data. `counted` tells whether the title says how many rows there are.
+    `hidden` are the keys of columns left out, `note` stands behind the title, `unseen` where no row could be seen;
+    `filled` tells whether there ever were data. `counted` tells whether the title says how many rows there are.
     """
 
     def __init__(self, rows: TableRows, trend: Trend | None, *, counted: bool = True) -> None:
         self.rows = rows
         self.hidden: frozenset[str] = frozenset()
         self.note = ""
+        self.unseen = ""
         self.filled = False
         self._counted = counted
         self._trend = trend
@@ -87,7 +88,9 @@ class TableFrame:
         if not self.filled:
             return "waiting for the first poll …"
         rows = self.rows
-        return f"Nothing matches the filter {rows.needle}" if rows.is_filtered and rows.all else rows.table.empty
+        if rows.is_filtered and rows.all:
+            return f"Nothing matches the filter {rows.needle}"
+        return self.unseen or rows.table.empty
 
 
 def _unseen(above: int, below: int) -> str:

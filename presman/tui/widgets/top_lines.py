@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from presman.base.formats import ABSENT, count, duration
+from presman.base.release import named
 from presman.drawing.bars import bar_runs
 from presman.drawing.lines import Line, Run, fit, length, merge
 from presman.figures.figure import Bar
@@ -121,7 +122,7 @@ def _facts(top: TopLine) -> list[Part]:
 
 
 def _release(header: Header) -> str:
-    release = ".".join(header.version.split(".")[:2])
+    release = named(".".join(header.version.split(".")[:2]))
     instances = len(header.instances)
     cluster = f" RAC {instances} instances" if instances > 1 else ""
     exadata = " Exadata" if header.exadata else ""
@@ -206,8 +207,9 @@ def state_width(state: Line) -> int:
 def alert_line(found: Sequence[Alert], width: int) -> Line:
     """Return the alerts that fit on one line, the worst first, and how many there are."""
     if not found:
-        return ((" ● nothing is queued, starved or downgraded", "good"),)
-    tail = f" {len(found)} alerts, all on 1 " if len(found) > 1 else " "
+        return ()
+    bad = sum(alert.state != "good" for alert in found)
+    tail = f" {bad} alerts, all on 1 " if bad > 1 else " "
     room = width - len(tail) - 1
     runs: list[Run] = []
     used = 0

@@ -1,0 +1,136 @@
+"""The sight of a snapshot: which views told something, and so what may be said not to be there.
+
+A view that could not be read, is not in a spool or lacks the column that matters has no rows either; an all-clear that
+rests on it would be none. Every sentence of the kind "nothing is ..." asks here first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.sight_readings import Basis, UnseenView
+from presman.records.conversion import field_types
+from presman.records.group_rows import ConsumerGroup
+from presman.records.parallel_rows import PxSession
+from presman.records.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
+from presman.records.queries import Scope
+from presman.records.rows import RecordType
+from presman.records.session_rows import Session, SessionInfo
+from presman.records.snapshot import Snapshot
+from presman.records.wait_rows import SystemEvent
+
+_VIEWS: dict[RecordType, str] = {
+    Session: "GV$SESSION",
+    ConsumerGroup: "GV$RSRC_CONSUMER_GROUP",
+    PxSession: "GV$PX_SESSION",
+    RsrcPlan: "GV$RSRC_PLAN",
+    RsrcPlanHistory: "GV$RSRC_PLAN_HISTORY",
+    Plan: "DBA_RSRC_PLANS",
+    PlanDirective: "DBA_RSRC_PLAN_DIRECTIVES",
+    GroupMapping: "DBA_RSRC_GROUP_MAPPINGS",
+    SessionInfo: "GV$RSRC_SESSION_INFO",
+    SystemEvent: "GV$SYSTEM_EVENT",
+}
+
+_NOT_THERE = " is not there"
+
+
+def view_of(snapshot: Snapshot, record: RecordType) -> str:
+    """Return the view that the rows of `record` come from, in the snapshot's scope."""
+    name = _VIEWS[record]
+    return name.removeprefix("G") if snapshot.scope is Scope.INSTANCE else name
+
+
+def unseen(snapshot: Snapshot, record: RecordType, fields: Collection[str] = ()) -> str:
+    """Return why `record`'s view told nothing (of these `fields`), "" if it did; it may have told that it is empty."""
+    section, view = snapshot.section(record), view_of(snapshot, record)
+    if section.problem:
+        return f"{view}: {section.problem.code or section.problem.text}"
+    if record not in snapshot.sections:
+        return f"{view} was not read"
+    if section.absent >= set(field_types(record)):
+        return f"{view}{_NOT_THERE}"
+    missing = [field.upper() for field in fields if field in section.absent]
+    return f"{view} lacks {', '.join(missing)}" if missing else ""
+
+
+def listed(lacking: Iterable[str]) -> str:
+    """Return several answers of :func:`unseen` as one.
+
+    >>> listed(["V$SESSION is not there", "V$PX_SESSION: ORA-00942", "V$OSSTAT is not there"])
+    'V$SESSION, V$OSSTAT are not there; V$PX_SESSION: ORA-00942'
+    """
+    lacking = list(lacking)
+    missing = [why.removesuffix(_NOT_THERE) for why in lacking if why.endswith(_NOT_THERE)]
+    if len(missing) < 2:
+        return "; ".join(lacking)
+    return "; ".join([f"{', '.join(missing)} are not there", *(why for why in lacking if not why.endswith(_NOT_THERE))])
+
+
+def bases(snapshot: Snapshot, groups: Sequence[GroupReading]) -> tuple[Basis, ...]:
+    """Return what the answers to "is a statement queued, a group starved, a statement downgraded?" rest on.
+
+    `groups` are the cluster's.
+    """
+    queue = unseen(snapshot, Session, ("event",))
+    downgrade = unseen(snapshot, PxSession, ("degree", "req_degree"))
+    return (
+        Basis("queue", (view_of(snapshot, Session),), queue),
+        Basis("starved group", _starvation_views(snapshot), _no_starvation(snapshot, groups)),
+        Basis("downgrade", (view_of(snapshot, PxSession),), downgrade),
+    )
+
+
+def _starvation_views(snapshot: Snapshot) -> tuple[str, ...]:
+    return view_of(snapshot, RsrcPlan), view_of(snapshot, ConsumerGroup)
+
+
+def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
+    """Return why it is not known whether a group is starved."""
+    counters = ("consumed_cpu_time", "cpu_wait_time")
+    found = unseen(snapshot, RsrcPlan, ("cpu_managed",)) or unseen(snapshot, ConsumerGroup, counters)
+    if found:
+        return found
+    if not snapshot.rows(ConsumerGroup):
+        return f"{view_of(snapshot, ConsumerGroup)} has no rows"
+    verdicts = {row.verdict for row in groups}
+    if verdicts <= {Verdict.UNKNOWN}:
+        return "it takes two polls"
+    unshared = [row.name for row in groups if row.verdict is Verdict.THROTTLED]
+    return f"the share of {', '.join(unshared)} is not known" if unshared else ""
+
+
+def unseen_views(snapshot: Snapshot) -> tuple[UnseenView, ...]:
+    """Return the views that were asked and told nothing."""
+    asked = (record for record in _VIEWS if record in snapshot.sections)
+    return tuple(UnseenView(view_of(snapshot, record), why) for record in asked if (why := unseen(snapshot, record)))
+
+
+_COLUMNS_OF = {
+    "used": frozenset({"consumed_cpu_time"}),
+    "waiting": frozenset({"cpu_wait_time"}),
+    "yields_per_s": frozenset({"yields"}),
+    "requests_per_s": frozenset({"requests"}),
+    "cpu_waits_per_s": frozenset({"cpu_waits"}),
+    "io": frozenset(
+        f"{size}_{kind}_{unit}"
+        for size in ("small", "large")
+        for kind in ("read", "write")
+        for unit in ("megabytes", "requests")
+    ),
+}
+"""Figures of a group that may be not known, with the columns of V$RSRC_CONSUMER_GROUP that they are made of."""
+
+
+def known_only(rows: tuple[GroupReading, ...], absent: Collection[str]) -> tuple[GroupReading, ...]:
+    """Return the groups without figures that are made of columns which are not there: they are not zero."""
+    gone: dict[str, Any] = {field: None for field, columns in _COLUMNS_OF.items() if not columns.isdisjoint(absent)}
+    if not gone:
+        return rows
+    judged = gone.keys().isdisjoint({"used", "waiting"})
+    return tuple(
+        row._replace(**gone, verdict=row.verdict if judged or row.verdict is Verdict.NOT_MANAGED else Verdict.UNKNOWN)
+        for row in rows
+    )

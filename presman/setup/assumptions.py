@@ -1,0 +1,317 @@
+"""The assumptions: what presman takes as so though no document says it, and how a database confirms each.
+
+Each has a SELECT that anyone may run, and a way to read its answer; `presman doctor --assumptions TARGET` does both.
+Some take more than a SELECT: then it is said what to try. ARCHITECTURE.md lists them, written from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from presman.base.formats import count
+from presman.base.release import Release
+from presman.base.text import one_line
+from presman.config.targets import Target
+from presman.records.queries import OLDEST, Cadence, Query, Scope
+from presman.records.snapshot import Section
+from presman.records.wait_events import QUEUE_WAITS
+from presman.sources import Request, Source
+
+_MOST = 6
+"""Rows of an answer that are told."""
+
+_WIDTH = 400
+
+
+class Observation(NamedTuple):
+    """A row of a check's answer: what it is about, a figure, and one to hold it against."""
+
+    name: str
+    value: float | None
+    against: float | None
+
+
+Judge = Callable[[Sequence[Observation]], str]
+"""Reads an answer of at least one row; returns a sentence that begins with holds, does NOT hold, or look."""
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """`taken` is what presman takes as so, and what hangs on it; `confirmed` when it is.
+
+    `sql` selects observations from one view, from release `since` on; without it `confirmed` says what to try by hand.
+    """
+
+    key: str
+    taken: str
+    confirmed: str
+    sql: str = ""
+    judge: Judge = lambda rows: f"look: {_told(rows)}"
+    since: Release = OLDEST
+
+    def query(self) -> Query:
+        """Return the check as a query. It has no file: it is asked by nobody but `doctor`."""
+        view = self.sql.partition("FROM ")[2].split()[0].upper().replace("V$", "V_$")
+        return Query(
+            self.key, Observation, self.taken, Cadence.DEMAND, view, "none", self.since, self.sql, Path(self.key)
+        )
+
+
+def _told(rows: Sequence[Observation]) -> str:
+    """Return some rows in words.
+
+    >>> _told([Observation("BATCH", 16, 8), Observation("ETL", 4, None), Observation("RUNNING", None, None)])
+    'BATCH 16 (8), ETL 4, RUNNING'
+    """
+    parts = [
+        (row.name or "(empty)") + ("" if row.value is None else f" {_number(row.value)}")
+        + ("" if row.against is None else f" ({_number(row.against)})")
+        for row in rows[:_MOST]
+    ]  # fmt: skip
+    more = f" and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
+    return one_line(", ".join(parts) + more, _WIDTH)
+
+
+def _number(value: float) -> str:
+    return count(round(value)) if value == round(value) else f"{value:.2f}"
+
+
+def only(*known: str) -> Judge:
+    """Return a judge for a list of names that should have no other."""
+
+    def judge(rows: Sequence[Observation]) -> str:
+        others = [row for row in rows if row.name not in known]
+        return f"does NOT hold: also {_told(others)}" if others else f"holds: {_told(rows)}"
+
+    return judge
+
+
+def between(low: float, high: float) -> Judge:
+    """Return a judge for figures that should be so many times what they are held against (1 where there is nothing)."""
+
+    def judge(rows: Sequence[Observation]) -> str:
+        others = [
+            row
+            for row in rows
+            if row.value is not None and not low * _base(row) <= row.value <= high * _base(row)
+        ]  # fmt: skip
+        return f"does NOT hold: {_told(others)}" if others else f"holds: {_told(rows)}"
+
+    return judge
+
+
+def _base(row: Observation) -> float:
+    return 1.0 if row.against is None else row.against
+
+
+def multiple(rows: Sequence[Observation]) -> str:
+    """Judge figures that should be small multiples of what they are held against: servers of a degree."""
+    wrong = [row for row in rows if not row.value or not row.against or row.value / row.against not in {1, 2, 3, 4}]
+    return f"does NOT hold: {_told(wrong)}" if wrong else f"holds: {_told(rows)}"
+
+
+_STATES = (
+    "NOT MANAGED", "RUNNING", "WAITING FOR CPU", "QUEUED", "PQ QUEUED", "IDLE", "IDLE BLKR", "WAITING",
+    "WAITING_FOR_IO", "UNBOUND", "EXITING",
+)  # fmt: skip
+
+ASSUMPTIONS: tuple[Assumption, ...] = (
+    Assumption(
+        "gv-server-names",
+        "Servers of GV$ queries are named PZnn, and those with IS_GV = TRUE are just these. 11.2 has no IS_GV: "
+        "there the name alone tells monitors from statements.",
+        "IS_GV (first figure) and the name (second) say the same of every server",
+        "SELECT server_name AS name, CASE WHEN is_gv = 'TRUE' THEN 1 ELSE 0 END AS value,"
+        " CASE WHEN server_name LIKE 'PZ%' THEN 1 ELSE 0 END AS against FROM gv$px_process"
+        " WHERE is_gv = 'TRUE' OR server_name LIKE 'PZ%'",
+        between(1, 1),
+        Release(12, 1),
+    ),
+    Assumption(
+        "session-states",
+        "V$RSRC_SESSION_INFO.STATE has the values of the Reference, and PQ QUEUED, which a published 19c test shows.",
+        "no other state is there, at a busy hour too",
+        "SELECT DISTINCT state AS name, NULL AS value, NULL AS against FROM gv$rsrc_session_info",
+        only("", *_STATES),
+    ),
+    Assumption(
+        "queue-events",
+        "Statements in the parallel queue wait for one of three events; those of 11.2.0.1 count as well.",
+        "no other event speaks of a statement queue",
+        "SELECT DISTINCT event AS name, NULL AS value, NULL AS against FROM gv$system_event"
+        " WHERE event LIKE 'resmgr:pq%' OR event LIKE 'PX Queuing%' OR event LIKE 'enq: JX%'",
+        only(*sorted(QUEUE_WAITS)),
+    ),
+    Assumption(
+        "queued-servers",
+        "PQ_SERVERS of a session in the parallel queue is the number of servers that its statement wants.",
+        "while statements queue: PQ_SERVERS (first) is there and one to four times DOP (second)",
+        "SELECT DISTINCT state AS name, pq_servers AS value, dop AS against FROM gv$rsrc_session_info"
+        " WHERE state = 'PQ QUEUED'",
+        multiple,
+        Release(12, 1),
+    ),
+    Assumption(
+        "servers-of-one-set",
+        "Whether a statement with one set of servers is admitted with its DOP or with twice that is not known: presman "
+        "tells a range.",
+        "while plain parallel scans run: PQ_SERVERS (first) against DOP (second)",
+        "SELECT DISTINCT state AS name, pq_servers AS value, dop AS against FROM gv$rsrc_session_info"
+        " WHERE pq_servers > 0",
+        since=Release(12, 1),
+    ),
+    Assumption(
+        "metric-milliseconds",
+        "CPU_CONSUMED_TIME and CPU_WAIT_TIME are milliseconds on all releases; the page of 11.2 names no unit.",
+        "what a group consumed (first) is at most what its CPUs have in the interval (second), and not a "
+        "thousandth of it for one that is busy",
+        "SELECT consumer_group_name AS name, cpu_consumed_time AS value, num_cpus * intsize_csec * 10 AS against"
+        " FROM gv$rsrcmgrmetric",
+        between(0, 1.05),
+    ),
+    Assumption(
+        "cpu-exhausted-percent",
+        "CPU_EXHAUSTED is a percentage; it is on the newest page of the Reference only, so which update of 23ai "
+        "brought it is not known, and a database without it is not told to be in trouble.",
+        "every value is between 0 and 100",
+        "SELECT consumer_group_name AS name, cpu_exhausted AS value, NULL AS against FROM gv$rsrcmgrmetric",
+        between(0, 100),
+        Release(23),
+    ),
+    Assumption(
+        "server-limits",
+        "From 12.1 on a group's UTILIZATION_LIMIT limits its parallel servers, too, where PARALLEL_SERVER_LIMIT is not "
+        "set; in 11.2 MAX_UTILIZATION_LIMIT is about CPU alone.",
+        "PARALLEL_SERVERS_LIMIT of such a group is that percent of the target",
+        "SELECT consumer_group_name AS name, parallel_servers_limit AS value, NULL AS against FROM gv$rsrcmgrmetric",
+        since=Release(12, 1),
+    ),
+    Assumption(
+        "pending-directives",
+        "STATUS of directives that are in force is empty or ACTIVE; a pending area shows each row a second time.",
+        "there is no other status than these and PENDING",
+        "SELECT DISTINCT COALESCE(status, '') AS name, NULL AS value, NULL AS against FROM dba_rsrc_plan_directives",
+        only("", "ACTIVE", "PENDING"),
+    ),
+    Assumption(
+        "critical-words",
+        "PARALLEL_STMT_CRITICAL is written BYPASS QUEUE in the view, though the package takes BYPASS_QUEUE; both are "
+        "read.",
+        "there is no other word",
+        "SELECT DISTINCT COALESCE(parallel_stmt_critical, '') AS name, NULL AS value, NULL AS against"
+        " FROM dba_rsrc_plan_directives",
+        only("", "FALSE", "TRUE", "QUEUE", "BYPASS QUEUE", "BYPASS_QUEUE"),
+        Release(12, 1),
+    ),
+    Assumption(
+        "plan-methods",
+        "MGMT_METHOD of a plan is EMPHASIS (percent by level) or RATIO (shares). What it says of a plan that was made "
+        "with shares and no method is in no document.",
+        "there is no third method, and plans with shares say RATIO",
+        "SELECT plan AS name, CASE WHEN mgmt_method IN ('EMPHASIS', 'RATIO') THEN 1 ELSE 0 END AS value,"
+        " NULL AS against FROM dba_rsrc_plans",
+        between(1, 1),
+    ),
+    Assumption(
+        "what-the-cdb-gives",
+        "Inside a pluggable database V$RSRC_PLAN shows what the CDB plan gives it; the Reference of 12.1 calls the "
+        "columns internal. On Autonomous Databases UTILIZATION_LIMIT holds CPU_COUNT and no percentage.",
+        "UTILIZATION_LIMIT (first) and SHARES (second) are what the CDB plan says",
+        "SELECT name, utilization_limit AS value, shares AS against FROM gv$rsrc_plan WHERE is_top_plan = 'TRUE'",
+        since=Release(12, 1),
+    ),
+    Assumption(
+        "io-limits-per-instance",
+        "MAX_IOPS and MAX_MBPS hold on each instance of a cluster by itself.",
+        "where a container is throttled: IOPS (first) of each instance comes near the limit, not their sum; the second "
+        "figure is CON_ID",
+        "SELECT 'IOPS' AS name, iops AS value, con_id AS against FROM gv$rsrcpdbmetric",
+        since=Release(12, 2),
+    ),
+    Assumption(
+        "last-action-words",
+        "LAST_ACTION and its reason are shown as they come: no document lists their words.",
+        "they read well beside a session",
+        "SELECT DISTINCT last_action AS name, NULL AS value, NULL AS against FROM gv$rsrc_session_info"
+        " WHERE last_action IS NOT NULL",
+        since=Release(12, 1),
+    ),
+    Assumption(
+        "statement-of-idle-holder",
+        "A coordinator that idles has no SQL_ID; PREV_SQL_ID may be of a later statement, so what its servers show "
+        "counts.",
+        "fetch some rows of a parallel query, then run SELECT 1 FROM dual in the same session: V$SESSION.SQL_ID of its "
+        "servers (V$PX_SESSION) is still the query's",
+    ),
+    Assumption(
+        "larger-than-its-limit",
+        "A statement that wants more servers than its group's limit, or than the whole target, was seen to start on "
+        "12.1 once nothing else ran; for a group's limit nothing is known.",
+        "queue such a statement in a test database, end everything else, and see whether it starts",
+    ),
+    Assumption(
+        "container-data",
+        "A common user sees the rows of other containers only with CONTAINER_DATA set, which `presman grants` does.",
+        "compare SELECT con_id, COUNT(*) FROM v$session GROUP BY con_id as that user and as SYSDBA",
+    ),
+    Assumption(
+        "connections-after-a-timeout",
+        "A connection whose answer timed out in the middle is thrown away; how often it could be used again is not "
+        "known.",
+        "none is needed: it costs a login",
+    ),
+    Assumption(
+        "thick-driver",
+        "The thick driver, and with it Kerberos, operating system authentication and 11.2, work as its documentation "
+        "says.",
+        "presman doctor --thick TARGET",
+    ),
+)
+
+
+def check(target: Target, *, scope: Scope = Scope.CLUSTER) -> Iterator[str]:
+    """Yield what the database says of each assumption, as lines. Raises SourceError if `target` cannot be read."""
+    source = target.make_source()
+    source.scope = scope
+    try:
+        release = source.open()
+        source.advance()
+        yield f"{source.name}: what presman takes as so, and what is seen of it now. Only SELECTs are sent."
+        for each in ASSUMPTIONS:
+            yield from ("", f"{each.key}: {each.taken}")
+            yield f"  confirmed if: {each.confirmed}"
+            if each.sql:
+                yield f"  {each.query().sql(scope)}"
+                yield f"  → {_answer(each, source, release)}"
+    finally:
+        source.close()
+
+
+def _answer(each: Assumption, source: Source, release: Release) -> str:
+    if release < each.since:
+        return f"not asked: {each.since} or later has it"
+    section = source.read([Request(each.query())]).sections[0]
+    return unseen(section) or each.judge(section.rows)
+
+
+def unseen(section: Section) -> str:
+    """Return why an answer tells nothing, "" if it does: no rows are no confirmation."""
+    if section.problem:
+        return f"not known: {section.problem}"
+    if section.absent & {"name", "value"}:
+        return "not known: the view, or a column of it, is not there"
+    return "" if section.rows else "not seen: nothing of the kind is there now"
+
+
+def in_markdown() -> str:
+    """Return the list for ARCHITECTURE.md."""
+    parts = []
+    for each in ASSUMPTIONS:
+        lines = [f"- **{each.key}**: {each.taken} Confirmed if: {each.confirmed}."]
+        if each.sql:
+            lines.append(f"  `{each.sql};`" + (f" (from {each.since} on)" if each.since > OLDEST else ""))
+        parts.append("\n".join(lines))
+    return "\n".join([*parts, ""])
