@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from presman.records.cursor_rows import PlanXml, SqlText
+from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.records.gv_servers import ALL_STATEMENTS, ServerProcesses
 from presman.records.parallel_rows import PxSession
 from presman.records.queries import Query
@@ -96,7 +96,7 @@ def _previous(session: Session) -> CursorKey:
 
 
 class Lookup(NamedTuple):
-    """One question about one statement; `record` is PlanXml or SqlText."""
+    """One question about one statement; `record` is PlanXml, PxPlanLine or SqlText."""
 
     record: type[Any]
     statement: CursorKey
@@ -116,7 +116,7 @@ class Lookups:
     Keeps at most `most` answers and `largest` characters of them, the ones on show longest.
     """
 
-    RECORDS = (PlanXml, SqlText)
+    RECORDS = (PlanXml, PxPlanLine, SqlText)
 
     def __init__(self, per_poll: int = 8, most: int = 1000, largest: int = MOST_KEPT) -> None:
         self._per_poll = per_poll

@@ -279,11 +279,11 @@ class Facts:
 
     def story(self, inst_id: int, sql_id: str, child: int | None) -> DopStory:
         """Return what the cursor's plan says of its DOP, silent where it was not read."""
-        return _of_cursor(self._stories, inst_id, sql_id, child) or SILENT
+        return of_cursor(self._stories, inst_id, sql_id, child) or SILENT
 
     def text(self, inst_id: int, sql_id: str, child: int | None) -> str:
         """Return the statement's text, "" where it was not read. All children of a statement have the same."""
-        return _of_cursor(self._texts, inst_id, sql_id, child) or self._texts.get(sql_id, "")
+        return of_cursor(self._texts, inst_id, sql_id, child) or self._texts.get(sql_id, "")
 
 
 _Sessions = TypeVar("_Sessions", Session, SessionInfo)
@@ -295,7 +295,7 @@ def by_session(rows: tuple[_Sessions, ...]) -> dict[tuple[int, int], _Sessions]:
     return dict(zip(map(_place, rows), rows, strict=True))
 
 
-def _of_cursor(index: Mapping[Any, Any], inst_id: int, sql_id: str, child: int | None) -> Any:
+def of_cursor(index: Mapping[Any, Any], inst_id: int, sql_id: str, child: int | None) -> Any:
     """Look a cursor up, on another instance if need be; any child where the session does not say which."""
     if child is None:
         return index.get(sql_id)

@@ -41,6 +41,12 @@ class Holding(NamedTuple):
         return max(1, len({kind[:2] for kind in self.kinds}))
 
     @property
+    def tree_sets(self) -> int | None:
+        """The most server sets of one parallelizer; None where they are not told."""
+        sets = Counter(group for group, number in {kind[:2] for kind in self.kinds} if number is not None)
+        return max(sets.values(), default=None)
+
+    @property
     def degree(self) -> int | None:
         """The largest degree over the server sets."""
         return max((degree for _, _, degree, _ in self.kinds if degree is not None), default=None)
@@ -160,6 +166,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         certain=holding.certain,
         session_sql_id=(session.sql_id or session.prev_sql_id) if session else "",
         blocker=_blocker(session) if session else "",
+        tree_sets=holding.tree_sets,
     )
 
 
