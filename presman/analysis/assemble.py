@@ -63,6 +63,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         hour=facts.cache.call(hour, current.rows(GroupMetricHistory)),
         redo=redo.redo(facts, waited),
         outliers=io_outliers.outliers(facts, histograms),
+        statements_to_come=current.statements_to_come,
     )
 
 
@@ -96,4 +97,7 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         found.append("the instances run different plans")
     if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.instances.values()):
         found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
+    if number := facts.snapshot.statements_to_come:
+        whose = f"{number} statement{'s' * (number > 1)} in the queue or running"
+        found.append(f"texts and plans of {whose} are still to come, a few with each poll")
     return tuple(found)

@@ -24,6 +24,35 @@ def found(record: Any, statement: CursorKey) -> Section:
     return Section((row(record, inst_id=1, sql_id=statement.sql_id, child_number=0),))
 
 
+def test_heads_first_then_who_holds_most_then_the_rest_of_the_queue() -> None:
+    queue = [("a2", "A", 5), ("a1", "A", 9), ("b1", "B", 2), ("a3", "A", 1), ("b2", "B", 1)]
+    sessions = [
+        row(Session, inst_id=1, sid=sid, sql_id=name, resource_consumer_group=group, event="resmgr:pq queued",
+            state="WAITING", wait_time_micro=waited * 1_000_000)
+        for sid, (name, group, waited) in enumerate(queue)
+    ]  # fmt: skip
+    sessions += [row(Session, inst_id=1, sid=sid, sql_id=f"runs{sid}") for sid in (20, 21, 22)]
+    servers = [
+        row(PxSession, inst_id=1, sid=100 * sid + number, qcsid=sid, qcinst_id=1)
+        for sid, count in ((20, 2), (21, 8), (22, 4))
+        for number in range(count)
+    ]
+    shown = [each.sql_id for each in statements_on_show(sessions, servers)]
+    assert shown == ["a1", "b1", "runs21", "runs22", "runs20", "a2", "a3", "b2"]
+
+
+def test_those_that_are_still_to_come_are_counted_until_none_is() -> None:
+    lookups = Lookups(per_poll=2)
+    shown, left = names(5), []
+    for _ in range(3):
+        wanted = lookups.wanted(shown, QUERIES, START)
+        lookups.learn(wanted, [found(each.record, each.statement) for each in wanted], START)
+        left.append(lookups.to_come(shown, QUERIES))
+    assert left == [3, 1, 0]
+    everything = Lookups(per_poll=None)
+    assert len({each.statement for each in everything.wanted(names(300), QUERIES, START)}) == 300
+
+
 def test_queue_first_then_coordinators_then_nobody_else() -> None:
     sessions = [
         row(Session, inst_id=1, sid=1, sql_id="runs", sql_child_number=2),

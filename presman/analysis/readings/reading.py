@@ -42,6 +42,7 @@ class Reading:
     `detail` is what a close look at one session adds, None without; `hour` comes from the metric history. `sessions`
     are worked out when first looked at: there can be thousands, and few pages show them.
     `monitor_servers` are the servers that GV$ queries have on a cluster now, presman's own among them: no statement's.
+    `statements_to_come` counts the statements on show whose texts and plans are still to be read, a few at each poll.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -69,6 +70,7 @@ class Reading:
     detail: Detail | None = None
     hour: tuple[HourReading, ...] = ()
     monitor_servers: int = 0
+    statements_to_come: int = 0
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""
