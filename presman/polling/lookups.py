@@ -48,9 +48,9 @@ def statements_on_show(
     """Return what the queue and the running parallel statements execute, each once, what matters most first.
 
     First come the heads of the queues, then who holds most servers, then the rest of the queue, the longest waiting
-    first, last the few statements whose sessions are held off CPU most. `servers` tells whose servers are a GV$ query's.
-    What a running statement is, its servers tell; where theirs cannot be seen, its coordinator, which shows the
-    statement it ran last if it is idle. A child number that is not known is taken for 0.
+    first, last the few statements whose sessions are held off CPU most. `servers` tells whose servers are a GV$
+    query's. What a running statement is, its servers tell; where theirs cannot be seen, its coordinator, which shows
+    the statement it ran last if it is idle. A child number that is not known is taken for 0.
     """
     coordinators = {
         (row.inst_id, row.sid): (row.qcinst_id or row.inst_id, row.qcsid)
@@ -75,9 +75,8 @@ def statements_on_show(
     largest = [place for place, _ in Counter(coordinators.values()).most_common()]
     running = [held_for for place in largest if (held_for := _held_for(own[place], told.get(place)))]
     heads, queued = _heads_and_others(waiting)
-    return list(
-        dict.fromkeys([*heads, *running, *queued, *(statement for statement, _ in held.most_common(MOST_HELD))])
-    )
+    most_held = [statement for statement, _ in held.most_common(MOST_HELD)]
+    return list(dict.fromkeys([*heads, *running, *queued, *most_held]))
 
 
 def _heads_and_others(waiting: Iterable[Session]) -> tuple[list[CursorKey], list[CursorKey]]:
