@@ -14,6 +14,7 @@ from presman.analysis.readings.instance_readings import CLUSTER, Header
 from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading
 from presman.records.group_rows import GroupMetricHistory
+from presman.records.parallel_rows import PxSession
 from presman.records.queries import Scope
 from presman.records.rows import OF_AN_UPDATE
 from presman.records.snapshot import Snapshot
@@ -97,6 +98,8 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         found.append("the instances run different plans")
     if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.instances.values()):
         found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
+    if number := sum(row.qcsid == 0 for row in facts.snapshot.rows(PxSession)):
+        found.append(f"whose parallel servers {number} sessions of V$PX_SESSION are is not known: they have no QCSID")
     if number := facts.snapshot.statements_to_come:
         whose = f"{number} statement{'s' * (number > 1)} in the queue or running"
         found.append(f"texts and plans of {whose} are still to come, a few with each poll")

@@ -94,8 +94,10 @@ DOWNGRADES: Table[Downgrades] = Table(
     (
         Downgrade("inst_id", "Inst", INSTANCE, "INST_ID.", "inst_id"),
         Downgrade("statistic", "Statistic", TEXT, "V$SYSSTAT.NAME.", "name", width=20, flexible=True),
-        Downgrade("operations", "now", COUNT, "Operations since the last poll (change of V$SYSSTAT.VALUE).", "delta",
-                  width=6, state=lambda row: "warn" if row.delta else ""),
+        Downgrade("operations", "now", COUNT,
+                  "Operations since the last poll (change of V$SYSSTAT.VALUE). On a cluster every query of a GV$ view "
+                  "runs in parallel and counts as a query parallelized: several of presman's own at each poll, and "
+                  "those of other monitors.", "delta", width=6, state=lambda row: "warn" if row.delta else ""),
         Downgrade("operations_total", "total*", TOTAL, "Operations since startup (V$SYSSTAT.VALUE).", "total", width=8),
     ),
     _downgrade, "V$SYSSTAT gave no statistics of parallel execution.",

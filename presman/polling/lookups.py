@@ -55,7 +55,7 @@ def statements_on_show(
     coordinators = {
         (row.inst_id, row.sid): (row.qcinst_id or row.inst_id, row.qcsid)
         for row in px_sessions
-        if not servers.serves_gv_query(row.inst_id, row.sid, row.serial)
+        if row.qcsid and not servers.serves_gv_query(row.inst_id, row.sid, row.serial)
     }
     own: dict[tuple[int, int], list[CursorKey]] = {place: [] for place in coordinators.values()}
     told: dict[tuple[int, int], CursorKey] = {}

@@ -200,6 +200,14 @@ def test_sessions_show_their_part_in_parallel_execution() -> None:
     assert found == {9: ("QC", 2), 20: ("server", 0), 5: ("queued", 0), 6: ("", 0)}
 
 
+def test_servers_without_a_coordinator_are_nobodys_and_that_is_said() -> None:
+    rows = [row(PxSession, sid=sid, serial=1, degree=4, req_degree=4, server_set=1) for sid in range(20, 24)]
+    reading = analyse(None, snapshot(instance(), *rows))
+    assert reading.running == ()
+    assert reading.header.servers.in_use == 4
+    assert "whose parallel servers 4 sessions of V$PX_SESSION are is not known: they have no QCSID" in reading.notes
+
+
 def test_waits_and_histograms_and_downgrades_by_delta() -> None:
     def poll(waits: int, micro: int, counts: tuple[int, ...], serial: int, after: float) -> Snapshot:
         rows: list[Any] = [row(SystemEvent, event="e", total_waits=waits, time_waited_micro=micro)]

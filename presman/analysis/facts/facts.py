@@ -266,7 +266,14 @@ class Facts:
         """Operations that are not done, by instance and SID of the session or coordinator and SQL_ID."""
         section = self.snapshot.section(SessionLongops)
         age = (self.snapshot.at - section.at).total_seconds() if section.at else 0.0
-        return operations(section.rows, self._coordinators, max(0.0, age))
+        several = len(self.inst_ids) > 1 or any(row.parallel == "YES" for row in self.instances.values())
+        # What a session that ended left behind is not the work of the one that has its SID now.
+        rows = [row for row in section.rows if self._is_of_now(row)]
+        return operations(rows, self._coordinators, max(0.0, age), several=several)
+
+    def _is_of_now(self, row: SessionLongops) -> bool:
+        place = (row.inst_id, row.sid)
+        return place not in self.sessions or self.session(*place, row.serial) is not None
 
     @cached_property
     def _coordinators(self) -> Mapping[tuple[int, int], tuple[int, int]]:
@@ -274,7 +281,7 @@ class Facts:
         return {
             (row.inst_id, row.sid): (row.qcinst_id, row.qcsid)
             for row in self.snapshot.rows(PxSession)
-            if row.qcinst_id is not None
+            if row.qcinst_id is not None and row.qcsid
         }
 
     def story(self, inst_id: int, sql_id: str, child: int | None) -> DopStory:

@@ -99,13 +99,16 @@ def holdings(facts: Facts) -> Holdings:
 
 
 def _by_coordinator(rows: Iterable[PxSession]) -> dict[Coordinator, list[PxSession]]:
-    """Group the servers of V$PX_SESSION by coordinator. A spool may lack QCSERIAL#; the coordinator's row tells it."""
+    """Group the servers of V$PX_SESSION by coordinator. A spool may lack QCSERIAL#; the coordinator's row tells it.
+
+    Servers without QCSID are nobody's known: there is no session 0.
+    """
     serials: dict[tuple[int, int], int] = {}
     servers: list[PxSession] = []
     for row in rows:
         if row.degree is None and is_coordinator(row):
             serials[row.inst_id, row.sid] = row.serial
-        else:
+        elif row.qcsid:
             servers.append(row)
     found: dict[Coordinator, list[PxSession]] = {}
     for row in servers:

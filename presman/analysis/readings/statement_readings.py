@@ -23,8 +23,9 @@ class Cause(Enum):
 class DopStory:
     """What OTHER_XML says of a statement's degree. The first occurrence of each fact counts.
 
-    `degree` is the chosen DOP; None and "" where the document is silent. `skipped` are the lines of an adaptive plan
-    that its display map leaves out: they are not executed. `unread` is why the document was not read.
+    `degree` is the chosen DOP; None and "" where the document is silent, and for a derived degree of 0: a manual one is
+    not derived. `skipped` are the lines of an adaptive plan that its display map leaves out: they are not executed.
+    `unread` is why the document was not read.
     """
 
     degree: int | None = None

@@ -192,9 +192,11 @@ def dop_lines(dop: DopStory, requested: int | None, sql_text: str = "") -> list[
 def dop_story(dop: DopStory, requested: int | None) -> list[str]:
     """Return the sentences about a degree; what the plan does not say is not guessed."""
     told: list[str] = []
-    if dop.cpu_degree is not None and dop.io_degree is not None:
-        derived = max(dop.cpu_degree, dop.io_degree)
-        told.append(f"Automatic DOP derived {dop.cpu_degree} from CPU and {dop.io_degree} from I/O.")
+    degrees = ((dop.cpu_degree, "CPU"), (dop.io_degree, "I/O"))
+    by = [f"{degree} from {resource}" for degree, resource in degrees if degree is not None]
+    if by:
+        derived = max(dop.cpu_degree or 0, dop.io_degree or 0)
+        told.append(f"Automatic DOP derived {' and '.join(by)}.")
         if dop.degree is not None and dop.degree < derived:
             told.append(f"The optimizer chose {dop.degree}, less than the {derived} derived.")
     if dop.degree is not None and not any("chose" in text for text in told):
