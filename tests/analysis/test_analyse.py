@@ -258,6 +258,7 @@ def test_the_first_long_wait_since_startup_is_seen_before_it_ends() -> None:
             wait_time_micro=9_000_000),
         row(Session, sid=8, event="resmgr:cpu quantum", wait_class="Scheduler", state="WAITED KNOWN TIME",
             wait_time_micro=9_000_000),
+        row(Session, sid=6, event="SQL*Net message from client", state="WAITING", wait_time_micro=9_000_000),
         row(Session, sid=9, event="latch free", wait_class="Other", state="WAITING", wait_time_micro=1_900_000),
         row(Session, sid=10, event="enq: TM - contention", wait_class="Application", state="WAITING",
             wait_time_micro=2_000_000),

@@ -51,8 +51,8 @@ def events(facts: Facts) -> tuple[WaitReading, ...]:
         sessions = _sessions(waits, micro / 1e6, now, seconds)
         found.append(WaitReading(*place, row.wait_class, sessions, waits / seconds, mean))
     for place, now in waiting.items():
-        if _outlasts(now, seconds) and same.get(place[0]):
-            # The first such wait since startup: the view has no row before it ends.
+        if now.wait_class and _outlasts(now, seconds) and same.get(place[0]):
+            # The first such wait since startup: the view has no row before it ends. Without a class it may be idle.
             found.append(WaitReading(*place, now.wait_class, float(now.sessions), 0.0, None))
     found.sort(key=lambda each: (-each.sessions, each.inst_id, each.event))
     return tuple(found)
