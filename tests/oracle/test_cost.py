@@ -210,8 +210,8 @@ def test_what_is_sent_besides(bench: Bench) -> None:
 
 
 def test_a_new_statement_costs_a_round_trip_for_each_document_and_one_for_the_rest(bench: Bench) -> None:
-    """Once: its text, its OTHER_XML, and the lines of its plan that servers work for, which 23ai takes for all statements
-    together. Before 23ai the clock is asked, too, before the second round of questions.
+    """Once: its text, its OTHER_XML, and the lines of its plan that servers work for, which 23ai answers for all
+    statements together. Before 23ai the clock is asked, too, before the second round of questions.
     """
     names = ["INST_ID", "SID", "SERIAL#", "TYPE", "USERNAME", "SQL_ID", "SQL_CHILD_NUMBER", "EVENT"]
     queued = [(1, 200 + number, 7, "USER", "U", f"sql{number:010}", 0, "resmgr:pq queued") for number in range(4)]
