@@ -56,7 +56,7 @@ def _hazards(group: str, plan: RsrcPlan, found: Mapping[type[Any], Section]) -> 
     if row is None:
         return
     if plan.cpu_managed == "ON" and group != SYS_GROUP:
-        levels = [(level, row[row._fields.index(f"mgmt_p{level}")]) for level in range(1, 9)]
+        levels = [(level, getattr(row, f"mgmt_p{level}")) for level in range(1, 9)]
         given = ", ".join(f"{part} at level {level}" for level, part in levels if part)
         yield f"when CPU is short it may be throttled: the plan gives its group {given or 'no share'}"
     if row.utilization_limit is not None and row.utilization_limit < 100:
