@@ -11,5 +11,7 @@ SELECT
     cpu_wait_time,
     num_cpus,
     running_sessions_limit,
-    cpu_utilization_limit
+    cpu_utilization_limit,
+    NULL AS avg_queued_parallel_stmts,
+    NULL AS avg_queued_parallel_servers
 FROM gv$rsrcmgrmetric

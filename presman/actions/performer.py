@@ -49,7 +49,10 @@ class Performer:
         """
         try:
             self._write(source, command, "asked for")
-            reason = elsewhere(command, source) or changed(command, self._session(command, source, release))
+            reason = elsewhere(command, source)
+            if not reason:
+                session = self._session(command, source, release)
+                reason = changed(command, session) or in_another_container(command, session, source)
             if reason:
                 return self._end(source, command, False, f"not sent: {reason}")
             source.perform(command.statement, command.binds)
@@ -117,6 +120,16 @@ def elsewhere(command: Command, source: Any) -> str:
         return ""
     there = command.victim.inst_id
     return f"it acts on instance {source.instance} only, the session is on {there}: connect to {there} and run it there"
+
+
+def in_another_container(command: Command, session: Session | None, source: Any) -> str:
+    """Return why a command cannot be sent from this container, "" if it can: a switch acts on its own one only."""
+    if command.kind is not CommandKind.SWITCH or session is None or not session.con_id:
+        return ""
+    own = source.container()
+    if own is None or own == session.con_id:
+        return ""
+    return f"it acts on container {own} only, the session is in {session.con_id}: connect to that one and run it there"
 
 
 def default_log() -> Path:

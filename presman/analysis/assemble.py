@@ -14,6 +14,7 @@ from presman.analysis.readings.instance_readings import CLUSTER, Header
 from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading
 from presman.records.group_rows import ConsumerGroup, GroupMetricHistory
+from presman.records.parallel_rows import PxSession
 from presman.records.queries import Scope
 from presman.records.rows import OF_AN_UPDATE
 from presman.records.snapshot import Snapshot
@@ -66,6 +67,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         outliers=io_outliers.outliers(facts, histograms),
         basis=sight.bases(current, [row for row in rows if row.inst_id == CLUSTER]),
         unseen=sight.unseen_views(current),
+        statements_to_come=current.statements_to_come,
     )
 
 
@@ -99,4 +101,9 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         found.append("the instances run different plans")
     if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.instances.values()):
         found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
+    if number := sum(row.qcsid == 0 for row in facts.snapshot.rows(PxSession)):
+        found.append(f"whose parallel servers {number} sessions of V$PX_SESSION are is not known: they have no QCSID")
+    if number := facts.snapshot.statements_to_come:
+        whose = f"{number} statement{'s' * (number > 1)} in the queue or running"
+        found.append(f"texts and plans of {whose} are still to come, a few with each poll")
     return (*found, *facts.snapshot.notes)

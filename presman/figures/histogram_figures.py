@@ -212,8 +212,9 @@ EVENTS: Table[EventLatency] = Table(
               "read from the next poll on while the cursor is on it.", "event", width=18, flexible=True,
               state=lambda row: "warn" if row.wait_class == "Scheduler" else "" if row.counted else "dim"),
         Event("waiting_sessions", "avg sess", Unit("average sessions", number, 8),
-              "Average sessions that waited: change of TIME_WAITED_MICRO in V$SYSTEM_EVENT since the last poll / time. "
-              "With ~ it is estimated from the buckets, because the event is an idle one.", "sessions",
+              "Average sessions that waited: change of TIME_WAITED_MICRO in V$SYSTEM_EVENT since the last poll / time; "
+              "where waits last longer than that, the sessions that wait now (V$SESSION). With ~ it is estimated from "
+              "the buckets, because the event is an idle one.", "sessions",
               text=_sessions),
         Event("waits_per_s", "waits/s", RATE, "Waits since the last poll, per second.", "per_second"),
         Event("mean_ms", "mean ms", _MEAN_MS,

@@ -73,8 +73,12 @@ WAITS: Table[WaitReading] = Table(
         Wait("event", "Wait event", TEXT, "V$SYSTEM_EVENT.EVENT, idle events left out.", "event", width=20,
              flexible=True, state=lambda row: "warn" if row.wait_class == "Scheduler" else ""),
         Wait("waiting_sessions", "avg sess", SESSIONS,
-             "Average sessions that waited: change of TIME_WAITED_MICRO in V$SYSTEM_EVENT since the last poll / time.",
-             "sessions"),
+             "Average sessions that waited since the last poll: change of TIME_WAITED_MICRO in V$SYSTEM_EVENT / time. "
+             "That view counts a wait when it ends; where waits last longer than the time between the polls it is the "
+             "sessions that wait now (V$SESSION).", "sessions"),
+        Wait("ended_waits", "ended", SESSIONS,
+             "Seconds of waits that ended since the last poll, per second (V$SYSTEM_EVENT), all of their time: when "
+             "waits of minutes end together, it is more than there are sessions.", "ended", narrow=False),
         Wait("waits_per_s", "waits/s", RATE, "Change of TOTAL_WAITS in V$SYSTEM_EVENT since the last poll, per second.",
              "per_second", width=8),
         Wait("mean_ms", "mean ms", _MEAN_MS,
@@ -90,8 +94,10 @@ DOWNGRADES: Table[Downgrades] = Table(
     (
         Downgrade("inst_id", "Inst", INSTANCE, "INST_ID.", "inst_id"),
         Downgrade("statistic", "Statistic", TEXT, "V$SYSSTAT.NAME.", "name", width=20, flexible=True),
-        Downgrade("operations", "now", COUNT, "Operations since the last poll (change of V$SYSSTAT.VALUE).", "delta",
-                  width=6, state=lambda row: "warn" if row.delta else ""),
+        Downgrade("operations", "now", COUNT,
+                  "Operations since the last poll (change of V$SYSSTAT.VALUE). On a cluster every query of a GV$ view "
+                  "runs in parallel and counts as a query parallelized: several of presman's own at each poll, and "
+                  "those of other monitors.", "delta", width=6, state=lambda row: "warn" if row.delta else ""),
         Downgrade("operations_total", "total*", TOTAL, "Operations since startup (V$SYSSTAT.VALUE).", "total", width=8),
     ),
     _downgrade, "V$SYSSTAT gave no statistics of parallel execution.",

@@ -153,6 +153,7 @@ _QUEUE = (
     statement_figures.QUEUING_REASON,
     statement_figures.SERVERS_LOW,
     statement_figures.SERVERS_HIGH,
+    statement_figures.SERVERS_SOURCE,
     statement_figures.Q_EVENT,
     statement_figures.Q_PROGRAM,
     statement_figures.Q_MODULE,

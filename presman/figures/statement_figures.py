@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, count, duration
 from presman.base.text import one_line
-from presman.figures.figure import COUNT, NAME, NUMBER, PERCENT, SECONDS, TEXT, Bar, Figure, State, Table
+from presman.figures.figure import COUNT, NAME, NUMBER, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, State, Table
 
 Queued = Figure[QueuedStatement]
 Running = Figure[RunningStatement]
@@ -134,8 +134,17 @@ QUEUING_REASON = Queued(
 SERVERS_LOW = Queued("servers_low", "at least", COUNT, "Parallel servers it will take, at least.", "wants.low")
 SERVERS_HIGH = Queued(
     "servers_high", "Servers", COUNT,
-    "Parallel servers it will take: DOP x server sets (2 with a producer and a consumer, else 1); a range where the "
-    "plan does not tell.", "wants.high", text=lambda row: str(row.wants or ABSENT),
+    "Parallel servers it will take: DOP x server sets (2 with a producer and a consumer, else 1), as told by the first "
+    "of: V$RSRC_SESSION_INFO.PQ_SERVERS, where it is the DOP or up to four times it; a running execution of the same "
+    "cursor (V$PX_SESSION); its plan (V$SQL_PLAN.OBJECT_NODE: the data flow tree with most sets). A range for one set, "
+    "because it is not documented what the queue counts then, and where the sets are not known; ~ is the mean of its "
+    "group's queue in the last minute (V$RSRCMGRMETRIC), where no DOP is known.", "wants.high",
+    text=lambda row: str(row.wants or ABSENT),
+)
+SERVERS_SOURCE = Queued(
+    "servers_source", "told by", WORD,
+    "Who says how many servers it will take: PQ_SERVERS, one that runs, its plan, its DOP alone (one or two sets), or "
+    "the mean of its group's queue.", "wants.source",
 )
 Q_EVENT = Queued("event", "Wait event", TEXT, "V$SESSION.EVENT.", "event")
 Q_PROGRAM = Queued("program", "Program", TEXT, "V$SESSION.PROGRAM.", "program")

@@ -1,7 +1,8 @@
 """Lookups of texts and plans: for which statements to fetch them, and what is known of them.
 
 V$SQL and V$SQL_PLAN are dear to search, so they are asked only for statements on show, by full key, a few at each
-poll, and once: answers are kept, and what was not found or failed is not asked again for a minute.
+poll (where that goes to a database), and once: answers are kept, and what was not found or failed is not asked again
+for a minute.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from presman.records.cursor_rows import PlanXml, SqlText
+from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.records.gv_servers import ALL_STATEMENTS, ServerProcesses
 from presman.records.parallel_rows import PxSession
 from presman.records.queries import Query
 from presman.records.session_rows import Session
 from presman.records.snapshot import Problem, Section
-from presman.records.wait_events import is_held, is_queued
+from presman.records.wait_events import NEXT_IN_LINE, is_held, is_queued
 from presman.sources import Request
 
 MOST_KEPT = 32_000_000
@@ -44,25 +45,26 @@ class CursorKey(NamedTuple):
 def statements_on_show(
     sessions: Iterable[Session], px_sessions: Iterable[PxSession], servers: ServerProcesses = ALL_STATEMENTS
 ) -> list[CursorKey]:
-    """Return what the queue and the running parallel statements execute: queued ones first, each once.
+    """Return what the queue and the running parallel statements execute, each once, what matters most first.
 
-    Last come the few statements whose sessions are held off CPU most. `servers` tells whose servers are a GV$ query's.
-    What a running statement is, its servers tell; where theirs cannot be seen, its coordinator, which shows the
-    statement it ran last if it is idle. A child number that is not known is taken for 0.
+    First come the heads of the queues, then who holds most servers, then the rest of the queue, the longest waiting
+    first, last the few statements whose sessions are held off CPU most. `servers` tells whose servers are a GV$
+    query's. What a running statement is, its servers tell; where theirs cannot be seen, its coordinator, which shows
+    the statement it ran last if it is idle. A child number that is not known is taken for 0.
     """
     coordinators = {
         (row.inst_id, row.sid): (row.qcinst_id or row.inst_id, row.qcsid)
         for row in px_sessions
-        if not servers.serves_gv_query(row.inst_id, row.sid, row.serial)
+        if row.qcsid and not servers.serves_gv_query(row.inst_id, row.sid, row.serial)
     }
     own: dict[tuple[int, int], list[CursorKey]] = {place: [] for place in coordinators.values()}
     told: dict[tuple[int, int], CursorKey] = {}
-    queued: list[CursorKey] = []
+    waiting: list[Session] = []
     held: Counter[CursorKey] = Counter()
     for session in sessions:
         place = (session.inst_id, session.sid)
         if session.sql_id and is_queued(session.event, session.state):
-            queued.append(_present(session))
+            waiting.append(session)
         elif place in own:
             own[place] = _shown_by(session)
         elif place in coordinators:
@@ -70,8 +72,22 @@ def statements_on_show(
                 told.setdefault(coordinators[place], _present(session))
         elif session.sql_id and is_held(session.event, session.state, ""):
             held[_present(session)] += 1
-    running = [held_for for place, shown in own.items() if (held_for := _held_for(shown, told.get(place)))]
-    return list(dict.fromkeys(queued + running + [statement for statement, _ in held.most_common(MOST_HELD)]))
+    largest = [place for place, _ in Counter(coordinators.values()).most_common()]
+    running = [held_for for place in largest if (held_for := _held_for(own[place], told.get(place)))]
+    heads, queued = _heads_and_others(waiting)
+    most_held = [statement for statement, _ in held.most_common(MOST_HELD)]
+    return list(dict.fromkeys([*heads, *running, *queued, *most_held]))
+
+
+def _heads_and_others(waiting: Iterable[Session]) -> tuple[list[CursorKey], list[CursorKey]]:
+    """Return what the first of each group's queue executes, and what the others do; the longest waiting first."""
+    heads: dict[tuple[int, str], CursorKey] = {}
+    others = []
+    for session in sorted(waiting, key=lambda each: (each.event != NEXT_IN_LINE, -each.wait_time_micro)):
+        statement, group = _present(session), (session.con_id, session.resource_consumer_group)
+        if heads.setdefault(group, statement) is not statement:
+            others.append(statement)
+    return list(heads.values()), others
 
 
 def _held_for(shown: Sequence[CursorKey], told: CursorKey | None) -> CursorKey | None:
@@ -96,7 +112,7 @@ def _previous(session: Session) -> CursorKey:
 
 
 class Lookup(NamedTuple):
-    """One question about one statement; `record` is PlanXml or SqlText."""
+    """One question about one statement; `record` is PlanXml, PxPlanLine or SqlText."""
 
     record: type[Any]
     statement: CursorKey
@@ -110,15 +126,19 @@ class _Known:
     size: int
 
 
+PER_POLL = 8
+"""Statements that a database is asked about at each poll."""
+
+
 class Lookups:
-    """What is known of the statements on show. Asks for `per_poll` statements at once.
+    """What is known of the statements on show. Asks for `per_poll` statements at once, for all if that is None.
 
     Keeps at most `most` answers and `largest` characters of them, the ones on show longest.
     """
 
-    RECORDS = (PlanXml, SqlText)
+    RECORDS = (PlanXml, PxPlanLine, SqlText)
 
-    def __init__(self, per_poll: int = 8, most: int = 1000, largest: int = MOST_KEPT) -> None:
+    def __init__(self, per_poll: int | None = PER_POLL, most: int = 1000, largest: int = MOST_KEPT) -> None:
         self._per_poll = per_poll
         self._most = most
         self._largest = largest
@@ -137,10 +157,15 @@ class Lookups:
                 if record in queries and self._is_due(record, statement, now)
             ]
             asked += bool(lookups)
-            if asked > self._per_poll:
+            if self._per_poll is not None and asked > self._per_poll:
                 break
             found += lookups
         return found
+
+    def to_come(self, shown: Sequence[CursorKey], queries: Mapping[type[Any], Query]) -> int:
+        """Return how many of the statements `shown` have not been asked about yet; views that failed do not count."""
+        records = [record for record in self.RECORDS if record in queries and record not in self._failed]
+        return sum(any((record, statement) not in self._known for record in records) for statement in shown)
 
     def learn(self, lookups: Sequence[Lookup], sections: Sequence[Section], now: datetime) -> None:
         """Keep the answers to `lookups`. A view fails as a whole if none of its questions was answered."""

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from presman.base.release import Release
-from presman.polling.lookups import CursorKey, Lookup, Lookups, statements_on_show
+from presman.polling.lookups import PER_POLL, CursorKey, Lookup, Lookups, statements_on_show
 from presman.records.focus import RECORDS as FOCUSED
 from presman.records.focus import Focus
 from presman.records.gv_servers import ServerProcesses
@@ -84,7 +84,7 @@ class Poller:
         self._scope = source.scope
         self._queries: Mapping[type[Any], Query] = MappingProxyType({})
         self._asked: dict[type[Any], LastAnswer] = {}
-        self._lookups = Lookups()
+        self._lookups = self._no_lookups()
         self._last: tuple[datetime, float] | None = None
         self._requests: dict[type[Any], OnDemandRequest] = {}
         self._focus: Focus | None = None
@@ -170,14 +170,19 @@ class Poller:
             sections=MappingProxyType(sections),
             cloud_service=first.cloud_service,
             notes=first.notes,
+            statements_to_come=self._lookups.to_come(shown, self._queries),
         )
+
+    def _no_lookups(self) -> Lookups:
+        """Return lookups that know nothing yet; what is here already costs nobody anything to ask at once."""
+        return Lookups(per_poll=PER_POLL if self.source.kind == "oracle" else None)
 
     def _begin_epoch(self, keep: int = 0) -> None:
         """Forget all answers but those of poll `keep`: counters of before and after do not belong together."""
         self._epoch += 1
         self._scope = self.source.scope
         self._asked = {record: asked for record, asked in self._asked.items() if asked.poll == keep}
-        self._lookups = Lookups()
+        self._lookups = self._no_lookups()
         self._last = None
 
     def _forget(self, *cadences: Cadence) -> None:

@@ -50,6 +50,23 @@ class PlanLine(NamedTuple):
     filter_predicates: str
 
 
+class PxPlanLine(NamedTuple):
+    """GV$SQL_PLAN: the lines that parallel servers work for, and the coordinators', read once per cursor.
+
+    `object_node` is the table queue (:Qnnnnn): the last three digits are the data flow operation, what stands before
+    them its tree.
+    """
+
+    inst_id: int
+    sql_id: str
+    child_number: int
+    id: int
+    depth: int
+    operation: str
+    options: str
+    object_node: str
+
+
 class CursorTotals(NamedTuple):
     """GV$SQL: what all executions of a cursor have cost so far. Times in microseconds."""
 

@@ -52,7 +52,8 @@ class ConsumerGroup(NamedTuple):
 class GroupMetric(NamedTuple):
     """GV$RSRCMGRMETRIC: the last closed interval of about a minute (`intsize_csec` centiseconds).
 
-    CPU times in milliseconds of the interval. The parallel columns are None before 12.1, where the view lacks them.
+    CPU times in milliseconds of the interval. The parallel columns are None before 12.1, where the view lacks them;
+    `avg_queued_parallel_servers` are the servers that the queued statements asked for.
     """
 
     inst_id: int
@@ -64,6 +65,8 @@ class GroupMetric(NamedTuple):
     num_cpus: int
     running_sessions_limit: float
     cpu_utilization_limit: float
+    avg_queued_parallel_stmts: float | None
+    avg_queued_parallel_servers: float | None
 
 
 class GroupMetricHistory(NamedTuple):

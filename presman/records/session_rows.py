@@ -45,7 +45,8 @@ class SessionInfo(NamedTuple):
 
     `state` is one of a closed list (semantics: RUNNING, WAITING FOR CPU, QUEUED for the active session pool, ...);
     `pq_status` is free text. Plain counters are the session's, `current_` ones this call's. 11.2 has only group
-    ids, so there `current_consumer_group` is "" and `current_consumer_group_id` names the group. The `last_action`
+    ids, so there `current_consumer_group` is "" and `current_consumer_group_id` names the group. `pq_servers` (12.1 and
+    later) are the servers of its parallel statement; a queued one is believed to show those it wants. The `last_action`
     fields (12.1 and later, free text) tell what Resource Manager last did to the session, by which limit, and when.
     """
 
@@ -73,6 +74,7 @@ class SessionInfo(NamedTuple):
     large_write_requests: int
     sql_canceled: int
     dop: int | None
+    pq_servers: int | None
     pq_status: str
     current_pq_queued_time: int
     pq_queued_time: int

@@ -58,7 +58,8 @@ class Snapshot:
     `at` is the database's instant in UTC (the simulated or recorded one for other sources); `number` counts polls
     from 1; `seconds` is what the poll took, `round_trips` what it cost the network. `epoch` changes when presman
     reconnects or a source jumps: counters of different epochs are never subtracted. `cloud_service` is "" outside the
-    Autonomous Database. `notes` are the source's own: what of it is not used, what was assumed.
+    Autonomous Database. `notes` are the source's own: what of it is not used, what was assumed. `statements_to_come` counts the statements on show whose texts and plans have not been asked
+    for yet: so many follow in the next polls.
     """
 
     target: str
@@ -73,6 +74,7 @@ class Snapshot:
     sections: Mapping[RecordType, Section] = field(default_factory=lambda: MappingProxyType({}))
     cloud_service: str = ""
     notes: tuple[str, ...] = ()
+    statements_to_come: int = 0
 
     def section(self, record: RecordType) -> Section:
         """Return the section that `record`'s query filled; an empty one if it was never asked."""

@@ -16,6 +16,7 @@ from presman.records.instance_rows import Database, Instance, Pdb
 from presman.records.queries import Cadence, Query, Scope, bind_names, load
 from presman.records.snapshot import Section
 from presman.records.wait_rows import SystemEvent
+from presman.setup.own_group import own_group
 from presman.sources import Request, Source
 
 CALLS = 5
@@ -77,6 +78,9 @@ def _facts(source: Source, release: Release, target: Target) -> Generator[str, N
     yield _line("kind", ", ".join(words) or "not known")
     if about is not None and any(row.cdb == "YES" for row in found[Database].rows):
         yield _line("container", about.container)
+    if about is not None:
+        lines = own_group(source, release, about.instance, about.sid)
+        yield from (_line("" if place else "group", text) for place, text in enumerate(lines))
     where = "GV$: every instance" if source.scope is Scope.CLUSTER else "V$: this instance only"
     yield _line("scope", f"{source.scope.value} ({where})")
     if target.connect is not None:

@@ -133,7 +133,7 @@ class Incoming:
         parsed = parse(asked, spec.reason, policy, capacity.degree_limit, rule.degree_limit)
         sql_id = (spec.sql_id if isinstance(spec, ScriptedStatement) else "") or sql_id_of(text)
         user = session.client.user
-        cursor = self._cluster.library.cursor(text, user, asked, spec.sets, parsed, cluster.now, sql_id)
+        cursor = self._cluster.library.cursor(text, user, asked, spec.sets, parsed, cluster.now, sql_id, spec.trees)
         queues = spec.queue == "always" or (spec.queue == "policy" and policy in {"AUTO", "ADAPTIVE"})
         number, now = next(self._numbers), cluster.now
         ticket = QueueEntry(number, group, parsed.dop, spec.sets, now, queues)

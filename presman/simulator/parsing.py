@@ -47,6 +47,8 @@ class PlanOperation(NamedTuple):
 class Cursor:
     """A child cursor: one text parsed to one DOP. `asked` is the DOP wanted before any limit.
 
+    Its plan has `trees` data flow trees of `sets` server sets each, which work one after the other.
+
     The counters are those of V$SQL, times in seconds.
     """
 
@@ -60,6 +62,7 @@ class Cursor:
     reason: str
     automatic: bool
     loaded: float
+    trees: int = 1
     plan_hash: int = 0
     executions: int = 0
     px_executions: int = 0
@@ -70,7 +73,7 @@ class Cursor:
 
     def __post_init__(self) -> None:
         """Give the plan its hash value."""
-        self.plan_hash = zlib.crc32(f"{self.sql_id}/{self.sets if self.dop > 1 else 0}".encode())
+        self.plan_hash = zlib.crc32(f"{self.sql_id}/{self.sets * self.trees if self.dop > 1 else 0}".encode())
 
     @property
     def writes(self) -> bool:
@@ -104,29 +107,38 @@ class Cursor:
         """Return the lines of its plan, line 0 first."""
         verb = self.text.split(None, 1)[0].upper()
         top = f"{verb} STATEMENT" if verb in {"SELECT", "INSERT", "MERGE", "UPDATE", "DELETE"} else "SELECT STATEMENT"
-        steps: list[_Step]
+        plan = [PlanOperation(0, None, 0, top, None, None, None, None)]
         if self.dop == 1:
-            steps = [(top, None, None, None, None), ("TABLE ACCESS", "FULL", "SALES", None, None)]
-        elif self.sets == 1:
-            steps = [
-                (top, None, None, None, None),
-                ("PX COORDINATOR", None, None, None, None),
-                ("PX SEND", "QC (RANDOM)", ":TQ10000", ":Q1000", "QC (RANDOM)"),
-                ("PX BLOCK", "ITERATOR", None, ":Q1000", None),
-                ("TABLE ACCESS", "FULL", "SALES", ":Q1000", None),
-            ]
-        else:
-            steps = [
-                (top, None, None, None, None),
-                ("PX COORDINATOR", None, None, None, None),
-                ("PX SEND", "QC (RANDOM)", ":TQ10001", ":Q1001", "QC (RANDOM)"),
-                ("HASH", "GROUP BY", None, ":Q1001", None),
-                ("PX RECEIVE", None, None, ":Q1001", None),
-                ("PX SEND", "HASH", ":TQ10000", ":Q1000", "HASH"),
-                ("PX BLOCK", "ITERATOR", None, ":Q1000", None),
-                ("TABLE ACCESS", "FULL", "SALES", ":Q1000", None),
-            ]
-        return [PlanOperation(n, n - 1 if n else None, n, *step) for n, step in enumerate(steps)]
+            return [*plan, PlanOperation(1, 0, 1, "TABLE ACCESS", "FULL", "SALES", None, None)]
+        if self.trees > 1:
+            plan.append(PlanOperation(1, 0, 1, "TEMP TABLE TRANSFORMATION", None, None, None, None))
+        parent = plan[-1]
+        for tree in range(1, self.trees + 1):
+            above = parent
+            for step in _tree(tree, self.sets):
+                above = PlanOperation(len(plan), above.id, above.depth + 1, *step)
+                plan.append(above)
+        return plan
+
+
+def _tree(number: int, sets: int) -> list[_Step]:
+    """Return the operations of one data flow tree, each the only child of the one before."""
+
+    def queue(operation: int) -> tuple[str, str]:
+        return f":TQ{number}{operation:04}", f":Q{number}{operation:03}"
+
+    (last, node), (first, scan) = queue(sets - 1), queue(0)
+    steps: list[_Step] = [
+        ("PX COORDINATOR", None, None, None, None),
+        ("PX SEND", "QC (RANDOM)", last, node, "QC (RANDOM)"),
+    ]
+    if sets > 1:
+        steps += [
+            ("HASH", "GROUP BY", None, node, None),
+            ("PX RECEIVE", None, None, node, None),
+            ("PX SEND", "HASH", first, scan, "HASH"),
+        ]
+    return [*steps, ("PX BLOCK", "ITERATOR", None, scan, None), ("TABLE ACCESS", "FULL", "SALES", scan, None)]
 
 
 class Parsed(NamedTuple):
@@ -164,14 +176,16 @@ class Library:
         self.version = 0
 
     def cursor(
-        self, text: str, user: str, asked: int, sets: int, parsed: Parsed, now: float, sql_id: str = ""
+        self, text: str, user: str, asked: int, sets: int, parsed: Parsed, now: float, sql_id: str = "", trees: int = 1
     ) -> Cursor:
         """Return the child cursor for `text` with this outcome of parsing, loading it if it is new."""
         sql_id = sql_id or sql_id_of(text)
-        key = (sql_id, user, asked, sets, parsed)
+        key = (sql_id, user, asked, sets, trees, parsed)
         if key not in self._children:
             child = sum(1 for known, _ in self.cursors if known == sql_id)
-            made = Cursor(sql_id, child, text, user, asked, parsed.dop, sets, parsed.reason, parsed.automatic, now)
+            made = Cursor(
+                sql_id, child, text, user, asked, parsed.dop, sets, parsed.reason, parsed.automatic, now, trees
+            )
             self._children[key] = self.cursors[sql_id, child] = made
             self.version += 1
         return self._children[key]

@@ -207,10 +207,11 @@ class StatementStream:
     """Statements that arrive at random (`every`) or together (`burst` of them every `burst_every`).
 
     `dop` are the degrees asked for, one drawn each time; `reason` says who asks (auto, hint, table property,
-    session); `sets` 1 for a lone scan, 2 for producers and consumers. `work` is seconds to run with all servers
-    and no throttling, `spread` its log-normal sigma; `cpu` the CPUs one working server wants, `mb` the MB/s it
-    reads. `queue` is policy (PARALLEL_DEGREE_POLICY decides), always or never. A share `hold_chance` of the
-    statements is never fetched to its end and holds its servers for about `hold` seconds.
+    session); `sets` 1 for a lone scan, 2 for producers and consumers, in each of `trees`, which work one after the
+    other. `work` is seconds to run with all servers and no throttling, `spread` its log-normal sigma; `cpu` the CPUs
+    one working server wants, `mb` the MB/s it reads. `queue` is policy (PARALLEL_DEGREE_POLICY decides), always or
+    never. A share `hold_chance` of the statements is never fetched to its end and holds its servers for about `hold`
+    seconds.
     """
 
     name: str = key(text)
@@ -221,6 +222,7 @@ class StatementStream:
     dop: tuple[int, ...] = key(list_of(whole(1, 4096)), (8,))
     reason: str = key(one_of("auto", "hint", "table property", "session"), "auto")
     sets: int = key(whole(1, 2), 2)
+    trees: int = key(whole(1, 9), 1)
     work: float = key(span, 60.0)
     spread: float = key(number(0, 2), 0.6)
     cpu: float = key(number(0.01, 1), 0.5)
@@ -257,6 +259,7 @@ class ScriptedStatement:
     dop: int = key(whole(1, 4096))
     seconds: float = key(span)
     sets: int = key(whole(1, 2), 2)
+    trees: int = key(whole(1, 9), 1)
     reason: str = key(one_of("auto", "hint", "table property", "session"), "hint")
     cpu: float = key(number(0.01, 1), 0.5)
     mb: float = key(number(0), 20.0)

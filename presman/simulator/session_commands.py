@@ -61,6 +61,9 @@ def _call(simulation: Simulation, procedure: str, arguments: Mapping[str, Any]) 
         _dequeue(simulation, session, str(arguments.get("sql_id") or ""))
     elif procedure == "SWITCH_CONSUMER_GROUP_FOR_SESS":
         session = _session(simulation, *place, 1, 29370)
+        if session.con_id != (1 if simulation.plans.cdb else 0):
+            # It acts on its own container only, and presman is in the root; in which words it refuses is not known.
+            raise Refusal(29370, f"resource manager: session {session.sid}, {session.serial} does not exist")
         _switch(simulation, session, str(arguments.get("consumer_group") or ""))
     else:
         raise Refusal(6550, f"PLS-00302: component '{procedure}' must be declared")

@@ -132,6 +132,10 @@ class SimulatorSource:
             sections.append(Section(section.rows, at, section.seconds, section.problem))
         return Answer(at, tuple(sections))
 
+    def container(self) -> int | None:
+        """Return the container that presman is in: the root, or 0 without containers."""
+        return 1 if self.simulation.plans.cdb else 0
+
     def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
         """Have the simulated instance execute a statement that acts. Raises SourceError with its refusal."""
         from presman.simulator.session_commands import Refusal, execute

@@ -41,6 +41,8 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
         facts.append((outside, "note"))
     if reading.monitor_servers:
         facts.append((f"   monitors: {reading.monitor_servers} servers", "dim"))
+    if reading.statements_to_come:
+        facts.append((f"   plans of {reading.statements_to_come} still to come", "note"))
     return (*facts, *_downgrades(reading, watch))
 
 

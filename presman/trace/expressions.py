@@ -5,6 +5,7 @@ A wait is one line (the last parameters came with later releases)::
     WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=58 requests=1 obj#=-1 tim=1234567
     WAIT #1: nam='db file scattered read' ela=  12345 p1=4 p2=1201 p3=8
 
+Who publishes or hands on a trace may have put three dots for the number of the cursor.
 It starts its line: stray bytes before it are no obstacle, printable text is, for that makes it a quotation. The
 literal start stands first because the search for it runs at the speed of memory.
 """
@@ -48,7 +49,7 @@ _CONTINUED = rf"\r?\n(?!{_REGULAR})"
 _PLAIN = _Form(
     gap="",
     blanks=" *+",
-    cursor=r"\d{1,20}+",
+    cursor=r"(?:\d{1,20}+|\.{3})",
     number=r"\d{1,20}+",
     key=r"[^=\n]{1,30}+=",
     # Without \n among the excluded, which takes a third less time. What uses this has to look for one.
@@ -57,7 +58,7 @@ _PLAIN = _Form(
 _WRAPPED = _Form(
     gap=f"(?:{_NEW_LINE})?",
     blanks=rf"(?:[ \t]|{_CONTINUED}){{0,24}}",
-    cursor=r"\d{1,20}(?:\r?\n\d{1,20})?",
+    cursor=r"(?:\d{1,20}(?:\r?\n\d{1,20})?|\.{3})",
     number=r"\d{1,20}(?:\r?\n\d{1,20}(?=[ \t]|\r?\n|\Z))?",
     key=rf"(?:[^=\n]|{_CONTINUED}){{1,30}}=(?:{_CONTINUED})?",
     name=rf"(?:[^'\n]|{_NEW_LINE}){{0,{LONGEST_NAME}}}",

@@ -40,7 +40,7 @@ _TKPROF = re.compile(rb"(?m)^TKPROF: Release ")
 _TRACE = re.compile(
     rb"(?m)^(?:Trace file \S|(?:Dump file )?\S+\.trc\s*$|\*\*\* SESSION ID:\(|PARSING IN CURSOR #\d)"
     rb"|^(?:PARSE|EXEC|FETCH) #-?\d+:c=\d"
-    rb"|(?<![ -~])WAIT #-?\d[\d\s]*:\s*nam=\s*'"
+    rb"|(?<![ -~])WAIT #(?:-?\d[\d\s]*|\.{3}):\s*nam=\s*'"
 )
 _BEFORE_9I = re.compile(rb"(?m)^Oracle[78]i? .{0,60}Release [78]\.")
 

@@ -11,5 +11,7 @@ SELECT
     cpu_wait_time,
     num_cpus,
     running_sessions_limit,
-    cpu_utilization_limit
+    cpu_utilization_limit,
+    avg_queued_parallel_stmts,
+    avg_queued_parallel_servers
 FROM gv$rsrcmgrmetric

@@ -27,6 +27,7 @@ SELECT
     large_write_requests,
     sql_canceled,
     dop,
+    pq_servers,
     pq_status,
     current_pq_queued_time,
     pq_queued_time,

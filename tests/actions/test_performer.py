@@ -32,6 +32,7 @@ class Database:
 
     name = "DWPROD"
     instance = 1
+    own_container: int | None = 1
 
     def __init__(self, **session: Any) -> None:
         given = {"sid": 144, "serial": 1201, "sql_id": "9md3ukhghgj58", "status": "ACTIVE"}
@@ -42,6 +43,9 @@ class Database:
     def read(self, requests: list[Request]) -> Answer:
         assert [request.query.record for request in requests] == [Session]
         return Answer(NOON, tuple(self.sections))
+
+    def container(self) -> int | None:
+        return self.own_container
 
     def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
         if self.error:
@@ -101,6 +105,24 @@ def test_a_switch_is_sent_on_the_sessions_own_instance_only(performer: Performer
     database.instance = 2
     outcome = performer.carry_out(switch(WHO, "LOW"), database, Release(19))
     assert outcome.text.startswith("not sent: it acts on instance 2 only, the session is on 1: connect to 1")
+
+
+@pytest.mark.parametrize(
+    ("own", "theirs", "done"), [(1, 3, False), (3, 3, True), (3, 4, False), (0, 0, True), (None, 3, True)]
+)
+def test_a_switch_is_sent_in_the_sessions_own_container_only(
+    performer: Performer, own: int | None, theirs: int, done: bool
+) -> None:
+    database = Database(con_id=theirs)
+    database.own_container = own
+    outcome = performer.carry_out(switch(WHO, "LOW"), database, Release(19))
+    assert (outcome.done, len(database.sent)) == (done, done)
+    if not done:
+        assert outcome.text == (
+            f"not sent: it acts on container {own} only, the session is in {theirs}: "
+            "connect to that one and run it there"
+        )
+    assert performer.carry_out(kill(WHO), database, Release(19)).done
 
 
 def test_what_the_database_refuses_is_told_and_written_down(performer: Performer) -> None:

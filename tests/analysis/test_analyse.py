@@ -200,6 +200,14 @@ def test_sessions_show_their_part_in_parallel_execution() -> None:
     assert found == {9: ("QC", 2), 20: ("server", 0), 5: ("queued", 0), 6: ("", 0)}
 
 
+def test_servers_without_a_coordinator_are_nobodys_and_that_is_said() -> None:
+    rows = [row(PxSession, sid=sid, serial=1, degree=4, req_degree=4, server_set=1) for sid in range(20, 24)]
+    reading = analyse(None, snapshot(instance(), *rows))
+    assert reading.running == ()
+    assert reading.header.servers.in_use == 4
+    assert "whose parallel servers 4 sessions of V$PX_SESSION are is not known: they have no QCSID" in reading.notes
+
+
 def test_waits_and_histograms_and_downgrades_by_delta() -> None:
     def poll(waits: int, micro: int, counts: tuple[int, ...], serial: int, after: float) -> Snapshot:
         rows: list[Any] = [row(SystemEvent, event="e", total_waits=waits, time_waited_micro=micro)]
@@ -217,6 +225,57 @@ def test_waits_and_histograms_and_downgrades_by_delta() -> None:
     assert back.waits == ()
     assert [bucket.delta for bucket in back.histograms[0].buckets] == [None, None]
     assert back.downgrades[0].delta is None
+
+
+def _queueing(
+    ended: int, minutes: int, waiting: int, waited: float, after: float, other: tuple[Any, ...] = ()
+) -> Snapshot:
+    """`ended` waits of 5 minutes each in V$SYSTEM_EVENT, and `waiting` sessions that have waited `waited` seconds."""
+    total = row(SystemEvent, event=QUEUED, total_waits=ended, time_waited_micro=ended * minutes * 60_000_000)
+    sessions = [queued_session(sid, "A", waited, wait_class="Scheduler") for sid in range(waiting)]
+    return snapshot(total, *sessions, *other, after=after)
+
+
+QUEUED = "resmgr:pq queued"
+
+
+def test_waits_longer_than_the_poll_are_those_of_the_sessions_that_wait_now() -> None:
+    """43 queue for minutes: nothing ends. Then 2 of 5 minutes end at once: 600 s in 2 s, which is no 300 sessions."""
+    (still,) = analyse(_queueing(9, 5, 43, 240.0, 0), _queueing(9, 5, 43, 242.0, 2)).waits
+    assert (still.sessions, still.per_second, still.mean_ms, still.ended) == (43.0, 0.0, None, 0.0)
+    (some,) = analyse(_queueing(9, 5, 43, 298.0, 0), _queueing(11, 5, 41, 300.0, 2)).waits
+    assert (some.sessions, some.per_second, some.mean_ms, some.ended) == (41.0, 1.0, 300_000.0, 300.0)
+    (last,) = analyse(_queueing(9, 5, 2, 298.0, 0), _queueing(11, 5, 0, 0.0, 2)).waits
+    assert (last.sessions, last.ended) == (2.0, 300.0)
+    assert analyse(_queueing(11, 5, 0, 0.0, 0), _queueing(11, 5, 0, 0.0, 2)).waits == ()
+
+
+def test_the_first_long_wait_since_startup_is_seen_before_it_ends() -> None:
+    """V$SYSTEM_EVENT has no row of it; what is idle, on CPU or just began is none."""
+    before = snapshot(row(SystemEvent, event="log file sync", total_waits=1, time_waited_micro=1), after=0)
+    others = [
+        row(Session, sid=7, event="SQL*Net message from client", wait_class="Idle", state="WAITING",
+            wait_time_micro=9_000_000),
+        row(Session, sid=8, event="resmgr:cpu quantum", wait_class="Scheduler", state="WAITED KNOWN TIME",
+            wait_time_micro=9_000_000),
+        row(Session, sid=6, event="SQL*Net message from client", state="WAITING", wait_time_micro=9_000_000),
+        row(Session, sid=9, event="latch free", wait_class="Other", state="WAITING", wait_time_micro=1_900_000),
+        row(Session, sid=10, event="enq: TM - contention", wait_class="Application", state="WAITING",
+            wait_time_micro=2_000_000),
+    ]  # fmt: skip
+    after = snapshot(row(SystemEvent, event="log file sync", total_waits=1, time_waited_micro=1), *others, after=2)
+    (wait,) = analyse(before, after).waits
+    assert (wait.event, wait.wait_class, wait.sessions, wait.per_second) == (
+        "enq: TM - contention", "Application", 1.0, 0.0,
+    )  # fmt: skip
+
+
+def test_short_waits_are_averages_whoever_waits_now() -> None:
+    """Six sessions wait for 0.4 s just now; what ended took 5 s in 2 s: 2.5 sessions."""
+    now = [row(Session, sid=sid, event="e", state="WAITING", wait_time_micro=400_000) for sid in range(6)]
+    totals = [row(SystemEvent, event="e", total_waits=n, time_waited_micro=n * 250_000) for n in (10, 30)]
+    (wait,) = analyse(snapshot(totals[0], after=0), snapshot(totals[1], *now, after=2)).waits
+    assert (wait.sessions, wait.ended) == (2.5, 2.5)
 
 
 def test_a_restart_and_a_new_window_are_noted() -> None:

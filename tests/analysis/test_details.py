@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
+from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.longops import operations
 from presman.analysis.parallel.detail import cost, plan_step, skew
 from presman.analysis.readings.detail_readings import Detail, ServerWork
@@ -16,7 +17,7 @@ from presman.polling.poller import Poller
 from presman.records.cursor_rows import CursorTotals, PlanLine
 from presman.records.focus import CPU, Focus
 from presman.records.parallel_rows import PxStatistic
-from presman.records.session_rows import SessionLongops, SessionStatistic, StatisticName
+from presman.records.session_rows import Session, SessionLongops, SessionStatistic, StatisticName
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import instance, row, snapshot
 from tests.analysis.test_simulated import Clock
@@ -26,7 +27,15 @@ MB = 2**20
 
 @pytest.mark.parametrize(
     ("node", "queue"),
-    [(":Q1000", "Q1,00"), (":Q1012", "Q1,12"), (":Q2001", "Q2,01"), (":TQ10000", "Q1,00"), ("", ""), ("LINK", "LINK")],
+    [
+        (":Q1000", "Q1,00"),
+        (":Q1012", "Q1,12"),
+        (":Q2001", "Q2,01"),
+        (":TQ10000", "Q1,00"),
+        (":Q10003", "Q10,03"),
+        ("", ""),
+        ("LINK", "LINK"),
+    ],
 )
 def test_table_queues_as_dbms_xplan_writes_them(node: str, queue: str) -> None:
     assert plan_step(row(PlanLine, object_node=node)).queue == queue
@@ -83,6 +92,23 @@ def test_skew_is_the_busiest_over_the_mean() -> None:
 def longop(sid: int, sofar: int, total: int, **more: Any) -> SessionLongops:
     given = {"qcsid": 9, "sql_id": "a", "opname": "Table Scan", "target": "SALES", "sofar": sofar, "totalwork": total}
     return row(SessionLongops, sid=sid, **(given | more))
+
+
+def test_whose_work_a_server_does_is_not_guessed_on_a_cluster() -> None:
+    """Its coordinator may be on any instance; what V$PX_SESSION tells is used, a SID without an instance is not."""
+    rows = [longop(1, 10, 100, inst_id=2), longop(2, 10, 100, inst_id=2), longop(9, 5, 10, inst_id=1)]
+    alone, known = (1, 9, "a"), {(2, 1): (1, 9)}
+    found = operations(rows, known, several=True)
+    assert {work: (each.done, each.total) for work, (each,) in found.items()} == {alone: (15, 110)}
+    assert set(operations(rows, known)) == {alone, (2, 9, "a")}
+
+
+def test_what_an_ended_session_left_behind_is_nobodys_work() -> None:
+    """V$SESSION_LONGOPS keeps the row of a session that was killed half way; its SID has another SERIAL# now."""
+    left = row(SessionLongops, sid=9, serial=70, sql_id="a", opname="Table Scan", target="T", sofar=1, totalwork=9)
+    now = row(Session, sid=9, serial=71, sql_id="a", status="ACTIVE")
+    assert Facts.of(None, snapshot(instance(), left, now)).operations == {}
+    assert set(Facts.of(None, snapshot(instance(), left._replace(serial=71), now)).operations) == {(1, 9, "a")}
 
 
 def test_the_servers_parts_of_an_operation_are_one() -> None:

@@ -55,6 +55,16 @@ def test_a_degree_has_up_to_nine_digits() -> None:
     assert story(f'<other_xml><info type="dop">{"9" * 9}</info></other_xml>').degree == 999_999_999
 
 
+def test_a_manual_degree_was_not_derived() -> None:
+    """Oracle writes 0 where automatic DOP was not at work."""
+    zero = '<info type="derived_cpu_dop">0</info><info type="derived_io_dop">0</info>'
+    found = story(f'<other_xml><info type="dop">8</info><info type="dop_reason">hint</info>{zero}</other_xml>')
+    assert (found.cpu_degree, found.io_degree) == (None, None)
+    assert dop_story(found, None) == ["The optimizer chose DOP 8.", "Reason in the plan: hint."]
+    half = story(f"<other_xml>{zero.replace('>0<', '>26<', 1)}</other_xml>")
+    assert dop_story(half, None) == ["Automatic DOP derived 26 from CPU."]
+
+
 @given(st.text())
 def test_no_text_raises(text: str) -> None:
     story(text)

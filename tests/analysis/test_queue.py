@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.parallel.queue import wants
 from presman.analysis.parallel.queue_heads import QueueState, ServerLimit, explain
 from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers
+from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers, WantsSource
 from presman.records.parallel_rows import PxSession
 from presman.records.plan_rows import PlanDirective, RsrcPlan
 from presman.records.session_rows import Session, SessionInfo
@@ -37,8 +36,9 @@ def one_head(reading: Reading) -> QueueHead:
     return head
 
 
-def waiting(dop: int, sid: int = 7, name: str = "BATCH", waited: float = 10.0) -> list[Any]:
-    return [queued_session(sid, name, waited), row(SessionInfo, sid=sid, current_consumer_group=name, dop=dop)]
+def waiting(dop: int, sid: int = 7, name: str = "BATCH", waited: float = 10.0, servers: int | None = None) -> list[Any]:
+    info = row(SessionInfo, sid=sid, current_consumer_group=name, dop=dop, pq_servers=servers)
+    return [queued_session(sid, name, waited), info]
 
 
 def test_the_group_limit_in_the_words_of_its_arithmetic() -> None:
@@ -52,17 +52,20 @@ def test_the_group_limit_in_the_words_of_its_arithmetic() -> None:
     ]
     head = one_head(analyse(None, snapshot(*rows)))
     assert head.cause is Cause.GROUP
-    assert (head.wants, head.held, head.allowed, head.short) == (Servers(32, 32), 40, 64, 8)
+    assert (head.wants, head.held, head.allowed, head.short) == (Servers(32, 32, WantsSource.RUNNING), 40, 64, 8)
     assert head.sentence == (
-        "wants 32 servers (DOP 16, two sets); BATCH holds 40 of 64 allowed (50 % of 128); short by 8"
+        "wants 32 servers (DOP 16, two sets by one that runs); BATCH holds 40 of 64 allowed (50 % of 128); short by 8"
     )
 
 
 def test_documented_case_sixty_in_use_and_sixteen_wanted_of_sixty_four() -> None:
-    rows = [active_plan(active=60, target=64), directive("DAY", "BATCH", 50), *waiting(16), *twin(3, "sql7", 16, 1)]
+    rows = [active_plan(active=60, target=64), directive("DAY", "BATCH", 50), *waiting(16, servers=16)]
     head = one_head(analyse(None, snapshot(*rows)))
     assert (head.cause, head.short, head.in_use, head.target) == (Cause.SYSTEM, 12, 60, 64)
-    assert head.sentence == "wants 16 servers (DOP 16, one set); 60 of the target's 64 are in use; short by 12"
+    assert (
+        head.sentence
+        == "wants 16 servers (DOP 16, one set by PQ_SERVERS); 60 of the target's 64 are in use; short by 12"
+    )
 
 
 def test_documented_case_two_nodes_of_thirty_two_and_half_for_the_group() -> None:
@@ -155,7 +158,8 @@ def test_between_groups_the_plan_chooses() -> None:
     heads = {head.group: head for head in analyse(None, snapshot(*rows)).heads}
     assert heads["A"].cause is Cause.NOT_CHOSEN
     assert (
-        heads["A"].sentence == "wants 16 servers (DOP 8, two sets) and 118 are free; the plan chooses between it and B"
+        heads["A"].sentence
+        == "wants 16 servers (DOP 8, two sets by one that runs) and 118 are free; the plan chooses between it and B"
     )
 
 
@@ -207,14 +211,6 @@ def test_the_groups_degree_limit_lowers_what_is_wanted() -> None:
     rows = [active_plan(), directive("DAY", "BATCH", 50, parallel_degree_limit_p1=4), *waiting(32)]
     (queued,) = analyse(None, snapshot(*rows)).queue
     assert (queued.requested, queued.wants) == (32, Servers(4, 8))
-
-
-@pytest.mark.parametrize(
-    ("dop", "sets", "found"),
-    [(8, None, Servers(8, 16)), (8, 1, Servers(8, 8)), (8, 3, Servers(24, 24)), (1, None, None), (None, 2, None)],
-)
-def test_wants_is_exact_only_where_the_sets_are_known(dop: int | None, sets: int | None, found: Servers | None) -> None:
-    assert wants(dop, sets) == found
 
 
 def test_groups_of_11_2_are_known_by_id() -> None:

@@ -13,7 +13,7 @@ import presman.simulator
 from presman.analysis import analyse
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.analysis.readings.statement_readings import Cause, QueueHead, WantsSource
 from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.simulator.loading import load_scenario
@@ -90,6 +90,30 @@ def test_the_cause_is_the_schedulers(scenario: str, seed: int) -> None:
                 frees = [hold.target - hold.in_use]
                 frees += [hold.allowed - hold.held] if hold.allowed is not None else []
                 assert head.short == hold.wants - min(frees)
+
+
+@pytest.mark.parametrize(
+    ("release", "sources"),
+    [
+        (Release(11, 2), {WantsSource.RUNNING, WantsSource.PLAN}),
+        (Release(18), {WantsSource.RUNNING, WantsSource.PLAN}),
+        (Release(19), {WantsSource.PQ_SERVERS}),
+    ],
+    ids=str,
+)
+def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[WantsSource]) -> None:
+    """In storm, some statements have four data flow trees; what their plans tell is what the queue counts."""
+    clock = Clock()
+    source = SimulatorSource(with_short_past("storm"), seed=3, clock=clock, release=release)
+    told: Counter[WantsSource] = Counter()
+    for reading in play(source, clock, 6, 20.0):
+        executions = {(each.inst_id, each.sid): one for each, one in source.simulation.workload.executions.items()}
+        for each in reading.queue:
+            assert each.wants is not None
+            told[each.wants.source] += 1
+            needs = executions[each.inst_id, each.sid].ticket.needs
+            assert (each.wants.low, each.wants.high) == (needs, needs)
+    assert set(told) == sources
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -59,6 +59,18 @@ def test_all_is_well(serve: Callable[..., OracleServer], release: Release) -> No
     assert "presman/presman" not in text
 
 
+@pytest.mark.parametrize("release", [Release(12, 1), Release(19)], ids=str)
+def test_the_group_that_presman_is_in_and_what_may_happen_to_it_there(
+    serve: Callable[..., OracleServer], release: Release
+) -> None:
+    lines = examined(serve("rac", release))
+    place = lines.index("group       OTHER_GROUPS under CLUSTER_PLAN")
+    assert lines[place + 1].strip() == (
+        "warning: when CPU is short it may be throttled: the plan gives its group 10 at level 2"
+    )
+    assert lines[place + 2].strip().startswith("put presman's user into a group that comes before the others")
+
+
 def test_missing_grants_are_the_sql_to_run(serve: Callable[..., OracleServer]) -> None:
     server = serve("rac", Release(19))
     for view in ("v$session\n", "v$px_session", "dba_rsrc_plans"):

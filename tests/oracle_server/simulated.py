@@ -52,5 +52,5 @@ def _context(source: SimulatorSource, release: Release) -> dict[str, str]:
     """Return what the simulation says of presman's own session."""
     request = Request(load(release)[Database])
     name, cdb = next(((row.name, row.cdb) for row in source.read([request]).sections[0].rows), ("", "NO"))
-    container = "CDB$ROOT" if cdb == "YES" else name
-    return {"SID": str(source.simulation.own_sid), "DB_NAME": name, "CON_NAME": container}
+    container, con_id = ("CDB$ROOT", "1") if cdb == "YES" else (name, "0")
+    return {"SID": str(source.simulation.own_sid), "DB_NAME": name, "CON_NAME": container, "CON_ID": con_id}

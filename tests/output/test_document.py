@@ -27,7 +27,7 @@ def test_it_is_json_with_stable_words_and_offsets() -> None:
     assert datetime.fromisoformat(found["at"]) == reading().at
     assert found["groups"][0]["verdict"] == "contended"
     assert found["heads"][0]["cause"] == "group"
-    assert found["queue"][0]["wants"] == {"low": 16, "high": 32}
+    assert found["queue"][0]["wants"] == {"low": 16, "high": 32, "source": "degree"}
     assert found["running"][0]["servers_by_instance"] == {"1": 48}
 
 

@@ -189,6 +189,7 @@ def _admitted_by_filters(query: str) -> dict[str, Any]:
         "watched_histogram": {"EVENT": "latch free"},
         "plan_xml": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
         "sql_text": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
+        "px_plan_line": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0, "OBJECT_NODE": ":Q1000"},
         "plan_line": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
         "cursor_totals": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
         "session_longops": {"SOFAR": 1, "TOTALWORK": 7},

@@ -55,7 +55,7 @@ NEVER_FILLED = {
 """Fields that are empty in every scenario, each because the simulation does not know what it stands for."""
 
 
-OF_ONE = ("cursor_totals", "plan_line", "plan_xml", "px_statistic", "session_statistic", "sql_text")
+OF_ONE = ("cursor_totals", "plan_line", "plan_xml", "px_plan_line", "px_statistic", "session_statistic", "sql_text")
 """Queries about one session or one cursor."""
 
 

@@ -50,6 +50,24 @@ def test_other_xml() -> None:
     assert "dop_reason" not in old
 
 
+@pytest.mark.parametrize(
+    ("sets", "trees", "queues"),
+    [
+        (1, 1, [":Q1000"]),
+        (2, 1, [":Q1001", ":Q1000"]),
+        (2, 3, [":Q1001", ":Q1000", ":Q2001", ":Q2000", ":Q3001", ":Q3000"]),
+    ],
+)
+def test_a_plan_has_a_table_queue_for_each_set_of_each_tree(sets: int, trees: int, queues: list[str]) -> None:
+    lines = Cursor("a", 0, "select 1", "X", 8, 8, sets, "", True, 0.0, trees).lines()
+    assert list(dict.fromkeys(line.object_node for line in lines if line.object_node)) == queues
+    assert [line.id for line in lines] == list(range(len(lines)))
+    assert sum(line.operation == "PX COORDINATOR" for line in lines) == trees
+    tops = {line.parent for line in lines if line.operation == "PX COORDINATOR"}
+    assert len(tops) == 1
+    assert all(line.depth == lines[line.parent].depth + 1 for line in lines if line.parent is not None)
+
+
 def test_waits_for_cpu_have_the_published_shape() -> None:
     assert 0.1 < mean_of(QUANTUM) / 1e6 < 0.34
     assert 5 < mean_of(STARVED) / 1e6 < 80

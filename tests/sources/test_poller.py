@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from presman.analysis import analyse
 from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.records.container_rows import PdbMetric, PdbMetricHistory, RsrcPdb
@@ -210,6 +211,29 @@ def test_statements_on_show_are_looked_up_once() -> None:
     assert (first.round_trips, second.round_trips) == (2, 1)
     source.rows[Session] = ()
     assert polling.poll().rows(SqlText) == ()
+
+
+@pytest.mark.parametrize(("kind", "to_come"), [("oracle", [12, 4, 0]), ("spool", [0, 0, 0]), ("simulator", [0, 0, 0])])
+def test_a_database_is_asked_about_a_few_statements_at_a_time_what_is_here_about_all(
+    kind: str, to_come: list[int]
+) -> None:
+    queue = [row(Session, inst_id=1, sid=sid, sql_id=f"q{sid}", event="resmgr:pq queued") for sid in range(20)]
+    source = FakeSource(
+        kind=kind,
+        answers=lambda request: (
+            Section((row(SqlText, inst_id=1, sql_id=request.binds["sql_id"]),))
+            if request.query.record is SqlText
+            else None
+        ),
+        rows={Session: tuple(queue)},
+    )
+    polling = poller(source)
+    snapshots = [polling.poll() for _ in range(3)]
+    assert [each.statements_to_come for each in snapshots] == to_come
+    assert [len(each.rows(SqlText)) for each in snapshots] == [20 - each for each in to_come]
+    notes = [analyse(None, each).notes for each in snapshots]
+    said = "texts and plans of 12 statements in the queue or running are still to come, a few with each poll"
+    assert (said in notes[0], notes[2]) == (kind == "oracle", ())
 
 
 def test_licensed_packs_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

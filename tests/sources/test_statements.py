@@ -5,7 +5,7 @@ from typing import Any
 
 from presman.base.release import Release
 from presman.polling.lookups import MOST_HELD, CursorKey, Lookups, statements_on_show
-from presman.records.cursor_rows import PlanXml, SqlText
+from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.records.gv_servers import ServerProcesses
 from presman.records.parallel_rows import PxSession
 from presman.records.queries import load
@@ -22,6 +22,35 @@ def names(count: int) -> list[CursorKey]:
 
 def found(record: Any, statement: CursorKey) -> Section:
     return Section((row(record, inst_id=1, sql_id=statement.sql_id, child_number=0),))
+
+
+def test_heads_first_then_who_holds_most_then_the_rest_of_the_queue() -> None:
+    queue = [("a2", "A", 5), ("a1", "A", 9), ("b1", "B", 2), ("a3", "A", 1), ("b2", "B", 1)]
+    sessions = [
+        row(Session, inst_id=1, sid=sid, sql_id=name, resource_consumer_group=group, event="resmgr:pq queued",
+            state="WAITING", wait_time_micro=waited * 1_000_000)
+        for sid, (name, group, waited) in enumerate(queue)
+    ]  # fmt: skip
+    sessions += [row(Session, inst_id=1, sid=sid, sql_id=f"runs{sid}") for sid in (20, 21, 22)]
+    servers = [
+        row(PxSession, inst_id=1, sid=100 * sid + number, qcsid=sid, qcinst_id=1)
+        for sid, count in ((20, 2), (21, 8), (22, 4))
+        for number in range(count)
+    ]
+    shown = [each.sql_id for each in statements_on_show(sessions, servers)]
+    assert shown == ["a1", "b1", "runs21", "runs22", "runs20", "a2", "a3", "b2"]
+
+
+def test_those_that_are_still_to_come_are_counted_until_none_is() -> None:
+    lookups = Lookups(per_poll=2)
+    shown, left = names(5), []
+    for _ in range(3):
+        wanted = lookups.wanted(shown, QUERIES, START)
+        lookups.learn(wanted, [found(each.record, each.statement) for each in wanted], START)
+        left.append(lookups.to_come(shown, QUERIES))
+    assert left == [3, 1, 0]
+    everything = Lookups(per_poll=None)
+    assert len({each.statement for each in everything.wanted(names(300), QUERIES, START)}) == 300
 
 
 def test_queue_first_then_coordinators_then_nobody_else() -> None:
@@ -52,7 +81,7 @@ def test_a_few_statements_per_poll() -> None:
     shown = names(5)
     first = lookups.wanted(shown, QUERIES, START)
     assert [(each.record, each.statement) for each in first] == [
-        (record, statement) for statement in shown[:3] for record in (PlanXml, SqlText)
+        (record, statement) for statement in shown[:3] for record in (PlanXml, PxPlanLine, SqlText)
     ]
     lookups.learn(first, [found(each.record, each.statement) for each in first], START)
     second = lookups.wanted(shown, QUERIES, START)
@@ -62,11 +91,12 @@ def test_a_few_statements_per_poll() -> None:
 def test_what_is_not_found_is_asked_again_after_a_minute() -> None:
     lookups = Lookups()
     wanted = lookups.wanted(names(1), QUERIES, START)
-    lookups.learn(wanted, [Section(), found(SqlText, names(1)[0])], START)
+    answers = [found(each.record, each.statement) for each in wanted]
+    lookups.learn(wanted, [Section(), *answers[1:]], START)
     assert not lookups.wanted(names(1), QUERIES, START + timedelta(seconds=59))
     again = lookups.wanted(names(1), QUERIES, START + timedelta(seconds=60))
     assert [each.record for each in again] == [PlanXml]
-    assert len(lookups.wanted(names(1), QUERIES, START + timedelta(hours=1))) == 2
+    assert len(lookups.wanted(names(1), QUERIES, START + timedelta(hours=1))) == 3
 
 
 def test_a_view_that_cannot_be_read_is_left_alone_for_a_minute_for_all_statements() -> None:
@@ -74,7 +104,7 @@ def test_a_view_that_cannot_be_read_is_left_alone_for_a_minute_for_all_statement
     problem = Problem("ORA-00942", "table or view does not exist", "GV$SQL_PLAN")
     wanted = lookups.wanted(names(2), QUERIES, START)
     sections = [
-        Section(problem=problem) if each.record is PlanXml else found(SqlText, each.statement) for each in wanted
+        Section(problem=problem) if each.record is not SqlText else found(SqlText, each.statement) for each in wanted
     ]
     lookups.learn(wanted, sections, START)
     assert lookups.sections(names(2))[PlanXml].problem == problem
@@ -96,7 +126,7 @@ def test_one_unreadable_plan_does_not_condemn_the_view() -> None:
 
 
 def test_answers_are_bounded_and_the_ones_on_show_stay() -> None:
-    lookups = Lookups(per_poll=100, most=20)
+    lookups = Lookups(per_poll=100, most=30)
     shown = names(10)
     wanted = lookups.wanted(shown, QUERIES, START)
     lookups.learn(wanted, [found(each.record, each.statement) for each in wanted], START)
@@ -105,7 +135,7 @@ def test_answers_are_bounded_and_the_ones_on_show_stay() -> None:
     wanted = lookups.wanted(other, QUERIES, START)
     lookups.learn(wanted, [found(each.record, each.statement) for each in wanted], START)
     rows = sum(len(section.rows) for section in lookups.sections([*shown, *other]).values())
-    assert rows == 20
+    assert rows == 30
     assert len(lookups.sections(other)[PlanXml].rows) == 1
 
 

@@ -19,6 +19,7 @@ from presman.analysis.readings.statement_readings import (
     RunningStatement,
     Servers,
     Shortage,
+    WantsSource,
 )
 from presman.analysis.readings.wait_readings import WaitReading
 
@@ -55,7 +56,7 @@ def queued(position: int = 1, name: str = "BATCH", **facts: object) -> QueuedSta
         position=position, inst_id=1, sid=500 + position, serial=7, group=name, user="RPT", program="JDBC Thin Client",
         module="", service="dwh", machine="app01", sql_id=f"7xq3h{position:03}jskd0", child=0,
         waited=228.0 - 7 * position, timeout_left=3379.0 + 7 * position, timeout_action="CANCEL", requested=None,
-        dop=DopStory(16, "degree limit", cpu_degree=24, io_degree=12), wants=Servers(32, 32),
+        dop=DopStory(16, "degree limit", cpu_degree=24, io_degree=12), wants=Servers(32, 32, WantsSource.PLAN),
         event="resmgr:pq queued", sql_text=SQL,
     )  # fmt: skip
     return replace(base, **facts)  # type: ignore[arg-type]

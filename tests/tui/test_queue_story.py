@@ -14,10 +14,12 @@ from presman.figures.statement_figures import QUEUE, at_timeout
 from presman.figures.xplan import xplan
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
+from presman.tabs.queue_summary import queue_line
 from presman.tui.feed import Arrived
 from presman.tui.pages import row_details
 from presman.tui.pages.advice_lines import ends_it
 from presman.tui.widgets.gantt import STRIP, GanttData, gantt
+from presman.watch import Watch
 from presman.watch.statement_spans import Span
 from tests.analysis.test_simulated import Clock
 from tests.tui.drive import Stage, acted, stage
@@ -266,3 +268,9 @@ def test_what_happens_at_the_timeout_is_said() -> None:
     assert show(queued(1, timeout_left=None)) == "-"
     page = "\n".join(plain(line) for line in row_details.page(cancelled, QUEUE, busy()))
     assert "Its queue timeout comes in 56:26: then it ends with ORA-07454." in page
+
+
+def test_the_queues_line_says_for_how_many_statements_the_plan_is_still_to_come() -> None:
+    reading = busy()
+    assert "still to come" not in plain(queue_line(reading, Watch()))
+    assert "plans of 14 still to come" in plain(queue_line(replace(reading, statements_to_come=14), Watch()))

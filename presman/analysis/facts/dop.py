@@ -50,9 +50,10 @@ def story(other_xml: str) -> DopStory:
         degree=_number(facts.get("dop")),
         reason=facts.get("dop_reason", ""),
         operation_reason=facts.get("dop_op_reason", ""),
-        cpu_degree=_number(facts.get("derived_cpu_dop")),
-        io_degree=_number(facts.get("derived_io_dop")),
+        cpu_degree=_number(facts.get("derived_cpu_dop")) or None,
+        io_degree=_number(facts.get("derived_io_dop")) or None,
         queuing_reason=facts.get("queuing_reason", ""),
+        skipped=_skipped(root),
         facts=MappingProxyType(facts),
     )
 
@@ -65,6 +66,13 @@ def _parse(text: str) -> Element | None:
     except (ParseError, DefusedXmlException, ValueError, RecursionError):
         return None
     return root
+
+
+def _skipped(root: Element) -> tuple[int, ...]:
+    """Return the lines that the display map of an adaptive plan leaves out: ``<row op="3" ... skp="1"/>``."""
+    rows = (row for display_map in root.iter("display_map") for row in display_map.iter("row"))
+    lines = (_number(row.get("op")) for row in rows if row.get("skp") == "1")
+    return tuple(line for line in lines if line is not None)
 
 
 def _number(text: str | None) -> int | None:

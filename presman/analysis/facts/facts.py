@@ -266,7 +266,14 @@ class Facts:
         """Operations that are not done, by instance and SID of the session or coordinator and SQL_ID."""
         section = self.snapshot.section(SessionLongops)
         age = (self.snapshot.at - section.at).total_seconds() if section.at else 0.0
-        return operations(section.rows, self._coordinators, max(0.0, age))
+        several = len(self.inst_ids) > 1 or any(row.parallel == "YES" for row in self.instances.values())
+        # What a session that ended left behind is not the work of the one that has its SID now.
+        rows = [row for row in section.rows if self._is_of_now(row)]
+        return operations(rows, self._coordinators, max(0.0, age), several=several)
+
+    def _is_of_now(self, row: SessionLongops) -> bool:
+        place = (row.inst_id, row.sid)
+        return place not in self.sessions or self.session(*place, row.serial) is not None
 
     @cached_property
     def _coordinators(self) -> Mapping[tuple[int, int], tuple[int, int]]:
@@ -274,16 +281,16 @@ class Facts:
         return {
             (row.inst_id, row.sid): (row.qcinst_id, row.qcsid)
             for row in self.snapshot.rows(PxSession)
-            if row.qcinst_id is not None
+            if row.qcinst_id is not None and row.qcsid
         }
 
     def story(self, inst_id: int, sql_id: str, child: int | None) -> DopStory:
         """Return what the cursor's plan says of its DOP, silent where it was not read."""
-        return _of_cursor(self._stories, inst_id, sql_id, child) or SILENT
+        return of_cursor(self._stories, inst_id, sql_id, child) or SILENT
 
     def text(self, inst_id: int, sql_id: str, child: int | None) -> str:
         """Return the statement's text, "" where it was not read. All children of a statement have the same."""
-        return _of_cursor(self._texts, inst_id, sql_id, child) or self._texts.get(sql_id, "")
+        return of_cursor(self._texts, inst_id, sql_id, child) or self._texts.get(sql_id, "")
 
 
 _Sessions = TypeVar("_Sessions", Session, SessionInfo)
@@ -295,7 +302,7 @@ def by_session(rows: tuple[_Sessions, ...]) -> dict[tuple[int, int], _Sessions]:
     return dict(zip(map(_place, rows), rows, strict=True))
 
 
-def _of_cursor(index: Mapping[Any, Any], inst_id: int, sql_id: str, child: int | None) -> Any:
+def of_cursor(index: Mapping[Any, Any], inst_id: int, sql_id: str, child: int | None) -> Any:
     """Look a cursor up, on another instance if need be; any child where the session does not say which."""
     if child is None:
         return index.get(sql_id)

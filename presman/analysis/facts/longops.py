@@ -16,19 +16,23 @@ Work = tuple[int, int, str]
 
 
 def operations(
-    rows: Iterable[SessionLongops], coordinators: Mapping[Place, Place], age: float = 0.0
+    rows: Iterable[SessionLongops], coordinators: Mapping[Place, Place], age: float = 0.0, *, several: bool = False
 ) -> Mapping[Work, tuple[Operation, ...]]:
     """Return the operations that are not done, of each statement; the one with most left to do first.
 
     Each parallel server lists its own part: parts of one operation on one target are added up, and the slowest tells
     what is left. `coordinators` has a server's coordinator, which may be on another instance and of which the view has
-    the SID alone. `age` is how many seconds ago the rows were read: what has passed since is not left any more, and how
-    much is left of one that should be over is not known.
+    the SID alone: with `several` instances, whose work a server does that is not among them is not known. `age` is how
+    many seconds ago the rows were read: what has passed since is not left any more, and how much is left of one that
+    should be over is not known.
     """
     parts: dict[Work, dict[tuple[str, str], list[SessionLongops]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if 0 <= row.sofar < row.totalwork:
-            inst_id, sid = coordinators.get((row.inst_id, row.sid), (row.inst_id, row.qcsid or row.sid))
+            place = (row.inst_id, row.sid)
+            if several and row.qcsid not in {0, row.sid} and place not in coordinators:
+                continue
+            inst_id, sid = coordinators.get(place, (row.inst_id, row.qcsid or row.sid))
             parts[inst_id, sid, row.sql_id][row.opname, row.target].append(row)
     found = {}
     for work, named in parts.items():

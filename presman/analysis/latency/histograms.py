@@ -312,7 +312,7 @@ def _event(place: tuple[int, str], waits: list[WaitReading], histograms: list[Hi
     if waits or lately is None or (whole and whole.now):
         sessions = sum(wait.sessions for wait in waits) if waits or lately else None
         rate = sum(wait.per_second for wait in waits) if sessions is not None else None
-        mean = 1000 * sessions / rate if sessions and rate else None
+        mean = 1000 * sum(wait.ended for wait in waits) / rate if sessions is not None and rate else None
         return EventLatency(*place, wait_class, sessions, False, rate, mean, p99, longest, whole is not None)
     # Idle events are in no V$SYSTEM_EVENT that presman reads: the buckets must do.
     estimate = lately.estimated_us / 1e6 / lately.seconds if lately.seconds else None

@@ -56,10 +56,10 @@ def _health(inst_id: int, waits: Iterable[WaitReading], redo_mb: float | None) -
 
 
 def _sum(waits: Iterable[WaitReading], event: str) -> tuple[float, float]:
-    """Return the average sessions that waited for an event, and its waits per second."""
+    """Return the seconds of waits for an event that ended per second, and how many did."""
     found = [wait for wait in waits if wait.event == event]
-    return sum(wait.sessions for wait in found), sum(wait.per_second for wait in found)
+    return sum(wait.ended for wait in found), sum(wait.per_second for wait in found)
 
 
-def _mean(sessions: float, per_second: float) -> float | None:
-    return 1000 * sessions / per_second if per_second else None
+def _mean(ended: float, per_second: float) -> float | None:
+    return 1000 * ended / per_second if per_second else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from presman.analysis.facts.deltas import difference
 from presman.analysis.facts.facts import Facts
@@ -11,30 +11,77 @@ from presman.analysis.latency.redo import REDO_SIZE
 from presman.analysis.readings.statement_readings import Downgrades
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram, WaitReading
 from presman.records.instance_rows import Sysstat
+from presman.records.session_rows import Session
 from presman.records.wait_rows import EventHistogram, SystemEvent, WatchedHistogram
 
 
+class WaitingNow(NamedTuple):
+    """The sessions that wait for an event at this moment, and for how many microseconds the first of them has."""
+
+    wait_class: str
+    sessions: int
+    longest: int
+
+
 def events(facts: Facts) -> tuple[WaitReading, ...]:
-    """Return the events waited for since the last poll, by average sessions waiting, the most first."""
+    """Return the events waited for since the last poll, by average sessions waiting, the most first.
+
+    V$SYSTEM_EVENT counts a wait when it ends, with all of its time. Where waits last longer than the time between the
+    polls, that is nothing for minutes and then too much: there the sessions count that wait now.
+    """
     deltas = facts.deltas
     seconds = deltas.interval(SystemEvent)
     before = {(row.inst_id, row.event): row for row in deltas.before(SystemEvent)}
     if seconds is None or not before:
         return ()
     same = {inst_id: deltas.same_start(inst_id) for inst_id, _ in before}
+    waiting = _waiting(facts)
     found = []
     for row in facts.snapshot.rows(SystemEvent):
-        old = before.get((row.inst_id, row.event))
+        place = (row.inst_id, row.event)
+        old = before.get(place)
         if old is None or not same[row.inst_id]:
             continue
         grown = difference((row.total_waits, row.time_waited_micro), (old.total_waits, old.time_waited_micro))
-        if grown is None or not any(grown):
+        now = waiting.pop(place, None)
+        if grown is None or not (any(grown) or _outlasts(now, seconds)):
             continue
         waits, micro = grown
         mean = micro / waits / 1000 if waits else None
-        found.append(WaitReading(row.inst_id, row.event, row.wait_class, micro / 1e6 / seconds, waits / seconds, mean))
+        sessions = _sessions(waits, micro / 1e6, now, seconds)
+        found.append(WaitReading(*place, row.wait_class, sessions, waits / seconds, mean))
+    for place, now in waiting.items():
+        if now.wait_class and _outlasts(now, seconds) and same.get(place[0]):
+            # The first such wait since startup: the view has no row before it ends. Without a class it may be idle.
+            found.append(WaitReading(*place, now.wait_class, float(now.sessions), 0.0, None))
     found.sort(key=lambda each: (-each.sessions, each.inst_id, each.event))
     return tuple(found)
+
+
+def _waiting(facts: Facts) -> dict[tuple[int, str], WaitingNow]:
+    """Return who waits now by instance and event (V$SESSION: users' sessions), without idle waits."""
+    found: dict[tuple[int, str], WaitingNow] = {}
+    for session in facts.snapshot.rows(Session):
+        if session.state == "WAITING" and session.wait_class != "Idle" and session.event:
+            place = (session.inst_id, session.event)
+            known = found.get(place) or WaitingNow(session.wait_class, 0, 0)
+            longest = max(known.longest, session.wait_time_micro)
+            found[place] = WaitingNow(known.wait_class, known.sessions + 1, longest)
+    return found
+
+
+def _outlasts(now: WaitingNow | None, seconds: float) -> bool:
+    return now is not None and now.longest >= seconds * 1e6
+
+
+def _sessions(waits: int, waited: float, now: WaitingNow | None, seconds: float) -> float:
+    """Return the average sessions that waited in the last `seconds`: `waits` ended, after `waited` seconds in all."""
+    if _outlasts(now, seconds):
+        return float(now.sessions) if now else 0.0
+    if waits and waited > waits * seconds:
+        # They began before the last poll: of each, no more than the time since counts.
+        return float(max(waits, now.sessions if now else 0))
+    return waited / seconds
 
 
 def histograms(facts: Facts) -> tuple[Histogram, ...]:

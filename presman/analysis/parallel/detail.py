@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
@@ -25,6 +26,9 @@ _IN_OUT = {
     "SERIAL_TO_REMOTE": "R->S",
 }
 """V$SQL_PLAN.OTHER_TAG as DBMS_XPLAN abbreviates it in the column IN-OUT; others are shown as they are."""
+
+_TABLE_QUEUE = re.compile(r":(?:Q(\d+)(\d{3})|TQ(\d+)(\d{4}))", re.ASCII)
+"""A table queue: its data flow tree, and the data flow operation in it."""
 
 _MB = 2**20
 
@@ -78,10 +82,11 @@ def plan_step(line: PlanLine) -> PlanStep:
 
 def _queue(node: str) -> str:
     """Return a table queue as DBMS_XPLAN does: ``:Q1000`` is Q1,00. Anything else (a database link) as it is."""
-    number = node.removeprefix(":Q").removeprefix(":TQ")
-    if number.isdigit() and node.startswith((":Q", ":TQ")) and len(number) >= 4:
-        return f"Q{number[0]},{number[-2:]}"
-    return node
+    found = _TABLE_QUEUE.fullmatch(node)
+    if found is None:
+        return node
+    tree, operation = (part for part in found.groups() if part)
+    return f"Q{tree},{int(operation):02}"
 
 
 def cost(row: CursorTotals) -> CursorCost:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from presman.analysis.facts.facts import Facts
-from presman.analysis.readings.statement_readings import DopStory, QueuedStatement, RunningStatement, Servers
+from presman.analysis.parallel.wanted_servers import WantedServers
+from presman.analysis.readings.statement_readings import DopStory, QueuedStatement, RunningStatement
 from presman.records.plan_rows import PlanDirective
 from presman.records.session_rows import Session, SessionInfo
 from presman.records.wait_events import NEXT_IN_LINE, is_queued
@@ -17,7 +18,7 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
     waiting = [each for each in facts.snapshot.rows(Session) if is_queued(each.event, each.state)]
     if not waiting:
         return ()
-    sets = {(each.sql_id, each.child): each.sets for each in running if each.sql_id}
+    wanted = WantedServers.of(facts, running)
     lines: dict[tuple[int, str], list[tuple[float, Session]]] = defaultdict(list)
     for session in waiting:
         info = facts.infos.get((session.inst_id, session.sid))
@@ -27,7 +28,7 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
         line.sort(key=lambda pair: (pair[1].event != NEXT_IN_LINE, -pair[0], *pair[1][:4]))
         for position, (waited, session) in enumerate(line, start=1):
             directive = facts.shares[session.inst_id].directives.get((con_id, group))
-            found.append(_statement(facts, session, group, position, waited, directive, sets))
+            found.append(_statement(facts, session, group, position, waited, directive, wanted))
     return tuple(found)
 
 
@@ -44,7 +45,7 @@ def _statement(
     position: int,
     waited: float,
     directive: PlanDirective | None,
-    sets: Mapping[tuple[str, int | None], int],
+    wanted: WantedServers,
 ) -> QueuedStatement:
     info = facts.infos.get((session.inst_id, session.sid))
     dop = facts.story(session.inst_id, session.sql_id, session.sql_child_number)
@@ -68,7 +69,7 @@ def _statement(
         timeout_action=((directive.pq_timeout_action if directive else "") or "CANCEL") if timeout else "",
         requested=requested,
         dop=dop,
-        wants=wants(degree(requested, dop, directive), sets.get((session.sql_id, session.sql_child_number))),
+        wants=wanted.by(session, info, group, degree(requested, dop, directive)),
         event=session.event,
         sql_text=facts.text(session.inst_id, session.sql_id, session.sql_child_number),
         con_id=session.con_id,
@@ -80,14 +81,3 @@ def degree(requested: int | None, dop: DopStory, directive: PlanDirective | None
     chosen = requested or dop.degree
     ceiling = directive.parallel_degree_limit_p1 if directive else None
     return min(chosen, ceiling) if chosen and ceiling and ceiling > 0 else chosen
-
-
-def wants(dop: int | None, sets: int | None) -> Servers | None:
-    """Return the servers a statement wants: DOP x sets, a range while the sets are not known.
-
-    `sets` is what another execution of the same cursor holds at this moment. Most statements take two sets, a lone
-    scan one.
-    """
-    if not dop or dop < 2:
-        return None
-    return Servers(dop * sets, dop * sets) if sets else Servers(dop, 2 * dop)

@@ -10,7 +10,14 @@ from presman.analysis.facts.plan_book import Key
 from presman.analysis.parallel.queue import degree
 from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, Servers, Shortage
+from presman.analysis.readings.statement_readings import (
+    Cause,
+    QueuedStatement,
+    QueueHead,
+    Servers,
+    Shortage,
+    WantsSource,
+)
 
 _COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
 
@@ -132,8 +139,9 @@ def explain(wants: Servers | None, dop: int | None, situation: QueueState) -> tu
     """
     system, tightest = situation.system, situation.tightest
     frees = [free for free in (system.free, tightest.free if tightest else None) if free is not None]
-    if wants is None:
-        return Cause.UNKNOWN, None, "; ".join(["its DOP is not known", *_figures(situation)])
+    if wants is None or wants.source is WantsSource.MEAN:
+        mean = f" (its group's queue wanted {wants.low} servers each in the last minute)" if wants else ""
+        return Cause.UNKNOWN, None, "; ".join([f"its DOP is not known{mean}", *_figures(situation)])
     never = _never(wants, situation)
     if never:
         return Cause.NEVER_FITS, None, f"{_want(wants, dop)}, {never}"
@@ -195,12 +203,13 @@ def _never(wants: Servers, situation: QueueState) -> str:
 
 
 def _want(wants: Servers, dop: int | None) -> str:
+    by = "" if wants.source is WantsSource.DEGREE else f" by {wants.source.value}"
     if wants.low != wants.high:
-        return f"wants {wants.low} to {wants.high} servers (DOP {dop}, one or two sets)"
+        return f"wants {wants.low} to {wants.high} servers (DOP {dop}, {'one set' if by else 'one or two sets'}{by})"
     if not dop or wants.low % dop:
-        return f"wants {wants.low} servers"
+        return f"wants {wants.low} servers{by}"
     sets = wants.low // dop
-    return f"wants {wants.low} servers (DOP {dop}, {_COUNTS.get(sets, f'{sets} sets')})"
+    return f"wants {wants.low} servers (DOP {dop}, {_COUNTS.get(sets, f'{sets} sets')}{by})"
 
 
 def _figures(situation: QueueState) -> list[str]:

@@ -41,6 +41,12 @@ class Holding(NamedTuple):
         return max(1, len({kind[:2] for kind in self.kinds}))
 
     @property
+    def tree_sets(self) -> int | None:
+        """The most server sets of one parallelizer; None where they are not told."""
+        sets = Counter(group for group, number in {kind[:2] for kind in self.kinds} if number is not None)
+        return max(sets.values(), default=None)
+
+    @property
     def degree(self) -> int | None:
         """The largest degree over the server sets."""
         return max((degree for _, _, degree, _ in self.kinds if degree is not None), default=None)
@@ -93,13 +99,16 @@ def holdings(facts: Facts) -> Holdings:
 
 
 def _by_coordinator(rows: Iterable[PxSession]) -> dict[Coordinator, list[PxSession]]:
-    """Group the servers of V$PX_SESSION by coordinator. A spool may lack QCSERIAL#; the coordinator's row tells it."""
+    """Group the servers of V$PX_SESSION by coordinator. A spool may lack QCSERIAL#; the coordinator's row tells it.
+
+    Servers without QCSID are nobody's known: there is no session 0.
+    """
     serials: dict[tuple[int, int], int] = {}
     servers: list[PxSession] = []
     for row in rows:
         if row.degree is None and is_coordinator(row):
             serials[row.inst_id, row.sid] = row.serial
-        else:
+        elif row.qcsid:
             servers.append(row)
     found: dict[Coordinator, list[PxSession]] = {}
     for row in servers:
@@ -160,6 +169,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         certain=holding.certain,
         session_sql_id=(session.sql_id or session.prev_sql_id) if session else "",
         blocker=_blocker(session) if session else "",
+        tree_sets=holding.tree_sets,
     )
 
 

@@ -83,8 +83,9 @@ def limit_below_degree(case: Case) -> Found:
         if limit is not None and degree is not None and degree > 1 and limit < 2 * degree and not bypass:
             text = (
                 f"{name} may hold {limit} parallel servers, but a statement of degree {degree} with two server sets "
-                f"wants {2 * degree}: it never fits by waiting alone. Limit the degree to {max(1, limit // 2)}, or "
-                "give more servers."
+                f"wants {2 * degree}, more than that even when the group is idle. Whether it then starts is not "
+                "documented (one larger than the whole target was seen to, on 12.1, once nothing else ran). Limit the "
+                f"degree to {max(1, limit // 2)}, or give more servers."
             )
             yield case.finding("limit-below-degree", Severity.WARNING, name, text, _QUEUE)
 

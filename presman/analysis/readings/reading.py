@@ -45,6 +45,7 @@ class Reading:
     `monitor_servers` are the servers that GV$ queries have on a cluster now, presman's own among them: no statement's.
     `basis` says what may be said not to be there, and by which views; `unseen` are views that told nothing;
     `notes` what a reader of the figures must know.
+    `statements_to_come` counts the statements on show whose texts and plans are still to be read, a few at each poll.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -74,6 +75,7 @@ class Reading:
     monitor_servers: int = 0
     basis: tuple[Basis, ...] = ()
     unseen: tuple[UnseenView, ...] = ()
+    statements_to_come: int = 0
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

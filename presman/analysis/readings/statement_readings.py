@@ -23,7 +23,9 @@ class Cause(Enum):
 class DopStory:
     """What OTHER_XML says of a statement's degree. The first occurrence of each fact counts.
 
-    `degree` is the chosen DOP; None and "" where the document is silent. `unread` is why the document was not read.
+    `degree` is the chosen DOP; None and "" where the document is silent, and for a derived degree of 0: a manual one is
+    not derived. `skipped` are the lines of an adaptive plan that its display map leaves out: they are not executed.
+    `unread` is why the document was not read.
     """
 
     degree: int | None = None
@@ -32,18 +34,36 @@ class DopStory:
     cpu_degree: int | None = None
     io_degree: int | None = None
     queuing_reason: str = ""
+    skipped: tuple[int, ...] = ()
     facts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     unread: str = ""
 
 
+class WantsSource(Enum):
+    """Who says how many servers a queued statement wants, in the words shown; the most trusted first."""
+
+    PQ_SERVERS = "PQ_SERVERS"
+    RUNNING = "one that runs"
+    PLAN = "its plan"
+    DEGREE = "its DOP alone"
+    MEAN = "the mean of its group's queue"
+
+
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """How many servers a queued statement wants: exact if `low` == `high`, a range where the plan is not known."""
+    """How many servers a queued statement wants: exact if `low` == `high`, a range where the server sets are not known.
+
+    It is a range for one set, too: whether the queue counts the DOP for it or twice the DOP is not documented. A MEAN
+    is that of a minute and a group: it says nothing certain of one statement.
+    """
 
     low: int
     high: int
+    source: WantsSource = WantsSource.DEGREE
 
     def __str__(self) -> str:
+        if self.source is WantsSource.MEAN:
+            return f"~{self.low}"
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
 
@@ -51,7 +71,7 @@ class Servers:
 class QueuedStatement:
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
-    `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `wants` is None if no DOP is known.
+    `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `wants` is None if nothing tells of it.
     """
 
     position: int
@@ -88,7 +108,8 @@ class RunningStatement:
     `certain` is false where it may be a monitor's GV$ query instead: on a cluster whose views do not tell.
     `sql_id` is the statement the servers are held for; `session_sql_id` what the coordinator's session itself shows
     (its previous statement if it executes none): it may have gone on to another one. `blocker` is the session that the
-    coordinator waits for, as ``instance:SID``, "" if it waits for none.
+    coordinator waits for, as ``instance:SID``, "" if it waits for none. `tree_sets` is the most server sets that one of
+    its data flow trees has, None where V$PX_SESSION does not tell them.
     """
 
     inst_id: int
@@ -121,6 +142,7 @@ class RunningStatement:
     certain: bool = True
     session_sql_id: str = ""
     blocker: str = ""
+    tree_sets: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,11 @@ class OutlierReading:
 
 @dataclass(frozen=True, slots=True)
 class WaitReading:
-    """One wait event on one instance since the last poll: average sessions waiting, waits/s, mean wait in ms."""
+    """One wait event on one instance since the last poll: average sessions waiting, waits/s, mean wait in ms.
+
+    V$SYSTEM_EVENT counts a wait when it ends: `per_second` and `mean_ms` are of those that did. `sessions` are those
+    that wait now (V$SESSION) where waits last longer than the time between the polls.
+    """
 
     inst_id: int
     event: str
@@ -115,3 +119,8 @@ class WaitReading:
     sessions: float
     per_second: float
     mean_ms: float | None
+
+    @property
+    def ended(self) -> float:
+        """Seconds of waits that ended, per second: all of their time, however long before the last poll they began."""
+        return self.per_second * (self.mean_ms or 0.0) / 1000

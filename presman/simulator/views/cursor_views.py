@@ -41,8 +41,8 @@ def _plan_figures(cursor: Cursor, line: PlanOperation) -> tuple[int | None, ...]
     """Return cost, rows, bytes and seconds as an optimizer would estimate them, each line from those below it."""
     if line.operation.startswith("PX COORD") or line.operation == "PX BLOCK":
         return (None, None, None, None)
-    rows = 24 if line.id < 5 and cursor.sets == 2 else 40_000_000
-    cost = 180_000 // max(1, cursor.dop) + 40 * (10 - line.id)
+    rows = 24 if line.depth < 5 and cursor.sets == 2 else 40_000_000
+    cost = 180_000 // max(1, cursor.dop) + 40 * max(1, 10 - line.depth)
     return (cost, rows, rows * 18, max(1, cost // 800))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary, proxy
 
+from presman.base.release import Release
 from presman.simulator.executions import Execution, Phase
 from presman.simulator.gv_monitors import GvMonitor
 from presman.simulator.io_throttle import RATE_LIMIT
@@ -95,13 +96,18 @@ def _pool_doings(pool: SessionStream, storage: str) -> Iterator[tuple[int, Sessi
             yield index, _idle(part * pool.cycle), part
 
 
-def _coordinator(execution: Execution, now: float, scan: str) -> SessionActivity:
+_TELLS_THE_QUEUE = Release(19)
+"""From which release V$RSRC_SESSION_INFO is taken to show PQ_SERVERS and a STATE of its own for queued statements."""
+
+
+def _coordinator(execution: Execution, now: float, scan: str, release: Release) -> SessionActivity:
     since = now - execution.queued_at
     match execution.phase:
         case Phase.POOL:
             return SessionActivity("ACTIVE", "resmgr:become active", "Scheduler", "WAITING", _micro(since), "QUEUED")
         case Phase.QUEUED:
-            return SessionActivity("ACTIVE", "resmgr:pq queued", "Scheduler", "WAITING", _micro(since), "WAITING")
+            state = "PQ QUEUED" if release >= _TELLS_THE_QUEUE else "WAITING"
+            return SessionActivity("ACTIVE", "resmgr:pq queued", "Scheduler", "WAITING", _micro(since), state)
         case Phase.HOLDING:
             return _idle(now - execution.held_since)
         case Phase.RUNNING if execution.blocker is not None:
@@ -240,7 +246,7 @@ class SessionRows:
             self._row(session, group, doing, (None, None), previous, None, last_call)
             self.infos.append(self._info(session, group, doing, session.cpu, session.wait))
             return
-        doing = _coordinator(execution, self.at, self._scan)
+        doing = _coordinator(execution, self.at, self._scan, self._simulation.release)
         cursor = execution.cursor
         own = (cursor.sql_id, cursor.child)
         later = (execution.then.sql_id, execution.then.child) if execution.then else own
@@ -302,6 +308,7 @@ class SessionRows:
             dop = ticket.degree or ticket.dop
             if execution.phase is Phase.QUEUED:
                 queued = self.at - execution.queued_at
+                servers = ticket.needs if self._simulation.release >= _TELLS_THE_QUEUE else None
             elif execution.servers:
                 servers, active = ticket.servers, "TRUE"
                 running = self.at - execution.started
@@ -342,12 +349,19 @@ def _px_session(simulation: Simulation) -> Iterator[Row]:
             continue
         qc, ticket = execution.session, execution.ticket
         yield (qc.inst_id, qc.sid, qc.serial, qc.sid, None, None, None, None, None, None, None, qc.con_id)
+        tree = _tree_at_work(execution)
         for server in execution.servers:
             yield (
-                *(server.inst_id, server.sid, server.serial, qc.sid, qc.serial, qc.inst_id, 1, server.set),
+                *(server.inst_id, server.sid, server.serial, qc.sid, qc.serial, qc.inst_id, tree, server.set),
                 *(server.position, ticket.degree, ticket.dop, qc.con_id),
             )
     yield from _px_of_monitors(simulation)
+
+
+def _tree_at_work(execution: Execution) -> int:
+    """Return which of the plan's data flow trees the servers work for: one after the other."""
+    trees = execution.cursor.trees
+    return min(trees, 1 + int(trees * (1 - max(0.0, execution.left) / execution.work)))
 
 
 def _px_of_monitors(simulation: Simulation) -> Iterator[Row]:

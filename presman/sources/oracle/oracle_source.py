@@ -42,6 +42,7 @@ FROM dual"""
 
 ABOUT_SESSION = "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER') FROM dual"
 ABOUT_CONTAINER = "SELECT SYS_CONTEXT('USERENV', 'CON_NAME') FROM dual"
+ABOUT_CONTAINER_ID = "SELECT SYS_CONTEXT('USERENV', 'CON_ID') FROM dual"
 ABOUT_CLOUD = "SELECT SYS_CONTEXT('USERENV', 'CLOUD_SERVICE') FROM dual"
 """Session facts that older releases do not know by name and answer with an error."""
 
@@ -143,6 +144,11 @@ class OracleSource:
     def instance(self) -> int:
         """The number of the instance the session is on, 0 if not connected."""
         return self._identity.instance if self._identity else 0
+
+    def container(self) -> int | None:
+        """Ask which container the session is in (CON_ID); None where the release knows of none or does not tell."""
+        found = self._fact(ABOUT_CONTAINER_ID)
+        return int(found) if found.isascii() and found.isdigit() else None
 
     @property
     def _connected(self) -> Connection:

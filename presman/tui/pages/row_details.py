@@ -11,7 +11,13 @@ from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import DopStory, QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import (
+    DopStory,
+    QueuedStatement,
+    RunningStatement,
+    Servers,
+    WantsSource,
+)
 from presman.analysis.readings.wait_readings import WaitReading
 from presman.base.formats import ABSENT, clock, count, duration, number, percent
 from presman.drawing.lines import Line
@@ -96,11 +102,22 @@ def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
         lines.append(sentence(f"Its queue timeout comes in {left}: then {at_timeout(row)}.", "warn"))
     lines += unblocking(row, reading)
     lines += [BLANK, title("What it wants")]
-    wants = "not known: its plan could not be read" if row.wants is None else f"{row.wants} parallel servers"
-    lines.append(fact("servers", wants))
+    lines.append(fact("servers", _wants(row.wants)))
     lines += dop_lines(row.dop, row.requested, row.sql_text)
     lines += _same_group(row.group, reading)
     return lines + sql_lines(row.sql_text)
+
+
+def _wants(wants: Servers | None) -> str:
+    """Return how many servers a statement wants, and who says so."""
+    if wants is None:
+        return "not known: its plan could not be read"
+    if wants.source is WantsSource.MEAN:
+        return f"not known; those queued in its group wanted {wants.low} each, on average, in the last minute"
+    if wants.low == wants.high or wants.source is WantsSource.DEGREE:
+        return f"{wants} parallel servers, by {wants.source.value}"
+    told = f"{wants} parallel servers: one set by {wants.source.value}"
+    return f"{told}; whether the queue counts the DOP then, or twice the DOP, is not documented"
 
 
 def _coordinator(row: RunningStatement) -> str:
@@ -175,9 +192,11 @@ def dop_lines(dop: DopStory, requested: int | None, sql_text: str = "") -> list[
 def dop_story(dop: DopStory, requested: int | None) -> list[str]:
     """Return the sentences about a degree; what the plan does not say is not guessed."""
     told: list[str] = []
-    if dop.cpu_degree is not None and dop.io_degree is not None:
-        derived = max(dop.cpu_degree, dop.io_degree)
-        told.append(f"Automatic DOP derived {dop.cpu_degree} from CPU and {dop.io_degree} from I/O.")
+    degrees = ((dop.cpu_degree, "CPU"), (dop.io_degree, "I/O"))
+    by = [f"{degree} from {resource}" for degree, resource in degrees if degree is not None]
+    if by:
+        derived = max(dop.cpu_degree or 0, dop.io_degree or 0)
+        told.append(f"Automatic DOP derived {' and '.join(by)}.")
         if dop.degree is not None and dop.degree < derived:
             told.append(f"The optimizer chose {dop.degree}, less than the {derived} derived.")
     if dop.degree is not None and not any("chose" in text for text in told):

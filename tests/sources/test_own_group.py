@@ -1,0 +1,82 @@
+"""What the plan may do to presman itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from presman.base.release import Release
+from presman.records.plan_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan
+from presman.records.session_rows import SessionInfo
+from presman.setup.own_group import CURE, own_group
+from tests.sources.fakes import FakeSource, row
+
+
+def told(group: str, *directives: Any, **plan: Any) -> list[str]:
+    given = {"inst_id": 1, "name": "DAY", "cpu_managed": "ON", "is_top_plan": "TRUE"} | plan
+    infos = (row(SessionInfo, inst_id=1, sid=7, current_consumer_group_id=70, current_consumer_group=group),)
+    source = FakeSource(
+        rows={
+            SessionInfo: (row(SessionInfo, inst_id=2, sid=7, current_consumer_group="ELSEWHERE"), *infos),
+            RsrcPlan: (row(RsrcPlan, **given),),
+            PlanDirective: directives,
+            ConsumerGroupDefinition: (row(ConsumerGroupDefinition, consumer_group_id=70, consumer_group="BY_ID"),),
+        }
+    )
+    return list(own_group(source, Release(19), 1, 7))
+
+
+def directive(name: str, plan: str = "DAY", **values: Any) -> PlanDirective:
+    found: PlanDirective = row(
+        PlanDirective, **({"plan": plan, "group_or_subplan": name, "type": "CONSUMER_GROUP"} | values)
+    )
+    return found
+
+
+THROTTLED = "warning: when CPU is short it may be throttled: the plan gives its group "
+
+
+def test_a_group_of_the_plan_may_be_throttled() -> None:
+    assert told("LOW", directive("LOW", mgmt_p2=10, mgmt_p3=5)) == [
+        "LOW under DAY", f"{THROTTLED}10 at level 2, 5 at level 3", CURE,
+    ]  # fmt: skip
+    assert told("SYS_GROUP", directive("SYS_GROUP", mgmt_p1=75)) == ["SYS_GROUP under DAY"]
+    assert told("LOW", directive("LOW", mgmt_p2=10), cpu_managed="OFF") == ["LOW under DAY"]
+
+
+def test_all_that_the_directive_may_do_is_said() -> None:
+    found = told(
+        "LOW",
+        directive("LOW", utilization_limit=40, active_sess_pool_p1=2, switch_group="CANCEL_SQL", max_idle_time=60),
+    )
+    assert found == [
+        "LOW under DAY",
+        f"{THROTTLED}no share",
+        "warning: its group never gets more than 40 % of the CPU",
+        "warning: at most 2 sessions of its group are active at once: it may be queued",
+        "warning: what runs for long is switched: CANCEL_SQL",
+        "warning: sessions that idle for 60 s are ended: poll more often than that",
+        CURE,
+    ]
+
+
+@pytest.mark.parametrize(
+    "directives",
+    [
+        (directive("SUB", type="PLAN", mgmt_p1=50), directive("LOW", "SUB", mgmt_p1=20)),
+        (directive("OTHER_GROUPS", mgmt_p1=20), directive("LOW", "ANOTHER", mgmt_p1=99)),
+        (directive("LOW", mgmt_p1=20), directive("LOW", mgmt_p1=99, status="PENDING")),
+    ],
+    ids=["of a subplan", "not named", "not a pending one"],
+)
+def test_the_directive_in_force_is_found(directives: tuple[PlanDirective, ...]) -> None:
+    assert told("LOW", *directives)[1] == f"{THROTTLED}20 at level 1"
+
+
+def test_what_is_not_known_is_said() -> None:
+    assert told("")[0] == "BY_ID under DAY"  # 11.2 has no names in V$RSRC_SESSION_INFO
+    assert list(own_group(FakeSource(), Release(19), 1, 7)) == [
+        "not known: V$RSRC_SESSION_INFO does not show presman's session"
+    ]
+    assert told("LOW", inst_id=2) == ["LOW, under no plan that can be read"]
