@@ -58,8 +58,9 @@ class Snapshot:
     `at` is the database's instant in UTC (the simulated or recorded one for other sources); `number` counts polls
     from 1; `seconds` is what the poll took, `round_trips` what it cost the network. `epoch` changes when presman
     reconnects or a source jumps: counters of different epochs are never subtracted. `cloud_service` is "" outside the
-    Autonomous Database. `notes` are the source's own: what of it is not used, what was assumed. `statements_to_come` counts the statements on show whose texts and plans have not been asked
-    for yet: so many follow in the next polls.
+    Autonomous Database. `notes` are the source's own: what of it is not used, what was assumed.
+    `statements_to_come` counts the statements on show whose texts and plans have not been asked for yet: so many follow
+    in the next polls.
     """
 
     target: str

@@ -99,7 +99,7 @@ def test_the_cause_is_the_schedulers(scenario: str, seed: int) -> None:
         (Release(18), {WantsSource.RUNNING, WantsSource.PLAN}),
         (Release(19), {WantsSource.PQ_SERVERS}),
     ],
-    ids=str,
+    ids=("11.2", "18", "19"),
 )
 def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[WantsSource]) -> None:
     """In storm, some statements have four data flow trees; what their plans tell is what the queue counts."""
