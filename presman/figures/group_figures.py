@@ -156,7 +156,8 @@ GUARANTEED_SHARE = Group(
 )
 ENTITLED = Group(
     "entitled_cpus", "entitled", CPUS,
-    "CPUs the group may claim now: the plan's levels or shares among the groups with demand, never above its limit.",
+    "CPUs the group is due now: the plan's levels or shares handed out by what each group wants, never above its "
+    "limit. One that gets all it wants may claim what it is guaranteed.",
     "entitled",
 )
 IN_PLAN = Group("in_plan", "in plan", FLAG, "Whether the active plan has a directive for the group.", "in_plan")

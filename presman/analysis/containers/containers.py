@@ -35,7 +35,8 @@ class PdbReading:
     `servers_limit` its parallel servers. `io` is per second since the last poll; `io_throttle_ms` the milliseconds each
     I/O was held back on average in the last closed minute, None before 18; `iops_limit` and `mb_limit` are its MAX_IOPS
     and MAX_MBPS (on each instance), None without; `io_verdict` says what they do. `cpu_exhausted` is percent of the
-    last closed minute, None before 23. Bytes are gauges. `plan` is its own plan, "" without one.
+    last closed minute, None before 23; `all_used` is the CPUs of all containers together. Bytes are gauges. `plan` is
+    its own plan, "" without one.
     """
 
     inst_id: int
@@ -66,6 +67,7 @@ class PdbReading:
     execution_waiters: int = 0
     io_verdict: IoVerdict = IoVerdict.UNKNOWN
     cpu_exhausted: float | None = None
+    all_used: float | None = None
 
     @property
     def wanted(self) -> float | None:
@@ -209,6 +211,7 @@ def _row(
         servers_limit=metric.parallel_servers_limit if metric and metric.parallel_servers_limit else by_plan,
         sga_bytes=row.sga_bytes if row else None,
         pga_bytes=row.pga_bytes if row else None,
+        all_used=frame.used if load else None,
     )
 
 
@@ -239,6 +242,7 @@ def _together(rows: list[PdbReading]) -> PdbReading:
         px_servers=sum(row.px_servers for row in rows),
         px_queued=sum(row.px_queued for row in rows),
         servers_limit=max((row.servers_limit for row in rows if row.servers_limit is not None), default=None),
+        all_used=_sum(row.all_used for row in rows),
         sga_bytes=_whole(row.sga_bytes for row in rows),
         pga_bytes=_whole(row.pga_bytes for row in rows),
     )

@@ -11,7 +11,7 @@ branches multiply.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
@@ -28,6 +28,8 @@ UNNAMED = ""
 """Stands for all groups of a container whose plan cannot be read."""
 
 LEVELS = 8
+_ENOUGH = 1e-12
+"""A fraction of the whole that is no more than rounding."""
 DORMANT = frozenset({"PENDING", "LEGACY"})
 """STATUS of directives and plans that are not in force: an edit under way, and what an illegal PDB plan was."""
 
@@ -126,17 +128,23 @@ class PlanShares:
             tuple(_caps(root)),
         )
 
-    def entitled(self, demanding: Set[Key]) -> dict[Key, float]:
-        """Return what each group with demand may claim now, as a fraction of the whole.
+    def entitled(self, wanted: Mapping[Key, float], whole: float = 1.0) -> dict[Key, float]:
+        """Return what each group that wants CPU is due now; all in fractions of the whole.
 
-        What the others and the limits leave unused goes to the next level, and what the last level leaves to
-        those that can still take it, in proportion.
+        `whole` is what there is to divide. It is handed out by what is wanted: what a group or a limit leaves goes to
+        the next level, and what the last level leaves to those that want more, in proportion. A group that gets all it
+        wants may claim its guaranteed share all the same.
         """
         amounts: dict[Key, float] = {}
         rooms: dict[int, float] = {}
-        _fill_rooms(self.root, demanding, rooms)
-        _entitle(self.root, 1.0, rooms, amounts)
-        return amounts
+        _fill_rooms(self.root, wanted, rooms)
+        _entitle(self.root, min(whole, rooms[id(self.root)]), rooms, amounts)
+        return {key: self._with_guarantee(key, amount, wanted[key]) for key, amount in amounts.items()}
+
+    def _with_guarantee(self, key: Key, amount: float, wanted: float) -> float:
+        if amount < wanted - _ENOUGH:
+            return amount
+        return max(wanted, min(self.shares[key], self.limits.get(key, 1.0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,19 +304,25 @@ def _entitle(parent: Branch, whole: float, rooms: Mapping[int, float], claims: d
             _entitle(child, amount, rooms, claims)
 
 
-def _fill_rooms(branch: Branch, demanding: Set[Key], rooms: dict[int, float]) -> float:
-    """Note, by identity, the most that each branch can take (0 without demand, else its limit); return this one's."""
+def _fill_rooms(branch: Branch, wanted: Mapping[Key, float], rooms: dict[int, float]) -> float:
+    """Note, by identity, the most that each branch can take (what is wanted in it, or its limit); return this one's."""
     if branch.key is not None:
-        inside = 1.0 if branch.key in demanding else 0.0
+        inside = wanted.get(branch.key, 0.0)
     else:
-        inside = sum([_fill_rooms(child, demanding, rooms) for child in branch.branches])
+        inside = sum([_fill_rooms(child, wanted, rooms) for child in branch.branches])
     limit = 1.0 if branch.limit is None else branch.limit
     room = rooms[id(branch)] = inside if inside < limit else limit
     return room
 
 
 def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:
-    """Divide `whole` level by level among the branches with room, then the rest among those not yet full."""
+    """Divide `whole` level by level among the branches, none beyond its room, then the rest among those not yet full.
+
+    The rest is drawn for again and again, so it falls to who wants more in proportion to what the levels gave him, and
+    to those without a part in any level only when nobody else wants more.
+    """
+    if sum(rooms) <= whole + _ENOUGH:
+        return rooms
     amounts = [0.0] * len(rooms)
     rest = whole
     for _, level in parent.levels:
@@ -321,8 +335,8 @@ def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:
             amounts[i] += amount
         rest = max(0.0, rest - sum(given.values()))
     for _ in rooms:  # each turn fills at least one of them
-        open_ = [i for i, room in enumerate(rooms) if room - amounts[i] > 1e-12]
-        if not open_ or rest <= 1e-12:
+        open_ = [i for i, room in enumerate(rooms) if room - amounts[i] > _ENOUGH]
+        if not open_ or rest <= _ENOUGH:
             break
         weight = sum(amounts[i] for i in open_)
         given = {i: rest * (amounts[i] / weight if weight > 0 else 1 / len(open_)) for i in open_}

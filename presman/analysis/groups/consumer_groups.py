@@ -162,15 +162,22 @@ def _loads(
     if seconds is None or "consumed_cpu_time" in absent:
         return {}
     milliseconds = seconds * 1000
+    before = {(row.inst_id, row.con_id, row.name): row for row in facts.deltas.before(ConsumerGroup)}
     return {
         (con_id, name): entitlement.Load(
             deltas.consumed_cpu_time / milliseconds,
             deltas.cpu_wait_time / milliseconds,
             rows[place, con_id, name].execution_waiters,
+            _lasting(before[place, con_id, name].active_sessions, rows[place, con_id, name].active_sessions),
         )
         for (place, con_id, name), deltas in grown.items()
         if place == inst_id
     }
+
+
+def _lasting(before: int, now: int) -> float:
+    """Return the part of the active sessions that were there before and are now."""
+    return min(before, now) / most if (most := max(before, now)) > 0 else 1.0
 
 
 def _has_activity(row: ConsumerGroup | None, deltas: CounterDeltas | None, parallel: _Parallel | None) -> bool:

@@ -48,6 +48,8 @@ class Judged(Loaded, Protocol):
     def execution_waiters(self) -> int: ...  # noqa: D102
     @property
     def cpu_exhausted(self) -> float | None: ...  # noqa: D102
+    @property
+    def all_used(self) -> float | None: ...  # noqa: D102
 
 
 def explain(group: Judged, host_busy: float | None = None) -> str:
@@ -82,7 +84,7 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
             due = min(wanted, group.entitled or 0.0)
             return f"{_due(group)}, {max(0.0, due - used):.1f} less than its due: the plan is not kept"
         case Verdict.ZERO_SHARE:
-            return f"{_due(group)}, but nothing while the levels above take all: its sessions can hang"
+            return f"{_due(group)}, and nothing while the levels above take all: its sessions can hang"
         case Verdict.CONTENDED:
             return "; ".join(part for part in (_due(group), _left(group), minute) if part)
         case Verdict.CAGED:
@@ -106,10 +108,11 @@ def _due(group: Judged) -> str:
 
 
 def _left(group: Judged) -> str:
-    over = (group.used or 0.0) - (group.entitled or 0.0)
-    if over >= 0.05:
-        return f"{over:.1f} of it is what others leave, the rest they use themselves"
-    return "others use their share"
+    """Return how what it is due comes about, and who has the rest."""
+    more = (group.entitled or 0.0) - group.guaranteed
+    found = [f"{more:.1f} of it is what others leave"] if more >= 0.05 else []
+    alone = group.all_used is not None and group.all_used - (group.used or 0.0) < QUIET
+    return ", ".join([*found, "nobody else uses CPU" if alone else "others use the rest"])
 
 
 def _capped(group: Judged) -> str:

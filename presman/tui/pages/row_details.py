@@ -273,7 +273,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
             "CPU", f"{row.verdict.value}: uses {number(row.used)}, wants {number(row.wanted)} of {number(row.capacity)}"
         ),
         sentence(in_words(reading, row)),
-        fact("entitled now", f"{number(row.entitled)} CPUs among the groups with demand"),
+        fact("entitled now", f"{number(row.entitled)} CPUs of what all groups want"),
         fact("guaranteed", f"{number(row.guaranteed)} CPUs when all are busy ({percent(100 * row.share)} %)"),
         fact("limit", "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"),
         fact("throttled", f"{percent(row.throttled_percent)} % of its demand waits"),
