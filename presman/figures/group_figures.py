@@ -98,8 +98,10 @@ _SINCE_POLL = "change since the last poll, per second."
 # fmt: off
 INST = Group("inst_id", "Inst", INSTANCE, "INST_ID of the instance; `all` is the sum over the cluster.", "inst_id")
 CON = Group(
-    "con_id", "Con", NUMBER, "CON_ID of the container whose plan the group belongs to; 0 before 12.1 and in a non-CDB.",
-    "con_id",
+    "con_id", "PDB", NUMBER,
+    "The container whose plan the group belongs to, by its name where V$PDBS tells it; in files its CON_ID, 0 before "
+    "12.1 and in a non-CDB.", "con_id", text=lambda row: row.container or str(row.con_id), width=6, most=14,
+    side="left",
 )
 NAME = Group(
     "consumer_group", "Group", TEXT, f"{_VIEW}.NAME. Dim when the active plan has no directive for it.", "name",

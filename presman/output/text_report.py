@@ -112,10 +112,7 @@ def findings(reading: Reading, found: Sequence[Finding], width: int | None = Non
 def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]:
     """Return how well the plan is kept, and the verdict on each group in words."""
     lines = [f"instance {each.inst_id}: {each.sentence}" for each in conformance(reading) if each.sentence]
-    cluster = reading.cluster_groups()
-    single = len({each.con_id for each in cluster}) < 2
-    for row in cluster:
-        lines.append(f"{row.name}{'' if single else f' (container {row.con_id})'}: {in_words(reading, row)}")
+    lines += [f"{row.title}: {in_words(reading, row)}" for row in reading.cluster_groups()]
     for pdb in io_limited(pdbs(reading, *snapshots)):
         where = f" on instance {pdb.inst_id}" if pdb.inst_id != CLUSTER else ""
         lines.append(f"{pdb.name} I/O{where}: {explain(pdb)}")

@@ -52,7 +52,8 @@ class ConsumerGroup(NamedTuple):
 class GroupMetric(NamedTuple):
     """GV$RSRCMGRMETRIC: the last closed interval of about a minute (`intsize_csec` centiseconds).
 
-    CPU times in milliseconds of the interval. The parallel columns are None before 12.1, where the view lacks them.
+    CPU times in milliseconds of the interval. `parallel_servers_limit` is the servers that the group may use before it
+    queues, None before 12.1, where the view lacks it.
     """
 
     inst_id: int
@@ -64,6 +65,7 @@ class GroupMetric(NamedTuple):
     num_cpus: int
     running_sessions_limit: float
     cpu_utilization_limit: float
+    parallel_servers_limit: int | None
 
 
 class GroupMetricHistory(NamedTuple):

@@ -3,6 +3,9 @@
 from datetime import datetime
 from typing import NamedTuple
 
+SEED = 2
+"""CON_ID of a container database's seed, which only the root sees in V$PDBS."""
+
 
 class Instance(NamedTuple):
     """GV$INSTANCE: one row per open instance."""

@@ -11,5 +11,6 @@ SELECT
     cpu_wait_time,
     num_cpus,
     running_sessions_limit,
-    cpu_utilization_limit
+    cpu_utilization_limit,
+    parallel_servers_limit
 FROM gv$rsrcmgrmetric

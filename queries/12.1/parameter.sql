@@ -11,6 +11,7 @@ FROM gv$system_parameter
 WHERE name IN (
     'cpu_count',
     'cpu_min_count',
+    'db_performance_profile',
     'max_iops',
     'max_mbps',
     'parallel_adaptive_multi_user',

@@ -11,8 +11,9 @@ branches multiply.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -58,6 +59,7 @@ class Branch:
 
     `parts` are its percentages per level, or its weight where the parent divides by weight; `limit` is the
     fraction of the whole it may use, limits above multiplied in, and `servers` its own fraction of the servers target.
+    `cap` names its limit to those inside.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Branch:
     directive: PlanDirective | None = None
     by_weight: bool = False
     branches: tuple[Branch, ...] = ()
+    cap: str = ""
     levels: tuple[Level, ...] = field(init=False, repr=False, compare=False)
     """Its branches by level, worked out once: every division of its part goes through them."""
 
@@ -90,10 +93,11 @@ class PlanPosition(NamedTuple):
 
 
 class Cap(NamedTuple):
-    """A limit on what some groups use together: one group's own, a subplan's or a container's."""
+    """A limit on what some groups use together: one group's own (`owner` is ""), a subplan's or a container's."""
 
     limit: float
     keys: frozenset[Key]
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +151,12 @@ class PlanShares:
         return max(wanted, min(self.shares[key], self.limits.get(key, 1.0)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: cached properties
 class PlanBook:
-    """The plans and directives in force in this database, found once per reading of the dictionary.
-
-    `known` keeps the figures of the trees made of it, by all that went into them.
-    """
+    """The plans and directives in force in one container, found once per reading of the dictionary."""
 
     directives: Mapping[str, tuple[PlanDirective, ...]] = field(default_factory=dict)
-    methods: Mapping[str, str] = field(default_factory=dict)
-    known: dict[Hashable, PlanShares] = field(default_factory=dict, repr=False, compare=False)
+    plans: tuple[Plan, ...] = ()
 
     @classmethod
     def read(cls, plans: Iterable[Plan], directives: Iterable[PlanDirective]) -> PlanBook:
@@ -165,8 +165,13 @@ class PlanBook:
         for row in directives:
             if row.status not in DORMANT:
                 found.setdefault(row.plan, []).append(row)
-        methods = {row.plan: row.mgmt_method for row in plans if row.status not in DORMANT}
-        return cls({plan: tuple(rows) for plan, rows in found.items()}, methods)
+        in_force = tuple(row for row in plans if row.status not in DORMANT)
+        return cls({plan: tuple(rows) for plan, rows in found.items()}, in_force)
+
+    @cached_property
+    def methods(self) -> Mapping[str, str]:
+        """MGMT_METHOD of each plan."""
+        return {row.plan: row.mgmt_method for row in self.plans}
 
     def tree(self, plan: str, con_id: int = 0, limit: float | None = None) -> Branch:
         """Return the tree of `plan` as one container runs it; without branches if its directives are not visible.
@@ -244,7 +249,8 @@ def _limits(pairs: Iterable[tuple[Key | None, float | None]]) -> dict[Key, float
 
 def _caps(branch: Branch, above: float | None = None) -> Iterable[Cap]:
     if branch.limit is not None and branch.limit != above:
-        yield Cap(branch.limit, frozenset(_keys(branch)))
+        owner = "" if branch.key is not None else branch.cap or f"subplan {branch.name}"
+        yield Cap(branch.limit, frozenset(_keys(branch)), owner)
     for child in branch.branches:
         yield from _caps(child, branch.limit)
 

@@ -60,12 +60,25 @@ class Load(NamedTuple):
         return min(self.wanted * self.lasting, claim)
 
 
+def lasting(before: int, now: int) -> float:
+    """Return the part of the active sessions that were there before and are now."""
+    return min(before, now) / most if (most := max(before, now)) > 0 else 1.0
+
+
+class ReachedCap(NamedTuple):
+    """A limit that is used up: whose it is ("" for the group's own), CPUs used under it, CPUs it allows."""
+
+    owner: str
+    used: float
+    limit: float
+
+
 class Frame(NamedTuple):
     """What the groups of one instance share out: CPUs, how they are managed, the plan, and who wants them.
 
     `claims` are what each group is due of what all want, as fractions of the capacity. `whole_plan` tells that no plan
-    above this one is hidden; without it nobody's due is known. `capped` are the groups of which a limit is reached;
-    `used` is CPUs of all groups together.
+    above this one is hidden; without it nobody's due is known. `capped` has for the groups of which a limit is reached
+    that limit, the innermost; `used` is CPUs of all groups together.
     """
 
     capacity: float
@@ -75,7 +88,7 @@ class Frame(NamedTuple):
     loads: Mapping[Key, Load]
     claims: Mapping[Key, float]
     whole_plan: bool = True
-    capped: frozenset[Key] = frozenset()
+    capped: Mapping[Key, ReachedCap] = {}
     used: float = 0.0
 
     @property
@@ -91,15 +104,20 @@ def frame(
     shares: PlanShares,
     loads: Mapping[Key, Load],
     whole_plan: bool = True,
+    inside: bool = False,
 ) -> Frame:
-    """Return the frame with everyone's claim worked out."""
+    """Return the frame with everyone's claim worked out.
+
+    `inside` tells that only one container is seen: what others leave it is not known, so it has what its groups used.
+    """
     used = sum(load.used for load in loads.values())
     loads = {**loads, **_unnamed(shares, loads)}
-    claims, capped = _claims(shares, loads, capacity, used), _capped(shares, loads, capacity)
+    whole = used / capacity if capacity > 0 and (inside or DIVIDED * capacity <= used <= capacity) else 1.0
+    claims, capped = _claims(shares, loads, capacity, min(1.0, whole)), _capped(shares, loads, capacity)
     return Frame(capacity, cpu_managed, spare_host, shares, loads, claims, whole_plan, capped, used)
 
 
-def _claims(shares: PlanShares, loads: Mapping[Key, Load], capacity: float, used: float) -> dict[Key, float]:
+def _claims(shares: PlanShares, loads: Mapping[Key, Load], capacity: float, whole: float) -> dict[Key, float]:
     """Hand out by what is wanted what there is to divide: what the groups used, where that is nearly all.
 
     What the operating system and other processes took was not the plan's to give.
@@ -107,18 +125,18 @@ def _claims(shares: PlanShares, loads: Mapping[Key, Load], capacity: float, used
     if capacity <= 0:
         return {}
     wanted = {key: load.wanted / capacity for key, load in loads.items() if load.wanted >= QUIET}
-    return shares.entitled(wanted, used / capacity if DIVIDED * capacity <= used <= capacity else 1.0)
+    return shares.entitled(wanted, whole)
 
 
-def _capped(shares: PlanShares, loads: Mapping[Key, Load], capacity: float) -> frozenset[Key]:
-    """Return the groups under a limit that is used up."""
-    used = {key: load.used for key, load in loads.items()}
-    reached = [
-        cap.keys
-        for cap in shares.caps
-        if capacity > 0 and sum([used.get(key, 0.0) for key in cap.keys]) >= FULL * cap.limit * capacity
-    ]
-    return frozenset().union(*reached)
+def _capped(shares: PlanShares, loads: Mapping[Key, Load], capacity: float) -> dict[Key, ReachedCap]:
+    """Return the groups under a limit that is used up, with the innermost that is."""
+    found: dict[Key, ReachedCap] = {}
+    for cap in shares.caps if capacity > 0 else ():
+        used = sum([loads[key].used for key in cap.keys if key in loads])
+        limit = cap.limit * capacity
+        if used >= FULL * limit:
+            found |= dict.fromkeys(cap.keys, ReachedCap(cap.owner, used, limit))
+    return found
 
 
 def _unnamed(shares: PlanShares, loads: Mapping[Key, Load]) -> dict[Key, Load]:

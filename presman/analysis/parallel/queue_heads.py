@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from presman.analysis.facts.facts import ROOT, Facts
+from presman.analysis.facts.cdb_plan import ROOT
+from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.parallel.queue import degree
 from presman.analysis.parallel.server_pools import ServerBudget
@@ -41,13 +42,15 @@ class QueueState(NamedTuple):
     """What a head waits among, in servers: the system's budget and the limits of its group and container.
 
     `ahead` counts statements of other groups that the one queue of a FIFO queueing serves first; `rivals` are the
-    other groups with a head, which the plan chooses among.
+    other groups with a head, which the plan chooses among, and `containers` the other containers with one: the CDB plan
+    chooses among these first.
     """
 
     system: ServerBudget
     limits: tuple[ServerLimit, ...] = ()
     ahead: int = 0
     rivals: tuple[str, ...] = ()
+    containers: tuple[str, ...] = ()
 
     @property
     def tightest(self) -> ServerLimit | None:
@@ -83,6 +86,7 @@ def heads(
                 short=short,
                 sentence=sentence,
                 con_id=head.con_id,
+                container=facts.container_name(head.con_id) if facts.inside is None else "",
                 shortages=shortages(head.wants, cause, situation),
             )
         )
@@ -105,6 +109,9 @@ def _situation(
         limits=tuple(_limits(facts, head, groups, budgets)),
         ahead=sum(each.waited > head.waited for each in others) if one_queue else 0,
         rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
+        containers=tuple(
+            facts.container_name(con_id) for con_id in sorted({each.con_id for each in first} - {head.con_id})
+        ),
     )
 
 
@@ -114,12 +121,12 @@ def _limits(
     whole = budgets[ROOT].target
     container = budgets.get(head.con_id) if head.con_id > 2 else None
     if container is not None and container.in_use is not None and container.target is not None:
-        name = facts.pdbs.get(head.con_id) or f"container {head.con_id}"
-        yield ServerLimit(name, container.in_use, container.target, con_id=head.con_id)
+        yield ServerLimit(facts.container_name(head.con_id), container.in_use, container.target, con_id=head.con_id)
         whole = container.target
     group = groups.get((head.con_id, head.group))
     if group is not None and group.servers_limit is not None:
-        part = "" if whole is None else f" ({group.servers_limit_percent} % of {whole})"
+        percent = group.servers_limit_percent
+        part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
         yield ServerLimit(group.name, group.px_servers, group.servers_limit, part, head.con_id, group.name)
 
 
@@ -177,6 +184,10 @@ def _fitting(start: str, situation: QueueState) -> tuple[Cause, int | None, str]
     if situation.ahead:
         number = f"{situation.ahead} statement{'s' if situation.ahead > 1 else ''} of other groups"
         return Cause.BEHIND, 0, f"{start}; one queue for all groups, {number} ahead of it"
+    if situation.containers:
+        last = f", then the plan between it and {', '.join(situation.rivals)}" if situation.rivals else ""
+        others = ", ".join(situation.containers)
+        return Cause.NOT_CHOSEN, 0, f"{start}; the CDB plan chooses between its container and {others}{last}"
     if situation.rivals:
         return Cause.NOT_CHOSEN, 0, f"{start}; the plan chooses between it and {', '.join(situation.rivals)}"
     return Cause.NOT_CHOSEN, 0, f"{start}; it should start at the next look"

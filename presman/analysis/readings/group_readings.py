@@ -97,7 +97,10 @@ class GroupReading(NamedTuple):
     minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about.
     `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice; `all_used` is the CPUs that all
     groups of the instance (the cluster) used together. `cpu_exhausted` is the percent of the last closed minute in
-    which the CPUs were exhausted (the most of any instance), None before 23.
+    which the CPUs were exhausted (the most of any instance), None before 23. `container` is the pluggable database's
+    name, "" outside of one. `limited_by` is whose limit holds the group where it is not its own, with the CPUs used
+    under it and allowed; `hidden` is what keeps its due from being known; `inside` tells that other containers, with
+    which it shares the CPUs, are not seen.
     """
 
     inst_id: int
@@ -129,6 +132,17 @@ class GroupReading(NamedTuple):
     all_used: float | None = None
     cpu_exhausted: float | None = None
     sessions: SessionTotals = SessionTotals()
+    container: str = ""
+    limited_by: str = ""
+    limit_used: float | None = None
+    limit_allowed: float | None = None
+    hidden: str = ""
+    inside: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its name, with that of its container where several are seen."""
+        return f"{self.name} ({self.container})" if self.container and not self.inside else self.name
 
     @property
     def wanted(self) -> float | None:

@@ -142,7 +142,8 @@ class QueueHead:
 
     All in servers: `wants`, the group's `held` of `allowed` (None: no group limit), the system's `in_use` of
     `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every limit that binds;
-    where the servers wanted are a range, they are for the most it may want.
+    where the servers wanted are a range, they are for the most it may want. `container` is the name of its pluggable
+    database where others are seen, too.
     """
 
     group: str
@@ -157,6 +158,7 @@ class QueueHead:
     sentence: str
     con_id: int = 0
     shortages: tuple[Shortage, ...] = ()
+    container: str = ""
 
 
 @dataclass(frozen=True, slots=True)

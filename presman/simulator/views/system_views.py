@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from presman.base.release import Release
+from presman.records.instance_rows import SEED
 from presman.simulator.latency_shapes import BUCKETS
 from presman.simulator.processes import server_name
 from presman.simulator.views.view import Row, View, columns, never, when, with_plans
@@ -23,7 +24,10 @@ _VERSIONS = {
     Release(21): ("21.0.0.0.0", "21.13.0.0.0"),
     Release(23): ("23.0.0.0.0", "23.6.0.24.10"),
 }
-_IO_LIMITS = ("max_iops", "max_mbps")
+_OF_CONTAINERS = {
+    **{name: name for name in ("cpu_count", "max_iops", "max_mbps", "parallel_servers_target")},
+    "db_performance_profile": "profile",
+}
 """Parameters that a pluggable database may set for itself."""
 _FIRST_PROCESS = 21_400
 """SPID of P000 on each host."""
@@ -60,7 +64,7 @@ def _pdbs(simulation: Simulation) -> Iterator[Row]:
     if not simulation.plans.cdb:
         return
     for machine in simulation.machines:
-        yield (machine.inst_id, 2, "PDB$SEED", "READ ONLY", "NO")
+        yield (machine.inst_id, SEED, "PDB$SEED", "READ ONLY", "NO")
         for pdb in simulation.scenario.pdbs:
             yield (machine.inst_id, pdb.con_id, pdb.name, "READ WRITE", "NO")
 
@@ -89,16 +93,16 @@ def _parameters(simulation: Simulation) -> Iterator[Row]:
     if simulation.release >= Release(12, 1):
         values.append(("pga_aggregate_limit", 6, 12 << 30, True))
     if simulation.release >= Release(12, 2):
-        values += [("max_iops", 3, 0, True), ("max_mbps", 3, 0, True)]
+        values += [("db_performance_profile", 2, "", True), ("max_iops", 3, 0, True), ("max_mbps", 3, 0, True)]
     if simulation.release >= Release(23):
         values.append(("resource_manager_cpu_scope", 2, "INSTANCE_ONLY", True))
     for machine in simulation.machines:
         for number, (name, kind, value, default) in enumerate(sorted(values), 1):
             text = str(value)
             yield (machine.inst_id, number, name, kind, text or None, text or None, "TRUE" if default else "FALSE", 0)
-            for pdb in simulation.scenario.pdbs if name in _IO_LIMITS else ():
-                own = getattr(pdb.directive, name)
-                if own is not None:
+            for pdb in simulation.scenario.pdbs if name in _OF_CONTAINERS else ():
+                own = getattr(pdb.directive, _OF_CONTAINERS[name])
+                if own:
                     yield (machine.inst_id, number, name, kind, str(own), str(own), "FALSE", pdb.con_id)
 
 
