@@ -18,6 +18,7 @@ WHERE name IN (
     'parallel_degree_limit',
     'parallel_degree_policy',
     'parallel_force_local',
+    'parallel_instance_group',
     'parallel_max_servers',
     'parallel_min_time_threshold',
     'parallel_servers_target',

@@ -11,6 +11,7 @@ from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.plans.lint_case import Finding, Severity
 from presman.analysis.readings.instance_readings import CLUSTER, Header, ServerPool
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import group_title
 from presman.analysis.readings.wait_readings import OutlierReading
 from presman.base.formats import ABSENT, count, duration, number
 from presman.figures.figure import Table
@@ -168,7 +169,7 @@ def _head(reading: Reading, width: int | None) -> list[str]:
         f"redo writes{f' of instance {each.inst_id}' if each.inst_id else ''}: {redo_text(each)}"
         for each in reading.redo
     ]
-    lines += [f"! queue of {head.group}: {head.sentence}" for head in reading.heads]
+    lines += [f"! queue of {group_title(head)}: {head.sentence}" for head in reading.heads]
     lines += [
         f"! {trouble.view or trouble.query}: {trouble.text} {trouble.cure}".rstrip() for trouble in reading.troubles
     ]

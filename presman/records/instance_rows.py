@@ -63,3 +63,10 @@ class Osstat(NamedTuple):
     inst_id: int
     stat_name: str
     value: float
+
+
+class ActiveService(NamedTuple):
+    """GV$ACTIVE_SERVICES: the services that run on each instance of a cluster, by the name that V$SESSION has."""
+
+    inst_id: int
+    name: str

@@ -7,7 +7,8 @@ from typing import NamedTuple
 class RsrcPlan(NamedTuple):
     """GV$RSRC_PLAN: the active plans; the top plan says what is managed.
 
-    `parallel_servers_total` is the instance's PARALLEL_SERVERS_TARGET. `cpu_managed` and `instance_caging` are
+    `parallel_servers_total` is the instance's PARALLEL_SERVERS_TARGET; `parallel_servers_active` is None where the view
+    does not tell. `cpu_managed` and `instance_caging` are
     ON or OFF, `parallel_execution_managed` is OFF, STARTUP, FIFO or FULL. In the row of a pluggable database `shares`,
     `utilization_limit`, `parallel_server_limit` (percent) and `profile` are what the CDB plan gives it; on Autonomous
     Databases `utilization_limit` holds the number of CPUs.
@@ -20,7 +21,7 @@ class RsrcPlan(NamedTuple):
     is_top_plan: str
     cpu_managed: str
     instance_caging: str
-    parallel_servers_active: int
+    parallel_servers_active: int | None
     parallel_servers_total: int
     parallel_execution_managed: str
     shares: int | None

@@ -137,12 +137,12 @@ class ActivePlans:
             if pdb.con_id == group.con_id and own is not None:
                 target = own
                 pools.append(ServerPoolLimit(f"PDB {pdb.name}", target))
+        since_12 = self.release >= Release(12, 1)
         percent = directive.parallel_server_limit
-        if percent is None:
+        if percent is None and since_12:
             percent = directive.utilization_limit
         if percent is not None:
             pools.append(ServerPoolLimit(f"{group.con_id} {group.name}", target * percent // 100))
-        since_12 = self.release >= Release(12, 1)
         return QueueRule(
             pools=tuple(pools),
             timeout=directive.parallel_queue_timeout,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.analysis.readings.statement_readings import Cause, QueueHead, group_title
 from presman.base.formats import duration, number
 from presman.base.text import one_line
 from presman.figures.figure import State
@@ -48,8 +48,7 @@ def head_sentence(head: QueueHead) -> str:
 
 
 def _group_of(head: QueueHead) -> str:
-    group = head.group or "unknown group"
-    return f"{group} ({head.container})" if head.container else group
+    return group_title(head) if head.group else "unknown group"
 
 
 def _head(head: QueueHead, reading: Reading) -> Alert:

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from presman.analysis import analyse
 from presman.analysis.facts.plan_book import LEVELS, PlanBook, PlanShares, plan_name
+from presman.base.release import Release
 from presman.records.plan_rows import Plan, PlanDirective
 from presman.simulator.cpu_sharing import fill
 from presman.simulator.plan_tree import Node
-from tests.analysis.make import directive, row
+from tests.analysis.make import active_plan, directive, instance, row, snapshot
 
 DSS_PLAN = [
     directive("DSS_PLAN", "SYS_GROUP", 75),
@@ -287,3 +289,40 @@ def test_what_a_level_does_not_want_flows_on() -> None:
     now = shares("P", rows).entitled({(0, "TOP"): 0.1, (0, "MIDDLE"): 0.3, (0, "LOW"): 2.0})
     # TOP and MIDDLE have what they want and may claim all they are guaranteed; LOW is due the other 60 %.
     assert now == pytest.approx({(0, "TOP"): 1.0, (0, "MIDDLE"): 0.3, (0, "LOW"): 0.6})
+
+
+@pytest.mark.parametrize(
+    ("method", "parts", "told"),
+    [
+        ("EMPHASIS", (4, 2, 1, 1), "its method is EMPHASIS, but its only level adds up to 8"),
+        ("EMPHASIS", (40, 30), ""),
+        ("RATIO", (4, 2, 1, 1), ""),
+        ("", (12, 8, 4, 2, 1), "its method is not known, and its only level adds up to 27"),
+        ("", (60, 40), ""),
+    ],
+)
+def test_shares_under_a_method_of_percentages_are_doubted(method: str, parts: tuple[int, ...], told: str) -> None:
+    rows = [directive("P", f"G{i}", part) for i, part in enumerate(parts)]
+    assert PlanBook.read([row(Plan, plan="P", mgmt_method=method)], rows).doubt("P", 0) == told
+    assert PlanBook.read([row(Plan, plan="P", mgmt_method=method)], rows).doubt("P", 3) == "", "a PDB's plan has shares"
+
+
+def test_shares_with_levels_below_are_doubted_too() -> None:
+    rows = [directive("P", "A", 4), directive("P", "B", 2, 50)]
+    book = PlanBook.read([row(Plan, plan="P", mgmt_method="RATIO")], rows)
+    assert book.doubt("P", 0) == "its method is RATIO, which divides by shares, but it has levels below the first"
+
+
+def test_before_12_a_limit_on_cpu_is_none_on_servers() -> None:
+    rows = [directive("P", "A", 50, utilization_limit=40), directive("P", "B", 50, parallel_server_limit=30)]
+    assert PlanBook.read([], rows).shares("P").servers == pytest.approx({(0, "A"): 0.4, (0, "B"): 0.3})
+    assert PlanBook.read([], rows, cpu_limits_servers=False).shares("P").servers == pytest.approx({(0, "B"): 0.3})
+
+
+def test_the_release_says_which_it_is() -> None:
+    rows = [instance(), active_plan("P"), directive("P", "A", 50, utilization_limit=25)]
+    limits = [
+        next(each.servers_limit for each in analyse(None, snapshot(*rows, release=release)).groups if each.name == "A")
+        for release in (Release(11, 2), Release(12, 1))
+    ]
+    assert limits == [None, 32]

@@ -27,10 +27,11 @@ from presman.analysis.facts.plan_book import (
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.readings.detail_readings import Operation
 from presman.analysis.readings.statement_readings import DopStory
+from presman.base.release import Release
 from presman.records.cursor_rows import PlanXml, SqlText
 from presman.records.group_rows import ConsumerGroup, GroupMetric
 from presman.records.gv_servers import ServerProcesses
-from presman.records.instance_rows import Database, Instance, Osstat, Parameter, Pdb
+from presman.records.instance_rows import ActiveService, Database, Instance, Osstat, Parameter, Pdb
 from presman.records.parallel_rows import PxProcess, PxProcessSysstat, PxSession
 from presman.records.plan_rows import (
     CdbPlanDirective,
@@ -127,7 +128,8 @@ class Facts:
     @cached_property
     def book(self) -> PlanBook:
         """The plans in force in the container connected to."""
-        return self.cache.call(PlanBook.read, self.snapshot.rows(Plan), self.snapshot.rows(PlanDirective))
+        since_12 = self.snapshot.release >= Release(12, 1)
+        return self.cache.call(PlanBook.read, self.snapshot.rows(Plan), self.snapshot.rows(PlanDirective), since_12)
 
     @cached_property
     def _books(self) -> Mapping[int, PlanBook]:
@@ -265,6 +267,14 @@ class Facts:
         row = self.plan_rows.get((inst_id, con_id))
         shown = row.parallel_servers_total if row is not None and row is not self.top_rows[inst_id] else 0
         return self.setting(inst_id, con_id, "parallel_servers_target") or shown or None
+
+    @cached_property
+    def services(self) -> Mapping[str, frozenset[int]]:
+        """The instances on which each service runs (V$ACTIVE_SERVICES), none where that cannot be read."""
+        found: dict[str, set[int]] = {}
+        for row in self.snapshot.rows(ActiveService):
+            found.setdefault(row.name, set()).add(row.inst_id)
+        return {name: frozenset(inst_ids) for name, inst_ids in found.items()}
 
     @cached_property
     def shown_servers_limits(self) -> Mapping[tuple[int, str], int]:

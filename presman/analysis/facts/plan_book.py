@@ -29,6 +29,9 @@ UNNAMED = ""
 """Stands for all groups of a container whose plan cannot be read."""
 
 LEVELS = 8
+WHOLE = 100
+FEW = 50
+"""Percent: a plan of one level that hands out less than this may be meant to hold shares."""
 _ENOUGH = 1e-12
 """A fraction of the whole that is no more than rounding."""
 DORMANT = frozenset({"PENDING", "LEGACY"})
@@ -153,20 +156,27 @@ class PlanShares:
 
 @dataclass(frozen=True)  # no slots: cached properties
 class PlanBook:
-    """The plans and directives in force in one container, found once per reading of the dictionary."""
+    """The plans and directives in force in one container, found once per reading of the dictionary.
+
+    `cpu_limits_servers` tells that UTILIZATION_LIMIT limits parallel servers, too; MAX_UTILIZATION_LIMIT of 11.2 does
+    not.
+    """
 
     directives: Mapping[str, tuple[PlanDirective, ...]] = field(default_factory=dict)
     plans: tuple[Plan, ...] = ()
+    cpu_limits_servers: bool = True
 
     @classmethod
-    def read(cls, plans: Iterable[Plan], directives: Iterable[PlanDirective]) -> PlanBook:
+    def read(
+        cls, plans: Iterable[Plan], directives: Iterable[PlanDirective], cpu_limits_servers: bool = True
+    ) -> PlanBook:
         """Sort the rows by plan, leaving out what is pending or legacy."""
         found: dict[str, list[PlanDirective]] = {}
         for row in directives:
             if row.status not in DORMANT:
                 found.setdefault(row.plan, []).append(row)
         in_force = tuple(row for row in plans if row.status not in DORMANT)
-        return cls({plan: tuple(rows) for plan, rows in found.items()}, in_force)
+        return cls({plan: tuple(rows) for plan, rows in found.items()}, in_force, cpu_limits_servers)
 
     @cached_property
     def methods(self) -> Mapping[str, str]:
@@ -196,7 +206,9 @@ class PlanBook:
         )
 
     def _directive(self, row: PlanDirective, parent: Branch, con_id: int, above: frozenset[str]) -> Branch:
-        percent = row.parallel_server_limit if row.parallel_server_limit is not None else row.utilization_limit
+        percent = row.parallel_server_limit
+        if percent is None and self.cpu_limits_servers:
+            percent = row.utilization_limit
         limit = _narrow(parent.limit, row.utilization_limit)
         # What a subplan's server limit means for its groups is not documented: only a group's own counts.
         servers = _narrow(None, percent)
@@ -212,6 +224,21 @@ class PlanBook:
         if method in {"RATIO", "SHARES"}:
             return True
         return con_id > 2 and not any(any(row[4:11]) for row in rows)
+
+    def doubt(self, plan: str, con_id: int) -> str:
+        """Return why it is doubtful whether level 1 of `plan` holds percentages or shares, "" if it is not.
+
+        CREATE_PLAN makes a plan of percentages unless it is told otherwise, also where shares are meant.
+        """
+        rows, method = self.directives.get(plan, ()), self.methods.get(plan, "").upper()
+        total, deep = sum(row.mgmt_p1 for row in rows), any(any(row[4:11]) for row in rows)
+        if method in {"RATIO", "SHARES"}:
+            return f"its method is {method}, which divides by shares, but it has levels below the first" if deep else ""
+        if deep or not total or self.by_weight(plan, con_id):
+            return ""
+        if not method:
+            return f"its method is not known, and its only level adds up to {total}" if total != WHOLE else ""
+        return f"its method is {method}, but its only level adds up to {total}" if total < FEW else ""
 
 
 def _narrow(above: float | None, percent: int | None) -> float | None:

@@ -8,11 +8,14 @@ from typing import NamedTuple
 from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
+from presman.analysis.parallel.placement import placement
 from presman.analysis.parallel.queue import degree
-from presman.analysis.parallel.server_pools import ServerBudget
+from presman.analysis.parallel.server_pools import ServerBudget, budget_of, together
 from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.instance_readings import ServerPool
 from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, Servers, Shortage
 
+_ANYWHERE = "; on which instances its servers may run is not known"
 _COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
 
 
@@ -43,7 +46,7 @@ class QueueState(NamedTuple):
 
     `ahead` counts statements of other groups that the one queue of a FIFO queueing serves first; `rivals` are the
     other groups with a head, which the plan chooses among, and `containers` the other containers with one: the CDB plan
-    chooses among these first.
+    chooses among these first. `inst_ids` are the instances on which its servers may run, none for all.
     """
 
     system: ServerBudget
@@ -51,6 +54,7 @@ class QueueState(NamedTuple):
     ahead: int = 0
     rivals: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
+    inst_ids: frozenset[int] = frozenset()
 
     @property
     def tightest(self) -> ServerLimit | None:
@@ -59,9 +63,13 @@ class QueueState(NamedTuple):
 
 
 def heads(
-    facts: Facts, queue: Iterable[QueuedStatement], cluster: Iterable[GroupReading], budgets: Mapping[int, ServerBudget]
+    facts: Facts,
+    queue: Iterable[QueuedStatement],
+    cluster: Iterable[GroupReading],
+    budgets: Mapping[int, ServerBudget],
+    pools: Mapping[int, ServerPool],
 ) -> tuple[QueueHead, ...]:
-    """Return the head of every group's queue, with its cause."""
+    """Return the head of every group's queue, with its cause; `pools` are the servers of each instance."""
     statements = list(queue)
     if not statements:
         return ()
@@ -69,7 +77,11 @@ def heads(
     groups = {(row.con_id, row.name): row for row in cluster}
     found = []
     for head in first:
+        place = placement(facts, head)
         situation = _situation(facts, head, statements, first, groups, budgets)
+        if place.confined_by:
+            there = together(pools[inst_id] for inst_id in sorted(place.inst_ids))
+            situation = situation._replace(system=budget_of(there, place.where), inst_ids=place.inst_ids)
         directive = facts.shares[head.inst_id].directives.get((head.con_id, head.group))
         cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), situation)
         tightest, own = situation.tightest, groups.get((head.con_id, head.group))
@@ -84,9 +96,11 @@ def heads(
                 in_use=situation.system.in_use or 0,
                 target=situation.system.target,
                 short=short,
-                sentence=sentence,
+                sentence=sentence
+                if place.known
+                else f"{sentence}; on which instances its servers may run is not known",
                 con_id=head.con_id,
-                container=facts.container_name(head.con_id) if facts.inside is None else "",
+                container=head.container,
                 shortages=shortages(head.wants, cause, situation),
             )
         )
@@ -148,7 +162,7 @@ def explain(wants: Servers | None, dop: int | None, situation: QueueState) -> tu
         return Cause.UNKNOWN, None, f"{_want(wants, dop)}; how many are in use or allowed is not known"
     free = min(frees)
     if wants.high <= free:
-        return _fitting(f"{_want(wants, dop)} and {free} are free", situation)
+        return _fitting(f"{_want(wants, dop)} and {free} are free{system.where}", situation)
     by_ceiling = tightest is not None and wants.high > tightest.free
     by_system = system.free is not None and wants.high > system.free
     figures = [str(tightest)] if by_ceiling else []
@@ -172,7 +186,7 @@ def shortages(wants: Servers | None, cause: Cause, situation: QueueState) -> tup
     if system.target is not None and system.in_use is not None:
         whole = wants.low > system.target
         short = system.in_use if whole else wants.high - system.target + system.in_use
-        found.append(Shortage(min(short, system.in_use), everybody=True))
+        found.append(Shortage(min(short, system.in_use), everybody=True, inst_ids=situation.inst_ids))
     for limit in situation.limits:
         short = min(wants.high - limit.free, limit.held)
         found.append(Shortage(short, con_id=limit.con_id, group=limit.group))
@@ -201,7 +215,7 @@ def _never(wants: Servers, situation: QueueState) -> str:
     system = situation.system
     if system.target is not None and wants.low > system.target:
         rest = "" if system.in_use is None else f", {system.in_use} in use: it may start once none is"
-        return f"more than the target's {system.target}{rest}"
+        return f"more than the target's {system.target}{system.where}{rest}"
     return ""
 
 
@@ -221,7 +235,7 @@ def _figures(situation: QueueState) -> list[str]:
 
 
 def _used(system: ServerBudget) -> str:
-    return f"{system.in_use} of the target's {system.target} are in use"
+    return f"{system.in_use} of the target's {system.target}{system.where} are in use"
 
 
 def _short(wants: Servers, free: int) -> str:

@@ -17,10 +17,14 @@ from presman.records.parallel_rows import PxProcess, PxProcessSysstat, PxSession
 
 
 class ServerBudget(NamedTuple):
-    """What the queue counts: servers `in_use` of a `target`, either None where it cannot be read."""
+    """What the queue counts: servers `in_use` of a `target`, either None where it cannot be read.
+
+    `where` says on which instances, in words, "" for all.
+    """
 
     in_use: int | None
     target: int | None
+    where: str = ""
 
     @property
     def free(self) -> int | None:
@@ -82,6 +86,11 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return None if not known or None in known else sum(value for value in known if value is not None)
 
 
+def budget_of(pool: ServerPool, where: str = "") -> ServerBudget:
+    """Return what the queue counts in a pool: what V$RSRC_PLAN counts, else what V$PX_PROCESS_SYSSTAT tells."""
+    return ServerBudget(pool.in_use if pool.counted is None else pool.counted, pool.target, where)
+
+
 def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     """Return the budget of the whole (under ROOT) and of each container that may use less.
 
@@ -89,7 +98,7 @@ def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     it holds is what its groups hold.
     """
     whole = cluster.target
-    found = {ROOT: ServerBudget(cluster.counted if cluster.counted is not None else cluster.in_use, whole)}
+    found = {ROOT: budget_of(cluster)}
     held = Counter[int]()
     for group in facts.snapshot.rows(ConsumerGroup):
         held[group.con_id] += group.current_pq_servers_active

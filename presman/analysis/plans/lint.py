@@ -70,7 +70,16 @@ def _part(facts: Facts, case: Case, plan: str) -> Case:
     rows = book.directives.get(plan, ())
     reached = case.reached | {row.switch_group for row in rows}
     by_weight = book.by_weight(plan, case.con_id)
-    return replace(case, plan=plan, top=plan == case.plan, by_weight=by_weight, rows=rows, reached=reached)
+    return replace(
+        case,
+        plan=plan,
+        top=plan == case.plan,
+        by_weight=by_weight,
+        rows=rows,
+        reached=reached,
+        doubt=book.doubt(plan, case.con_id),
+        cpu_limits_servers=book.cpu_limits_servers,
+    )
 
 
 def _with_subplans(book: PlanBook, plan: str) -> tuple[str, ...]:

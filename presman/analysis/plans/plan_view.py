@@ -106,7 +106,8 @@ class PlanView:
 
     `instances` run it, none where it is not active; `elsewhere` is what the other instances run. The lines' limits are
     parts of `capacity`, CPUs of the instances that run it (of the cluster where none does), and of `target`, parallel
-    servers of the cluster.
+    servers of the cluster. `doubt` is why its numbers may be shares instead of percent, or the other way round, "" if
+    there is none.
     """
 
     plan: str
@@ -122,6 +123,7 @@ class PlanView:
     windows: tuple[PlanPeriod, ...]
     mappings: tuple[GroupRule, ...]
     plans: tuple[str, ...]
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,7 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
         windows=windows,
         mappings=_mappings(facts, lines),
         plans=_plans(facts, runs),
+        doubt=book.doubt(name, con_id),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
+from typing import Protocol
 
 
 class Cause(Enum):
@@ -47,11 +48,26 @@ class Servers:
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
 
+class InGroup(Protocol):
+    """What is in a consumer group of a container."""
+
+    @property
+    def group(self) -> str: ...  # noqa: D102
+    @property
+    def container(self) -> str: ...  # noqa: D102
+
+
+def group_title(row: InGroup) -> str:
+    """Return the name of a row's group, with that of its container where several are seen."""
+    return f"{row.group} ({row.container})" if row.container else row.group
+
+
 @dataclass(frozen=True, slots=True)
 class QueuedStatement:
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
     `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `wants` is None if no DOP is known.
+    `container` is the name of its pluggable database where others are seen, too.
     """
 
     position: int
@@ -75,6 +91,7 @@ class QueuedStatement:
     event: str
     sql_text: str
     con_id: int = 0
+    container: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +106,7 @@ class RunningStatement:
     `sql_id` is the statement the servers are held for; `session_sql_id` what the coordinator's session itself shows
     (its previous statement if it executes none): it may have gone on to another one. `blocker` is the session that the
     coordinator waits for, as ``instance:SID``, "" if it waits for none.
+    `container` is the name of its pluggable database where others are seen, too.
     """
 
     inst_id: int
@@ -115,6 +133,7 @@ class RunningStatement:
     dop: DopStory
     sql_text: str
     con_id: int = 0
+    container: str = ""
     progress: float | None = None
     remaining: float | None = None
     operation: str = ""
@@ -128,12 +147,14 @@ class Shortage:
     """Servers that a head is `short` of under one limit that binds: what must be freed there before it can start.
 
     The system's target concerns `everybody`; a container's limit those of `con_id`, a group's those of `group` in it.
+    Servers on `inst_ids` alone help where the head's may run nowhere else; none are named where they may run on all.
     """
 
     short: int
     everybody: bool = False
     con_id: int = 0
     group: str = ""
+    inst_ids: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from presman.base.release import Release
 from presman.records.instance_rows import SEED
 from presman.simulator.latency_shapes import BUCKETS
 from presman.simulator.processes import server_name
+from presman.simulator.scenario import ScriptedStatement, SessionPool, StatementStream
 from presman.simulator.views.view import Row, View, columns, never, when, with_plans
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def _parameters(simulation: Simulation) -> Iterator[Row]:
         ("parallel_degree_limit", 2, limit or "CPU", limit is None),
         ("parallel_degree_policy", 2, capacity.parallel_degree_policy, capacity.parallel_degree_policy == "MANUAL"),
         ("parallel_force_local", 1, "FALSE", True),
+        ("parallel_instance_group", 2, "", True),
         ("parallel_max_servers", 3, capacity.maximum, capacity.parallel_max_servers is None),
         ("parallel_min_time_threshold", 2, "AUTO", True),
         ("parallel_servers_target", 3, capacity.target, capacity.parallel_servers_target is None),
@@ -104,6 +106,16 @@ def _parameters(simulation: Simulation) -> Iterator[Row]:
                 own = getattr(pdb.directive, _OF_CONTAINERS[name])
                 if own:
                     yield (machine.inst_id, number, name, kind, str(own), str(own), "FALSE", pdb.con_id)
+
+
+def _active_services(simulation: Simulation) -> Iterator[Row]:
+    scenario = simulation.scenario
+    entries: list[SessionPool | StatementStream | ScriptedStatement]
+    entries = [*scenario.pools, *scenario.streams, *scenario.script]
+    named = {entry.service: scenario.con_id(entry.pdb) for entry in entries}
+    for machine in simulation.machines:
+        for number, name in enumerate(("SYS$BACKGROUND", "SYS$USERS", *sorted(named)), 1):
+            yield (machine.inst_id, number, name, name, named.get(name, 0))
 
 
 def _osstat(simulation: Simulation) -> Iterator[Row]:
@@ -238,6 +250,7 @@ VIEWS = (
     View("V$PDBS", columns("INST_ID CON_ID NAME OPEN_MODE RESTRICTED"), _pdbs, never),
     View("V$PARAMETER", _PARAMETER, _parameters, with_plans),
     View("V$SYSTEM_PARAMETER", _PARAMETER, _parameters, with_plans),
+    View("V$ACTIVE_SERVICES", columns("INST_ID SERVICE_ID NAME NETWORK_NAME CON_ID"), _active_services, never),
     View("V$OSSTAT", columns("INST_ID STAT_NAME VALUE CON_ID"), _osstat),
     View(
         "V$SYSTEM_EVENT",
