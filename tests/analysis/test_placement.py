@@ -61,7 +61,7 @@ def test_one_that_is_confined_has_what_is_free_there(rows: list[Any], service: s
     found = head(*rows, service=service)
     assert (found.in_use, found.target, found.cause) == (56, 64, Cause.SYSTEM)
     assert f"56 of the target's 64 on instance 1 ({by}) are in use" in found.sentence
-    assert found.shortages[0].inst_ids == {1}
+    assert found.shortages[0].inst_ids == (1,)
 
 
 def test_the_instance_group_goes_before_the_service() -> None:

@@ -54,7 +54,7 @@ class QueueState(NamedTuple):
     ahead: int = 0
     rivals: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
-    inst_ids: frozenset[int] = frozenset()
+    inst_ids: tuple[int, ...] = ()
 
     @property
     def tightest(self) -> ServerLimit | None:
@@ -81,7 +81,7 @@ def heads(
         situation = _situation(facts, head, statements, first, groups, budgets)
         if place.confined_by:
             there = together(pools[inst_id] for inst_id in sorted(place.inst_ids))
-            situation = situation._replace(system=budget_of(there, place.where), inst_ids=place.inst_ids)
+            situation = situation._replace(system=budget_of(there, place.where), inst_ids=tuple(sorted(place.inst_ids)))
         directive = facts.shares[head.inst_id].directives.get((head.con_id, head.group))
         cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), situation)
         tightest, own = situation.tightest, groups.get((head.con_id, head.group))

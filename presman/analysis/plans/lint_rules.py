@@ -163,8 +163,8 @@ def percent_or_shares(case: Case) -> Found:
     if case.doubt:
         taken = "shares" if case.by_weight else "percent"
         text = (
-            f"Percent or shares? Of {case.plan} {case.doubt}. Its numbers are taken for {taken}; MGMT_MTH of CREATE_PLAN"
-            " (EMPHASIS or RATIO) says which is meant."
+            f"Percent or shares? Of {case.plan} {case.doubt}. They are taken for {taken}; MGMT_MTH of CREATE_PLAN "
+            "says which is meant (EMPHASIS or RATIO)."
         )
         yield case.finding("percent-or-shares", Severity.WARNING, "", text, _METHODS)
 

@@ -154,7 +154,7 @@ class Shortage:
     everybody: bool = False
     con_id: int = 0
     group: str = ""
-    inst_ids: frozenset[int] = frozenset()
+    inst_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
