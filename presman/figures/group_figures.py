@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.groups.verdicts import Loaded
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.base.formats import ABSENT, number
@@ -95,12 +96,17 @@ def _throttle_state(row: GroupReading) -> State:
 _VIEW = "V$RSRC_CONSUMER_GROUP"
 _SINCE_POLL = "change since the last poll, per second."
 
+
+def _container(row: GroupReading) -> str:
+    return row.container or ("CDB$ROOT" if row.con_id == ROOT else str(row.con_id))
+
+
 # fmt: off
 INST = Group("inst_id", "Inst", INSTANCE, "INST_ID of the instance; `all` is the sum over the cluster.", "inst_id")
 CON = Group(
     "con_id", "PDB", NUMBER,
     "The container whose plan the group belongs to, by its name where V$PDBS tells it; in files its CON_ID, 0 before "
-    "12.1 and in a non-CDB.", "con_id", text=lambda row: row.container or str(row.con_id), width=6, most=14,
+    "12.1 and in a non-CDB.", "con_id", text=_container, width=6, most=14,
     side="left",
 )
 NAME = Group(
