@@ -13,5 +13,6 @@ SELECT
     running_sessions_limit,
     cpu_utilization_limit,
     NULL AS avg_queued_parallel_stmts,
-    NULL AS avg_queued_parallel_servers
+    NULL AS avg_queued_parallel_servers,
+    NULL AS parallel_servers_limit
 FROM gv$rsrcmgrmetric

@@ -12,5 +12,9 @@ SELECT
     instance_caging,
     parallel_servers_active,
     parallel_servers_total,
-    parallel_execution_managed
+    parallel_execution_managed,
+    NULL AS shares,
+    NULL AS utilization_limit,
+    NULL AS parallel_server_limit,
+    '' AS profile
 FROM gv$rsrc_plan

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TypeVar
+
 from presman.analysis import instances, session_list, sight
+from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.groups import consumer_groups
@@ -12,7 +16,7 @@ from presman.analysis.parallel import detail, queue, queue_heads, running, serve
 from presman.analysis.parallel.usual import hours
 from presman.analysis.readings.instance_readings import CLUSTER, Header
 from presman.analysis.readings.reading import Reading, UnansweredQuery
-from presman.analysis.readings.statement_readings import HourReading
+from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, RunningStatement
 from presman.records.group_rows import ConsumerGroup, GroupMetricHistory
 from presman.records.parallel_rows import PxSession
 from presman.records.queries import Scope
@@ -33,8 +37,8 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     budgets = server_pools.budgets(facts, cluster)
     each = instances.instances(facts, pools)
     holdings = running.holdings(facts)
-    statements = running.running(facts, holdings.statements)
-    queued = queue.queued(facts, statements)
+    statements = tuple(_placed(facts, each) for each in running.running(facts, holdings.statements))
+    queued = tuple(_placed(facts, each) for each in queue.queued(facts, statements))
     rows = consumer_groups.groups(facts, each, consumer_groups.Statements(queued, statements), budgets)
     rows = sight.known_only(rows, current.section(ConsumerGroup).absent)
     header = instances.header(facts, each, cluster)
@@ -51,7 +55,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         header=header,
         groups=rows,
         queue=queued,
-        heads=queue_heads.heads(facts, queued, [row for row in rows if row.inst_id == CLUSTER], budgets),
+        heads=queue_heads.heads(facts, queued, [row for row in rows if row.inst_id == CLUSTER], budgets, pools),
         running=statements,
         sessions=LazyRows(lambda: session_list.sessions(facts, holdings)),
         waits=waited,
@@ -69,6 +73,16 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         unseen=sight.unseen_views(current),
         statements_to_come=current.statements_to_come,
     )
+
+
+_Statement = TypeVar("_Statement", QueuedStatement, RunningStatement)
+
+
+def _placed(facts: Facts, statement: _Statement) -> _Statement:
+    """Return a statement with the name of its container, where several are seen."""
+    if facts.inside is not None or statement.con_id <= ROOT:
+        return statement
+    return replace(statement, container=facts.container_name(statement.con_id))
 
 
 def hour(rows: tuple[GroupMetricHistory, ...]) -> tuple[HourReading, ...]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from presman.records.instance_rows import Database, Instance, Pdb
+from presman.records.instance_rows import SEED, Database, Instance, Pdb
 from presman.records.wait_rows import SystemEvent
 
 ROOT = "CDB$ROOT"
-SEED = 2
-"""CON_ID of the seed, which only the root sees in V$PDBS."""
 
 
 def container_of(pdbs: Sequence[Pdb]) -> str:

@@ -6,32 +6,10 @@ import math
 from collections.abc import Mapping
 
 from presman.analysis.database_kind import container_of, database_kind, on_exadata
-from presman.analysis.facts.facts import ROOT, Facts
+from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool
 from presman.records.instance_rows import Database, Instance, Osstat, Pdb
 from presman.records.wait_rows import SystemEvent
-
-
-def num_cpus(facts: Facts, inst_id: int, con_id: int = 0) -> float:
-    """Return the CPUs that Resource Manager hands out; 0.0 where no view tells.
-
-    V$RSRCMGRMETRIC says it; else CPU_COUNT if the instance is caged, else the host's CPUs.
-    """
-    known = facts.capacities
-    own = known.get((inst_id, con_id), 0) or known.get((inst_id, ROOT), 0) or known.get((inst_id, 0), 0)
-    if own > 0:
-        return float(own)
-    row = facts.top_rows.get(inst_id)
-    count = facts.number(inst_id, "cpu_count") or 0
-    if row is not None and row.instance_caging == "ON" and count:
-        return float(count)
-    return host_cpus(facts, inst_id) or float(count)
-
-
-def host_cpus(facts: Facts, inst_id: int) -> float | None:
-    """Return V$OSSTAT's NUM_CPUS."""
-    value = facts.osstat.get((inst_id, "NUM_CPUS"))
-    return value if value is not None and math.isfinite(value) and value > 0 else None
 
 
 def host_busy(facts: Facts) -> dict[int, float]:
@@ -66,8 +44,8 @@ def _instance(facts: Facts, inst_id: int, pool: ServerPool, busy: float | None) 
         cpu_managed=plan.cpu_managed if plan else "",
         caging=plan.instance_caging if plan else "",
         px_managed=plan.parallel_execution_managed if plan else "",
-        num_cpus=num_cpus(facts, inst_id),
-        host_cpus=host_cpus(facts, inst_id),
+        num_cpus=facts.num_cpus(inst_id),
+        host_cpus=facts.host_cpus(inst_id),
         host_busy=busy,
         load=facts.osstat.get((inst_id, "LOAD")),
         servers=pool,

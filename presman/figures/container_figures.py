@@ -68,7 +68,7 @@ PDBS: Table[PdbReading] = Table(
             "verdict", text=lambda row: verdict_text(row.verdict), width=18, most=28,
             state=lambda row: VERDICT_MARKS[row.verdict][1]),
         Pdb("entitled_cpus", "entitled", CPUS,
-            "CPUs it may claim now: its shares among the containers with demand, never above its limit.", "entitled"),
+            "CPUs it is due now: shares handed out by what each container wants, never above its limit.", "entitled"),
         Pdb("limit_cpus", "limit", CPUS,
             "CPUs at its UTILIZATION_LIMIT in the CDB plan, or its own CPU_COUNT if that is less.", "limit"),
         Pdb("shares", "shares", COUNT, "DBA_CDB_RSRC_PLAN_DIRECTIVES.SHARES.", "shares"),

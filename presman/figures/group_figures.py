@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.groups.verdicts import Loaded
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.base.formats import ABSENT, duration, number
@@ -106,11 +107,18 @@ def _throttle_state(row: GroupReading) -> State:
 _VIEW = "V$RSRC_CONSUMER_GROUP"
 _SINCE_POLL = "change since the last poll, per second."
 
+
+def _container(row: GroupReading) -> str:
+    return row.container or ("CDB$ROOT" if row.con_id == ROOT else str(row.con_id))
+
+
 # fmt: off
 INST = Group("inst_id", "Inst", INSTANCE, "INST_ID of the instance; `all` is the sum over the cluster.", "inst_id")
 CON = Group(
-    "con_id", "Con", NUMBER, "CON_ID of the container whose plan the group belongs to; 0 before 12.1 and in a non-CDB.",
-    "con_id",
+    "con_id", "PDB", NUMBER,
+    "The container whose plan the group belongs to, by its name where V$PDBS tells it; in files its CON_ID, 0 before "
+    "12.1 and in a non-CDB.", "con_id", text=_container, width=6, most=14,
+    side="left",
 )
 NAME = Group(
     "consumer_group", "Group", TEXT, f"{_VIEW}.NAME. Dim when the active plan has no directive for it.", "name",
@@ -167,7 +175,8 @@ GUARANTEED_SHARE = Group(
 )
 ENTITLED = Group(
     "entitled_cpus", "entitled", CPUS,
-    "CPUs the group may claim now: the plan's levels or shares among the groups with demand, never above its limit.",
+    "CPUs the group is due now: the plan's levels or shares handed out by what each group wants, never above its "
+    "limit. One that gets all it wants may claim what it is guaranteed.",
     "entitled",
 )
 IN_PLAN = Group("in_plan", "in plan", FLAG, "Whether the active plan has a directive for the group.", "in_plan")

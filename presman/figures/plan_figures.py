@@ -82,6 +82,12 @@ def _line(row: PlanRow) -> Hashable:
 _PERCENT = Unit("percent", lambda value: f"{value:.2f}", 6)
 _DAY = Unit("instant", when, 14, "left")
 
+
+def _mapped_to(row: GroupRule) -> str:
+    group = f"{row.group} of {row.container}" if row.container else row.group
+    return f"{group} (not in the plan)" if row.in_plan is False else group
+
+
 # fmt: off
 PLAN: Table[PlanRow] = Table(
     "plan", "Plan",
@@ -177,10 +183,9 @@ MAPPINGS: Table[GroupRule] = Table(
         Rule("value", "Value", TEXT, "DBA_RSRC_GROUP_MAPPINGS.VALUE.", "value", width=14, flexible=True),
         Rule("consumer_group", "Group", TEXT,
              "DBA_RSRC_GROUP_MAPPINGS.CONSUMER_GROUP. A group the plan does not name: OTHER_GROUPS.", "group",
-             text=lambda row: row.group if row.in_plan else f"{row.group} (not in the plan)", width=16, most=36,
-             state=lambda row: "" if row.in_plan else "dim"),
+             text=_mapped_to, width=16, most=36, state=lambda row: "" if row.in_plan else "dim"),
     ),
-    lambda row: (row.attribute, row.value), "DBA_RSRC_GROUP_MAPPINGS gave no rows.",
+    lambda row: (row.container, row.attribute, row.value), "DBA_RSRC_GROUP_MAPPINGS gave no rows.",
     json="assessment.plan.mappings",
 )
 DIFFERENCES: Table[Difference] = Table(

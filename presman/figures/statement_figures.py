@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, group_title
 from presman.base.formats import ABSENT, count, duration
 from presman.base.text import one_line
 from presman.figures.figure import COUNT, NAME, NUMBER, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, State, Table
@@ -87,7 +87,7 @@ Q_SERIAL = Queued("serial", "Serial", NUMBER, "V$SESSION.SERIAL# of the query co
 Q_GROUP = Queued(
     "consumer_group", "Group", TEXT,
     "Consumer group of the session (V$RSRC_SESSION_INFO, V$SESSION.RESOURCE_CONSUMER_GROUP).", "group", width=12,
-    most=22,
+    most=22, text=group_title,
 )
 POSITION = Queued(
     "position", "#", NUMBER,
@@ -183,7 +183,7 @@ R_SQL_ID = Running(
 R_GROUP = Running(
     "consumer_group", "Group", TEXT,
     "Consumer group of the coordinator (V$RSRC_SESSION_INFO, V$SESSION.RESOURCE_CONSUMER_GROUP).", "group", width=12,
-    most=22,
+    most=22, text=group_title,
 )
 R_USER = Running("user", "User", TEXT, "V$SESSION.USERNAME of the coordinator.", "user", width=12, narrow=False)
 SERVERS = Running(

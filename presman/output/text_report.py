@@ -12,6 +12,7 @@ from presman.analysis.plans.lint_case import Finding, Severity
 from presman.analysis.plans.lint_sight import LintSight
 from presman.analysis.readings.instance_readings import CLUSTER, Header, ServerPool
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import group_title
 from presman.analysis.readings.wait_readings import OutlierReading
 from presman.base.formats import ABSENT, count, duration, number
 from presman.base.release import named
@@ -117,10 +118,7 @@ def findings(reading: Reading, found: Sequence[Finding], seen: LintSight, width:
 def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]:
     """Return how well the plan is kept, and the verdict on each group in words."""
     lines = [f"instance {each.inst_id}: {each.sentence}" for each in conformance(reading) if each.sentence]
-    cluster = reading.cluster_groups()
-    single = len({each.con_id for each in cluster}) < 2
-    for row in cluster:
-        lines.append(f"{row.name}{'' if single else f' (container {row.con_id})'}: {in_words(reading, row)}")
+    lines += [f"{row.title}: {in_words(reading, row)}" for row in reading.cluster_groups()]
     for pdb in io_limited(pdbs(reading, *snapshots)):
         where = f" on instance {pdb.inst_id}" if pdb.inst_id != CLUSTER else ""
         lines.append(f"{pdb.name} I/O{where}: {explain(pdb)}")
@@ -178,7 +176,7 @@ def _head(reading: Reading, width: int | None) -> list[str]:
         f"redo writes{f' of instance {each.inst_id}' if each.inst_id else ''}: {redo_text(each)}"
         for each in reading.redo
     ]
-    lines += [f"! queue of {head.group}: {head.sentence}" for head in reading.heads]
+    lines += [f"! queue of {group_title(head)}: {head.sentence}" for head in reading.heads]
     lines += [
         f"! {trouble.view or trouble.query}: {trouble.text} {trouble.cure}".rstrip() for trouble in reading.troubles
     ]

@@ -18,7 +18,7 @@ from presman.polling.lookups import PER_POLL, CursorKey, Lookup, Lookups, statem
 from presman.records.focus import RECORDS as FOCUSED
 from presman.records.focus import Focus
 from presman.records.gv_servers import ServerProcesses
-from presman.records.instance_rows import Database, Instance, Pdb
+from presman.records.instance_rows import SEED, Database, Instance, Pdb
 from presman.records.parallel_rows import PxProcess, PxSession
 from presman.records.plan_rows import RsrcPlan, RsrcPlanHistory
 from presman.records.queries import Cadence, Query, load
@@ -204,7 +204,7 @@ class Poller:
         progress = self._queries.get(SessionLongops)
         if progress and progress not in due and self._has_queue() and not self._rests(asked(SessionLongops), now):
             due.append(progress)
-        answers = {"": True, "cdb": self._has_containers(), "cluster": self._is_cluster()}
+        answers = {"": True, "cdb": self._has_containers(), "root": self._is_root(), "cluster": self._is_cluster()}
         return [query for query in due if answers[query.only]]
 
     def _has_queue(self) -> bool:
@@ -214,6 +214,10 @@ class Poller:
     def _has_containers(self) -> bool:
         """Whether this is a container database, as far as is known: the first read of an epoch tells."""
         return any(row.cdb == "YES" for row in self._rows(Database)) or any(row.con_id > 2 for row in self._rows(Pdb))
+
+    def _is_root(self) -> bool:
+        """Whether this is the root of a container database, which alone sees the seed in V$PDBS."""
+        return self._has_containers() and any(row.con_id == SEED for row in self._rows(Pdb))
 
     def _is_cluster(self) -> bool:
         """Whether this may be a cluster, as far as is known: where V$INSTANCE tells nothing it may be one."""

@@ -53,7 +53,8 @@ class GroupMetric(NamedTuple):
     """GV$RSRCMGRMETRIC: the last closed interval of about a minute (`intsize_csec` centiseconds).
 
     CPU times in milliseconds of the interval. The parallel columns are None before 12.1, where the view lacks them;
-    `avg_queued_parallel_servers` are the servers that the queued statements asked for.
+    `avg_queued_parallel_servers` are the servers that the queued statements asked for, `parallel_servers_limit` those
+    that the group may use before it queues.
     """
 
     inst_id: int
@@ -67,6 +68,7 @@ class GroupMetric(NamedTuple):
     cpu_utilization_limit: float
     avg_queued_parallel_stmts: float | None
     avg_queued_parallel_servers: float | None
+    parallel_servers_limit: int | None
 
 
 class GroupMetricHistory(NamedTuple):

@@ -3,6 +3,9 @@
 from datetime import datetime
 from typing import NamedTuple
 
+SEED = 2
+"""CON_ID of a container database's seed, which only the root sees in V$PDBS."""
+
 
 class Instance(NamedTuple):
     """GV$INSTANCE: one row per open instance."""
@@ -60,3 +63,10 @@ class Osstat(NamedTuple):
     inst_id: int
     stat_name: str
     value: float
+
+
+class ActiveService(NamedTuple):
+    """GV$ACTIVE_SERVICES: the services that run on each instance of a cluster, by the name that V$SESSION has."""
+
+    inst_id: int
+    name: str

@@ -2,8 +2,8 @@
 
 One question, one file, one SELECT on one view. A file's header lines say what it answers (the first line),
 `every:` (refresh, minute, once, demand), `needs:` (the view to grant), `pack:` (none, diagnostics, tuning);
-where the view is younger than 11.2, `since:`; `only: cdb` or `only: cluster` where only such a
-database has an answer. Folders named after a release hold what that release and later ones read instead.
+where the view is younger than 11.2, `since:`; `only: cdb`, `only: root` or `only: cluster` where only
+such a database has an answer. Folders named after a release hold what that release and later ones read instead.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Query:
     """One question in the form one release takes it.
 
     `record` is the NamedTuple whose fields are the select list; `grant` the object to grant SELECT on, in the
-    form Oracle wants it (``GV_$SESSION``); `view` the name as users know it (``GV$SESSION``). `only` is "cdb" or
-    "cluster" for what only a container database or a cluster can answer, else "".
+    form Oracle wants it (``GV_$SESSION``); `view` the name as users know it (``GV$SESSION``). `only` is "cdb",
+    "root" or "cluster" for what only a container database, its root or a cluster can answer, else "".
     """
 
     name: str
@@ -162,6 +162,6 @@ def read(path: Path, record: RecordType) -> Query:
     if header["pack"] not in {"none", "diagnostics", "tuning"}:
         raise QueryError(f"{path}: pack must be none, diagnostics or tuning, not {header['pack']!r}")
     only = header.get("only", "")
-    if only not in {"", "cdb", "cluster"}:
-        raise QueryError(f"{path}: only must be cdb or cluster, not {only!r}")
+    if only not in {"", "cdb", "root", "cluster"}:
+        raise QueryError(f"{path}: only must be cdb, root or cluster, not {only!r}")
     return Query(path.stem, record, comments[0], cadence, header["needs"], header["pack"], since, body, path, only)

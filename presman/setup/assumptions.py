@@ -224,6 +224,33 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         since=Release(12, 1),
     ),
     Assumption(
+        "profile-or-name",
+        "A directive that names a container goes before one that names its profile (DB_PERFORMANCE_PROFILE).",
+        "put both into one CDB plan: V$RSRC_PLAN of the container has SHARES of the one by name",
+    ),
+    Assumption(
+        "cpus-of-a-container",
+        "RUNNING_SESSIONS_LIMIT of V$RSRCPDBMETRIC is the number of CPUs that a container may use.",
+        "RUNNING_SESSIONS_LIMIT (first) is at most NUM_CPUS (second), and less where CPU_COUNT or UTILIZATION_LIMIT "
+        "limit the container",
+        "SELECT con_id AS name, running_sessions_limit AS value, num_cpus AS against FROM gv$rsrcpdbmetric",
+        since=Release(12, 2),
+    ),
+    Assumption(
+        "unallocated-cpu",
+        "CPU that no level of a plan hands out goes to whoever wants it, in proportion to what he is given.",
+        "under load, AVG_RUNNING_SESSIONS (first) of the groups of a plan that hands out less than 100 %; the second "
+        "figure is AVG_WAITING_SESSIONS",
+        "SELECT consumer_group_name AS name, avg_running_sessions AS value, avg_waiting_sessions AS against "
+        "FROM gv$rsrcmgrmetric",
+    ),
+    Assumption(
+        "confined-statements",
+        "A statement whose servers may run on some instances only (PARALLEL_FORCE_LOCAL, a service) queues at the "
+        "PARALLEL_SERVERS_TARGET of those alone.",
+        "with PARALLEL_FORCE_LOCAL=TRUE, one instance full and the other empty, a statement queues",
+    ),
+    Assumption(
         "io-limits-per-instance",
         "MAX_IOPS and MAX_MBPS hold on each instance of a cluster by itself.",
         "where a container is throttled: IOPS (first) of each instance comes near the limit, not their sum; the second "

@@ -12,7 +12,7 @@ from presman.analysis.database_kind import database_kind
 from presman.base.release import Release, named
 from presman.config.targets import Target
 from presman.records.conversion import field_types
-from presman.records.instance_rows import Database, Instance, Pdb
+from presman.records.instance_rows import SEED, Database, Instance, Pdb
 from presman.records.queries import Cadence, Query, Scope, bind_names, load
 from presman.records.snapshot import Section
 from presman.records.wait_rows import SystemEvent
@@ -94,6 +94,8 @@ def _lacking(database: Section, instances: Section, pdbs: Sequence[Pdb]) -> dict
     containers = any(row.cdb == "YES" for row in database.rows) or any(row.con_id > 2 for row in pdbs)
     if not containers and not (database.problem and not pdbs):
         lacking["cdb"] = "a container database"
+    if "cdb" in lacking or (pdbs and not any(row.con_id == SEED for row in pdbs)):
+        lacking["root"] = "the root of a container database"
     if instances.rows and not any(row.parallel == "YES" for row in instances.rows):
         lacking["cluster"] = "a cluster"
     return lacking

@@ -90,7 +90,8 @@ class ActivePlans:
         plans = self.scenario.plans
         self.root: Node | None = None
         if self.cdb:
-            self.root = cdb_tree(self.scenario.header.cdb_plan, self.scenario.pdbs, self.active, plans)
+            cpus = self.scenario.capacity.cpu_count
+            self.root = cdb_tree(self.scenario.header.cdb_plan, self.scenario.pdbs, self.active, plans, cpus)
         elif self.active[0]:
             self.root = plan_tree(plans[self.active[0]], plans)
         self.ceilings: dict[Group, float] = {}
@@ -132,15 +133,16 @@ class ActivePlans:
         directive = leaf.directive
         pools = []
         for pdb in self.scenario.pdbs:
-            if pdb.con_id == group.con_id and pdb.directive.parallel_server_limit is not None:
-                target = target * pdb.directive.parallel_server_limit // 100
+            own = pdb.directive.servers_limit(target, self.scenario.capacity.instances)
+            if pdb.con_id == group.con_id and own is not None:
+                target = own
                 pools.append(ServerPoolLimit(f"PDB {pdb.name}", target))
+        since_12 = self.release >= Release(12, 1)
         percent = directive.parallel_server_limit
-        if percent is None:
+        if percent is None and since_12:
             percent = directive.utilization_limit
         if percent is not None:
             pools.append(ServerPoolLimit(f"{group.con_id} {group.name}", target * percent // 100))
-        since_12 = self.release >= Release(12, 1)
         return QueueRule(
             pools=tuple(pools),
             timeout=directive.parallel_queue_timeout,

@@ -202,6 +202,11 @@ def _check_actives(scenario: Scenario, file: str) -> None:
             raise ScenarioError(f"{file}: plans.{plan_name}: {twice[0]} is named more than once")
     if scenario.header.plan and scenario.pdbs:
         raise ScenarioError(f"{file}: plan: in a CDB each PDB has its own plan; name the root's cdb_plan")
+    names = [pdb.name for pdb in scenario.pdbs]
+    if scenario.header.inside and scenario.header.inside not in names:
+        raise ScenarioError(
+            f"{file}: inside: unknown PDB {scenario.header.inside!r}{nearest(scenario.header.inside, names)}"
+        )
     if bool(scenario.header.cdb_plan) != bool(scenario.pdbs):
         raise ScenarioError(f"{file}: cdb_plan and [pdbs] need each other")
 

@@ -58,13 +58,15 @@ def plan_tree(plan: PlanSpec, plans: Mapping[str, PlanSpec], con_id: int = 0, **
     return Node(plan.name, children=tuple(nodes), **root)  # type: ignore[arg-type]
 
 
-def cdb_tree(cdb_plan: str, pdbs: Sequence[PdbSpec], active: Mapping[int, str], plans: Mapping[str, PlanSpec]) -> Node:
-    """Return the tree of a CDB plan; `active` is each container's own plan, "" for none."""
+def cdb_tree(
+    cdb_plan: str, pdbs: Sequence[PdbSpec], active: Mapping[int, str], plans: Mapping[str, PlanSpec], cpus: int
+) -> Node:
+    """Return the tree of a CDB plan; `active` is each container's own plan, "" for none, `cpus` those to divide."""
     shares = sum(pdb.directive.shares for pdb in pdbs)
     nodes = []
     for pdb in pdbs:
         weights = (pdb.directive.shares / shares,) + (0.0,) * (LEVELS - 1)
-        limit = (pdb.directive.utilization_limit or 100) / 100
+        limit = pdb.directive.cpu_limit(cpus)
         own = active.get(pdb.con_id, "")
         if own:
             children = plan_tree(plans[own], plans, pdb.con_id).children

@@ -83,16 +83,29 @@ class PlanSpec:
 
 @dataclass(frozen=True, slots=True)
 class PdbDirective:
-    """What the CDB plan gives one pluggable database, and the I/O limits it has set for itself (12.2 and later).
+    """What the CDB plan gives one pluggable database, by its name or by its `profile`, and what it has set for itself.
 
-    `max_iops` and `max_mbps` hold on each instance.
+    `cpu_count`, `max_iops`, `max_mbps` (12.2 and later) and `parallel_servers_target` hold on each instance.
     """
 
     shares: int = key(whole(1, 100), 1)
     utilization_limit: int | None = key(whole(1, 100), None)
-    parallel_server_limit: int | None = key(whole(1, 100), None)
+    parallel_server_limit: int | None = key(whole(0, 100), None)
+    profile: str = key(identifier, "")
+    cpu_count: int | None = key(whole(1, 1024), None)
+    parallel_servers_target: int | None = key(whole(1, 32767), None)
     max_iops: int | None = key(whole(1), None)
     max_mbps: int | None = key(whole(1), None)
+
+    def cpu_limit(self, cpus: int) -> float:
+        """Return the part it may use of so many CPUs: by UTILIZATION_LIMIT, and by its own CPU_COUNT."""
+        return min((self.utilization_limit or 100) / 100, (self.cpu_count or cpus) / cpus)
+
+    def servers_limit(self, target: int, instances: int) -> int | None:
+        """Return the servers it may hold of so many on all instances; None without a limit."""
+        limits = [] if self.parallel_server_limit is None else [target * self.parallel_server_limit // 100]
+        limits += [] if self.parallel_servers_target is None else [self.parallel_servers_target * instances]
+        return min(limits, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +319,10 @@ class PlanChange:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioHeader:
-    """The scenario's own keys: what it is about, and the database it shows. `size` makes machine and work bigger."""
+    """The scenario's own keys: what it is about, and the database it shows. `size` makes machine and work bigger.
+
+    `inside` is the pluggable database that presman is connected to, of which alone the views then show something.
+    """
 
     title: str = key(text, "")
     database: str = key(text, "DEMO")
@@ -318,6 +334,7 @@ class ScenarioHeader:
     size: float = key(number(0.1, 1000), 1.0)
     plan: str = key(identifier, "")
     cdb_plan: str = key(identifier, "")
+    inside: str = key(identifier, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.sight_readings import Basis
-from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.analysis.readings.statement_readings import Cause, QueueHead, group_title
 from presman.base.formats import duration, number
 from presman.base.text import one_line
 from presman.drawing.lines import Line
@@ -99,11 +99,11 @@ def head_sentence(head: QueueHead) -> str:
 
 
 def _group_of(head: QueueHead) -> str:
-    return head.group or "unknown group"
+    return group_title(head) if head.group else "unknown group"
 
 
 def _head(head: QueueHead, reading: Reading) -> Alert:
-    queued = sum(1 for statement in reading.queue if statement.group == head.group)
+    queued = sum((each.con_id, each.group) == (head.con_id, head.group) for each in reading.queue)
     never = head.cause is Cause.NEVER_FITS
     short = f"{_group_of(head)}: {queued} queued, head {duration(head.statement.waited)}, {head.cause.value}"
     return Alert("bad" if never else "warn", "✕" if never else "▲", head_sentence(head), short)
@@ -111,9 +111,14 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
 
 def _group(group: GroupReading) -> Alert:
     bad = group.verdict is not Verdict.CAPPED
-    cpus = f"{number(group.used)} of {number(group.limit if not bad else group.entitled)} CPUs"
-    short = f"{group.name} {group.verdict.value}, {cpus}"
     wants = f"; wants {number(group.wanted)}" if group.wanted is not None else ""
+    if group.limited_by:
+        cpus = f"{number(group.limit_used)} of {number(group.limit_allowed)} CPUs"
+        short = f"{group.title}: {group.limited_by} at its limit, {cpus}"
+        wants = f"; the group uses {number(group.used)}{wants}"
+    else:
+        cpus = f"{number(group.used)} of {number(group.limit if not bad else group.entitled)} CPUs"
+        short = f"{group.title} {group.verdict.value}, {cpus}"
     return Alert("bad" if bad else "note", "✕" if bad else "▬", f"CPU: {short}{wants}", short)
 
 

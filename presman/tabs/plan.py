@@ -26,7 +26,9 @@ def plan_line(view: PlanView) -> Line:
     if view.active and view.elsewhere:
         told = ", ".join(f"{run.plan or 'no plan'} on {_numbers(run.instances)}" for run in view.elsewhere)
         facts.insert(1, f"on instance {_numbers(view.instances)} ({told}: v shows it)")
-    if view.unallocated >= 0.0005:
+    if view.doubt:
+        facts.append(f"percent or shares? ({view.doubt})")
+    elif view.unallocated >= 0.0005:
         facts.append(f"{100 * view.unallocated:.2f} % guaranteed to nobody")
     facts.append(f"{number(view.capacity, 0)} CPUs, {count(view.target)} servers of target")
     head, *rest = [fact for fact in facts if fact]

@@ -37,7 +37,7 @@ def verdict_lines(reading: Reading, groups: Sequence[GroupReading]) -> list[Line
         mark, state = VERDICT_MARKS[row.verdict]
         where = f" on {row.inst_id}" if row.inst_id else ""
         text = in_words(reading, row)
-        lines.append(((f" {mark} ", state), (f"{row.name}{where}: ", state), (text, "")))
+        lines.append(((f" {mark} ", state), (f"{row.title}{where}: ", state), (text, "")))
     if not lines:
         return [((" ○ No delta yet: verdicts need two polls of the same plan window.", "dim"),)]
     return lines

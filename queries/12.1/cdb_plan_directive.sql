@@ -9,5 +9,6 @@ SELECT
     shares,
     utilization_limit,
     parallel_server_limit,
-    status
+    status,
+    profile
 FROM dba_cdb_rsrc_plan_directives

@@ -13,5 +13,6 @@ SELECT
     running_sessions_limit,
     cpu_utilization_limit,
     avg_queued_parallel_stmts,
-    avg_queued_parallel_servers
+    avg_queued_parallel_servers,
+    parallel_servers_limit
 FROM gv$rsrcmgrmetric

@@ -1,4 +1,4 @@
--- Which plan is active, what does it manage, and how many parallel servers does it count?
+-- Which plan is active, what does it manage, how many parallel servers does it count, and what does the CDB give it?
 -- every: refresh
 -- needs: GV_$RSRC_PLAN
 -- pack: none
@@ -12,5 +12,9 @@ SELECT
     instance_caging,
     parallel_servers_active,
     parallel_servers_total,
-    parallel_execution_managed
+    parallel_execution_managed,
+    shares,
+    utilization_limit,
+    parallel_server_limit,
+    '' AS profile
 FROM gv$rsrc_plan

@@ -7,5 +7,7 @@ SELECT
     inst_id,
     con_id,
     NULL AS avg_io_throttle,
-    parallel_servers_limit
+    parallel_servers_limit,
+    running_sessions_limit,
+    num_cpus
 FROM gv$rsrcpdbmetric

@@ -92,6 +92,11 @@ CASES: dict[str, tuple[list[Any], list[Any]]] = {
         [REST, directive("DAY", "A", 60), directive("DAY", "B", 50),
          row(Plan, plan="DAY", mgmt_method="RATIO")],
     ),
+    "percent-or-shares": (
+        [directive("DAY", name, part) for name, part in (("A", 4), ("B", 2), ("C", 1), ("OTHER_GROUPS", 1))],
+        [row(Plan, plan="DAY", mgmt_method="RATIO"),
+         *(directive("DAY", name, part) for name, part in (("A", 4), ("B", 2), ("C", 1), ("OTHER_GROUPS", 1)))],
+    ),
     "unallocated": (
         [directive("DAY", "A", 60), directive("DAY", "OTHER_GROUPS", 0, 50)],
         [directive("DAY", "A", 60), REST],

@@ -10,6 +10,7 @@ from presman.analysis import analyse
 from presman.analysis.plans.lint import lint
 from presman.analysis.plans.lint_case import Finding
 from presman.analysis.plans.lint_cdb import RULES
+from presman.base.release import Release
 from presman.records.instance_rows import Database, Parameter, Pdb
 from presman.records.plan_rows import CdbPlanDirective, RsrcPlanHistory
 from presman.records.wait_rows import SystemEvent
@@ -29,6 +30,8 @@ def window(plan: str, **values: Any) -> RsrcPlanHistory:
 
 BOTH = [given("SALES", 3), given("HR", 1)]
 EXADATA = row(SystemEvent, event="cell single block physical read", wait_class="User I/O", total_waits=1)
+NEW = Release(21)
+"""Stands for a database of that release; the others are of 19c."""
 NIGHT = window("NIGHT", enabled_by_scheduler="TRUE", window_name="MONDAY_WINDOW", end_time=NOON, sequence=1)
 CASES: dict[str, tuple[list[Any], list[Any]]] = {
     "cdb-tiny-share": ([given("SALES", 100), given("HR", 1)], [given("SALES", 99), given("HR", 1)]),
@@ -43,6 +46,10 @@ CASES: dict[str, tuple[list[Any], list[Any]]] = {
     "cdb-servers-for-nobody": (
         [given("SALES", 3), given("HR", 1, parallel_server_limit=1)],
         [given("SALES", 3), given("HR", 1, parallel_server_limit=2)],
+    ),
+    "cdb-servers-by-plan": (
+        [given("SALES", 3, parallel_server_limit=50), given("HR", 1), NEW],
+        [given("SALES", 3, parallel_server_limit=50), given("HR", 1)],
     ),
     "cdb-autotask-first": ([*BOTH, given("ORA$AUTOTASK", 4)], [*BOTH, given("ORA$AUTOTASK", 3)]),
     "cdb-io-limit-on-exadata": (
@@ -65,7 +72,9 @@ def found(*rows: Any) -> list[Finding]:
         fixed.append(row(Pdb, con_id=con_id, name=name, open_mode=mode))
     if not any(type(each).__name__ == "RsrcPlan" for each in rows):
         fixed += PLANNED[::2]
-    now = snapshot(*fixed, row(Parameter, name="parallel_servers_target", value="128"), *rows)
+    rows = tuple(each for each in rows if each is not NEW) if (new := NEW in rows) else rows
+    target = row(Parameter, name="parallel_servers_target", value="128")
+    now = snapshot(*fixed, target, *rows, release=NEW if new else Release(19))
     return list(lint(analyse(None, now), now))
 
 

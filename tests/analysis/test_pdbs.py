@@ -54,8 +54,10 @@ def test_cpu_shares_limits_and_verdicts_by_hand() -> None:
     sales, hr = found[0, "SALES"], found[0, "HR"]
     assert set(found) == {(0, "SALES"), (0, "HR")}, "closed containers take no part"
     assert (sales.used, sales.waiting, sales.shares) == (12.0, 5.0, 3)
-    assert (sales.share, sales.guaranteed, sales.entitled) == pytest.approx((0.75, 12.0, 12.0))
-    assert (hr.share, hr.limit, hr.entitled) == pytest.approx((0.25, 8.0, 4.0))
+    assert (sales.share, sales.guaranteed, sales.entitled) == pytest.approx((0.75, 12.0, 0.75 * 15.9))
+    assert (hr.share, hr.limit, hr.entitled) == pytest.approx((0.25, 8.0, 0.25 * 15.9)), (
+        "15.9 of 16 CPUs were handed out"
+    )
     assert (sales.verdict, hr.verdict) == (Verdict.CONTENDED, Verdict.CONTENDED)
     assert (sales.servers_limit, hr.servers_limit) == (64, None)
     assert sales.sga_bytes == 4 << 30

@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from presman.analysis import analyse
 from presman.analysis.facts.plan_book import LEVELS, PlanBook, PlanShares, plan_name
+from presman.base.release import Release
 from presman.records.plan_rows import Plan, PlanDirective
-from tests.analysis.make import directive, row
+from presman.simulator.cpu_sharing import fill
+from presman.simulator.plan_tree import Node
+from tests.analysis.make import active_plan, directive, instance, row, snapshot
 
 DSS_PLAN = [
     directive("DSS_PLAN", "SYS_GROUP", 75),
@@ -42,6 +46,11 @@ MYDB_PLAN = [
 
 def shares(plan: str, rows: list[PlanDirective], *, method: str = "EMPHASIS", con_id: int = 0) -> PlanShares:
     return PlanBook.read([row(Plan, plan=plan, mgmt_method=method)], rows).shares(plan, con_id)
+
+
+def greedy(*groups: str) -> dict[tuple[int, str], float]:
+    """Groups that want all there is."""
+    return {(0, name): 1.0 for name in groups}
 
 
 def percents(figures: PlanShares) -> dict[str, float]:
@@ -87,7 +96,7 @@ def test_ratio_plans_divide_by_weight() -> None:
     assert percents(figures) == pytest.approx(
         {"GOLD": 1000 / 18, "SILVER": 500 / 18, "BRONZE": 200 / 18, "OTHER": 100 / 18}
     )
-    now = figures.entitled({(0, "SILVER"), (0, "OTHER")})
+    now = figures.entitled(greedy("SILVER", "OTHER"))
     assert now == pytest.approx({(0, "SILVER"): 5 / 6, (0, "OTHER"): 1 / 6})
 
 
@@ -125,18 +134,18 @@ def test_utilization_limit_caps_servers_unless_the_server_limit_overrides_it() -
 
 def test_what_a_group_does_not_use_goes_to_the_next_level_not_to_its_siblings() -> None:
     figures = shares("DSS_PLAN", DSS_PLAN)
-    now = figures.entitled({(0, "ORA$DIAGNOSTICS"), (0, "DSS_GROUP")})
+    now = figures.entitled(greedy("ORA$DIAGNOSTICS", "DSS_GROUP"))
     # Diagnostics gets 5 % of all; DSS 75 % of the other 95 %; the rest is divided in proportion.
     assert now[0, "ORA$DIAGNOSTICS"] == pytest.approx(0.05 / (0.05 + 0.7125))
     assert now[0, "DSS_GROUP"] == pytest.approx(0.7125 / (0.05 + 0.7125))
 
 
 def test_one_group_alone_may_claim_everything_up_to_its_limit() -> None:
-    assert shares("DSS_PLAN", DSS_PLAN).entitled({(0, "OTHER_GROUPS")}) == pytest.approx({(0, "OTHER_GROUPS"): 1.0})
+    assert shares("DSS_PLAN", DSS_PLAN).entitled(greedy("OTHER_GROUPS")) == pytest.approx({(0, "OTHER_GROUPS"): 1.0})
     rows = [directive("P", "A", 90, utilization_limit=20), directive("P", "B", 10)]
     figures = shares("P", rows)
-    assert figures.entitled({(0, "A")}) == pytest.approx({(0, "A"): 0.2})
-    assert figures.entitled({(0, "A"), (0, "B")}) == pytest.approx({(0, "A"): 0.2, (0, "B"): 0.8})
+    assert figures.entitled(greedy("A")) == pytest.approx({(0, "A"): 0.2})
+    assert figures.entitled(greedy("A", "B")) == pytest.approx({(0, "A"): 0.2, (0, "B"): 0.8})
 
 
 def test_a_group_in_two_subplans_has_both_shares() -> None:
@@ -205,7 +214,7 @@ def test_the_order_of_rows_does_not_matter(rows: list[PlanDirective], random: ob
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     before, after = shares("P", rows), shares("P", shuffled)
     assert dict(after.shares) == pytest.approx(dict(before.shares))
-    everyone = set(before.shares)
+    everyone = dict.fromkeys(before.shares, 1.0)
     assert after.entitled(everyone) == pytest.approx(before.entitled(everyone))
 
 
@@ -224,14 +233,96 @@ def test_a_greater_allocation_never_gives_less(rows: list[PlanDirective], data: 
         assert after.shares[key] >= before.shares[key] - 1e-12
 
 
+@st.composite
+def wants(draw: st.DrawFn, figures: PlanShares) -> dict[tuple[int, str], float]:
+    """What some groups of a plan want, as fractions of the whole."""
+    groups = draw(st.sets(st.sampled_from(sorted(figures.shares)))) if figures.shares else set()
+    return {key: draw(st.floats(0.001, 2.0)) for key in sorted(groups)}
+
+
 @given(plans(), st.data())
 def test_claims_stay_within_the_whole_and_the_limits(rows: list[PlanDirective], data: st.DataObject) -> None:
     figures = shares("P", rows)
-    demanding = data.draw(st.sets(st.sampled_from(sorted(figures.shares)))) if figures.shares else set()
-    claims = figures.entitled(demanding)
-    assert set(claims) == demanding
-    assert sum(claims.values()) <= 1 + 1e-9
+    wanted = data.draw(wants(figures))
+    claims = figures.entitled(wanted)
+    assert set(claims) == set(wanted)
+    handed = {key: min(claim, wanted[key]) for key, claim in claims.items()}
+    assert sum(handed.values()) <= 1 + 1e-9
     for key, claim in claims.items():
-        assert -1e-9 <= claim <= figures.limits.get(key, 1.0) + 1e-9
-    if demanding and not any(row.utilization_limit is not None for row in rows):
-        assert sum(claims.values()) == pytest.approx(1.0)
+        assert -1e-9 <= claim <= max(figures.limits.get(key, 1.0), 0.0) + 1e-9
+    if not any(row.utilization_limit is not None for row in rows):
+        assert sum(handed.values()) == pytest.approx(min(1.0, sum(wanted.values())))
+        for key, amount in handed.items():
+            assert amount >= min(wanted[key], figures.shares[key]) - 1e-9, "never less than what it is guaranteed"
+
+
+@given(plans(), st.data())
+def test_who_wakes_up_a_little_takes_no_more_from_the_others_than_that(
+    rows: list[PlanDirective], data: st.DataObject
+) -> None:
+    figures = shares("P", rows)
+    before = data.draw(wants(figures))
+    idle = sorted(set(figures.shares) - set(before))
+    if not idle:
+        return
+    woken = data.draw(st.sampled_from(idle))
+    after = before | {woken: 0.01}
+    handed, then = figures.entitled(before), figures.entitled(after)
+    lost = sum(min(handed[key], want) - min(then[key], want) for key, want in before.items())
+    assert lost <= 0.01 + 1e-9
+
+
+@given(st.lists(st.tuples(st.integers(1, 40), st.floats(0.001, 1.5)), min_size=1, max_size=8))
+def test_weights_are_handed_out_as_the_scheduler_does_slice_by_slice(parts: list[tuple[int, float]]) -> None:
+    figures = shares("P", [directive("P", f"G{i}", weight) for i, (weight, _) in enumerate(parts)], method="RATIO")
+    wanted = {(0, f"G{i}"): want for i, (_, want) in enumerate(parts)}
+    total = sum(weight for weight, _ in parts)
+    nodes = [Node(f"G{i}", (weight / total,) + (0.0,) * 7) for i, (weight, _) in enumerate(parts)]
+    truth = fill(nodes, [want for _, want in parts], 1.0)
+    claims = figures.entitled(wanted)
+    for (key, want), amount in zip(wanted.items(), truth, strict=True):
+        assert min(claims[key], want) == pytest.approx(amount, abs=1e-6)
+
+
+def test_what_a_level_does_not_want_flows_on() -> None:
+    rows = [directive("P", "TOP", 100), directive("P", "MIDDLE", 0, 100), directive("P", "LOW", 0, 0, 100)]
+    now = shares("P", rows).entitled({(0, "TOP"): 0.1, (0, "MIDDLE"): 0.3, (0, "LOW"): 2.0})
+    # TOP and MIDDLE have what they want and may claim all they are guaranteed; LOW is due the other 60 %.
+    assert now == pytest.approx({(0, "TOP"): 1.0, (0, "MIDDLE"): 0.3, (0, "LOW"): 0.6})
+
+
+@pytest.mark.parametrize(
+    ("method", "parts", "told"),
+    [
+        ("EMPHASIS", (4, 2, 1, 1), "its method is EMPHASIS, but its only level adds up to 8"),
+        ("EMPHASIS", (40, 30), ""),
+        ("RATIO", (4, 2, 1, 1), ""),
+        ("", (12, 8, 4, 2, 1), "its method is not known, and its only level adds up to 27"),
+        ("", (60, 40), ""),
+    ],
+)
+def test_shares_under_a_method_of_percentages_are_doubted(method: str, parts: tuple[int, ...], told: str) -> None:
+    rows = [directive("P", f"G{i}", part) for i, part in enumerate(parts)]
+    assert PlanBook.read([row(Plan, plan="P", mgmt_method=method)], rows).doubt("P", 0) == told
+    assert PlanBook.read([row(Plan, plan="P", mgmt_method=method)], rows).doubt("P", 3) == "", "a PDB's plan has shares"
+
+
+def test_shares_with_levels_below_are_doubted_too() -> None:
+    rows = [directive("P", "A", 4), directive("P", "B", 2, 50)]
+    book = PlanBook.read([row(Plan, plan="P", mgmt_method="RATIO")], rows)
+    assert book.doubt("P", 0) == "its method is RATIO, which divides by shares, but it has levels below the first"
+
+
+def test_before_12_a_limit_on_cpu_is_none_on_servers() -> None:
+    rows = [directive("P", "A", 50, utilization_limit=40), directive("P", "B", 50, parallel_server_limit=30)]
+    assert PlanBook.read([], rows).shares("P").servers == pytest.approx({(0, "A"): 0.4, (0, "B"): 0.3})
+    assert PlanBook.read([], rows, cpu_limits_servers=False).shares("P").servers == pytest.approx({(0, "B"): 0.3})
+
+
+def test_the_release_says_which_it_is() -> None:
+    rows = [instance(), active_plan("P"), directive("P", "A", 50, utilization_limit=25)]
+    limits = [
+        next(each.servers_limit for each in analyse(None, snapshot(*rows, release=release)).groups if each.name == "A")
+        for release in (Release(11, 2), Release(12, 1))
+    ]
+    assert limits == [None, 32]

@@ -132,7 +132,7 @@ def test_grant_names_the_view_it_reads(path: Any) -> None:
     query = read(path, by_query()[path.stem])
     (table,) = parse(query, Scope.CLUSTER).find_all(exp.Table)
     assert query.view == table.name.upper()
-    assert re.fullmatch(r"(G?V_\$|DBA_)\w+", query.grant)
+    assert re.fullmatch(r"(G?V_\$|DBA_|CDB_)\w+", query.grant)
 
 
 @pytest.mark.parametrize("path", variants(), ids=lambda path: f"{path.parent.name}/{path.stem}")

@@ -54,7 +54,10 @@ def test_header_is_read(tmp_path: Path) -> None:
         (GOOD.replace("-- needs: V_$DATABASE\n", ""), "header lacks needs"),
         (GOOD.replace("minute", "weekly"), "'weekly' is not a valid Cadence"),
         (GOOD.replace("none", "golden"), "pack must be none, diagnostics or tuning, not 'golden'"),
-        (GOOD.replace("-- pack: none", "-- pack: none\n-- only: exadata"), "must be cdb or cluster, not 'exadata'"),
+        (
+            GOOD.replace("-- pack: none", "-- pack: none\n-- only: exadata"),
+            "must be cdb, root or cluster, not 'exadata'",
+        ),
         (GOOD.split("SELECT", maxsplit=1)[0], "no SELECT"),
         (GOOD.replace("-- pack: none", "-- pack: none\n-- since: soon"), "not an Oracle release: 'soon'"),
     ],

@@ -19,6 +19,7 @@ from presman.base.release import Release
 from presman.output import json_document, text_report
 from presman.polling.poller import Poller
 from presman.records.focus import Focus
+from presman.records.plan_rows import GroupMapping, Plan, PlanDirective
 from presman.records.rows import by_query
 from presman.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
@@ -34,6 +35,11 @@ READ_BY_PLACE = {
     "rsrc_pdb": "io_service_time io_service_waits small_read_megabytes small_write_megabytes large_read_megabytes "
     "large_write_megabytes small_read_requests small_write_requests large_read_requests large_write_requests",
     # the counters of analysis/groups/counter_deltas.py
+    # Rows of the root's CDB_ views become those of the DBA_ views, in analysis/facts/facts.py and analysis/plans/.
+    "group_mapping": " ".join(GroupMapping._fields),  # and those of both, there
+    "container_group_mapping": " ".join(GroupMapping._fields),
+    "container_plan": " ".join(Plan._fields),
+    "container_plan_directive": " ".join(PlanDirective._fields),
 }
 
 NEVER_FILLED = {
@@ -41,6 +47,12 @@ NEVER_FILLED = {
     "consumer_group": "sql_canceled pq_queue_time_outs",  # nothing is cancelled and nothing times out at first
     "consumer_group_definition": "status",
     "group_mapping": "status",
+    "container_group_mapping": "status",
+    "container_plan": "comments status",
+    "container_plan_directive": "mgmt_p2 mgmt_p3 mgmt_p4 mgmt_p5 mgmt_p6 mgmt_p7 mgmt_p8 parallel_degree_limit_p1 "
+    "parallel_queue_timeout active_sess_pool_p1 queueing_p1 switch_group switch_time max_idle_time status comments "
+    "switch_io_megabytes switch_io_reqs switch_io_logical switch_elapsed_time switch_estimate max_est_exec_time "
+    "undo_pool max_idle_blocker_time session_pga_limit",
     "cursor_totals": "concurrency_wait_time io_cell_offload_eligible_bytes",
     "io_outlier": "disk2_name disk2_latency disk3_name disk3_latency",  # no mirrors
     "lgwrio_outlier": "disk2_name disk2_latency disk3_name disk3_latency",

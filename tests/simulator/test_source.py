@@ -54,10 +54,13 @@ def test_every_query_of_every_release(scenario: str, release: Release, play: Pla
         answers = played.everything(scope)
         assert answers.keys() >= NEVER_EMPTY
         assert not [name for name in NEVER_EMPTY if not answers[name]]
-        if scenario != "noplan":
+        if scenario not in {"noplan", "pdb"}:
             assert answers["plan"]
             assert answers["plan_directive"]
         if scenario == "pdb":
+            assert {row.con_id for row in answers["container_plan_directive"]} == {3, 4}, "SALES and HR have plans"
+            assert {row.con_id for row in answers["container_plan"]} == {3, 4}
+            assert not answers["plan_directive"], "the DBA_ views of the root have the root's plans only"
             assert answers["pdb"]
             assert answers["cdb_plan_directive"]
     for view in ("V$INSTANCE", "V$RSRC_CONSUMER_GROUP"):

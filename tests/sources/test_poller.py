@@ -10,7 +10,7 @@ from presman.polling.poller import Poller
 from presman.records.container_rows import PdbMetric, PdbMetricHistory, RsrcPdb
 from presman.records.cursor_rows import PlanXml, SqlText
 from presman.records.group_rows import GroupMetricHistory
-from presman.records.instance_rows import Database, Instance, Parameter
+from presman.records.instance_rows import ActiveService, Database, Instance, Parameter
 from presman.records.parallel_rows import PxProcess, PxSession
 from presman.records.plan_rows import CdbPlanDirective, PlanDirective, RsrcPlan, RsrcPlanHistory
 from presman.records.queries import Cadence, Scope, load
@@ -49,7 +49,7 @@ def test_what_only_a_cluster_answers_is_asked_once_it_is_known_to_be_one() -> No
     source = FakeSource(rows={Instance: (row(Instance, inst_id=1, parallel="YES"),)})
     polling = poller(source)
     polling.poll()
-    assert (PxProcess in source.asked(0), source.asked(1)) == (False, [PxProcess])
+    assert (PxProcess in source.asked(0), source.asked(1)) == (False, [ActiveService, PxProcess])
     polling.poll()
     assert set(source.asked(2)) == cadence(Cadence.REFRESH) | {PxProcess}
 
@@ -57,7 +57,7 @@ def test_what_only_a_cluster_answers_is_asked_once_it_is_known_to_be_one() -> No
 def test_where_no_view_tells_it_may_be_a_cluster() -> None:
     source = FakeSource(rows={Instance: ()})
     poller(source).poll()
-    assert source.asked(1) == [PxProcess]
+    assert source.asked(1) == [ActiveService, PxProcess]
 
 
 def test_progress_is_asked_at_each_poll_while_somebody_is_queued() -> None:

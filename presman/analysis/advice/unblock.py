@@ -117,9 +117,17 @@ def _helper(statement: RunningStatement, shortages: Sequence[Shortage], counts: 
     for shortage in shortages:
         helps = _concerns(statement, shortage)
         counted = True if shortage.everybody else counts.of_statement(statement)
-        low.append(statement.servers if helps and counted else 0)
-        high.append(statement.servers if helps and counted is not False else 0)
+        servers = _held(statement, shortage)
+        low.append(servers if helps and counted else 0)
+        high.append(servers if helps and counted is not False else 0)
     return _Helper(statement, tuple(low), tuple(high)) if any(high) else None
+
+
+def _held(statement: RunningStatement, shortage: Shortage) -> int:
+    """Return the servers a statement holds where the head's may run."""
+    if not shortage.inst_ids:
+        return statement.servers
+    return sum(held for inst_id, held in statement.servers_by_instance.items() if inst_id in shortage.inst_ids)
 
 
 def _concerns(statement: RunningStatement, shortage: Shortage) -> bool:

@@ -6,14 +6,16 @@ V$RSRC_CONSUMER_GROUP restarts with each container's own plan and is never summe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from presman.analysis.containers import io_limits
 from presman.analysis.containers.io_limits import IoVerdict
+from presman.analysis.facts.cdb_plan import ROOT, Allotment, whole_servers
 from presman.analysis.facts.deltas import difference
-from presman.analysis.facts.facts import ROOT, Facts, percent_fraction
+from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.groups import entitlement
 from presman.analysis.groups.counter_deltas import CounterDeltas
@@ -22,7 +24,7 @@ from presman.analysis.readings.group_readings import IoRates, Verdict, demand, t
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
-from presman.records.plan_rows import CdbPlanDirective
+from presman.records.group_rows import ConsumerGroup
 from presman.records.session_rows import Session
 from presman.records.snapshot import Snapshot
 
@@ -35,7 +37,8 @@ class PdbReading:
     `servers_limit` its parallel servers. `io` is per second since the last poll; `io_throttle_ms` the milliseconds each
     I/O was held back on average in the last closed minute, None before 18; `iops_limit` and `mb_limit` are its MAX_IOPS
     and MAX_MBPS (on each instance), None without; `io_verdict` says what they do. `cpu_exhausted` is percent of the
-    last closed minute, None before 23. Bytes are gauges. `plan` is its own plan, "" without one.
+    last closed minute, None before 23; `all_used` is the CPUs of all containers together. Bytes are gauges. `plan` is
+    its own plan, "" without one.
     """
 
     inst_id: int
@@ -66,6 +69,12 @@ class PdbReading:
     execution_waiters: int = 0
     io_verdict: IoVerdict = IoVerdict.UNKNOWN
     cpu_exhausted: float | None = None
+    all_used: float | None = None
+    limited_by: str = ""
+    limit_used: float | None = None
+    limit_allowed: float | None = None
+    hidden: str = ""
+    inside: bool = False
 
     @property
     def wanted(self) -> float | None:
@@ -111,20 +120,23 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     inst_id = instance.inst_id
     rows = {row.con_id: row for row in facts.snapshot.rows(RsrcPdb) if row.inst_id == inst_id and row.con_id > 2}
     names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.pdbs)
-    given = facts.cdb_directives(inst_id)
-    shares = PlanShares.of(_tree(facts, instance, names, given))
+    given = facts.allotments(inst_id)
+    shares = PlanShares.of(_tree(names, given))
     grown = _grown(facts, inst_id)
     seconds = facts.deltas.interval(RsrcPdb)
+    lasting = _lasting(facts, inst_id)
     loads = {
         (con_id, names[con_id]): entitlement.Load(
-            deltas.consumed_cpu_time / 1000 / seconds, deltas.cpu_wait_time / 1000 / seconds
+            deltas.consumed_cpu_time / 1000 / seconds,
+            deltas.cpu_wait_time / 1000 / seconds,
+            lasting=lasting.get(con_id, 1.0),
         )
         for con_id, deltas in grown.items()
         if seconds and con_id in names
     }
     spare = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
     spare = spare and (instance.host_busy is None or instance.host_busy < entitlement.FULL)
-    visible = bool(facts.snapshot.rows(CdbPlanDirective))
+    visible = facts.inside is None and bool(facts.cdb_directives(inst_id))
     frame = entitlement.frame(instance.num_cpus, instance.cpu_managed, spare, shares, loads, visible)
     metrics = {row.con_id: row for row in facts.snapshot.rows(PdbMetric) if row.inst_id == inst_id}
     exhausted = {
@@ -140,19 +152,12 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     return found
 
 
-def _tree(
-    facts: Facts, instance: InstanceReading, names: Mapping[int, str], given: Mapping[int, CdbPlanDirective]
-) -> Branch:
+def _tree(names: Mapping[int, str], given: Mapping[int, Allotment]) -> Branch:
     branches = []
     for con_id, name in names.items():
-        row = given.get(con_id)
-        weight = float(row.shares or 1) if row else 1.0
-        limit = percent_fraction(row.utilization_limit) if row else None
-        cap = facts.setting(instance.inst_id, con_id, "cpu_count")
-        if cap and instance.num_cpus and cap < instance.num_cpus:
-            limit = min(cap / instance.num_cpus, 1.0 if limit is None else limit)
-        servers = percent_fraction(row.parallel_server_limit) if row else None
-        branches.append(Branch(name, (weight,), (con_id, name), limit, servers))
+        own = given.get(con_id, Allotment())
+        cap = f"{name} ({own.limited_by})"
+        branches.append(Branch(name, (float(own.shares or 1),), (con_id, name), own.limit, own.servers, cap=cap))
     return Branch("", (100.0,), by_weight=True, branches=tuple(branches))
 
 
@@ -170,6 +175,16 @@ def _grown(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:
     return found
 
 
+def _lasting(facts: Facts, inst_id: int) -> dict[int, float]:
+    """Return the part of each container's active sessions that were there before and are now."""
+    before, now = Counter[int](), Counter[int]()
+    for found, rows in ((before, facts.deltas.before(ConsumerGroup)), (now, facts.snapshot.rows(ConsumerGroup))):
+        for row in rows:
+            if row.inst_id == inst_id:
+                found[row.con_id] += row.active_sessions
+    return {con_id: entitlement.lasting(before[con_id], sessions) for con_id, sessions in now.items()}
+
+
 def _row(
     facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: RsrcPdb | None, metric: PdbMetric | None
 ) -> PdbReading:
@@ -182,7 +197,7 @@ def _row(
     target = facts.number(inst_id, "parallel_servers_target")
     most_requests, most_mb = io_limits.limits_of(facts, inst_id, con_id)
     servers = frame.shares.servers.get(key)
-    by_plan = None if servers is None or target is None else int(servers * target)
+    by_plan = None if servers is None or target is None else whole_servers(servers, target)
     return PdbReading(
         inst_id=inst_id,
         con_id=con_id,
@@ -206,9 +221,12 @@ def _row(
         px_active=row.current_pqs_active if row else 0,
         px_servers=row.current_pq_servers_active if row else 0,
         px_queued=row.current_pqs_queued if row else 0,
-        servers_limit=metric.parallel_servers_limit if metric and metric.parallel_servers_limit else by_plan,
+        servers_limit=metric.parallel_servers_limit
+        if metric and metric.parallel_servers_limit is not None
+        else by_plan,
         sga_bytes=row.sga_bytes if row else None,
         pga_bytes=row.pga_bytes if row else None,
+        all_used=frame.used if load else None,
     )
 
 
@@ -239,6 +257,7 @@ def _together(rows: list[PdbReading]) -> PdbReading:
         px_servers=sum(row.px_servers for row in rows),
         px_queued=sum(row.px_queued for row in rows),
         servers_limit=max((row.servers_limit for row in rows if row.servers_limit is not None), default=None),
+        all_used=_sum(row.all_used for row in rows),
         sga_bytes=_whole(row.sga_bytes for row in rows),
         pga_bytes=_whole(row.pga_bytes for row in rows),
     )

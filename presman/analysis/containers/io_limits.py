@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Protocol
 
-from presman.analysis.facts.facts import ROOT, Facts
+from presman.analysis.facts.cdb_plan import ROOT
+from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.group_readings import IoRates
 
 NEAR = 0.95

@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from operator import itemgetter
 from typing import Any, TypeVar
 
+from presman.analysis.facts import cdb_plan
+from presman.analysis.facts.cdb_plan import ROOT, Allotment
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.dop import story
 from presman.analysis.facts.longops import Work, operations
-from presman.analysis.facts.plan_book import NOTHING, OTHER_GROUPS, UNNAMED, Branch, PlanBook, PlanShares, plan_name
+from presman.analysis.facts.plan_book import (
+    DORMANT,
+    NOTHING,
+    OTHER_GROUPS,
+    UNNAMED,
+    Branch,
+    PlanBook,
+    PlanShares,
+    plan_name,
+)
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.readings.detail_readings import Operation
 from presman.analysis.readings.statement_readings import DopStory
+from presman.base.release import Release
 from presman.records.cursor_rows import PlanXml, SqlText
 from presman.records.group_rows import ConsumerGroup, GroupMetric
 from presman.records.gv_servers import ServerProcesses
-from presman.records.instance_rows import Database, Instance, Osstat, Parameter, Pdb
+from presman.records.instance_rows import ActiveService, Database, Instance, Osstat, Parameter, Pdb
 from presman.records.parallel_rows import PxProcess, PxProcessSysstat, PxSession
-from presman.records.plan_rows import CdbPlanDirective, ConsumerGroupDefinition, Plan, PlanDirective, RsrcPlan
+from presman.records.plan_rows import (
+    CdbPlanDirective,
+    ConsumerGroupDefinition,
+    ContainerPlan,
+    ContainerPlanDirective,
+    Plan,
+    PlanDirective,
+    RsrcPlan,
+)
 from presman.records.session_rows import Session, SessionInfo, SessionLongops
 from presman.records.snapshot import Snapshot
 
-ROOT = 1
-"""CON_ID of a container database's root; 0 is a database without containers, 2 the seed."""
-
-DORMANT_CDB = frozenset({"PENDING", "LEGACY"})
-DEFAULT_PDB = "ORA$DEFAULT_PDB_DIRECTIVE"
-"""The directive of the containers that no other one names."""
 _TAKING_PART = (Instance, RsrcPlan, ConsumerGroup, PxProcessSysstat, Osstat, Session, PxSession)
 
 
@@ -112,8 +127,49 @@ class Facts:
 
     @cached_property
     def book(self) -> PlanBook:
-        """The plans in force."""
-        return self.cache.call(PlanBook.read, self.snapshot.rows(Plan), self.snapshot.rows(PlanDirective))
+        """The plans in force in the container connected to."""
+        since_12 = self.snapshot.release >= Release(12, 1)
+        return self.cache.call(PlanBook.read, self.snapshot.rows(Plan), self.snapshot.rows(PlanDirective), since_12)
+
+    @cached_property
+    def _books(self) -> Mapping[int, PlanBook]:
+        rows = self.snapshot.rows
+        return self.cache.call(_books, rows(ContainerPlan), rows(ContainerPlanDirective))
+
+    def book_of(self, con_id: int) -> PlanBook:
+        """Return the plans of a container: in the root the DBA_ views have the root's only, the CDB_ views all."""
+        if con_id <= ROOT or (self.inside is None and not self._asked_of_containers):
+            return self.book
+        return self.book if self.inside == con_id else self._books.get(con_id, NO_BOOK)
+
+    @property
+    def books(self) -> tuple[PlanBook, ...]:
+        """The plans of the container connected to, then those of the others."""
+        return (self.book, *self._books.values())
+
+    def book_with(self, plan: str) -> tuple[PlanBook, int]:
+        """Return the plans among which `plan` is, and their container: that connected to if there is none."""
+        here = self.inside or 0
+        if plan not in self.book.directives:
+            found = next(((book, con_id) for con_id, book in self._books.items() if plan in book.directives), None)
+            return found or (self.book, here)
+        return self.book, here
+
+    @cached_property
+    def _asked_of_containers(self) -> bool:
+        section = self.snapshot.section(ContainerPlanDirective)
+        return bool(section.rows) or section.problem is not None
+
+    @cached_property
+    def own_containers(self) -> frozenset[int]:
+        """The pluggable databases that V$RSRC_PLAN shows a plan of."""
+        return frozenset(con_id for _, con_id in self.plan_rows if con_id > 2)
+
+    @cached_property
+    def inside(self) -> int | None:
+        """The pluggable database connected to, None in the root and without containers. It sees its own plan only."""
+        seen = {con_id for _, con_id in self.plan_rows} | {row.con_id for row in self.snapshot.rows(Pdb)}
+        return min(seen) if len(seen) == 1 and min(seen) > 2 else None
 
     @cached_property
     def pdbs(self) -> Mapping[int, str]:
@@ -124,14 +180,20 @@ class Facts:
             if row.con_id > 2 and not row.open_mode.startswith("MOUNT")
         }
 
+    def container_name(self, con_id: int) -> str:
+        """Return a pluggable database's name, its number where that is not known, "" for what is none."""
+        return self.pdbs.get(con_id) or (f"container {con_id}" if con_id > 2 else "")
+
     @cached_property
     def shares(self) -> Mapping[int, PlanShares]:
         """The plan's figures by instance; instances that run the same plans share one object."""
-        known = self.book.known
+        rows = self.snapshot.rows
+        read = rows(Plan), rows(PlanDirective), rows(ContainerPlan), rows(ContainerPlanDirective)
+        known = self.cache.call(_trees_of, *read)
         found: dict[int, PlanShares] = {}
         containers = self._containers()
-        given = tuple(self.snapshot.rows(CdbPlanDirective))
         for inst_id in self.inst_ids:
+            given = tuple(self.allotments(inst_id).items())
             plans = tuple((con_id, self.pdbs.get(con_id), self.plan_of(inst_id, con_id)) for con_id in containers)
             key = plans, self.plan_of(inst_id, ROOT), given
             if key not in known:
@@ -152,42 +214,101 @@ class Facts:
             # The root of a container database runs the CDB plan; groups of its own have no share in it.
             con_id = containers[0]
             return self.book.tree(self.plan_of(inst_id, con_id), con_id)
-        given = self.cdb_directives(inst_id)
-        branches = tuple(self._container(inst_id, con_id, given.get(con_id)) for con_id in pdbs)
+        given = self.allotments(inst_id)
+        branches = tuple(self._container(inst_id, con_id, given.get(con_id, Allotment())) for con_id in pdbs)
         return Branch("", (100.0,), by_weight=True, branches=branches)
 
-    def _container(self, inst_id: int, con_id: int, directive: CdbPlanDirective | None) -> Branch:
+    def _container(self, inst_id: int, con_id: int, given: Allotment) -> Branch:
         """Return a pluggable database with its plan: without one all is for OTHER_GROUPS.
 
-        From the root the directives of the PDB's plan are not visible; then its groups stand together, unnamed.
+        Where the directives of its plan are not visible its groups stand together, unnamed.
         """
         name, plan = self.pdbs.get(con_id, ""), self.plan_of(inst_id, con_id)
-        weight = float(directive.shares or 1) if directive else 1.0
-        limit = percent_fraction(directive.utilization_limit) if directive else None
-        tree = self.book.tree(plan, con_id, limit)
+        cap = f"{self.container_name(con_id)} ({given.limited_by})" if given.limit is not None else ""
+        tree = self.book_of(con_id).tree(plan, con_id, given.limit)
         inside = tree.branches
         if not inside:
-            inside = (Branch(plan, (1.0,), (con_id, UNNAMED if plan else OTHER_GROUPS), limit),)
-        servers = percent_fraction(directive.parallel_server_limit) if directive else None
-        return Branch(name, (weight,), None, limit, servers, None, tree.by_weight or not tree.branches, inside)
+            inside = (Branch(plan, (1.0,), (con_id, UNNAMED if plan else OTHER_GROUPS), given.limit),)
+        return Branch(
+            name,
+            (float(given.shares or 1),),
+            limit=given.limit,
+            servers=given.servers,
+            by_weight=tree.by_weight or not tree.branches,
+            branches=inside,
+            cap=cap,
+        )
+
+    def allotments(self, inst_id: int) -> Mapping[int, Allotment]:
+        """Return what each pluggable database is given on an instance."""
+        if inst_id not in self._allotments:
+            self._allotments[inst_id] = cdb_plan.allotments(self, inst_id, self.num_cpus(inst_id))
+        return self._allotments[inst_id]
+
+    @cached_property
+    def _allotments(self) -> dict[int, Mapping[int, Allotment]]:
+        return {}
 
     def cdb_directives(self, inst_id: int) -> Mapping[int, CdbPlanDirective]:
-        """Return the CDB plan's directive for each container, the default one where none names it."""
-        plan = self.plan_of(inst_id, ROOT)
-        rows = {
-            row.pluggable_database: row
-            for row in self.snapshot.rows(CdbPlanDirective)
-            if row.plan == plan and row.status not in DORMANT_CDB
-        }
-        found = ((con_id, rows.get(name) or rows.get(DEFAULT_PDB)) for con_id, name in self.pdbs.items())
-        return {con_id: row for con_id, row in found if row is not None}
+        """Return the CDB plan's directive for each container, the default one where none is about it."""
+        return cdb_plan.directives(self, inst_id)
 
     def setting(self, inst_id: int, con_id: int, name: str) -> int | None:
-        """Return a parameter that a container has set for itself, None if it has not (or to 0)."""
-        for row in self.snapshot.rows(Parameter):
-            if (row.inst_id, row.con_id, row.name) == (inst_id, con_id, name) and row.value.strip().isdecimal():
-                return int(row.value) or None
-        return None
+        """Return a number that a container has set a parameter to for itself, None if it has not (or to 0)."""
+        value = self.parameter_of(inst_id, con_id, name).strip()
+        return (int(value) or None) if value.isascii() and value.isdecimal() else None
+
+    def parameter_of(self, inst_id: int, con_id: int, name: str) -> str:
+        """Return what a container has set a parameter to for itself, "" if it has not."""
+        return self._settings.get((inst_id, con_id, name), "")
+
+    def own_target(self, inst_id: int, con_id: int) -> int | None:
+        """Return the PARALLEL_SERVERS_TARGET of a container on an instance, None where it has none of its own."""
+        row = self.plan_rows.get((inst_id, con_id))
+        shown = row.parallel_servers_total if row is not None and row is not self.top_rows[inst_id] else 0
+        return self.setting(inst_id, con_id, "parallel_servers_target") or shown or None
+
+    @cached_property
+    def services(self) -> Mapping[str, frozenset[int]]:
+        """The instances on which each service runs (V$ACTIVE_SERVICES), none where that cannot be read."""
+        found: dict[str, set[int]] = {}
+        for row in self.snapshot.rows(ActiveService):
+            found.setdefault(row.name, set()).add(row.inst_id)
+        return {name: frozenset(inst_ids) for name, inst_ids in found.items()}
+
+    @cached_property
+    def shown_servers_limits(self) -> Mapping[tuple[int, str], int]:
+        """PARALLEL_SERVERS_LIMIT of V$RSRCMGRMETRIC by container and group."""
+        return {
+            (row.con_id, row.consumer_group_name): row.parallel_servers_limit
+            for row in self.snapshot.rows(GroupMetric)
+            if row.parallel_servers_limit is not None
+        }
+
+    @cached_property
+    def _settings(self) -> Mapping[tuple[int, int, str], str]:
+        return {(row.inst_id, row.con_id, row.name): row.value for row in self.snapshot.rows(Parameter)}
+
+    def num_cpus(self, inst_id: int, con_id: int = 0) -> float:
+        """Return the CPUs that Resource Manager hands out; 0.0 where no view tells.
+
+        V$RSRCMGRMETRIC says it; else CPU_COUNT if the instance is caged, else the host's CPUs.
+        """
+        known = self.capacities
+        places = (con_id, ROOT, 0) if self.inside is None else (con_id, self.inside)
+        own = next((cpus for place in places if (cpus := known.get((inst_id, place), 0)) > 0), 0)
+        if own > 0:
+            return float(own)
+        row = self.top_rows.get(inst_id)
+        count = self.number(inst_id, "cpu_count") or 0
+        if row is not None and row.instance_caging == "ON" and count:
+            return float(count)
+        return self.host_cpus(inst_id) or float(count)
+
+    def host_cpus(self, inst_id: int) -> float | None:
+        """Return V$OSSTAT's NUM_CPUS."""
+        value = self.osstat.get((inst_id, "NUM_CPUS"))
+        return value if value is not None and isfinite(value) and value > 0 else None
 
     @cached_property
     def sessions(self) -> Mapping[tuple[int, int], Session]:
@@ -217,7 +338,9 @@ class Facts:
         """Consumer groups by id: 11.2 names no group in V$RSRC_SESSION_INFO."""
         names = {row.id: row.name for row in self.snapshot.rows(ConsumerGroup) if row.con_id <= ROOT}
         return names | {
-            row.consumer_group_id: row.consumer_group for row in self.snapshot.rows(ConsumerGroupDefinition)
+            row.consumer_group_id: row.consumer_group
+            for row in self.snapshot.rows(ConsumerGroupDefinition)
+            if row.status not in DORMANT
         }
 
     @cached_property
@@ -322,6 +445,21 @@ def by_cursor(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     return index
 
 
-def percent_fraction(percent: int | None) -> float | None:
-    """Return a limit in percent as a fraction, None if it limits nothing."""
-    return None if percent is None or not 0 <= percent < 100 else percent / 100
+NO_BOOK = PlanBook()
+"""The plans of a container that cannot be read."""
+
+
+def _trees_of(*_rows: Any) -> dict[Hashable, PlanShares]:
+    """Return a store for the figures of the trees made of some rows, by all that went into them besides."""
+    return {}
+
+
+def _books(plans: tuple[ContainerPlan, ...], rows: tuple[ContainerPlanDirective, ...]) -> dict[int, PlanBook]:
+    """Return the plans of each container from what the CDB_ views say."""
+    directives: dict[int, list[PlanDirective]] = {}
+    for row in rows:
+        directives.setdefault(row.con_id, []).append(PlanDirective._make(row[1:]))
+    named: dict[int, list[Plan]] = {}
+    for each in plans:
+        named.setdefault(each.con_id, []).append(Plan._make(each[1:]))
+    return {con_id: PlanBook.read(named.get(con_id, ()), found) for con_id, found in directives.items()}

@@ -11,8 +11,9 @@ branches multiply.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -28,6 +29,11 @@ UNNAMED = ""
 """Stands for all groups of a container whose plan cannot be read."""
 
 LEVELS = 8
+WHOLE = 100
+FEW = 50
+"""Percent: a plan of one level that hands out less than this may be meant to hold shares."""
+_ENOUGH = 1e-12
+"""A fraction of the whole that is no more than rounding."""
 DORMANT = frozenset({"PENDING", "LEGACY"})
 """STATUS of directives and plans that are not in force: an edit under way, and what an illegal PDB plan was."""
 
@@ -56,6 +62,7 @@ class Branch:
 
     `parts` are its percentages per level, or its weight where the parent divides by weight; `limit` is the
     fraction of the whole it may use, limits above multiplied in, and `servers` its own fraction of the servers target.
+    `cap` names its limit to those inside.
     """
 
     name: str
@@ -66,6 +73,7 @@ class Branch:
     directive: PlanDirective | None = None
     by_weight: bool = False
     branches: tuple[Branch, ...] = ()
+    cap: str = ""
     levels: tuple[Level, ...] = field(init=False, repr=False, compare=False)
     """Its branches by level, worked out once: every division of its part goes through them."""
 
@@ -88,10 +96,11 @@ class PlanPosition(NamedTuple):
 
 
 class Cap(NamedTuple):
-    """A limit on what some groups use together: one group's own, a subplan's or a container's."""
+    """A limit on what some groups use together: one group's own (`owner` is ""), a subplan's or a container's."""
 
     limit: float
     keys: frozenset[Key]
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,39 +135,53 @@ class PlanShares:
             tuple(_caps(root)),
         )
 
-    def entitled(self, demanding: Set[Key]) -> dict[Key, float]:
-        """Return what each group with demand may claim now, as a fraction of the whole.
+    def entitled(self, wanted: Mapping[Key, float], whole: float = 1.0) -> dict[Key, float]:
+        """Return what each group that wants CPU is due now; all in fractions of the whole.
 
-        What the others and the limits leave unused goes to the next level, and what the last level leaves to
-        those that can still take it, in proportion.
+        `whole` is what there is to divide. It is handed out by what is wanted: what a group or a limit leaves goes to
+        the next level, and what the last level leaves to those that want more, in proportion. A group that gets all it
+        wants may claim its guaranteed share all the same.
         """
         amounts: dict[Key, float] = {}
         rooms: dict[int, float] = {}
-        _fill_rooms(self.root, demanding, rooms)
-        _entitle(self.root, 1.0, rooms, amounts)
-        return amounts
+        _fill_rooms(self.root, wanted, rooms)
+        _entitle(self.root, min(whole, rooms[id(self.root)]), rooms, amounts)
+        return {key: self._with_guarantee(key, amount, wanted[key]) for key, amount in amounts.items()}
+
+    def _with_guarantee(self, key: Key, amount: float, wanted: float) -> float:
+        if amount < wanted - _ENOUGH:
+            return amount
+        return max(wanted, min(self.shares[key], self.limits.get(key, 1.0)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: cached properties
 class PlanBook:
-    """The plans and directives in force in this database, found once per reading of the dictionary.
+    """The plans and directives in force in one container, found once per reading of the dictionary.
 
-    `known` keeps the figures of the trees made of it, by all that went into them.
+    `cpu_limits_servers` tells that UTILIZATION_LIMIT limits parallel servers, too; MAX_UTILIZATION_LIMIT of 11.2 does
+    not.
     """
 
     directives: Mapping[str, tuple[PlanDirective, ...]] = field(default_factory=dict)
-    methods: Mapping[str, str] = field(default_factory=dict)
-    known: dict[Hashable, PlanShares] = field(default_factory=dict, repr=False, compare=False)
+    plans: tuple[Plan, ...] = ()
+    cpu_limits_servers: bool = True
 
     @classmethod
-    def read(cls, plans: Iterable[Plan], directives: Iterable[PlanDirective]) -> PlanBook:
+    def read(
+        cls, plans: Iterable[Plan], directives: Iterable[PlanDirective], cpu_limits_servers: bool = True
+    ) -> PlanBook:
         """Sort the rows by plan, leaving out what is pending or legacy."""
         found: dict[str, list[PlanDirective]] = {}
         for row in directives:
             if row.status not in DORMANT:
                 found.setdefault(row.plan, []).append(row)
-        methods = {row.plan: row.mgmt_method for row in plans if row.status not in DORMANT}
-        return cls({plan: tuple(rows) for plan, rows in found.items()}, methods)
+        in_force = tuple(row for row in plans if row.status not in DORMANT)
+        return cls({plan: tuple(rows) for plan, rows in found.items()}, in_force, cpu_limits_servers)
+
+    @cached_property
+    def methods(self) -> Mapping[str, str]:
+        """MGMT_METHOD of each plan."""
+        return {row.plan: row.mgmt_method for row in self.plans}
 
     def tree(self, plan: str, con_id: int = 0, limit: float | None = None) -> Branch:
         """Return the tree of `plan` as one container runs it; without branches if its directives are not visible.
@@ -183,7 +206,9 @@ class PlanBook:
         )
 
     def _directive(self, row: PlanDirective, parent: Branch, con_id: int, above: frozenset[str]) -> Branch:
-        percent = row.parallel_server_limit if row.parallel_server_limit is not None else row.utilization_limit
+        percent = row.parallel_server_limit
+        if percent is None and self.cpu_limits_servers:
+            percent = row.utilization_limit
         limit = _narrow(parent.limit, row.utilization_limit)
         # What a subplan's server limit means for its groups is not documented: only a group's own counts.
         servers = _narrow(None, percent)
@@ -199,6 +224,21 @@ class PlanBook:
         if method in {"RATIO", "SHARES"}:
             return True
         return con_id > 2 and not any(any(row[4:11]) for row in rows)
+
+    def doubt(self, plan: str, con_id: int) -> str:
+        """Return why it is doubtful whether level 1 of `plan` holds percentages or shares, "" if it is not.
+
+        CREATE_PLAN makes a plan of percentages unless it is told otherwise, also where shares are meant.
+        """
+        rows, method = self.directives.get(plan, ()), self.methods.get(plan, "").upper()
+        total, deep = sum(row.mgmt_p1 for row in rows), any(any(row[4:11]) for row in rows)
+        if method in {"RATIO", "SHARES"}:
+            return f"its method is {method}, which divides by shares, but it has levels below the first" if deep else ""
+        if deep or not total or self.by_weight(plan, con_id):
+            return ""
+        if not method:
+            return f"its method is not known, and its only level adds up to {total}" if total != WHOLE else ""
+        return f"its method is {method}, but its only level adds up to {total}" if total < FEW else ""
 
 
 def _narrow(above: float | None, percent: int | None) -> float | None:
@@ -236,7 +276,8 @@ def _limits(pairs: Iterable[tuple[Key | None, float | None]]) -> dict[Key, float
 
 def _caps(branch: Branch, above: float | None = None) -> Iterable[Cap]:
     if branch.limit is not None and branch.limit != above:
-        yield Cap(branch.limit, frozenset(_keys(branch)))
+        owner = "" if branch.key is not None else branch.cap or f"subplan {branch.name}"
+        yield Cap(branch.limit, frozenset(_keys(branch)), owner)
     for child in branch.branches:
         yield from _caps(child, branch.limit)
 
@@ -296,19 +337,25 @@ def _entitle(parent: Branch, whole: float, rooms: Mapping[int, float], claims: d
             _entitle(child, amount, rooms, claims)
 
 
-def _fill_rooms(branch: Branch, demanding: Set[Key], rooms: dict[int, float]) -> float:
-    """Note, by identity, the most that each branch can take (0 without demand, else its limit); return this one's."""
+def _fill_rooms(branch: Branch, wanted: Mapping[Key, float], rooms: dict[int, float]) -> float:
+    """Note, by identity, the most that each branch can take (what is wanted in it, or its limit); return this one's."""
     if branch.key is not None:
-        inside = 1.0 if branch.key in demanding else 0.0
+        inside = wanted.get(branch.key, 0.0)
     else:
-        inside = sum([_fill_rooms(child, demanding, rooms) for child in branch.branches])
+        inside = sum([_fill_rooms(child, wanted, rooms) for child in branch.branches])
     limit = 1.0 if branch.limit is None else branch.limit
     room = rooms[id(branch)] = inside if inside < limit else limit
     return room
 
 
 def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:
-    """Divide `whole` level by level among the branches with room, then the rest among those not yet full."""
+    """Divide `whole` level by level among the branches, none beyond its room, then the rest among those not yet full.
+
+    The rest is drawn for again and again, so it falls to who wants more in proportion to what the levels gave him, and
+    to those without a part in any level only when nobody else wants more.
+    """
+    if sum(rooms) <= whole + _ENOUGH:
+        return rooms
     amounts = [0.0] * len(rooms)
     rest = whole
     for _, level in parent.levels:
@@ -321,8 +368,8 @@ def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:
             amounts[i] += amount
         rest = max(0.0, rest - sum(given.values()))
     for _ in rooms:  # each turn fills at least one of them
-        open_ = [i for i, room in enumerate(rooms) if room - amounts[i] > 1e-12]
-        if not open_ or rest <= 1e-12:
+        open_ = [i for i, room in enumerate(rooms) if room - amounts[i] > _ENOUGH]
+        if not open_ or rest <= _ENOUGH:
             break
         weight = sum(amounts[i] for i in open_)
         given = {i: rest * (amounts[i] / weight if weight > 0 else 1 / len(open_)) for i in open_}

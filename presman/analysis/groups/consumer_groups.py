@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -12,7 +12,6 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
 from presman.analysis.groups import entitlement, io_rates, session_pools
 from presman.analysis.groups.counter_deltas import CounterDeltas, GroupPlace, of_groups
-from presman.analysis.instances import num_cpus
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.group_readings import (
@@ -42,6 +41,7 @@ class Statements:
 class _Place(NamedTuple):
     """What the rows of one instance have in common. `seconds` is the interval of the counters, None without one."""
 
+    facts: Facts
     inst_id: int
     frame: entitlement.Frame
     metrics: Mapping[Key, GroupMetric]
@@ -49,6 +49,7 @@ class _Place(NamedTuple):
     capacities: Mapping[int, float]
     exhausted: Mapping[Key, float | None]
     pools: Mapping[Key, ActiveSessionPool]
+    hidden: str
 
 
 @dataclass(slots=True)
@@ -126,19 +127,23 @@ def _instance(
     loads = _loads(facts, inst_id, rows, grown)
     spare = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
     spare = spare and (instance.host_busy is None or instance.host_busy < entitlement.FULL)
-    frame = entitlement.frame(instance.num_cpus, instance.cpu_managed, spare, shares, loads, _whole_plan(facts, keys))
+    hidden = _hidden(facts, inst_id, {key[0] for key in keys})
+    frame = entitlement.frame(
+        instance.num_cpus, instance.cpu_managed, spare, shares, loads, not hidden, facts.inside is not None
+    )
     full = frame.full
     metrics = {
         (row.con_id, row.consumer_group_name): row for row in facts.snapshot.rows(GroupMetric) if row.inst_id == inst_id
     }
-    capacities = {con_id: num_cpus(facts, inst_id, con_id) for con_id in {key[0] for key in keys}}
+    capacities = {con_id: facts.num_cpus(inst_id, con_id) for con_id in {key[0] for key in keys}}
     exhausted = {
         (row.con_id, row.consumer_group_name): row.cpu_exhausted
         for row in facts.snapshot.rows(CpuExhausted)
         if row.inst_id == inst_id
     }
     pools = session_pools.of_groups(facts, shares.directives, inst_id, keys)
-    here = _Place(inst_id, frame, metrics, facts.deltas.interval(ConsumerGroup), capacities, exhausted, pools)
+    seconds = facts.deltas.interval(ConsumerGroup)
+    here = _Place(facts, inst_id, frame, metrics, seconds, capacities, exhausted, pools, hidden)
     found = []
     for key in keys:
         place = (inst_id, *key)
@@ -157,9 +162,20 @@ def _is_subplan(shares: PlanShares, key: Key) -> bool:
     return directive is not None and directive.type == "PLAN"
 
 
-def _whole_plan(facts: Facts, keys: Iterable[Key]) -> bool:
-    """Whether every plan that has a say is visible: from inside a pluggable database the CDB plan is not."""
-    return not any(con_id > 2 for con_id, _ in keys) or bool(facts.snapshot.rows(CdbPlanDirective))
+def _hidden(facts: Facts, inst_id: int, con_ids: Set[int]) -> str:
+    """Return which plan that has a say cannot be read, "" if all can: inside a container V$RSRC_PLAN stands for it."""
+    if not any(con_id > 2 for con_id in con_ids) or facts.snapshot.rows(CdbPlanDirective):
+        return ""
+    return "" if facts.cdb_directives(inst_id) else "the CDB plan above it cannot be read"
+
+
+def _unknown(here: _Place, key: Key) -> str:
+    """Return why a group's due is not known, "" if it is."""
+    if key in here.frame.shares.shares:
+        return here.hidden
+    if (key[0], UNNAMED) in here.frame.shares.shares:
+        return f"the plan of {here.facts.container_name(key[0])} cannot be read"
+    return "no plan that can be read names it" if not here.frame.shares.shares else "the active plan does not name it"
 
 
 def _loads(
@@ -170,11 +186,13 @@ def _loads(
     if seconds is None or "consumed_cpu_time" in absent:
         return {}
     milliseconds = seconds * 1000
+    before = {(row.inst_id, row.con_id, row.name): row for row in facts.deltas.before(ConsumerGroup)}
     return {
         (con_id, name): entitlement.Load(
             deltas.consumed_cpu_time / milliseconds,
             deltas.cpu_wait_time / milliseconds,
             rows[place, con_id, name].execution_waiters,
+            entitlement.lasting(before[place, con_id, name].active_sessions, rows[place, con_id, name].active_sessions),
         )
         for (place, con_id, name), deltas in grown.items()
         if place == inst_id
@@ -209,6 +227,7 @@ def _row(
     claim = frame.claims.get(key)
     counts = parallel or _NONE
     percent = shares.servers.get(key)
+    cap = frame.capped.get(key) or frame.capped.get((con_id, UNNAMED)) if verdict is Verdict.CAPPED else None
     rated = deltas if deltas is not None and seconds else None
     return GroupReading(
         inst_id=here.inst_id,
@@ -241,6 +260,12 @@ def _row(
         cpu_exhausted=here.exhausted.get(key),
         sessions=_session_totals(row) if row else SessionTotals(),
         pool=here.pools.get(key),
+        container=here.facts.container_name(con_id),
+        limited_by=cap.owner if cap else "",
+        limit_used=cap.used if cap else None,
+        limit_allowed=cap.limit if cap else None,
+        hidden=_unknown(here, key),
+        inside=here.facts.inside is not None,
     )
 
 
@@ -307,7 +332,8 @@ def _cluster(
     first = rows[0]
     sums: dict[str, Any] = dict(zip(_SUMMED, map(_sum, zip(*map(_summed, rows), strict=True)), strict=True))
     key, capacity = (first.con_id, first.name), sums["capacity"]
-    number, percent = server_pools.allowed(key, facts.shares[first.inst_id].servers, budgets)
+    number, percent = server_pools.allowed(key, facts, budgets)
+    capped = [row for row in rows if row.limit_allowed is not None]
     waits = [row.head_waited for row in rows if row.head_waited is not None]
     claims = [row.entitled for row in rows if row.entitled is not None]
     ios = [row.io for row in rows if row.io is not None]
@@ -326,6 +352,9 @@ def _cluster(
         pool=session_pools.together(row.pool for row in rows),
         all_used=together,
         cpu_exhausted=max([row.cpu_exhausted for row in rows if row.cpu_exhausted is not None], default=None),
+        limited_by=capped[0].limited_by if capped else "",
+        limit_used=_sum(tuple(row.limit_used for row in capped)) if capped else None,
+        limit_allowed=_sum(tuple(row.limit_allowed for row in capped)) if capped else None,
         **sums,
     )
 

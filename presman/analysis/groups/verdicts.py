@@ -48,6 +48,18 @@ class Judged(Loaded, Protocol):
     def execution_waiters(self) -> int: ...  # noqa: D102
     @property
     def cpu_exhausted(self) -> float | None: ...  # noqa: D102
+    @property
+    def all_used(self) -> float | None: ...  # noqa: D102
+    @property
+    def limited_by(self) -> str: ...  # noqa: D102
+    @property
+    def limit_used(self) -> float | None: ...  # noqa: D102
+    @property
+    def limit_allowed(self) -> float | None: ...  # noqa: D102
+    @property
+    def hidden(self) -> str: ...  # noqa: D102
+    @property
+    def inside(self) -> bool: ...  # noqa: D102
 
 
 def explain(group: Judged, host_busy: float | None = None) -> str:
@@ -84,14 +96,14 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
             due = min(wanted, group.entitled or 0.0)
             return f"{_due(group)}, {max(0.0, due - used):.1f} less than its due: the plan is not kept"
         case Verdict.ZERO_SHARE:
-            return f"{_due(group)}, but nothing while the levels above take all: its sessions can hang"
+            return f"{_due(group)}, and nothing while the levels above take all: its sessions can hang"
         case Verdict.CONTENDED:
             return "; ".join(part for part in (_due(group), _left(group), minute) if part)
         case Verdict.CAGED:
             tail = f", while {host}" if host else ", while the host has CPUs to spare"
             return f"{_due(group)}; {_left(group)}; the cage (CPU_COUNT) is full{tail}"
         case Verdict.THROTTLED:
-            return "a plan above it cannot be read, so what it is entitled to is not known"
+            return f"{group.hidden or 'a plan above it cannot be read'}, so what it is entitled to is not known"
         case _:
             return "next to nothing waits"
 
@@ -108,13 +120,18 @@ def _due(group: Judged) -> str:
 
 
 def _left(group: Judged) -> str:
-    over = (group.used or 0.0) - (group.entitled or 0.0)
-    if over >= 0.05:
-        return f"{over:.1f} of it is what others leave, the rest they use themselves"
-    return "others use their share"
+    """Return how what it is due comes about, and who has the rest."""
+    more = (group.entitled or 0.0) - group.guaranteed
+    found = [f"{more:.1f} of it is what others leave"] if more >= 0.05 else []
+    alone = group.all_used is not None and group.all_used - (group.used or 0.0) < QUIET
+    here = " in this container" if group.inside else ""
+    return ", ".join([*found, f"nobody else{here} uses CPU" if alone else f"others{here} use the rest"])
 
 
 def _capped(group: Judged) -> str:
+    if group.limited_by and group.limit_used is not None and group.limit_allowed is not None:
+        far = f"{group.limit_used:.1f} of {group.limit_allowed:.1f} CPUs"
+        return f"{group.limited_by} is at its limit, {far}, whatever CPU is free"
     if group.limit is None:
         return "the limit of its subplan or container is reached, whatever CPU is free"
     percent = 100 * group.limit / group.capacity if group.capacity else 0.0

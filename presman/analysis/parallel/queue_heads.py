@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from presman.analysis.facts.facts import ROOT, Facts
+from presman.analysis.facts.cdb_plan import ROOT
+from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
+from presman.analysis.parallel.placement import placement
 from presman.analysis.parallel.queue import degree
-from presman.analysis.parallel.server_pools import ServerBudget
+from presman.analysis.parallel.server_pools import ServerBudget, budget_of, together
 from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.instance_readings import ServerPool
 from presman.analysis.readings.statement_readings import (
     Cause,
     QueuedStatement,
@@ -19,6 +22,7 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
 )
 
+_ANYWHERE = "; on which instances its servers may run is not known"
 _COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
 
 
@@ -48,13 +52,16 @@ class QueueState(NamedTuple):
     """What a head waits among, in servers: the system's budget and the limits of its group and container.
 
     `ahead` counts statements of other groups that the one queue of a FIFO queueing serves first; `rivals` are the
-    other groups with a head, which the plan chooses among.
+    other groups with a head, which the plan chooses among, and `containers` the other containers with one: the CDB plan
+    chooses among these first. `inst_ids` are the instances on which its servers may run, none for all.
     """
 
     system: ServerBudget
     limits: tuple[ServerLimit, ...] = ()
     ahead: int = 0
     rivals: tuple[str, ...] = ()
+    containers: tuple[str, ...] = ()
+    inst_ids: tuple[int, ...] = ()
 
     @property
     def tightest(self) -> ServerLimit | None:
@@ -63,9 +70,13 @@ class QueueState(NamedTuple):
 
 
 def heads(
-    facts: Facts, queue: Iterable[QueuedStatement], cluster: Iterable[GroupReading], budgets: Mapping[int, ServerBudget]
+    facts: Facts,
+    queue: Iterable[QueuedStatement],
+    cluster: Iterable[GroupReading],
+    budgets: Mapping[int, ServerBudget],
+    pools: Mapping[int, ServerPool],
 ) -> tuple[QueueHead, ...]:
-    """Return the head of every group's queue, with its cause."""
+    """Return the head of every group's queue, with its cause; `pools` are the servers of each instance."""
     statements = list(queue)
     if not statements:
         return ()
@@ -73,7 +84,11 @@ def heads(
     groups = {(row.con_id, row.name): row for row in cluster}
     found = []
     for head in first:
+        place = placement(facts, head)
         situation = _situation(facts, head, statements, first, groups, budgets)
+        if place.confined_by:
+            there = together(pools[inst_id] for inst_id in sorted(place.inst_ids))
+            situation = situation._replace(system=budget_of(there, place.where), inst_ids=tuple(sorted(place.inst_ids)))
         directive = facts.shares[head.inst_id].directives.get((head.con_id, head.group))
         cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), situation)
         tightest, own = situation.tightest, groups.get((head.con_id, head.group))
@@ -88,8 +103,11 @@ def heads(
                 in_use=situation.system.in_use or 0,
                 target=situation.system.target,
                 short=short,
-                sentence=sentence,
+                sentence=sentence
+                if place.known
+                else f"{sentence}; on which instances its servers may run is not known",
                 con_id=head.con_id,
+                container=head.container,
                 shortages=shortages(head.wants, cause, situation),
             )
         )
@@ -112,6 +130,9 @@ def _situation(
         limits=tuple(_limits(facts, head, groups, budgets)),
         ahead=sum(each.waited > head.waited for each in others) if one_queue else 0,
         rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
+        containers=tuple(
+            facts.container_name(con_id) for con_id in sorted({each.con_id for each in first} - {head.con_id})
+        ),
     )
 
 
@@ -121,12 +142,12 @@ def _limits(
     whole = budgets[ROOT].target
     container = budgets.get(head.con_id) if head.con_id > 2 else None
     if container is not None and container.in_use is not None and container.target is not None:
-        name = facts.pdbs.get(head.con_id) or f"container {head.con_id}"
-        yield ServerLimit(name, container.in_use, container.target, con_id=head.con_id)
+        yield ServerLimit(facts.container_name(head.con_id), container.in_use, container.target, con_id=head.con_id)
         whole = container.target
     group = groups.get((head.con_id, head.group))
     if group is not None and group.servers_limit is not None:
-        part = "" if whole is None else f" ({group.servers_limit_percent} % of {whole})"
+        percent = group.servers_limit_percent
+        part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
         yield ServerLimit(group.name, group.px_servers, group.servers_limit, part, head.con_id, group.name)
 
 
@@ -149,7 +170,7 @@ def explain(wants: Servers | None, dop: int | None, situation: QueueState) -> tu
         return Cause.UNKNOWN, None, f"{_want(wants, dop)}; how many are in use or allowed is not known"
     free = min(frees)
     if wants.high <= free:
-        return _fitting(f"{_want(wants, dop)} and {free} are free", situation)
+        return _fitting(f"{_want(wants, dop)} and {free} are free{system.where}", situation)
     by_ceiling = tightest is not None and wants.high > tightest.free
     by_system = system.free is not None and wants.high > system.free
     figures = [str(tightest)] if by_ceiling else []
@@ -173,7 +194,7 @@ def shortages(wants: Servers | None, cause: Cause, situation: QueueState) -> tup
     if system.target is not None and system.in_use is not None:
         whole = wants.low > system.target
         short = system.in_use if whole else wants.high - system.target + system.in_use
-        found.append(Shortage(min(short, system.in_use), everybody=True))
+        found.append(Shortage(min(short, system.in_use), everybody=True, inst_ids=situation.inst_ids))
     for limit in situation.limits:
         short = min(wants.high - limit.free, limit.held)
         found.append(Shortage(short, con_id=limit.con_id, group=limit.group))
@@ -185,6 +206,10 @@ def _fitting(start: str, situation: QueueState) -> tuple[Cause, int | None, str]
     if situation.ahead:
         number = f"{situation.ahead} statement{'s' if situation.ahead > 1 else ''} of other groups"
         return Cause.BEHIND, 0, f"{start}; one queue for all groups, {number} ahead of it"
+    if situation.containers:
+        last = f", then the plan between it and {', '.join(situation.rivals)}" if situation.rivals else ""
+        others = ", ".join(situation.containers)
+        return Cause.NOT_CHOSEN, 0, f"{start}; the CDB plan chooses between its container and {others}{last}"
     if situation.rivals:
         return Cause.NOT_CHOSEN, 0, f"{start}; the plan chooses between it and {', '.join(situation.rivals)}"
     return Cause.NOT_CHOSEN, 0, f"{start}; it should start at the next look"
@@ -198,7 +223,7 @@ def _never(wants: Servers, situation: QueueState) -> str:
     system = situation.system
     if system.target is not None and wants.low > system.target:
         rest = "" if system.in_use is None else f", {system.in_use} in use: it may start once none is"
-        return f"more than the target's {system.target}{rest}"
+        return f"more than the target's {system.target}{system.where}{rest}"
     return ""
 
 
@@ -219,7 +244,7 @@ def _figures(situation: QueueState) -> list[str]:
 
 
 def _used(system: ServerBudget) -> str:
-    return f"{system.in_use} of the target's {system.target} are in use"
+    return f"{system.in_use} of the target's {system.target}{system.where} are in use"
 
 
 def _short(wants: Servers, free: int) -> str:

@@ -6,19 +6,25 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from presman.analysis.facts.facts import ROOT, Facts, percent_fraction
+from presman.analysis.facts.cdb_plan import ROOT, whole_servers
+from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.readings.instance_readings import CLUSTER, ServerPool
+from presman.records.container_rows import PdbMetric
 from presman.records.group_rows import ConsumerGroup
 from presman.records.gv_servers import serves_gv
 from presman.records.parallel_rows import PxProcess, PxProcessSysstat, PxSession
 
 
 class ServerBudget(NamedTuple):
-    """What the queue counts: servers `in_use` of a `target`, either None where it cannot be read."""
+    """What the queue counts: servers `in_use` of a `target`, either None where it cannot be read.
+
+    `where` says on which instances, in words, "" for all.
+    """
 
     in_use: int | None
     target: int | None
+    where: str = ""
 
     @property
     def free(self) -> int | None:
@@ -80,6 +86,11 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return None if not known or None in known else sum(value for value in known if value is not None)
 
 
+def budget_of(pool: ServerPool, where: str = "") -> ServerBudget:
+    """Return what the queue counts in a pool: what V$RSRC_PLAN counts, else what V$PX_PROCESS_SYSSTAT tells."""
+    return ServerBudget(pool.in_use if pool.counted is None else pool.counted, pool.target, where)
+
+
 def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     """Return the budget of the whole (under ROOT) and of each container that may use less.
 
@@ -87,43 +98,50 @@ def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     it holds is what its groups hold.
     """
     whole = cluster.target
-    found = {ROOT: ServerBudget(cluster.counted if cluster.counted is not None else cluster.in_use, whole)}
-    targets: dict[int, int] = {}
-    for (_, con_id), row in facts.plan_rows.items():
-        if con_id > 2 and row is not facts.top_rows[row.inst_id]:
-            targets[con_id] = targets.get(con_id, 0) + row.parallel_servers_total
-    if whole is not None:
-        for con_id, fraction in container_fractions(facts).items():
-            targets[con_id] = min(targets.get(con_id) or whole, int(fraction * whole + 1e-9))
+    found = {ROOT: budget_of(cluster)}
     held = Counter[int]()
     for group in facts.snapshot.rows(ConsumerGroup):
         held[group.con_id] += group.current_pq_servers_active
-    for con_id, target in targets.items():
-        if target > 0 and (whole is None or target < whole):
+    for con_id in facts.pdbs.keys() | facts.own_containers:
+        target = container_target(facts, con_id, whole)
+        if target is not None and (whole is None or target < whole):
             found[con_id] = ServerBudget(held[con_id], target)
     return found
 
 
-def container_fractions(facts: Facts) -> dict[int, float]:
-    """Return the part of the servers target that the CDB plan allows each limited container."""
-    if not facts.inst_ids:
-        return {}
-    limits = {
-        con_id: percent_fraction(row.parallel_server_limit)
-        for con_id, row in facts.cdb_directives(facts.inst_ids[0]).items()
-    }
-    return {con_id: limit for con_id, limit in limits.items() if limit is not None}
+def container_target(facts: Facts, con_id: int, whole: int | None) -> int | None:
+    """Return the servers a container may hold: by its own target, the CDB plan, or V$RSRCPDBMETRIC; None if not known.
+
+    The first statements queue at the container's own target, then at that of the whole.
+    """
+    limits = []
+    if facts.inside != con_id:
+        own = [facts.own_target(inst_id, con_id) for inst_id in facts.inst_ids]
+        limits += [sum(each or 0 for each in own)] if own and None not in own else []
+        given = facts.allotments(facts.inst_ids[0])[con_id].servers if facts.inst_ids else None
+        limits += [] if given is None or whole is None else [whole_servers(given, whole)]
+    shown = [row.parallel_servers_limit for row in facts.snapshot.rows(PdbMetric) if row.con_id == con_id]
+    # Whether the view of each instance has its own part or all of it is not documented.
+    if len(facts.inst_ids) == 1 and shown and shown[0] is not None and (facts.inside == con_id or not limits):
+        limits.append(shown[0])
+    return min(limits, default=None)
 
 
-def allowed(key: Key, servers: Mapping[Key, float], found: Mapping[int, ServerBudget]) -> tuple[int | None, int | None]:
-    """Return a group's limit in servers and in percent of the cluster-wide target, None where nothing limits it."""
-    fraction = servers.get(key)
-    if fraction is None:
-        return None, None
+def allowed(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> tuple[int | None, int | None]:
+    """Return a group's limit in servers and in percent of the cluster-wide target, None where nothing limits it.
+
+    Where its plan cannot be read V$RSRCMGRMETRIC says the limit, on one instance.
+    """
     budget = found.get(key[0]) or found[ROOT]
     target = budget.target if budget.target is not None else found[ROOT].target
-    # 84 percent of 96 is 80.64, and 80 servers ran: what is allowed is rounded down.
-    return (None if target is None else int(fraction * target + 1e-9)), round(100 * fraction)
+    shares = facts.shares[facts.inst_ids[0]]
+    fraction = shares.servers.get(key)
+    if fraction is not None:
+        return (None if target is None else whole_servers(fraction, target)), round(100 * fraction)
+    shown = facts.shown_servers_limits.get(key)
+    if key in shares.shares or shown is None or len(facts.inst_ids) != 1 or (target is not None and shown >= target):
+        return None, None
+    return shown, None
 
 
 def of_monitors(facts: Facts, seen: Iterable[int]) -> int:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from presman.analysis.facts.facts import ROOT, Facts, percent_fraction
-from presman.analysis.facts.plan_book import DORMANT, OTHER_GROUPS, UNNAMED, PlanShares
+from presman.analysis.facts.cdb_plan import ROOT
+from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.plan_book import DORMANT, OTHER_GROUPS, UNNAMED, PlanBook, PlanShares
+from presman.analysis.parallel.server_pools import container_target
 from presman.analysis.plans.lint_case import Case, Finding, Severity
 from presman.analysis.plans.lint_cdb import RULES as CDB_RULES
 from presman.analysis.plans.lint_cdb import cdb_case
@@ -14,7 +16,7 @@ from presman.analysis.plans.lint_rules import RULES
 from presman.analysis.plans.plan_view import plan_windows, plans_by_instance
 from presman.analysis.readings.instance_readings import ServerPool
 from presman.analysis.readings.reading import Reading
-from presman.records.plan_rows import GroupMapping
+from presman.records.plan_rows import ContainerGroupMapping, GroupMapping
 from presman.records.session_rows import Session, SessionInfo
 from presman.records.snapshot import Snapshot
 
@@ -55,7 +57,7 @@ def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
         containers = {key[0] for key in shares.shares} or {0}
         for con_id in sorted(containers):
             top = facts.plan_of(inst_id, con_id)
-            plans = [plan for plan in _with_subplans(facts, top) if (con_id, plan) not in found]
+            plans = [plan for plan in _with_subplans(facts.book_of(con_id), top) if (con_id, plan) not in found]
             if plans:
                 case = _case(facts, reading, inst_id, con_id, top)
                 found |= {(con_id, plan): _part(facts, case, plan) for plan in plans}
@@ -64,19 +66,29 @@ def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
 
 def _part(facts: Facts, case: Case, plan: str) -> Case:
     """Return the case of one plan of the tree that the case of its top plan is about."""
-    rows = facts.book.directives.get(plan, ())
+    book = facts.book_of(case.con_id)
+    rows = book.directives.get(plan, ())
     reached = case.reached | {row.switch_group for row in rows}
-    by_weight = facts.book.by_weight(plan, case.con_id)
-    return replace(case, plan=plan, top=plan == case.plan, by_weight=by_weight, rows=rows, reached=reached)
+    by_weight = book.by_weight(plan, case.con_id)
+    return replace(
+        case,
+        plan=plan,
+        top=plan == case.plan,
+        by_weight=by_weight,
+        rows=rows,
+        reached=reached,
+        doubt=book.doubt(plan, case.con_id),
+        cpu_limits_servers=book.cpu_limits_servers,
+    )
 
 
-def _with_subplans(facts: Facts, plan: str) -> tuple[str, ...]:
-    found = dict.fromkeys([plan] if plan in facts.book.directives else [])
+def _with_subplans(book: PlanBook, plan: str) -> tuple[str, ...]:
+    found = dict.fromkeys([plan] if plan in book.directives else [])
     waiting = list(found)
     while waiting:
-        for row in facts.book.directives.get(waiting.pop(), ()):
+        for row in book.directives.get(waiting.pop(), ()):
             name = row.group_or_subplan
-            if row.type == "PLAN" and name in facts.book.directives and name not in found:
+            if row.type == "PLAN" and name in book.directives and name not in found:
                 found[name] = None
                 waiting.append(name)
     return tuple(found)
@@ -85,11 +97,7 @@ def _with_subplans(facts: Facts, plan: str) -> tuple[str, ...]:
 def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) -> Case:
     """Return the case of the top plan, but for what its directives say."""
     shares = facts.shares[inst_id]
-    mapped = tuple(
-        (row.attribute, row.value, row.consumer_group)
-        for row in facts.snapshot.rows(GroupMapping)
-        if row.status not in DORMANT and row.consumer_group
-    )
+    mapped = _mapped(facts, con_id)
     degree = facts.parameters.get((inst_id, "parallel_degree_limit"), "")
     return Case(
         plan=plan,
@@ -100,9 +108,8 @@ def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) 
         shares=shares,
         groups={row.name: row for row in reading.cluster_groups() if row.con_id == con_id},
         reached=_reached(facts, con_id, mapped),
-        # The mappings in view are those of the container connected to.
-        mapped=mapped if len({key[0] for key in shares.shares}) < 2 else (),
-        pool=_pool(facts, reading, inst_id, con_id),
+        mapped=mapped,
+        pool=_pool(facts, reading, con_id),
         degree_limit=int(degree) if degree.isascii() and degree.isdigit() else None,
         degree_policy=facts.parameters.get((inst_id, "parallel_degree_policy"), ""),
         windows=tuple(window for window in plan_windows(facts.snapshot) if window.inst_id == inst_id),
@@ -110,11 +117,21 @@ def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) 
     )
 
 
-def _pool(facts: Facts, reading: Reading, inst_id: int, con_id: int) -> ServerPool:
+def _mapped(facts: Facts, con_id: int) -> tuple[tuple[str, str, str], ...]:
+    """Return the rules that map a container's sessions to groups; the DBA_ view has those of the one connected to."""
+    rows = [GroupMapping._make(row[1:]) for row in facts.snapshot.rows(ContainerGroupMapping) if row.con_id == con_id]
+    if con_id <= ROOT or facts.inside == con_id:
+        rows = rows or list(facts.snapshot.rows(GroupMapping))
+    return tuple(
+        (attribute, value, group) for attribute, value, group, status in rows if status not in DORMANT and group
+    )
+
+
+def _pool(facts: Facts, reading: Reading, con_id: int) -> ServerPool:
     """Return the servers there are for a container: limits of the CDB plan and of groups are multiplied."""
-    pool, row = reading.header.servers, facts.cdb_directives(inst_id).get(con_id)
-    limit = percent_fraction(row.parallel_server_limit) if row else None
-    return pool if limit is None or pool.target is None else replace(pool, target=int(limit * pool.target + 1e-9))
+    pool = reading.header.servers
+    own = container_target(facts, con_id, pool.target) if con_id > ROOT else None
+    return pool if own is None else replace(pool, target=own if pool.target is None else min(own, pool.target))
 
 
 def _names(shares: PlanShares, con_id: int) -> Iterable[str]:

@@ -39,7 +39,8 @@ class Case:
     """One plan in force as one container runs it, with all that a rule may want to know.
 
     `reached` are the groups that sessions are in, are mapped to or are switched to; `by_weight` tells that level 1
-    holds shares. `degree_limit` is PARALLEL_DEGREE_LIMIT where it is a number.
+    holds shares, `doubt` why it may be the other way round. `degree_limit` is PARALLEL_DEGREE_LIMIT where it is a
+    number; `cpu_limits_servers` is that of the plan book.
     """
 
     plan: str
@@ -56,6 +57,8 @@ class Case:
     degree_policy: str
     windows: tuple[PlanPeriod, ...]
     tree_groups: frozenset[str]
+    doubt: str = ""
+    cpu_limits_servers: bool = True
 
     @cached_property
     def directives(self) -> dict[str, PlanDirective]:
@@ -68,7 +71,9 @@ class Case:
 
     def servers_limit(self, row: PlanDirective) -> int | None:
         """Return the servers a directive lets its group hold; None without a limit or a known target."""
-        percent = row.parallel_server_limit if row.parallel_server_limit is not None else row.utilization_limit
+        percent = row.parallel_server_limit
+        if percent is None and self.cpu_limits_servers:
+            percent = row.utilization_limit
         if percent is None or percent >= 100 or self.pool.target is None:
             return None
         return self.pool.target * percent // 100

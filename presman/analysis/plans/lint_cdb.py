@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from presman.analysis.containers.io_limits import limits_of
-from presman.analysis.facts.facts import DEFAULT_PDB, DORMANT_CDB, ROOT, Facts, percent_fraction
+from presman.analysis.facts.cdb_plan import DEFAULT_PDB, DORMANT_CDB, ROOT, percent_fraction, whole_servers
+from presman.analysis.facts.facts import Facts
 from presman.analysis.plans.lint_case import Finding, Severity
 from presman.analysis.plans.lint_rules import TINY, swapping_windows
 from presman.analysis.plans.plan_view import PlanPeriod, plan_windows
 from presman.analysis.readings.reading import Reading
+from presman.base.release import Release
 from presman.records.plan_rows import CdbPlanDirective
 
 AUTOTASK = "ORA$AUTOTASK"
@@ -38,6 +40,7 @@ class CdbCase:
     plans: Mapping[str, str]
     io_limits: tuple[str, ...]
     target: int | None
+    release: Release
     exadata: bool
     windows: tuple[PlanPeriod, ...]
 
@@ -97,13 +100,24 @@ def servers_for_nobody(case: CdbCase) -> Found:
         limit = percent_fraction(row.parallel_server_limit)
         if limit is None or case.target is None:
             continue
-        servers = int(limit * case.target + 1e-9)
+        servers = whole_servers(limit, case.target)
         if servers < 2:
             text = (
                 f"PARALLEL_SERVER_LIMIT of {row.parallel_server_limit} % lets {name} hold {servers} of {case.target} "
                 "parallel servers: its parallel statements cannot fit by waiting."
             )
             yield case.finding("cdb-servers-for-nobody", Severity.WARNING, name, text, _QUEUE)
+
+
+def servers_by_plan(case: CdbCase) -> Found:
+    """From 21c on each container queues at its own target first, and the limit of the CDB plan is advised against."""
+    named = [name for name, row in case.given.items() if percent_fraction(row.parallel_server_limit) is not None]
+    if named and case.release >= Release(21):
+        text = (
+            f"PARALLEL_SERVER_LIMIT of the CDB plan limits {', '.join(sorted(named))}. Oracle advises against it from "
+            "21c on: set PARALLEL_SERVERS_TARGET in the containers."
+        )
+        yield case.finding("cdb-servers-by-plan", Severity.NOTE, sorted(named)[0], text, _DIRECTIVES)
 
 
 def autotask_first(case: CdbCase) -> Found:
@@ -120,7 +134,7 @@ def autotask_first(case: CdbCase) -> Found:
 
 def default_directive(case: CdbCase) -> Found:
     """Whoever is plugged in gets the default directive."""
-    named = [name for name in case.plans if name not in case.rows]
+    named = [name for name in case.plans if (row := case.given.get(name)) is None or row is case.rows.get(DEFAULT_PDB)]
     if named:
         row = case.rows.get(DEFAULT_PDB)
         what = f"{row.shares or 1} share{'s' * ((row.shares or 1) != 1)}" if row else "one share"
@@ -163,6 +177,7 @@ RULES: tuple[Callable[[CdbCase], Iterable[Finding]], ...] = (
     limit_below_share,
     limits_leave_idle,
     servers_for_nobody,
+    servers_by_plan,
     autotask_first,
     io_limit_on_exadata,
     window_swaps_plan,
@@ -179,7 +194,7 @@ def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:
     rows = {
         row.pluggable_database: row
         for row in facts.snapshot.rows(CdbPlanDirective)
-        if row.plan == plan and row.status not in DORMANT_CDB
+        if row.plan == plan and row.status not in DORMANT_CDB and row.pluggable_database
     }
     if not rows or not facts.pdbs:
         return None
@@ -187,10 +202,11 @@ def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:
     return CdbCase(
         plan=plan,
         rows=rows,
-        given={facts.pdbs[con_id]: row for con_id, row in given.items()},
+        given={facts.pdbs[con_id]: row for con_id, row in given.items() if con_id in facts.pdbs},
         plans={name: facts.plan_of(inst_id, con_id) for con_id, name in facts.pdbs.items()},
         io_limits=tuple(name for con_id, name in facts.pdbs.items() if any(limits_of(facts, inst_id, con_id))),
         target=reading.header.servers.target,
+        release=facts.snapshot.release,
         exadata=reading.header.exadata,
         windows=tuple(each for each in plan_windows(facts.snapshot) if (each.inst_id, each.con_id) == (inst_id, ROOT)),
     )

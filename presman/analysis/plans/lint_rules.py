@@ -22,6 +22,7 @@ ACTIONS = frozenset({"CANCEL_SQL", "KILL_SESSION", "LOG_ONLY"})
 
 _LEVEL_COLUMNS = tuple(f"mgmt_p{level}" for level in range(1, 9))
 _DIRECTIVES = "Database Reference: DBA_RSRC_PLAN_DIRECTIVES"
+_METHODS = "PL/SQL Packages and Types Reference: DBMS_RESOURCE_MANAGER.CREATE_PLAN"
 _GUIDE = "Administrator's Guide: Managing Resources with Oracle Database Resource Manager"
 _QUEUE = "VLDB and Partitioning Guide: Parallel Statement Queuing"
 _PDB_PLANS = "Database Reference: RESOURCE_MANAGER_PLAN (limits of PDB plans)"
@@ -158,9 +159,20 @@ def overfull_level(case: Case) -> Found:
             yield case.finding("overfull-level", Severity.ERROR, "", text, _DIRECTIVES)
 
 
+def percent_or_shares(case: Case) -> Found:
+    """CREATE_PLAN makes a plan of percentages unless it is told otherwise, also where shares are meant."""
+    if case.doubt:
+        taken = "shares" if case.by_weight else "percent"
+        text = (
+            f"Percent or shares? Of {case.plan} {case.doubt}. They are taken for {taken}; MGMT_MTH of CREATE_PLAN "
+            "says which is meant (EMPHASIS or RATIO)."
+        )
+        yield case.finding("percent-or-shares", Severity.WARNING, "", text, _METHODS)
+
+
 def unallocated(case: Case) -> Found:
     """What no level hands out is nobody's by right."""
-    if case.top and case.rows and case.shares.unallocated >= TINY:
+    if case.top and case.rows and not case.doubt and case.shares.unallocated >= TINY:
         text = (
             f"{100 * case.shares.unallocated:.1f} % of CPU is guaranteed to nobody; it goes to whoever wants it, in "
             "proportion. Add it to a group, or put OTHER_GROUPS with 100 % at the last level."
@@ -184,7 +196,7 @@ def limit_caps_servers(case: Case) -> Found:
     """UTILIZATION_LIMIT is about parallel servers too."""
     for name, row in case.directives.items():
         percent = row.utilization_limit
-        if percent is not None and percent < 100 and row.parallel_server_limit is None:
+        if percent is not None and percent < 100 and row.parallel_server_limit is None and case.cpu_limits_servers:
             text = (
                 f"UTILIZATION_LIMIT of {name} also limits its parallel servers to {percent} % of the target. Set "
                 "PARALLEL_SERVER_LIMIT if that is not meant."
@@ -244,6 +256,7 @@ RULES: tuple[Rule, ...] = (
     no_other_groups,
     zero_share,
     overfull_level,
+    percent_or_shares,
     pdb_plan_with_subplans,
     pdb_plan_too_large,
     pdb_plan_with_levels,

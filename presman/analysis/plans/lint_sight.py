@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from presman.analysis.facts.facts import ROOT, Facts
+from presman.analysis.facts.cdb_plan import ROOT
+from presman.analysis.facts.facts import Facts
 from presman.analysis.plans.lint import cases
 from presman.analysis.readings.reading import Reading
 from presman.analysis.sight import listed, unseen, view_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from presman.analysis.facts.facts import ROOT
+from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.plan_book import plan_name
 from presman.records.plan_rows import RsrcPlanHistory
 from presman.records.snapshot import Snapshot

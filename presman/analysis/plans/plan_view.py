@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from presman.analysis.facts.facts import ROOT, Facts
+from presman.analysis.facts.cdb_plan import ROOT, whole_servers
+from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import DORMANT, UNNAMED, Branch, PlanPosition, leaves, places
 from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
-from presman.records.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlanHistory
+from presman.records.plan_rows import ContainerGroupMapping, GroupMapping, PlanDirective, RsrcPlanHistory
 from presman.records.snapshot import Snapshot
 
 GROUP, SUBPLAN, CONTAINER = "group", "subplan", "container"
@@ -78,12 +79,17 @@ class PlanPeriod:
 
 @dataclass(frozen=True, slots=True)
 class GroupRule:
-    """Sessions whose `attribute` has `value` go to `group`; `in_plan` tells whether the plan names that group."""
+    """Sessions whose `attribute` has `value` go to `group`; `in_plan` tells whether the plan names that group.
+
+    `in_plan` is None where the plan in view is not about the container that the rule is from. `container` is that
+    container's name, "" outside of one.
+    """
 
     attribute: str
     value: str
     group: str
-    in_plan: bool
+    in_plan: bool | None
+    container: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,8 @@ class PlanView:
 
     `instances` run it, none where it is not active; `elsewhere` is what the other instances run. The lines' limits are
     parts of `capacity`, CPUs of the instances that run it (of the cluster where none does), and of `target`, parallel
-    servers of the cluster.
+    servers of the cluster. `doubt` is why its numbers may be shares instead of percent, or the other way round, "" if
+    there is none.
     """
 
     plan: str
@@ -116,6 +123,7 @@ class PlanView:
     windows: tuple[PlanPeriod, ...]
     mappings: tuple[GroupRule, ...]
     plans: tuple[str, ...]
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +143,8 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
     runs = running_plans(facts)
     on = next((run.instances for run in runs if run.plan == name), ())
     active = bool(on) or name == reading.header.plan
-    shares = facts.shares[on[0]] if on else facts.book.shares(name)
+    book, con_id = facts.book_with(name)
+    shares = facts.shares[on[0]] if on else book.shares(name, con_id)
     partly = 0 < len(on) < len(facts.inst_ids)
     rows = _groups(reading, on if partly else (CLUSTER,)) if active else {}
     instances = [each for each in reading.header.instances if not partly or each.inst_id in on]
@@ -147,15 +156,16 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
         active=active,
         instances=on,
         elsewhere=tuple(run for run in runs if active and run.plan != name),
-        method=facts.book.methods.get(name, ""),
+        method=book.methods.get(name, ""),
         set_by=_set_by(facts, tuple(each for each in windows if not on or each.inst_id in on)) if active else "",
         unallocated=shares.unallocated,
         capacity=capacity,
         target=target,
         lines=lines,
         windows=windows,
-        mappings=_mappings(snapshot, lines),
+        mappings=_mappings(facts, lines),
         plans=_plans(facts, runs),
+        doubt=book.doubt(name, con_id),
     )
 
 
@@ -184,10 +194,11 @@ def _groups(reading: Reading, inst_ids: Collection[int]) -> dict[tuple[int, str]
 
 def _plans(facts: Facts, runs: Iterable[PlanRun]) -> tuple[str, ...]:
     """Return the plans one may choose: those in force, then those that are not only parts of others."""
-    rows = [row for row in facts.snapshot.rows(Plan) if row.status not in DORMANT]
+    rows = [plan for book in facts.books for plan in book.plans]
     ordered = sorted(rows, key=lambda row: (row.sub_plan == "YES", row.plan))
-    named = dict.fromkeys([run.plan for run in runs] + [row.plan for row in ordered] + sorted(facts.book.directives))
-    return tuple(name for name in named if name in facts.book.directives)
+    known = dict.fromkeys(plan for book in facts.books for plan in book.directives)
+    named = dict.fromkeys([run.plan for run in runs] + [row.plan for row in ordered] + sorted(known))
+    return tuple(name for name in named if name in known)
 
 
 def _line(
@@ -198,7 +209,7 @@ def _line(
     found = [row for key in below for row in rows.get(key, ())]
     own = found if branch.key is not None else []
     held = own[0].servers_limit if own and own[0].inst_id == CLUSTER else None
-    servers = None if branch.servers is None or target is None else int(branch.servers * target)
+    servers = None if branch.servers is None or target is None else whole_servers(branch.servers, target)
     limit = None if branch.limit is None else branch.limit * capacity
     return PlanRow(
         depth=placed.depth,
@@ -318,14 +329,23 @@ def _set_by(facts: Facts, windows: tuple[PlanPeriod, ...]) -> str:
     return f"set by {by}, {since}; {free}"
 
 
-def _mappings(snapshot: Snapshot, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]:
-    """Return the mapping rules. Where containers run plans of their own, those in view are not about their groups."""
-    groups = {line.name for line in lines}
-    elsewhere = any(line.kind == CONTAINER for line in lines)
-    rows = [row for row in snapshot.rows(GroupMapping) if row.status not in DORMANT]
+def _mappings(facts: Facts, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]:
+    """Return the mapping rules of each container that is seen; only those of its own are about a plan's groups."""
+    groups = {(line.con_id, line.name) for line in lines if line.kind == GROUP}
+    seen = {con_id for con_id, _ in groups}
+    apart = facts.snapshot.rows(ContainerGroupMapping)
+    here = facts.inside or 0
+    rules = [(row.con_id, *row[1:]) for row in apart] or [(here, *row) for row in facts.snapshot.rows(GroupMapping)]
     return tuple(
-        GroupRule(row.attribute, row.value, row.consumer_group, elsewhere or row.consumer_group in groups)
-        for row in rows
+        GroupRule(
+            attribute,
+            value,
+            group,
+            (con_id, group) in groups if con_id in seen else None,
+            facts.container_name(con_id),
+        )
+        for con_id, attribute, value, group, status in rules
+        if status not in DORMANT
     )
 
 

@@ -107,12 +107,15 @@ class GroupReading(NamedTuple):
 
     `used`, `waiting`: CPUs since the last poll (None without a delta); `capacity`: CPUs handed out; `limit`: CPUs
     at its UTILIZATION_LIMIT (limits above it multiplied in), None without one; `guaranteed`: CPUs it gets when
-    everyone is busy; `entitled`: CPUs it may claim among the groups with demand now; `share` is the guaranteed
+    everyone is busy; `entitled`: CPUs it is due now, of what all groups want; `share` is the guaranteed
     minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about.
     `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice; `all_used` is the CPUs that all
     groups of the instance (the cluster) used together. `cpu_exhausted` is the percent of the last closed minute in
     which the CPUs were exhausted (the most of any instance), None before 23. `pool` is its active session pool, None
-    without one.
+    without one. `container` is the pluggable database's
+    name, "" outside of one. `limited_by` is whose limit holds the group where it is not its own, with the CPUs used
+    under it and allowed; `hidden` is what keeps its due from being known; `inside` tells that other containers, with
+    which it shares the CPUs, are not seen.
     """
 
     inst_id: int
@@ -145,6 +148,17 @@ class GroupReading(NamedTuple):
     cpu_exhausted: float | None = None
     sessions: SessionTotals = SessionTotals()
     pool: ActiveSessionPool | None = None
+    container: str = ""
+    limited_by: str = ""
+    limit_used: float | None = None
+    limit_allowed: float | None = None
+    hidden: str = ""
+    inside: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its name, with that of its container where several are seen."""
+        return f"{self.name} ({self.container})" if self.container and not self.inside else self.name
 
     @property
     def wanted(self) -> float | None:

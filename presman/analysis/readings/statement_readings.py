@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
+from typing import Protocol
 
 
 class Cause(Enum):
@@ -67,11 +68,26 @@ class Servers:
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
 
+class InGroup(Protocol):
+    """What is in a consumer group of a container."""
+
+    @property
+    def group(self) -> str: ...  # noqa: D102
+    @property
+    def container(self) -> str: ...  # noqa: D102
+
+
+def group_title(row: InGroup) -> str:
+    """Return the name of a row's group, with that of its container where several are seen."""
+    return f"{row.group} ({row.container})" if row.container else row.group
+
+
 @dataclass(frozen=True, slots=True)
 class QueuedStatement:
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
     `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `wants` is None if nothing tells of it.
+    `container` is the name of its pluggable database where others are seen, too.
     """
 
     position: int
@@ -95,6 +111,7 @@ class QueuedStatement:
     event: str
     sql_text: str
     con_id: int = 0
+    container: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +127,7 @@ class RunningStatement:
     (its previous statement if it executes none): it may have gone on to another one. `blocker` is the session that the
     coordinator waits for, as ``instance:SID``, "" if it waits for none. `tree_sets` is the most server sets that one of
     its data flow trees has, None where V$PX_SESSION does not tell them.
+    `container` is the name of its pluggable database where others are seen, too.
     """
 
     inst_id: int
@@ -136,6 +154,7 @@ class RunningStatement:
     dop: DopStory
     sql_text: str
     con_id: int = 0
+    container: str = ""
     progress: float | None = None
     remaining: float | None = None
     operation: str = ""
@@ -150,12 +169,14 @@ class Shortage:
     """Servers that a head is `short` of under one limit that binds: what must be freed there before it can start.
 
     The system's target concerns `everybody`; a container's limit those of `con_id`, a group's those of `group` in it.
+    Servers on `inst_ids` alone help where the head's may run nowhere else; none are named where they may run on all.
     """
 
     short: int
     everybody: bool = False
     con_id: int = 0
     group: str = ""
+    inst_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +185,8 @@ class QueueHead:
 
     All in servers: `wants`, the group's `held` of `allowed` (None: no group limit), the system's `in_use` of
     `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every limit that binds;
-    where the servers wanted are a range, they are for the most it may want.
+    where the servers wanted are a range, they are for the most it may want. `container` is the name of its pluggable
+    database where others are seen, too.
     """
 
     group: str
@@ -179,6 +201,7 @@ class QueueHead:
     sentence: str
     con_id: int = 0
     shortages: tuple[Shortage, ...] = ()
+    container: str = ""
 
 
 @dataclass(frozen=True, slots=True)

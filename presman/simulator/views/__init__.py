@@ -71,7 +71,16 @@ class Publisher:
             self._plans[name] = self._plan(name, view)
         columns, project = self._plans[name]
         if columns:
-            self._database.replace(name, columns, project(view.rows(self._simulation)))
+            self._database.replace(name, columns, project(self._seen(view)))
+
+    def _seen(self, view: View) -> Iterable[Row]:
+        """Return a view's rows; from inside a pluggable database those of other containers are not seen."""
+        rows = view.rows(self._simulation)
+        scenario = self._simulation.scenario
+        if not scenario.header.inside or "CON_ID" not in view.columns:
+            return rows
+        seen, place = {0, scenario.con_id(scenario.header.inside)}, view.columns.index("CON_ID")
+        return [row for row in rows if row[place] in seen]
 
     def _plan(
         self, name: str, view: View

@@ -35,23 +35,24 @@ def _rsrc_plan(simulation: Simulation) -> Iterator[Row]:
     caged = "ON" if in_force.managed and capacity.caged else "OFF"
     scope = "INSTANCE_ONLY" if in_force.managed else "OFF"
     queueing = in_force.limits.queueing.value
-    plans: list[tuple[int, str, str, object, object, object]] = []
+    plans: list[tuple[int, str, str, object, object, object, object]] = []
     if in_force.cdb:
-        plans.append((ROOT, in_force.top, "TRUE", None, None, None))
+        plans.append((ROOT, in_force.top, "TRUE", None, None, None, None))
         for pdb in simulation.scenario.pdbs:
             name = in_force.active[pdb.con_id]
             if name:
                 given = pdb.directive
-                own = (given.shares, given.utilization_limit, given.parallel_server_limit)
+                own = (given.shares, given.utilization_limit, given.parallel_server_limit, given.profile or None)
                 plans.append((pdb.con_id, name, "TRUE", *own))
     else:
-        plans.append((0, in_force.top, "TRUE", None, None, None))
-        plans += [(0, name, "FALSE", None, None, None) for name in in_force.subplans()]
+        plans.append((0, in_force.top, "TRUE", None, None, None, None))
+        plans += [(0, name, "FALSE", None, None, None, None) for name in in_force.subplans()]
+    targets = {pdb.con_id: pdb.directive.parallel_servers_target for pdb in simulation.scenario.pdbs}
     for machine in simulation.machines:
         for con_id, name, top, *limits in plans:
             yield (
-                *(machine.inst_id, in_force.id_of(name), name, top, managed, scope, caged),
-                *(machine.names.in_use, capacity.target, queueing, con_id, *limits),
+                *(machine.inst_id, in_force.id_of(name), name, top, managed, scope, caged, machine.names.in_use),
+                *(targets.get(con_id) or capacity.target, queueing, con_id, *limits),
             )
 
 
@@ -183,8 +184,10 @@ def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
     given = {pdb.con_id: pdb.directive for pdb in simulation.scenario.pdbs}
     for (inst_id, con_id, _), (minute, deltas) in sums.items():
         seconds = minute.end - minute.begin
-        percent = given[con_id].utilization_limit or 100
-        servers = capacity.target * capacity.instances * (given[con_id].parallel_server_limit or 100) // 100
+        percent = 100 * given[con_id].cpu_limit(capacity.cpu_count)
+        whole = capacity.target * capacity.instances
+        own = given[con_id].servers_limit(whole, capacity.instances)
+        servers = whole if own is None else own
         yield (
             *(inst_id, when(simulation, minute.begin), when(simulation, minute.end), round(seconds * 100)),
             *(minute.sequence, _ms(deltas[Count.CPU]), _ms(deltas[Count.CPU_WAIT]), minute.num_cpus),
@@ -274,6 +277,7 @@ VIEWS = (
         columns(
             "INST_ID ID NAME IS_TOP_PLAN CPU_MANAGED CPU_SCOPE INSTANCE_CAGING PARALLEL_SERVERS_ACTIVE"
             " PARALLEL_SERVERS_TOTAL PARALLEL_EXECUTION_MANAGED CON_ID SHARES UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT"
+            " PROFILE"
         ),
         _rsrc_plan,
     ),

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from presman.base.release import Release
+from presman.records.instance_rows import SEED
 from presman.simulator.latency_shapes import BUCKETS
 from presman.simulator.processes import server_name
+from presman.simulator.scenario import ScriptedStatement, SessionPool, StatementStream
 from presman.simulator.views.view import Row, View, columns, never, when, with_plans
 
 if TYPE_CHECKING:
@@ -24,7 +26,10 @@ _VERSIONS = {
     Release(23): ("23.0.0.0.0", "23.6.0.24.10"),
     Release(23, 26): ("23.0.0.0.0", "23.26.1.0.0"),
 }
-_IO_LIMITS = ("max_iops", "max_mbps")
+_OF_CONTAINERS = {
+    **{name: name for name in ("cpu_count", "max_iops", "max_mbps", "parallel_servers_target")},
+    "db_performance_profile": "profile",
+}
 """Parameters that a pluggable database may set for itself."""
 _FIRST_PROCESS = 21_400
 """SPID of P000 on each host."""
@@ -61,7 +66,7 @@ def _pdbs(simulation: Simulation) -> Iterator[Row]:
     if not simulation.plans.cdb:
         return
     for machine in simulation.machines:
-        yield (machine.inst_id, 2, "PDB$SEED", "READ ONLY", "NO")
+        yield (machine.inst_id, SEED, "PDB$SEED", "READ ONLY", "NO")
         for pdb in simulation.scenario.pdbs:
             yield (machine.inst_id, pdb.con_id, pdb.name, "READ WRITE", "NO")
 
@@ -76,6 +81,7 @@ def _parameters(simulation: Simulation) -> Iterator[Row]:
         ("parallel_degree_limit", 2, limit or "CPU", limit is None),
         ("parallel_degree_policy", 2, capacity.parallel_degree_policy, capacity.parallel_degree_policy == "MANUAL"),
         ("parallel_force_local", 1, "FALSE", True),
+        ("parallel_instance_group", 2, "", True),
         ("parallel_max_servers", 3, capacity.maximum, capacity.parallel_max_servers is None),
         ("parallel_min_time_threshold", 2, "AUTO", True),
         ("parallel_servers_target", 3, capacity.target, capacity.parallel_servers_target is None),
@@ -90,17 +96,27 @@ def _parameters(simulation: Simulation) -> Iterator[Row]:
     if simulation.release >= Release(12, 1):
         values.append(("pga_aggregate_limit", 6, 12 << 30, True))
     if simulation.release >= Release(12, 2):
-        values += [("max_iops", 3, 0, True), ("max_mbps", 3, 0, True)]
+        values += [("db_performance_profile", 2, "", True), ("max_iops", 3, 0, True), ("max_mbps", 3, 0, True)]
     if simulation.release >= Release(23):
         values.append(("resource_manager_cpu_scope", 2, "INSTANCE_ONLY", True))
     for machine in simulation.machines:
         for number, (name, kind, value, default) in enumerate(sorted(values), 1):
             text = str(value)
             yield (machine.inst_id, number, name, kind, text or None, text or None, "TRUE" if default else "FALSE", 0)
-            for pdb in simulation.scenario.pdbs if name in _IO_LIMITS else ():
-                own = getattr(pdb.directive, name)
-                if own is not None:
+            for pdb in simulation.scenario.pdbs if name in _OF_CONTAINERS else ():
+                own = getattr(pdb.directive, _OF_CONTAINERS[name])
+                if own:
                     yield (machine.inst_id, number, name, kind, str(own), str(own), "FALSE", pdb.con_id)
+
+
+def _active_services(simulation: Simulation) -> Iterator[Row]:
+    scenario = simulation.scenario
+    entries: list[SessionPool | StatementStream | ScriptedStatement]
+    entries = [*scenario.pools, *scenario.streams, *scenario.script]
+    named = {entry.service: scenario.con_id(entry.pdb) for entry in entries}
+    for machine in simulation.machines:
+        for number, name in enumerate(("SYS$BACKGROUND", "SYS$USERS", *sorted(named)), 1):
+            yield (machine.inst_id, number, name, name, named.get(name, 0))
 
 
 def _osstat(simulation: Simulation) -> Iterator[Row]:
@@ -235,6 +251,7 @@ VIEWS = (
     View("V$PDBS", columns("INST_ID CON_ID NAME OPEN_MODE RESTRICTED"), _pdbs, never),
     View("V$PARAMETER", _PARAMETER, _parameters, with_plans),
     View("V$SYSTEM_PARAMETER", _PARAMETER, _parameters, with_plans),
+    View("V$ACTIVE_SERVICES", columns("INST_ID SERVICE_ID NAME NETWORK_NAME CON_ID"), _active_services, never),
     View("V$OSSTAT", columns("INST_ID STAT_NAME VALUE CON_ID"), _osstat),
     View(
         "V$SYSTEM_EVENT",

@@ -91,7 +91,7 @@ def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
     lines += [BLANK, title("Why it waits")]
     place = f"Number {row.position} in the queue of {row.group}, for {duration(row.waited)} (h:mm:ss): {row.event}."
     lines.append(sentence(place))
-    head = next((head for head in reading.heads if head.group == row.group), None)
+    head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     if head is not None:
         about = "It" if row.position == 1 else f"The head of its queue, {head.statement.sql_id},"
         lines.append(sentence(f"{about} {head.sentence}.", "warn"))
@@ -286,13 +286,13 @@ def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
 def group(row: GroupReading, reading: Reading) -> list[Line]:
     """Return the page of a consumer group."""
     where = "the cluster" if row.inst_id == 0 and len(reading.header.instances) > 1 else _only(row, reading)
-    lines = [title(f"Consumer group {row.name} on {where}"), BLANK]
+    lines = [title(f"Consumer group {row.title} on {where}"), BLANK]
     lines += [
         fact(
             "CPU", f"{row.verdict.value}: uses {number(row.used)}, wants {number(row.wanted)} of {number(row.capacity)}"
         ),
         sentence(in_words(reading, row)),
-        fact("entitled now", f"{number(row.entitled)} CPUs among the groups with demand"),
+        fact("entitled now", f"{number(row.entitled)} CPUs of what all groups want"),
         fact("guaranteed", f"{number(row.guaranteed)} CPUs when all are busy ({percent(100 * row.share)} %)"),
         fact("limit", "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"),
         fact("throttled", f"{percent(row.throttled_percent)} % of its demand waits"),
@@ -317,12 +317,14 @@ def _only(row: GroupReading, reading: Reading) -> str:
 
 
 def _heads(row: GroupReading, reading: Reading) -> list[str]:
-    return [head_sentence(head) for head in reading.heads if head.group == row.name]
+    return [head_sentence(head) for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.name)]
 
 
 def _servers_limit(row: GroupReading) -> str:
     if row.servers_limit is None:
         return "none"
+    if row.servers_limit_percent is None:
+        return f"{row.servers_limit} servers (V$RSRCMGRMETRIC)"
     return f"{row.servers_limit} servers, {count(row.servers_limit_percent)} % of the target"
 
 

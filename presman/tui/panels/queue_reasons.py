@@ -8,6 +8,7 @@ from typing import NamedTuple
 from presman.analysis.advice.unblock import Unblock
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import group_title
 from presman.base.formats import number
 from presman.drawing.lines import Line, wrap
 from presman.tabs.alerts import head_sentence, no_queue
@@ -71,7 +72,7 @@ def _head(heads: Sequence[Unblock], place: int, width: int, *, key: bool) -> lis
     why: Line = ((" WHY  ", "title"), (head_sentence(found.head), "warn"))
     same = next((each for each in heads[:place] if found.candidates and _who(each) == _who(found)), None)
     if same is not None:
-        return wrap((*why, ("   ENDS IT  ", "title"), (f"as for {same.head.group}", "")), width, _INDENT)
+        return wrap((*why, ("   ENDS IT  ", "title"), (f"as for {group_title(same.head)}", "")), width, _INDENT)
     room = width if width >= _NARROW and found.needed <= 1 else 2 * (width - _INDENT)
     return [*wrap(why, width, _INDENT), *wrap(ends_it(found, room, key=key), width, _INDENT)]
 
@@ -87,7 +88,7 @@ def _who(found: Unblock) -> tuple[object, ...]:
 def _unsaid(heads: Sequence[Unblock], width: int) -> list[Line]:
     if not heads:
         return []
-    names = ", ".join(each.head.group for each in heads)
+    names = ", ".join(group_title(each.head) for each in heads)
     text = (
         f"{len(heads)} more queue{'s wait' if len(heads) > 1 else ' waits'}: {names} (go to a row of theirs to see why)"
     )

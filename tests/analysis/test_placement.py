@@ -1,0 +1,106 @@
+"""Where the servers of a queued statement may run, and what is free there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from presman.analysis import analyse
+from presman.analysis.advice.unblock import unblock
+from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.records.instance_rows import ActiveService, Parameter
+from presman.records.parallel_rows import PxProcess, PxProcessSysstat, PxSession
+from presman.records.session_rows import Session, SessionInfo
+from tests.analysis.make import active_plan, directive, instance, queued_session, row, snapshot
+
+FORCE = [row(Parameter, inst_id=inst_id, name="parallel_force_local", value="TRUE") for inst_id in (1, 2)]
+GROUP = [row(Parameter, inst_id=1, name="parallel_instance_group", value="second")]
+SERVICES = [
+    row(ActiveService, inst_id=inst_id, name=name)
+    for name, on in {"both": (1, 2), "first": (1,), "second": (2,)}.items()
+    for inst_id in on
+]
+
+
+def cluster(*rows: Any, service: str = "both", busy: tuple[int, int] = (56, 0), dop: int = 8) -> Any:
+    """Two instances with a target of 64 each; one statement of DOP 8 waits on instance 1."""
+    waiting = queued_session(7, "BATCH", service_name=service)
+    return snapshot(
+        *(instance(inst_id, parallel="YES") for inst_id in (1, 2)),
+        *(active_plan("DAY", inst_id=i, target=64, active=active) for i, active in enumerate(busy, start=1)),
+        directive("DAY", "BATCH", 50),
+        directive("DAY", "OTHER_GROUPS", 50),
+        waiting,
+        row(SessionInfo, sid=7, current_consumer_group="BATCH", dop=dop),
+        *rows,
+    )
+
+
+def head(*rows: Any, **given: Any) -> QueueHead:
+    (found,) = analyse(None, cluster(*rows, **given)).heads
+    return found
+
+
+def test_a_statement_that_may_run_anywhere_has_what_is_free_anywhere() -> None:
+    found = head(*SERVICES)
+    assert (found.in_use, found.target, found.cause) == (56, 128, Cause.NOT_CHOSEN)
+    assert "and 72 are free;" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("rows", "service", "by"),
+    [
+        ([*FORCE, *SERVICES], "both", "PARALLEL_FORCE_LOCAL"),
+        (FORCE, "both", "PARALLEL_FORCE_LOCAL"),
+        (SERVICES, "first", "service first"),
+    ],
+)
+def test_one_that_is_confined_has_what_is_free_there(rows: list[Any], service: str, by: str) -> None:
+    # 56 of the 64 of instance 1 are in use: one or two sets of DOP 8 are 8 or 16 servers.
+    found = head(*rows, service=service)
+    assert (found.in_use, found.target, found.cause) == (56, 64, Cause.SYSTEM)
+    assert f"56 of the target's 64 on instance 1 ({by}) are in use" in found.sentence
+    assert found.shortages[0].inst_ids == (1,)
+
+
+def test_the_instance_group_goes_before_the_service() -> None:
+    found = head(*SERVICES, *GROUP, service="first")
+    assert (found.in_use, found.target) == (0, 64)
+    assert "64 are free on instance 2 (service second)" in found.sentence
+
+
+@pytest.mark.parametrize("rows", [[], SERVICES], ids=["no view", "a service that runs nowhere"])
+def test_what_is_not_known_is_said(rows: list[Any]) -> None:
+    found = head(*rows, service="gone")
+    assert (found.in_use, found.target) == (56, 128)
+    assert found.sentence.endswith("; on which instances its servers may run is not known")
+
+
+def test_on_one_instance_nothing_is_said() -> None:
+    waiting = queued_session(7, "BATCH", service_name="gone")
+    (found,) = analyse(None, snapshot(instance(), active_plan("DAY", target=64), waiting)).heads
+    assert "instances" not in found.sentence
+
+
+def test_ending_servers_elsewhere_does_not_help() -> None:
+    def runs(inst_id: int, sid: int, servers: int) -> list[Any]:
+        coordinator = row(Session, inst_id=inst_id, sid=sid, serial=1, status="ACTIVE", sql_id=f"sql{sid}",
+                          resource_consumer_group="BATCH")  # fmt: skip
+        held = {"qcinst_id": inst_id, "qcsid": sid, "qcserial": 1, "degree": servers, "req_degree": servers}
+        numbers = range(sid * 100, sid * 100 + servers)
+        names = [row(PxProcess, inst_id=inst_id, server_name=f"P{n}", sid=n, serial=1, is_gv="FALSE") for n in numbers]
+        return [coordinator, *names, *(row(PxSession, inst_id=inst_id, sid=n, serial=1, **held) for n in numbers)]
+
+    there, here = runs(2, 20, 16), runs(1, 10, 16)
+    (found,) = unblock(analyse(None, cluster(*FORCE, *here, *there)))
+    assert [each.statement.sid for each in found.candidates] == [10]
+
+
+def test_servers_that_v_rsrc_plan_does_not_count_are_those_in_use() -> None:
+    """90 servers are in use by V$PX_PROCESS_SYSSTAT: 6 of 96 are free, and not all."""
+    plan = active_plan("DAY", target=96)._replace(parallel_servers_active=None)
+    statistic = row(PxProcessSysstat, statistic="Servers In Use", value=90)
+    waiting = [queued_session(7, "BATCH"), row(SessionInfo, sid=7, current_consumer_group="BATCH", dop=8)]
+    (found,) = analyse(None, snapshot(instance(), plan, statistic, *waiting)).heads
+    assert (found.in_use, found.target, found.cause) == (90, 96, Cause.SYSTEM)
