@@ -8,6 +8,7 @@ USAGE = 2
 SOURCE = 3
 OUTPUT = 4
 FINDINGS = 5
+PARTIAL = 6
 INTERRUPTED = 130
 TERMINATED = 143
 
@@ -19,6 +20,7 @@ exit codes:
   3    the database (or spool) cannot be reached or read
   4    the output cannot be written
   5    presman lint found something at least as severe as --fail-on
+  6    the answer of presman once is partial: a view did not answer in time
   130  stopped by Ctrl-C    143  stopped by SIGTERM; what was gathered is kept"""
 
 

@@ -27,7 +27,10 @@ _NAMES = {item.name: item.name for item in fields(Settings)} | {
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A target with everything decided: seconds between polls, scope, colours, measure, packs."""
+    """A target with everything decided: seconds between polls, scope, colours, measure, packs.
+
+    `budget` are the seconds that a poll may take, None for what befits the interval.
+    """
 
     target: Target
     refresh: float
@@ -35,6 +38,7 @@ class Resolved:
     theme: str | None
     measure: str | None
     packs: tuple[str, ...]
+    budget: float | None = None
 
 
 def load(options: Namespace) -> Config:
@@ -81,6 +85,7 @@ def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
         options.theme or own.theme,
         own.measure,
         packs,
+        options.poll_timeout or own.poll_timeout,
     )
 
 

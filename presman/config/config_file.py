@@ -48,7 +48,7 @@ class Settings:
     """One section. None where the file is silent.
 
     `connection` is whatever :func:`presman.config.targets.parse_target` takes and may hold a password, so it is a
-    secret as a whole. `refresh` and `call_timeout` are seconds.
+    secret as a whole. `refresh`, `call_timeout` and `poll_timeout` are seconds.
     """
 
     connection: Secret | None = None
@@ -68,6 +68,7 @@ class Settings:
     https_proxy: str | None = None
     https_proxy_port: int | None = None
     call_timeout: float | None = None
+    poll_timeout: float | None = None
 
     def over(self, defaults: Settings) -> Settings:
         """Return these settings with `defaults` where they are silent; who connects where is not inherited."""
@@ -283,4 +284,5 @@ _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "https_proxy": ("https_proxy", str),
     "https_proxy_port": ("https_proxy_port", _port),
     "call_timeout": ("call_timeout", _seconds),
+    "poll_timeout": ("poll_timeout", _seconds),
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from presman.analysis.readings.reading import Reading
+from presman.figures.late_views import late_among
 from presman.figures.measures import MEASURES
 from presman.output.cells import Cell, lines
 from presman.output.csv_file import CsvFile, OutputError, Sink, TextSink, check_writable
@@ -52,7 +53,12 @@ class CsvExport:
             self._wide = WideCsv(target, durable=durable)
 
     def write(self, reading: Reading) -> int:
-        """Append one reading and return how many lines it made. Raises OutputError."""
+        """Append one reading and return how many lines it made. Raises OutputError.
+
+        A reading whose rows are older than its time is left out: nothing in a file would tell.
+        """
+        if any(each.age is not None for each in late_among(self._measure.figures, reading)):
+            return 0
         if self._wide is not None:
             self._wide.write(reading.at, self._measure.across(reading, self._column))
             return 1

@@ -74,9 +74,10 @@ class Source(Protocol):
     def advance(self) -> None:
         """Move to the next instant to be read. Live sources do nothing. Raises Exhausted at the end."""
 
-    def read(self, requests: Sequence[Request]) -> Answer:
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         """Run `requests` at the present instant. A failing query yields a section with its problem.
 
+        What is not answered `within` so many seconds (None: no limit to the whole) yields a problem that is `late`.
         Raises SourceError if the connection as a whole is lost.
         """
 

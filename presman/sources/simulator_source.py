@@ -118,7 +118,7 @@ class SimulatorSource:
         """Move the simulation to where the clock says it should be."""
         self.simulation.advance((self._clock() - self._opened) * self._speed)
 
-    def read(self, requests: Sequence[Request]) -> Answer:
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:  # noqa: ARG002 - quick
         """Run `requests` on the views as they are at the simulation's present."""
         simulation = self.simulation
         if self._database is None or self._publisher is None:

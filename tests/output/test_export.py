@@ -3,11 +3,13 @@ from __future__ import annotations
 import csv
 import io
 import os
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
+from presman.analysis.readings.reading import LateView
 from presman.output.csv_export import MEASURES, CsvExport, Layout, OutputError, WideCsv
 from tests.output.readings import AT, group, on_two_instances, queued, reading, with_groups
 
@@ -211,3 +213,14 @@ def test_a_wide_file_of_other_groups_is_refused(tmp_path: Path) -> None:
 def test_unknown_measure() -> None:
     with pytest.raises(KeyError):
         CsvExport(io.StringIO(), "cpuu")
+
+
+def test_rows_older_than_their_time_are_not_written(tmp_path: Path) -> None:
+    file = CsvExport(tmp_path / "queue.csv", "queue")
+    plain = reading()
+    written = file.write(plain)
+    assert written > 0
+    assert file.write(replace(plain, late=(LateView("GV$SESSION", 12.0),))) == 0
+    assert file.write(replace(plain, late=(LateView("GV$OSSTAT", 12.0),))) == written, "which has no part in it"
+    assert file.write(replace(plain, late=(LateView("GV$SESSION", None),))) == written, "nothing old is there"
+    file.close()

@@ -36,12 +36,25 @@ class UnansweredQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class LateView:
+    """A view that did not answer in time: its name, and how many seconds before `Reading.at` its rows were read.
+
+    `age` is None where there are no rows at all.
+    """
+
+    view: str
+    age: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """All of it. `interval` is seconds between the two snapshots on the database's clock, None without a delta.
 
     `detail` is what a close look at one session adds, None without; `hour` comes from the metric history. `sessions`
     are worked out when first looked at: there can be thousands, and few pages show them.
     `monitor_servers` are the servers that GV$ queries have on a cluster now, presman's own among them: no statement's.
+    `late` are the views whose rows are older than the poll, `stale` the seconds by which the newest rows are: 0 if
+    anything was answered, None if nothing ever was.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -69,6 +82,8 @@ class Reading:
     detail: Detail | None = None
     hour: tuple[HourReading, ...] = ()
     monitor_servers: int = 0
+    late: tuple[LateView, ...] = ()
+    stale: float | None = 0.0
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

@@ -99,7 +99,7 @@ class SpoolSource:
             raise Exhausted(f"{self.name} has been read to its end")
         self._place += 1
 
-    def read(self, requests: Sequence[Request]) -> Answer:
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:  # noqa: ARG002 - quick
         """Run the queries on the rows of the present instant."""
         database = self._database
         if database is None:

@@ -79,11 +79,13 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
 
     # ---- data in
 
-    def show_rows(self, rows: Sequence[Any], hidden: Collection[str] = (), note: str = "") -> None:
-        """Show these rows. `hidden` are keys of columns left out, `note` stands behind the title."""
+    def show_rows(self, rows: Sequence[Any], hidden: Collection[str] = (), note: str = "", late: str = "") -> None:
+        """Show these rows. `hidden` are keys of columns left out; behind the title stand `late`, how old they are if
+        they are older than they should be, and `note`.
+        """
         self.rows.all = rows
         self.drawing.hidden = frozenset(hidden)
-        self.drawing.note = note
+        self.drawing.note, self.drawing.late = note, late
         self.drawing.filled = True
         self._arrange()
 
