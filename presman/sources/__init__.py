@@ -31,6 +31,10 @@ class SourceError(Exception):
         self.retry = retry
 
 
+class OutcomeUnknown(SourceError):  # noqa: N818 - nobody knows whether it is an error
+    """A statement that acts was sent, and then nothing was heard of it: it may have been done or not."""
+
+
 class Exhausted(Exception):  # noqa: N818 - an end, not an error
     """A source of finite length (a spool, a recording) has been read to its end."""
 

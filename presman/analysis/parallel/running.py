@@ -160,6 +160,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         certain=holding.certain,
         session_sql_id=(session.sql_id or session.prev_sql_id) if session else "",
         blocker=_blocker(session) if session else "",
+        exec_id=session.sql_exec_id if session else None,
     )
 
 

@@ -75,6 +75,7 @@ class QueuedStatement:
     event: str
     sql_text: str
     con_id: int = 0
+    exec_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class RunningStatement:
     `certain` is false where it may be a monitor's GV$ query instead: on a cluster whose views do not tell.
     `sql_id` is the statement the servers are held for; `session_sql_id` what the coordinator's session itself shows
     (its previous statement if it executes none): it may have gone on to another one. `blocker` is the session that the
-    coordinator waits for, as ``instance:SID``, "" if it waits for none.
+    coordinator waits for, as ``instance:SID``, "" if it waits for none. `exec_id` is the coordinator's SQL_EXEC_ID.
     """
 
     inst_id: int
@@ -121,6 +122,7 @@ class RunningStatement:
     certain: bool = True
     session_sql_id: str = ""
     blocker: str = ""
+    exec_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from presman.base.text import clean
 from presman.records.conversion import field_types, has_long_texts, shortened, to_records
 from presman.records.queries import Query, Scope, bind_names
 from presman.records.snapshot import Problem, Section
-from presman.sources import Answer, Request, SourceError
+from presman.sources import Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.oracle.fetch_sizes import FetchSizes
 from presman.sources.oracle.guard import AnswerTooLarge
 from presman.sources.oracle.oracle_errors import code_of, problem, source_error
@@ -353,16 +353,18 @@ class OracleSource:
     def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
         """Run a statement that acts, with its binds. Raises SourceError with what the database says to it.
 
-        Nothing in presman calls this unless actions are allowed.
+        Raises OutcomeUnknown if it does not say anything. Nothing in presman calls this unless actions are allowed.
         """
         try:
             self._connected.run(statement, binds, max(ACTING, self._settings.call_timeout))
-        except (oracledb.Error, TimeoutError) as error:
+        except oracledb.Error as error:
             failed = source_error(error)
             raise SourceError(str(failed), code=failed.code, retry=False) from None
-        except (ConnectionLost, Cancelled) as error:
-            self.close()
-            raise source_error(getattr(error, "cause", error)) from None
+        except (TimeoutError, ConnectionLost, Cancelled) as error:
+            if not isinstance(error, TimeoutError):
+                self.close()
+            failed = source_error(getattr(error, "cause", error))
+            raise OutcomeUnknown(str(failed), code=failed.code) from None
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 
