@@ -7,6 +7,7 @@ string passes :func:`clean` once, when a row record is built; after that, text i
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 LONGEST = 4_000
@@ -58,6 +59,24 @@ def clean_lines(text: str, longest: int = LONGEST_STATEMENT) -> str:
         text = f"{text[:longest]}\n… cut here: it has more than {longest:,} characters"
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join(map(_clean, lines))
+
+
+_FORMULA_STARTS = "=+\\-@＝＋－＠"
+_FORMULA = re.compile(f"""^(?=[{_FORMULA_STARTS}])|(;[\\s"']*)(?=[{_FORMULA_STARTS}])""")
+
+
+def safe(text: str) -> str:
+    """Return `text` on one line, with an apostrophe wherever a spreadsheet would begin to read a formula.
+
+    That is at its start and, for spreadsheets that split lines at semicolons whatever the quotes say, behind each of
+    those.
+
+    >>> safe('=HYPERLINK("http://x")')
+    '\\'=HYPERLINK("http://x")'
+    >>> safe("a; =1+1")
+    "a; '=1+1"
+    """
+    return _FORMULA.sub(lambda found: f"{found[1] or ''}'", clean(text))
 
 
 def one_line(text: str, width: int) -> str:

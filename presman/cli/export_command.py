@@ -26,6 +26,7 @@ def run(options: Namespace) -> int:
         options.layout,
         column=options.column,
         durable=options.fsync,
+        tell=console.say,
     )
     taken, late = 0, list[str]()
     begun = time.monotonic()

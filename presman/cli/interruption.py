@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a database answers: told to the source, and obeyed once it has let go.
+"""Ctrl-C, SIGTERM and SIGHUP while a database answers: told to the source, and obeyed once it has let go.
 
 A handler that raises does so in whatever runs just then. In the middle of the compiled driver the exception would now
 and then be lost, and presman go on.
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from presman.sources import Source, SourceError
 
-ENDING = (signal.SIGINT, signal.SIGTERM)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager

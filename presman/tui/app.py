@@ -127,7 +127,7 @@ class MonitorApp(FrameApp):
         self.call_later(self.run_action, action)
 
 
-ENDING = (signal.SIGTERM,)
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end the monitor in good order, with 128 and their number as exit code."""
 
 
@@ -175,7 +175,8 @@ async def _run(app: MonitorApp) -> None:
     def end(number: int, _frame: object) -> None:
         loop.call_soon_threadsafe(partial(app.exit, return_code=128 + number))
 
-    before = {number: signal.signal(number, end) for number in ENDING}
+    heard = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores SIGHUP
+    before = {number: signal.signal(number, end) for number in heard}
     try:
         await app.run_async()
     finally:
