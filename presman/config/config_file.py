@@ -33,6 +33,9 @@ DEFAULT_REFRESH = 2.0
 SHORTEST_REFRESH = 0.5
 """Seconds between two polls (presman 1.x wanted at least 3)."""
 
+LARGEST = 1_000_000
+"""Bytes of a config.ini that are read."""
+
 DEFAULTS = "presman"
 """The section whose settings hold for all others too."""
 
@@ -125,7 +128,7 @@ def places() -> tuple[Path, ...]:
 def read_config(path: Path) -> Config:
     """Read one file. Raises ConfigError."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = _text_of(path)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text (byte {error.start})") from None
     except OSError as error:
@@ -133,6 +136,15 @@ def read_config(path: Path) -> Config:
     parser = _parse(text, path)
     sections = {section: _section(path, text, section, parser) for section in parser.sections()}
     return Config(path, MappingProxyType(sections), tuple(_warnings(path, sections)))
+
+
+def _text_of(path: Path) -> str:
+    """Return what is in a file, which may be a pipe, but none that does not end. Raises OSError, ConfigError."""
+    with path.open("rb") as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ConfigError(f"{path}: more than {LARGEST:,} bytes: that is no config.ini")
+    return data.decode("utf-8-sig")
 
 
 def _parse(text: str, path: Path) -> ConfigParser:

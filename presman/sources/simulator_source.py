@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from presman.base.release import Release
+from presman.base.text import clean
 from presman.records.queries import Scope
 from presman.records.snapshot import Section
 from presman.sources import Answer, Request, SourceError
@@ -45,7 +46,7 @@ class SimulatorSource:
         start: datetime | None = None,
     ) -> None:
         stem = scenario if isinstance(scenario, str) and not scenario.endswith(".toml") else Path(scenario).name
-        self.name = f"demo:{stem}"
+        self.name = clean(f"demo:{stem}")
         self.scope = Scope.CLUSTER
         self._scenario = scenario
         self._seed = seed

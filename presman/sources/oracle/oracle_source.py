@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache, partial
+from socket import gaierror
 from typing import Any, NamedTuple
 
 import oracledb
@@ -21,7 +22,7 @@ from presman.records.snapshot import Problem, Section
 from presman.sources import Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.oracle.fetch_sizes import FetchSizes
 from presman.sources.oracle.guard import AnswerTooLarge
-from presman.sources.oracle.oracle_errors import code_of, problem, source_error
+from presman.sources.oracle.oracle_errors import code_of, problem, source_error, text_of
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.oracle.thick_connection import ThickConnection
 from presman.sources.oracle.thin_connection import (
@@ -145,6 +146,9 @@ class OracleSource:
         except ConnectionLost as lost:
             self.close()
             raise source_error(lost.cause, self._settings.user) from None
+        except (TimeoutError, gaierror) as error:
+            self.close()
+            raise SourceError(f"{clean(self._settings.address)}: {text_of(error)}") from None
         except (oracledb.Error, OSError, ValueError, TypeError) as error:
             self.close()
             raise source_error(error, self._settings.user) from None

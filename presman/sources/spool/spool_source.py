@@ -50,7 +50,7 @@ class SpoolSource:
 
     def __init__(self, folder: Path | str, *, zone: tzinfo | None = None, release: Release | None = None) -> None:
         self.folder = Path(folder)
-        self.name = f"spool:{folder}"
+        self.name = clean(f"spool:{folder}")
         self.scope = Scope.CLUSTER
         self.notes: tuple[str, ...] = ()
         self._zone = zone
