@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from presman.base.release import SUPPORTED, Release
+from presman.base.text import clean
 from presman.embedded.database import EmbeddedDatabase, catalog, columns_of
 from presman.records.instance_rows import Instance
 from presman.records.queries import Cadence, Query, Scope, load
