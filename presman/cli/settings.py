@@ -161,9 +161,9 @@ def _found_by(config: Config, options: Namespace) -> str:
 
 def _origin(name: str, label: str, section: Settings, config: Config, options: Namespace) -> tuple[object, str]:
     defaults = {"refresh": DEFAULT_REFRESH, "scope": Scope.CLUSTER, "measure": "cpu", "packs": "none"}
-    option = getattr(options, name, None) if name in {"refresh", "scope", "theme"} else None
+    option = getattr(options, name, None) if name in {"refresh", "scope", "theme", "poll_timeout"} else None
     if option is not None:
-        return option, f"--{name}"
+        return option, f"--{name.replace('_', '-')}"
     if (value := getattr(section, name)) is not None:
         return value, f"[{label}]"
     inherited = getattr(section.over(config.defaults), name)

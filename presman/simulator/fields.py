@@ -6,13 +6,15 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from math import isfinite
 from typing import Any, TypeVar
 
 from presman.base.errors import InputError
 
 Reader = Callable[[Any], Any]
 T = TypeVar("T")
+
+
+LARGEST = 1e15
 
 
 class ScenarioError(InputError):
@@ -60,8 +62,8 @@ def number(least: float = 0.0, most: float = float("inf")) -> Reader:
     def read(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"expected a number, got {value!r}")
-        if not isfinite(value):
-            raise ValueError(f"must be finite, got {value}")
+        if not abs(value) <= LARGEST:  # inf and nan, too
+            raise ValueError(f"must be finite and at most {LARGEST:g}, got {value}")
         if not least <= value <= most:
             raise ValueError(f"must be {_between(least, most)}, got {value}")
         return float(value)
