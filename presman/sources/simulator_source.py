@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from presman.base.release import Release
 from presman.base.text import clean
 from presman.records.queries import Scope
-from presman.records.snapshot import Section
+from presman.records.snapshot import Problem, Section
 from presman.sources import Answer, Request, SourceError
 
 if TYPE_CHECKING:
@@ -128,6 +128,11 @@ class SimulatorSource:
         own = {"inst_id": 1, "own_inst_id": 1, "own_sid": simulation.own_sid}
         sections = []
         for request in requests:
+            view = request.query.view_in(self.scope)
+            if any(each.hits(view, simulation.now) for each in simulation.scenario.outages):
+                problem = Problem("", "no answer in time (it is simulated, so nobody waited)", view, late=True)
+                sections.append(Section(at=at, problem=problem))
+                continue
             self._publisher.refresh(request.query.sql(self.scope))
             section = self._database.run(request.query, self.scope, {**own, **request.binds})
             sections.append(Section(section.rows, at, section.seconds, section.problem))
