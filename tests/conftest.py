@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 from tests.thorough import THOROUGH
@@ -20,6 +22,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Thousands of short tests make little garbage that matters: fewer rounds of the collector save a tenth of the time.
 gc.set_threshold(50_000, 20, 20)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests, and the programs they start, keep or look for is never in the home of who runs them."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+            patch.setenv(name, str(home / name.lower()))
+        yield
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -24,6 +24,11 @@ from presman.base.text import LONGEST, LONGEST_STATEMENT, clean, clean_lines, on
         ("par\u2029agraph", "par agraph"),
         ("non\u00a0breaking", "non breaking"),
         ("lone \ud800 surrogate", "lone � surrogate"),
+        ("SYS\u3164\u1160\u115f\uffa0", "SYS����"),
+        ("braille\u2800blank", "braille�blank"),
+        ("variant\ufe0f\U000e0101", "variant��"),
+        ("zalgo" + "\u0335" * 50 + "x", "zalgo" + "\u0335" * 3 + "x"),
+        ("e\u0301a\u0489\u0489\u0489\u0489", "e\u0301a\u0489\u0489\u0489"),
     ],
 )
 def test_dangerous_characters_become_visible(hostile: str, harmless: str) -> None:

@@ -23,17 +23,25 @@ def offers(row: Any, reading: Reading) -> tuple[Command, ...]:
         return ()
     if isinstance(row, SessionReading) and row.px_role in {"server", GV_QUERY}:
         return ()  # what is done to a server, is done to its coordinator; and a monitor is nobody's trouble
-    release = release_of(reading)
+    release, victim = release_of(reading), victim_of(row)
     if isinstance(row, RunningStatement):
-        victim = Victim(row.inst_id, row.sid, row.serial, row.session_sql_id)
         own = commands_to_end(row, release) if row.certain else ()
+    elif victim.queued:
+        own = for_queued(victim, release)
     else:
-        victim = Victim(row.inst_id, row.sid, row.serial, row.sql_id)
-        if isinstance(row, QueuedStatement) or row.px_role == "queued":
-            own = for_queued(victim, release)
-        else:
-            own = to_end(victim, release, idle=row.status != "ACTIVE")
-    return (*own, *_switches(victim, row, reading))[:MOST]
+        own = to_end(victim, release, idle=victim.status != "ACTIVE")
+    found = (*own, *_switches(victim, row, reading))[:MOST]
+    return tuple(each._replace(victim=victim) for each in found)
+
+
+def victim_of(row: QueuedStatement | RunningStatement | SessionReading) -> Victim:
+    """Return the session of a row as it is seen there: what it is held to before anything is sent to it."""
+    place = row.inst_id, row.sid, row.serial
+    if isinstance(row, QueuedStatement):
+        return Victim(*place, row.sql_id, "ACTIVE", row.exec_id, queued=True)
+    if isinstance(row, RunningStatement):
+        return Victim(*place, row.session_sql_id, row.status, row.exec_id)
+    return Victim(*place, row.sql_id, row.status, row.exec_id, queued=row.px_role == "queued")
 
 
 def _switches(

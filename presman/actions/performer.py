@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
+import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from presman.base.private_files import open_private, state_folder
 from presman.base.release import Release
 from presman.base.text import clean, one_line
 from presman.records.commands import Command, CommandKind
 from presman.records.queries import load
 from presman.records.session_rows import Session
-from presman.sources import Request, SourceError
+from presman.records.wait_events import is_queued
+from presman.sources import OutcomeUnknown, Request, SourceError
 
 _LONGEST = 500
+
+MARKED = "ORA-00031"
+"""Session marked for kill: it ends as soon as what it does can be undone."""
+
+UNKNOWN = "sent; whether it was done is not known"
 
 
 class Outcome(NamedTuple):
@@ -49,21 +58,37 @@ class Performer:
         """
         try:
             self._write(source, command, "asked for")
-            reason = elsewhere(command, source)
-            if not reason:
-                session = self._session(command, source, release)
-                reason = changed(command, session) or in_another_container(command, session, source)
-            if reason:
-                return self._end(source, command, False, f"not sent: {reason}")
-            source.perform(command.statement, command.binds)
-        except SourceError as error:
-            text = f"{error.code} {error}" if error.code and error.code not in str(error) else str(error)
-            return self._end(source, command, False, f"refused: {text}")
-        except AttributeError:
-            return self._end(source, command, False, f"{source.name} cannot be acted on")
+            done, text = self._attempt(command, source, release)
         except OSError as error:
             return Outcome(command, False, f"not sent: {self._log} cannot be written: {error.strerror or error}")
-        return self._end(source, command, True, "done")
+        return self._end(source, command, done, text)
+
+    def _attempt(self, command: Command, source: Any, release: Release) -> tuple[bool, str]:
+        """Send a command if all is as it was; return whether it was done, and what there is to say. Raises OSError."""
+        if reason := self._obstacle(command, source, release):
+            return False, f"not sent: {reason}"
+        self._write(source, command, "being sent")
+        try:
+            source.perform(command.statement, command.binds)
+        except OutcomeUnknown as error:
+            return False, f"{UNKNOWN}: {_told(error)}"
+        except SourceError as error:
+            if error.code == MARKED and command.kind is CommandKind.KILL:
+                return True, f"done: {MARKED}, marked for kill: it ends as soon as it can"
+            return False, f"refused: {_told(error)}"
+        return True, "done"
+
+    def _obstacle(self, command: Command, source: Any, release: Release) -> str:
+        """Return why a command must not be sent, "" if nothing is in its way."""
+        if not hasattr(source, "perform"):
+            return f"{source.name} cannot be acted on"
+        try:
+            if reason := elsewhere(command, source):
+                return reason
+            session = self._session(command, source, release)
+            return changed(command, session) or in_another_container(command, session, source)
+        except SourceError as error:
+            return _told(error)
 
     def _session(self, command: Command, source: Any, release: Release) -> Session | None:
         """Read the session again. Raises SourceError if it cannot be read."""
@@ -86,7 +111,7 @@ class Performer:
         """Append one line; the file is the user's alone. Raises OSError."""
         entry = {
             "at": self._now().isoformat(timespec="milliseconds"),
-            "by": os.environ.get("USER", ""),
+            "by": who(),
             "database": source.name,
             "kind": command.kind.name,
             "inst_id": command.victim.inst_id,
@@ -97,21 +122,26 @@ class Performer:
             "binds": dict(command.binds),
             "outcome": outcome,
         }
-        self._log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+        with os.fdopen(open_private(self._log, os.O_APPEND), "a", encoding="utf-8") as file:
             file.write(json.dumps(entry, ensure_ascii=True) + "\n")
 
 
 def changed(command: Command, session: Session | None) -> str:
-    """Return why a command must not be sent to what its victim is now, "" if it is still the same."""
+    """Return why a command must not be sent to what its victim is now, "" if it is still what was seen."""
     victim = command.victim
     if session is None:
         return f"session {victim.sid},{victim.serial} on instance {victim.inst_id} is no longer there"
-    executes = session.sql_id or (session.prev_sql_id if command.kind is CommandKind.KILL else "")
-    if not victim.sql_id or executes == victim.sql_id:
-        return ""
-    return f"it executes {session.sql_id or 'nothing'} now, not {victim.sql_id}"
+    if victim.status and session.status != victim.status:
+        return f"it is {session.status} now and was {victim.status}"
+    idle = session.status != "ACTIVE" and command.kind is not CommandKind.CANCEL
+    executes = session.sql_id or (session.prev_sql_id if idle and victim.sql_id else "")
+    if executes != victim.sql_id:
+        return f"it executes {session.sql_id or 'nothing'} now, not {victim.sql_id or 'nothing'}"
+    if None not in (victim.exec_id, session.sql_exec_id) and session.sql_exec_id != victim.exec_id:
+        return f"it executes {executes} anew: SQL_EXEC_ID {session.sql_exec_id} now, {victim.exec_id} before"
+    if victim.queued and not is_queued(session.event, session.state):
+        return f"{executes} is not queued any more"
+    return ""
 
 
 def elsewhere(command: Command, source: Any) -> str:
@@ -132,7 +162,19 @@ def in_another_container(command: Command, session: Session | None, source: Any)
     return f"it acts on container {own} only, the session is in {session.con_id}: connect to that one and run it there"
 
 
+def who() -> str:
+    """Return who acts: the user and the host of the operating system, which no variable of the environment changes."""
+    try:
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        name = ""
+    return f"{name or f'uid {os.getuid()}'}@{socket.gethostname() or 'localhost'}"
+
+
 def default_log() -> Path:
-    """Return $XDG_STATE_HOME/presman/actions.log."""
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(base) / "presman" / "actions.log"
+    """Return $XDG_STATE_HOME/presman/actions.log. Raises OSError."""
+    return state_folder() / "actions.log"
+
+
+def _told(error: SourceError) -> str:
+    return f"{error.code} {error}" if error.code and error.code not in str(error) else str(error)

@@ -15,13 +15,14 @@ from presman.analysis.lazy_rows import LazyRows
 from presman.analysis.parallel import detail, queue, queue_heads, running, server_pools
 from presman.analysis.parallel.usual import hours
 from presman.analysis.readings.instance_readings import CLUSTER, Header
-from presman.analysis.readings.reading import Reading, UnansweredQuery
+from presman.analysis.readings.reading import LateView, Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, RunningStatement
+from presman.base.formats import duration
 from presman.records.group_rows import ConsumerGroup, GroupMetricHistory
 from presman.records.parallel_rows import PxSession
 from presman.records.queries import Scope
 from presman.records.rows import OF_AN_UPDATE
-from presman.records.snapshot import Snapshot
+from presman.records.snapshot import Section, Snapshot
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:
@@ -72,6 +73,8 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         basis=sight.bases(current, [row for row in rows if row.inst_id == CLUSTER]),
         unseen=sight.unseen_views(current),
         statements_to_come=current.statements_to_come,
+        late=late(current),
+        stale=stale(current),
     )
 
 
@@ -98,8 +101,30 @@ def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:
             continue
         name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in record.__name__).lstrip("_")
         text = f"{problem.code}: {problem.text}" if problem.code else problem.text
+        if problem.late and (age := _age(snapshot, snapshot.section(record))) is not None:
+            text += f"; what is shown of it is {duration(age)} old"
         found.append(UnansweredQuery(name, problem.view, text, problem.cure))
     return tuple(sorted(found, key=lambda trouble: trouble.query))
+
+
+def late(snapshot: Snapshot) -> tuple[LateView, ...]:
+    """Return the views that did not answer in time, by name."""
+    found = {
+        problem.view: _age(snapshot, snapshot.section(record))
+        for record, problem in snapshot.problems().items()
+        if problem.late
+    }
+    return tuple(LateView(view, age) for view, age in sorted(found.items()))
+
+
+def stale(snapshot: Snapshot) -> float | None:
+    """Return the seconds by which the newest rows are older than the snapshot, None if there never were any."""
+    ages = (_age(snapshot, section) for section in snapshot.sections.values())
+    return min((age for age in ages if age is not None), default=None)
+
+
+def _age(snapshot: Snapshot, section: Section) -> float | None:
+    return None if section.at is None else max(0.0, (snapshot.at - section.at).total_seconds())
 
 
 def notes(facts: Facts, top: Header) -> tuple[str, ...]:

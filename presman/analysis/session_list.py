@@ -98,4 +98,5 @@ def _session(
         row.client_identifier,
         row.osuser,
         row.action,
+        row.sql_exec_id,
     )

@@ -7,6 +7,7 @@ string passes :func:`clean` once, when a row record is built; after that, text i
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 LONGEST = 4_000
@@ -19,13 +20,22 @@ LONGEST_STATEMENT = 100_000
 _REPLACEMENT = "\ufffd"
 _SPACE_CATEGORIES = {"Zs", "Zl", "Zp"}
 
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\U0001d159\U000e0100-\U000e01ef"
+"""Characters that count as printable and show nothing: fillers, joiners, selectors of variants."""
+
+MOST_MARKS = 3
+"""Combining marks that stay on one character, as many as a script puts there; a higher stack covers other lines."""
+
+_UNSEEN = re.compile(f"[{_BLANK}]")
+
 
 def clean(text: str) -> str:
     """Return `text` with everything invisible or dangerous made visible.
 
     C0 controls and DEL become their Unicode pictures (ESC is ``␛``), tabs and line ends one space, other
     space characters a plain space, and C1 controls, bidirectional overrides, zero-width characters, lone
-    surrogates and unassigned code points the replacement character.
+    surrogates, fillers that show nothing and unassigned code points the replacement character. Of combining marks
+    three stay on a character.
 
     >>> clean("select 1")
     'select 1'
@@ -36,9 +46,22 @@ def clean(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    if text.isprintable():
+    if not text.isprintable():
+        text = "".join(character if character.isprintable() else _visible(character) for character in text)
+    return text if text.isascii() else _without_stacks(_UNSEEN.sub(_REPLACEMENT, text))
+
+
+def _without_stacks(text: str) -> str:
+    """Return `text` without more combining marks on a character than any script needs."""
+    marks = [unicodedata.category(character) in {"Mn", "Me"} for character in text]
+    if sum(marks) <= MOST_MARKS:
         return text
-    return "".join(character if character.isprintable() else _visible(character) for character in text)
+    kept, height = [], 0
+    for character, is_mark in zip(text, marks, strict=True):
+        height = height + 1 if is_mark else 0
+        if height <= MOST_MARKS:
+            kept.append(character)
+    return "".join(kept)
 
 
 def _visible(character: str) -> str:
@@ -58,6 +81,24 @@ def clean_lines(text: str, longest: int = LONGEST_STATEMENT) -> str:
         text = f"{text[:longest]}\n… cut here: it has more than {longest:,} characters"
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join(map(_clean, lines))
+
+
+_FORMULA_STARTS = "=+\\-@＝＋－＠"
+_FORMULA = re.compile(f"""^(?=[{_FORMULA_STARTS}])|(;[\\s"']*)(?=[{_FORMULA_STARTS}])""")
+
+
+def safe(text: str) -> str:
+    """Return `text` on one line, with an apostrophe wherever a spreadsheet would begin to read a formula.
+
+    That is at its start and, for spreadsheets that split lines at semicolons whatever the quotes say, behind each of
+    those.
+
+    >>> safe('=HYPERLINK("http://x")')
+    '\\'=HYPERLINK("http://x")'
+    >>> safe("a; =1+1")
+    "a; '=1+1"
+    """
+    return _FORMULA.sub(lambda found: f"{found[1] or ''}'", clean(text))
 
 
 def one_line(text: str, width: int) -> str:

@@ -36,8 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exit_codes.OK
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
-    except Terminated:
-        return exit_codes.TERMINATED
+    except Terminated as end:
+        return int(str(end.code))
     except SystemExit as end:  # --help and --version
         return _flushed(end.code if isinstance(end.code, int) else exit_codes.OK)
     except Exception as error:
@@ -50,11 +50,13 @@ def _run(arguments: Sequence[str] | None) -> int:
 
     command, options = parse(arguments)
     signal.signal(signal.SIGTERM, _terminated)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+        signal.signal(signal.SIGHUP, _terminated)
     return COMMANDS[command](options)
 
 
-def _terminated(_signal: int, _frame: object) -> NoReturn:
-    raise Terminated
+def _terminated(number: int, _frame: object) -> NoReturn:
+    raise Terminated(number)
 
 
 def _flushed(code: int) -> int:

@@ -27,6 +27,12 @@ def common() -> Parser:
     group.add_argument("--config", metavar="FILE", help="read FILE instead of config.ini")
     group.add_argument("--refresh", type=seconds, metavar="S", help="seconds between polls (default 2, least 0.5)")
     group.add_argument(
+        "--poll-timeout",
+        type=some_seconds,
+        metavar="S",
+        help="seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was",
+    )
+    group.add_argument(
         "--scope", type=one_of("cluster", "instance"), metavar="SCOPE", help="cluster (GV$, default) or instance (V$)"
     )
     group.add_argument(
@@ -187,6 +193,13 @@ def once() -> Parser:
         default=1.0,
         metavar="S",
         help="between the polls (default 1); what it says of now is of this time: of a minute with 60",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=some_seconds,
+        default=30.0,
+        metavar="S",
+        help="seconds it may take beside the interval (default 30); code 6 if not every view had answered by then",
     )
     parser.add_argument("--outliers", action="store_true", help="ask for I/O outliers too (12.1 and later)")
     return parser

@@ -25,7 +25,7 @@ def run(options: Namespace) -> int:
         known = ", ".join(classic_tables.TABLES)
         raise Failure(f"-m knows {known}; for {measure}: presman export --measure {measure}")
     column = _column(options, measure)
-    file = WideCsv(Path(options.output)) if options.output else None
+    file = WideCsv(Path(options.output), tell=console.say) if options.output else None
     try:
         for snapshot, reading in Polling(resolved).moments(polls=options.polls):
             table = classic_tables.TABLES[measure](snapshot, reading)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 from typing import TextIO
 
+from presman.base.text import clean
 from presman.cli.exit_codes import OUTPUT, Failure
 
 
@@ -51,9 +52,9 @@ def show(text: str) -> None:
 
 
 def say(text: str) -> None:
-    """Write one line about the work to standard error."""
+    """Write one line about the work to standard error; what of it comes from outside cannot steer the terminal."""
     with suppress(OSError, AttributeError):
-        sys.stderr.write(f"presman: {text}\n")
+        sys.stderr.write(f"presman: {clean(text)}\n")
         sys.stderr.flush()
 
 

@@ -9,7 +9,9 @@ SOURCE = 3
 OUTPUT = 4
 FINDINGS = 5
 BLIND = 6
+PARTIAL = 7
 INTERRUPTED = 130
+HUNG_UP = 129
 TERMINATED = 143
 
 HELP = """\
@@ -21,7 +23,8 @@ exit codes:
   4    the output cannot be written
   5    presman lint found something at least as severe as --fail-on
   6    presman lint could not judge a plan: what it needs cannot be seen
-  130  stopped by Ctrl-C    143  stopped by SIGTERM; what was gathered is kept"""
+  7    the answer of presman once is partial: a view did not answer in time
+  129  stopped by SIGHUP, 130 by Ctrl-C, 143 by SIGTERM; what was gathered is kept"""
 
 
 class Failure(Exception):  # noqa: N818 - what main() turns into one line and an exit code
@@ -33,4 +36,7 @@ class Failure(Exception):  # noqa: N818 - what main() turns into one line and an
 
 
 class Terminated(SystemExit):
-    """SIGTERM arrived. No handler of ordinary errors may swallow it; asyncio, too, lets a SystemExit pass."""
+    """SIGTERM or SIGHUP arrived. No handler of ordinary errors may swallow it; asyncio, too, lets a SystemExit pass."""
+
+    def __init__(self, number: int = 15) -> None:
+        super().__init__(128 + number)

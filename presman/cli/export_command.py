@@ -9,7 +9,7 @@ from pathlib import Path
 from presman.base.suggest import did_you_mean
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.polling import Polling
+from presman.cli.polling import Polling, late_views
 from presman.cli.settings import load, resolve
 from presman.output.csv_export import MEASURES, CsvExport
 
@@ -26,11 +26,15 @@ def run(options: Namespace) -> int:
         options.layout,
         column=options.column,
         durable=options.fsync,
+        tell=console.say,
     )
-    taken = 0
+    taken, late = 0, list[str]()
     begun = time.monotonic()
     try:
-        for _, reading in Polling(resolved).measured(polls=options.polls, duration=options.duration):
+        for snapshot, reading in Polling(resolved).measured(polls=options.polls, duration=options.duration):
+            before, late = late, late_views(snapshot)
+            if late and late != before:
+                console.say(f"no answer in time, left out: {', '.join(late)}")
             name = file.name
             file.write(reading)
             taken += 1

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a database answers: told to the source, and obeyed once it has let go.
+"""Ctrl-C, SIGTERM and SIGHUP while a database answers: told to the source, and obeyed once it has let go.
 
 A handler that raises does so in whatever runs just then. In the middle of the compiled driver the exception would now
 and then be lost, and presman go on.
@@ -11,9 +11,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from presman.sources import Source
+from presman.sources import Source, SourceError
 
-ENDING = (signal.SIGINT, signal.SIGTERM)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
@@ -41,3 +41,28 @@ def ending_reads(source: Source) -> Iterator[None]:
             signal.signal(number, handler)
         if came:
             signal.raise_signal(came[0])
+
+
+@contextmanager
+def giving_up(source: Source, seconds: float | None, timeout: float | None) -> Iterator[None]:
+    """Have what `source` reads end after `seconds` (None: never); SourceError then names the `timeout` that was set."""
+    if seconds is None:
+        yield
+        return
+    over = threading.Event()
+
+    def end() -> None:
+        over.set()
+        source.cancel()
+
+    timer = threading.Timer(max(0.0, seconds), end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except SourceError:
+        if over.is_set():
+            raise SourceError(f"{source.name}: no answer within {timeout:g} s") from None
+        raise
+    finally:
+        timer.cancel()

@@ -45,7 +45,7 @@ def demo(options: Namespace) -> int:
 def once(options: Namespace) -> int:
     """Run `presman once TARGET`."""
     from presman.analysis.assessment import assess
-    from presman.cli.polling import OUTLIERS, Polling
+    from presman.cli.polling import OUTLIERS, Polling, late_views
     from presman.cli.settings import load, resolve
     from presman.output import json_document, text_report
     from presman.output.csv_export import CsvExport
@@ -56,7 +56,10 @@ def once(options: Namespace) -> int:
         raise Failure("--outliers goes with --format text or json")
     resolved = resolve(options.target, load(options), options)
     requests = OUTLIERS if options.outliers else ()
-    previous, snapshot, reading = Polling(resolved, requests=requests).once(options.interval)
+    previous, snapshot, reading = Polling(resolved, requests=requests, timeout=options.timeout).once(options.interval)
+    late = late_views(previous, snapshot)
+    if late and reading.stale is None:
+        raise Failure(f"{resolved.target.name}: no view answered within {options.timeout:g} s", exit_codes.SOURCE)
     if options.outliers and not reading.outliers:
         console.say("no view of I/O outliers could be read: they are there from 12.1 on")
     if options.format == "json":
@@ -65,7 +68,9 @@ def once(options: Namespace) -> int:
         CsvExport(console.data(), options.measure or resolved.measure or "cpu").write(reading)
     else:
         console.show(text_report.full(reading, console.width(), (previous, snapshot)))
-    return exit_codes.OK
+    if late:
+        console.say(f"not all answered within {options.timeout:g} s: {', '.join(late)}")
+    return exit_codes.PARTIAL if late else exit_codes.OK
 
 
 def export(options: Namespace) -> int:

@@ -11,8 +11,9 @@ from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.interruption import ending_reads
+from presman.cli.interruption import ending_reads, giving_up
 from presman.cli.settings import Resolved
+from presman.polling.budget import budget_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import pause_before
 from presman.records.rows import RecordType
@@ -28,12 +29,17 @@ OUTLIERS: Sequence[RecordType] = (IoOutlier, LgwrioOutlier)
 
 Moment = tuple[Snapshot, Reading]
 
+GRACE = 2.0
+"""Seconds after its time by which a read that nothing else ended is cancelled."""
+
 
 class Polling:
     """Polls one target in the calling thread at a steady beat.
 
     After a good poll a lost connection is tried again until it is back; before, SourceError goes to the caller.
-    `requests` are queries on demand that are asked once (of a spool, at each moment).
+    `requests` are queries on demand that are asked once (of a spool, at each moment). `timeout` bounds, in seconds, the
+    whole of `once`; without it each poll has the budget that befits the interval. What does not come in time is left
+    out.
     """
 
     def __init__(
@@ -41,18 +47,20 @@ class Polling:
         resolved: Resolved,
         *,
         requests: Sequence[RecordType] = (),
+        timeout: float | None = None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._resolved = resolved
         self._requests = requests
+        self._timeout = timeout
         self._sleep = sleep
         self._clock = clock
 
     def once(self, interval: float) -> tuple[Snapshot | None, Snapshot, Reading]:
         """Return the second of two readings `interval` seconds apart; of a spool its last moment.
 
-        Before it the two snapshots it was made of.
+        Before it the two snapshots it was made of. The interval does not count to the timeout.
         """
         previous: Snapshot | None = None
         last: Snapshot | None = None
@@ -98,19 +106,21 @@ class Polling:
         interval = interval or self._resolved.refresh
         source = self._resolved.target.make_source()
         source.scope = self._resolved.scope
-        poller = Poller(source, packs=self._resolved.packs)
+        poller = Poller(source, packs=self._resolved.packs, keep_late=False)
         for record in self._requests:
             poller.request(record, lasting=not self.endless)
         number = 0
+        deadline = None if self._timeout is None else self._clock() + self._timeout + interval
         try:
-            with ending_reads(source):
+            with giving_up(source, self._timeout, self._timeout), ending_reads(source):
                 poller.open()
             if newest is not None and isinstance(source, Finite):
                 source.leave_only(newest)
             due = begun = self._clock()
             while True:
+                poller.budget = self._budget(interval, deadline, 1 if polls is None else polls - number)
                 try:
-                    snapshot = self._poll(poller, may_retry=number > 0)
+                    snapshot = self._poll(poller, may_retry=number > 0 and deadline is None)
                 except Exhausted:
                     break
                 yield snapshot
@@ -125,11 +135,19 @@ class Polling:
         if not number:
             raise Failure(f"{self._resolved.target.name} holds nothing to read", exit_codes.SOURCE)
 
+    def _budget(self, interval: float, deadline: float | None, polls: int) -> float:
+        """Return the seconds the next poll may take: its share of what is left for so many `polls`."""
+        if deadline is None:
+            return budget_of(interval, self._resolved.budget)
+        share = (deadline - self._clock() - interval * (polls - 1)) / polls
+        return max(0.0, share if self._resolved.budget is None else min(share, self._resolved.budget))
+
     def _poll(self, poller: Poller, *, may_retry: bool) -> Snapshot:
         attempt, lost = 0, False
         while True:
             try:
-                with ending_reads(poller.source):
+                limit = None if self._timeout is None or poller.budget is None else poller.budget + GRACE
+                with giving_up(poller.source, limit, self._timeout), ending_reads(poller.source):
                     if lost:
                         poller.open()
                     return poller.poll()
@@ -141,3 +159,9 @@ class Polling:
                 console.say(f"lost {self._resolved.target.name}: {error}; trying again in {pause:.0f} s")
                 poller.close()
                 self._sleep(pause)
+
+
+def late_views(*snapshots: Snapshot | None) -> list[str]:
+    """Return the views that did not answer in time, by name."""
+    problems = [problem for each in snapshots if each is not None for problem in each.problems().values()]
+    return sorted({problem.view for problem in problems if problem.late})

@@ -27,7 +27,10 @@ _NAMES = {item.name: item.name for item in fields(Settings)} | {
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A target with everything decided: seconds between polls, scope, colours, measure, packs."""
+    """A target with everything decided: seconds between polls, scope, colours, measure, packs.
+
+    `budget` are the seconds that a poll may take, None for what befits the interval.
+    """
 
     target: Target
     refresh: float
@@ -35,6 +38,7 @@ class Resolved:
     theme: str | None
     measure: str | None
     packs: tuple[str, ...]
+    budget: float | None = None
 
 
 def load(options: Namespace) -> Config:
@@ -81,6 +85,7 @@ def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
         options.theme or own.theme,
         own.measure,
         packs,
+        options.poll_timeout or own.poll_timeout,
     )
 
 
@@ -156,9 +161,9 @@ def _found_by(config: Config, options: Namespace) -> str:
 
 def _origin(name: str, label: str, section: Settings, config: Config, options: Namespace) -> tuple[object, str]:
     defaults = {"refresh": DEFAULT_REFRESH, "scope": Scope.CLUSTER, "measure": "cpu", "packs": "none"}
-    option = getattr(options, name, None) if name in {"refresh", "scope", "theme"} else None
+    option = getattr(options, name, None) if name in {"refresh", "scope", "theme", "poll_timeout"} else None
     if option is not None:
-        return option, f"--{name}"
+        return option, f"--{name.replace('_', '-')}"
     if (value := getattr(section, name)) is not None:
         return value, f"[{label}]"
     inherited = getattr(section.over(config.defaults), name)

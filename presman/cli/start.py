@@ -46,6 +46,7 @@ def watch(text: str, config: Config, options: Namespace) -> int:
             scope=resolved.scope,
             theme=resolved.theme,
             packs=resolved.packs,
+            budget=resolved.budget,
             gateway=_gateway() if options.allow_actions else None,
         )
     finally:

@@ -33,6 +33,9 @@ DEFAULT_REFRESH = 2.0
 SHORTEST_REFRESH = 0.5
 """Seconds between two polls (presman 1.x wanted at least 3)."""
 
+LARGEST = 1_000_000
+"""Bytes of a config.ini that are read."""
+
 DEFAULTS = "presman"
 """The section whose settings hold for all others too."""
 
@@ -48,7 +51,7 @@ class Settings:
     """One section. None where the file is silent.
 
     `connection` is whatever :func:`presman.config.targets.parse_target` takes and may hold a password, so it is a
-    secret as a whole. `refresh` and `call_timeout` are seconds.
+    secret as a whole. `refresh`, `call_timeout` and `poll_timeout` are seconds.
     """
 
     connection: Secret | None = None
@@ -68,6 +71,7 @@ class Settings:
     https_proxy: str | None = None
     https_proxy_port: int | None = None
     call_timeout: float | None = None
+    poll_timeout: float | None = None
 
     def over(self, defaults: Settings) -> Settings:
         """Return these settings with `defaults` where they are silent; who connects where is not inherited."""
@@ -124,7 +128,7 @@ def places() -> tuple[Path, ...]:
 def read_config(path: Path) -> Config:
     """Read one file. Raises ConfigError."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = _text_of(path)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text (byte {error.start})") from None
     except OSError as error:
@@ -132,6 +136,15 @@ def read_config(path: Path) -> Config:
     parser = _parse(text, path)
     sections = {section: _section(path, text, section, parser) for section in parser.sections()}
     return Config(path, MappingProxyType(sections), tuple(_warnings(path, sections)))
+
+
+def _text_of(path: Path) -> str:
+    """Return what is in a file, which may be a pipe, but none that does not end. Raises OSError, ConfigError."""
+    with path.open("rb") as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ConfigError(f"{path}: more than {LARGEST:,} bytes: that is no config.ini")
+    return data.decode("utf-8-sig")
 
 
 def _parse(text: str, path: Path) -> ConfigParser:
@@ -283,4 +296,5 @@ _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "https_proxy": ("https_proxy", str),
     "https_proxy_port": ("https_proxy_port", _port),
     "call_timeout": ("call_timeout", _seconds),
+    "poll_timeout": ("poll_timeout", _seconds),
 }

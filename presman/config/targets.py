@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl
 from presman.base.release import SUPPORTED, Release
 from presman.base.secret import Secret
 from presman.base.suggest import did_you_mean, nearest
+from presman.base.text import clean
 from presman.config.config_file import Config, ConfigError, Settings, has_password
 from presman.sources.oracle.settings import ConnectSettings
 
@@ -32,6 +33,9 @@ SCENARIOS = Path(__file__).parents[1] / "simulator" / "scenarios"
 
 
 FORMS = "user@host[:port]/service, user@ALIAS, @ALIAS, a section of config.ini, demo:SCENARIO or spool:FOLDER"
+
+LARGEST_OFFSET = 14 * 60
+"""Minutes that a time zone differs from UTC at most."""
 
 _BARE = re.compile(r"[^:/(@]*/(?!/)[^@]*")
 """host/service without a user, or user/password without a host: nobody can tell which."""
@@ -89,9 +93,11 @@ def parse_target(text: str, config: Config | None = None) -> Target:
     text = text.strip()
     settings = config.sections.get(text)
     if settings is not None:
-        return _section(text, settings.over(config.defaults), config)
+        target = _section(text, settings.over(config.defaults), config)
+        return replace(target, name=clean(target.name))
     _refuse_password(text)
     target = _literal(text, config.defaults, config)
+    target = replace(target, name=clean(target.name))
     if has_password(Secret(text)):
         warning = "a password on the command line can be seen by others: use config.ini, a wallet or the prompt"
         return replace(target, warnings=(*target.warnings, warning))
@@ -205,6 +211,8 @@ def parse_zone(text: str) -> tzinfo:
     offset = re.fullmatch(r"([ +-])(\d{1,2}):?(\d\d)?", text)
     if offset:
         minutes = int(offset[2]) * 60 + int(offset[3] or 0)
+        if int(offset[3] or 0) > 59 or minutes > LARGEST_OFFSET:
+            raise TargetError(f"zone={text} is no offset: the largest is 14:00")
         return timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes))
     if text.upper() in {"UTC", "Z"}:
         return UTC

@@ -9,22 +9,10 @@ from datetime import datetime
 from enum import Enum
 from math import isfinite
 
-from presman.base.text import clean
+from presman.base.text import safe
 
 Cell = str | int | float | bool | datetime | Enum | None
 """What a column's value may be. None is an empty cell: not known."""
-
-_FORMULA_STARTS = frozenset("=+-@＝＋－＠")
-
-
-def safe(text: str) -> str:
-    """Return `text` on one line, with an apostrophe before it where a spreadsheet would run it as a formula.
-
-    >>> safe('=HYPERLINK("http://x")')
-    '\\'=HYPERLINK("http://x")'
-    """
-    text = clean(text)
-    return "'" + text if text and text[0] in _FORMULA_STARTS else text
 
 
 def number(value: float) -> str:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from presman.analysis.readings.reading import Reading
+from presman.figures.late_views import late_among
 from presman.figures.measures import MEASURES
 from presman.output.cells import Cell, lines
-from presman.output.csv_file import CsvFile, OutputError, Sink, TextSink, check_writable
+from presman.output.csv_file import CsvFile, OutputError, Sink, Tell, TextSink, check_writable
 from presman.watch.arrivals import ArrivalTracker
 
 Layout = Literal["tidy", "wide"]
@@ -37,6 +38,7 @@ class CsvExport:
         *,
         column: str | None = None,
         durable: bool = False,
+        tell: Tell = lambda _line: None,
     ) -> None:
         self._measure = MEASURES[measure]
         self._column = column or self._measure.wide[0]
@@ -47,12 +49,17 @@ class CsvExport:
         self._tidy: Sink | None = None
         self._wide: WideCsv | None = None
         if layout == "tidy":
-            self._tidy = open_sink(target, lines([self._measure.header()]), durable=durable)
+            self._tidy = open_sink(target, lines([self._measure.header()]), durable=durable, tell=tell)
         else:
-            self._wide = WideCsv(target, durable=durable)
+            self._wide = WideCsv(target, durable=durable, tell=tell)
 
     def write(self, reading: Reading) -> int:
-        """Append one reading and return how many lines it made. Raises OutputError."""
+        """Append one reading and return how many lines it made. Raises OutputError.
+
+        A reading whose rows are older than its time is left out: nothing in a file would tell.
+        """
+        if any(each.age is not None for each in late_among(self._measure.figures, reading)):
+            return 0
         if self._wide is not None:
             self._wide.write(reading.at, self._measure.across(reading, self._column))
             return 1
@@ -86,8 +93,9 @@ class WideCsv:
     the target cannot be written.
     """
 
-    def __init__(self, target: Path | TextIO, *, durable: bool = False) -> None:
+    def __init__(self, target: Path | TextIO, *, durable: bool = False, tell: Tell = lambda _line: None) -> None:
         self._target = target
+        self._tell = tell
         self._durable = durable
         self._headings: list[str] = []
         self._sink: Sink | None = None
@@ -105,7 +113,7 @@ class WideCsv:
         new = [heading for heading in values if heading not in self._headings]
         if self._sink is None:
             self._headings = list(values)
-            self._sink = open_sink(self._target, self._header(), durable=self._durable)
+            self._sink = open_sink(self._target, self._header(), durable=self._durable, tell=self._tell)
         elif new:
             self._headings += new
             self._next_part()
@@ -124,7 +132,7 @@ class WideCsv:
             path = self._target.with_name(f"{self._target.stem}-{self._part}{self._target.suffix}")
             if not path.exists():
                 break
-        opened = open_sink(path, self._header(), durable=self._durable)
+        opened = open_sink(path, self._header(), durable=self._durable, tell=self._tell)
         self._sink.close()
         self._sink = opened
 
@@ -134,10 +142,10 @@ class WideCsv:
             self._sink.close()
 
 
-def open_sink(target: Path | TextIO, header: str, *, durable: bool) -> Sink:
+def open_sink(target: Path | TextIO, header: str, *, durable: bool, tell: Tell) -> Sink:
     """Return `target` ready for lines below `header`. Raises OutputError."""
     if isinstance(target, Path):
-        return CsvFile(target, header, durable=durable)
+        return CsvFile(target, header, durable=durable, tell=tell)
     sink = TextSink(target)
     sink.write(header)
     return sink

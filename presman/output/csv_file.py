@@ -5,10 +5,20 @@ Every write hands complete lines to the operating system in one call; a write th
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import stat
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
+
+GLANCE = 0.1
+"""Seconds between two looks whether somebody reads a pipe."""
+
+Tell = Callable[[str], None]
+"""What is called with a line for the user."""
 
 
 class OutputError(Exception):
@@ -51,15 +61,19 @@ class TextSink:
 class CsvFile:
     """Lines appended to a file. An existing file is continued if it begins with `header`, else refused.
 
-    With `durable` each write also waits for the disk. Raises OutputError.
+    Nobody else can read a file that is made here: SQL texts and names are in it. It is locked, so that no other presman
+    appends to it at the same time. With `durable` each write also waits for the disk. Of a named pipe the reader is
+    waited for, which `tell` is told. Raises OutputError.
     """
 
-    def __init__(self, path: Path, header: str, *, durable: bool = False) -> None:
+    def __init__(self, path: Path, header: str, *, durable: bool = False, tell: Tell = lambda _line: None) -> None:
         self.name = str(path)
         self._durable = durable
-        self._fd = _open(path)
+        self._fd = _open_pipe(path, tell) if _is_pipe(path) else _open(path)
         try:
             self._regular = stat.S_ISREG(os.fstat(self._fd).st_mode)
+            if self._regular:
+                _lock(self._fd, path)
             if not self._continues(header):
                 self.write(header)
         except OSError as error:
@@ -128,9 +142,37 @@ def check_writable(path: Path) -> None:
 def _open(path: Path) -> int:
     flags = os.O_WRONLY if _special(path) else os.O_RDWR | os.O_CREAT | os.O_APPEND
     try:
-        return os.open(path, flags, 0o666)
+        return os.open(path, flags, 0o600)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {reason(error)}") from error
+
+
+def _open_pipe(path: Path, tell: Tell) -> int:
+    """Open a named pipe once somebody reads it. Looking for that again and again lets signals through."""
+    told = False
+    while True:
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise OutputError(f"cannot write {path}: {reason(error)}") from error
+            if not told:
+                tell(f"{path} is a pipe that nobody reads: waiting for a reader")
+            told = True
+            time.sleep(GLANCE)
+        else:
+            os.set_blocking(descriptor, True)
+            return descriptor
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    """Have the file to ourselves until it is closed. File systems that know no locks go without."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OutputError(f"{path} is being written by another presman: choose another file") from None
+    except OSError:
+        return
 
 
 def reason(error: OSError) -> str:
@@ -140,8 +182,15 @@ def reason(error: OSError) -> str:
 
 def _special(path: Path) -> bool:
     """Tell whether `path` is a device or a pipe: nothing there to continue, and a pipe must not be opened to read."""
+    return _is(path, stat.S_ISCHR) or _is_pipe(path)
+
+
+def _is_pipe(path: Path) -> bool:
+    return _is(path, stat.S_ISFIFO)
+
+
+def _is(path: Path, kind: Callable[[int], bool]) -> bool:
     try:
-        mode = path.stat().st_mode
+        return kind(path.stat().st_mode)
     except OSError:
         return False
-    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)

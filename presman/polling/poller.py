@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from presman.base.release import Release
+from presman.polling.budget import rest_after
 from presman.polling.lookups import PER_POLL, CursorKey, Lookup, Lookups, statements_on_show
 from presman.records.focus import RECORDS as FOCUSED
 from presman.records.focus import Focus
@@ -33,11 +34,21 @@ MINUTE = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class LastAnswer:
-    """The last answer to one query: when on the source's clock, in which poll, and what."""
+    """The last answer to one query: when on the source's clock, in which poll, and what.
+
+    `late` counts how often in a row there was none in time; the rows are then those of the last one that came.
+    """
 
     at: datetime
     poll: int
     section: Section
+    late: int = 0
+
+    def rests(self, now: datetime | None) -> bool:
+        """Return whether a query that failed is not to be asked again yet at `now` (None: not known)."""
+        if not self.late and not self.section.problem:
+            return False
+        return now is None or now - self.at < (rest_after(self.late) if self.late else MINUTE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +62,31 @@ class OnDemandRequest:
 def is_due(query: Query, asked: LastAnswer | None, now: datetime | None) -> bool:
     """Return whether `query` should run at `now` (None: not known yet), given its last answer.
 
-    A failed one rests for a minute, so that a missing grant does not fill the audit trail.
+    A failed one rests for a minute, so that a missing grant does not fill the audit trail; one that was late rests
+    the longer, the more often it was.
     """
     if query.cadence is Cadence.DEMAND:
         return False
     if asked is None:
         return True
-    if asked.section.problem or query.cadence is Cadence.MINUTE:
+    if asked.late or asked.section.problem:
+        return not asked.rests(now)
+    if query.cadence is Cadence.MINUTE:
         return now is not None and now - asked.at >= MINUTE
     return query.cadence is Cadence.REFRESH
+
+
+def is_within_cadence(query: Query, section: Section, now: datetime) -> bool:
+    """Return whether rows that are asked for each minute are no older than two."""
+    return query.cadence is Cadence.MINUTE and section.at is not None and now - section.at < 2 * MINUTE
 
 
 class Poller:
     """Polls one source. Not thread safe: one thread opens, polls and closes.
 
-    `packs` are the licensed packs whose views may be read; `clock` measures seconds.
+    `packs` are the licensed packs whose views may be read; `clock` measures seconds. `budget` are the seconds that a
+    poll may take (None: as long as it takes): what has not come by then stays as it was, or, without `keep_late`, is
+    not there.
     """
 
     def __init__(
@@ -73,9 +94,13 @@ class Poller:
         source: Source,
         *,
         packs: Collection[str] = (),
+        keep_late: bool = True,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.source = source
+        self.budget: float | None = None
+        self._keep_late = keep_late
+        self._begun = 0.0
         self._packs = frozenset(packs) | {"none"}
         self._clock = clock
         self._number = 0
@@ -138,7 +163,7 @@ class Poller:
         """Read what is due. Raises Exhausted at a finite source's end and SourceError if the source is lost."""
         if self._release is None:
             raise RuntimeError("a poller is opened before it polls")
-        begun = self._clock()
+        begun = self._begun = self._clock()
         self.source.advance()
         if self.source.scope is not self._scope:
             self._begin_epoch()
@@ -181,7 +206,7 @@ class Poller:
         """Forget all answers but those of poll `keep`: counters of before and after do not belong together."""
         self._epoch += 1
         self._scope = self.source.scope
-        self._asked = {record: asked for record, asked in self._asked.items() if asked.poll == keep}
+        self._asked = {record: asked for record, asked in self._asked.items() if asked.poll == keep and not asked.late}
         self._lookups = self._no_lookups()
         self._last = None
 
@@ -202,7 +227,7 @@ class Poller:
         asked = self._asked.get
         due = [query for record, query in self._queries.items() if is_due(query, asked(record), now)]
         progress = self._queries.get(SessionLongops)
-        if progress and progress not in due and self._has_queue() and not self._rests(asked(SessionLongops), now):
+        if progress and progress not in due and self._has_queue() and not self._rests(SessionLongops, now):
             due.append(progress)
         answers = {"": True, "cdb": self._has_containers(), "root": self._is_root(), "cluster": self._is_cluster()}
         return [query for query in due if answers[query.only]]
@@ -242,11 +267,11 @@ class Poller:
     def _requested(self, now: datetime | None) -> list[Query]:
         """Return the queries that somebody wants answered in this poll, but for those that rest after a failure."""
         requested = [self._queries[record] for record in tuple(self._requests) if record in self._queries]
-        return [query for query in requested if not self._rests(self._asked.get(query.record), now)]
+        return [query for query in requested if not self._rests(query.record, now)]
 
-    def _rests(self, asked: LastAnswer | None, now: datetime | None) -> bool:
-        failed = asked is not None and asked.section.problem is not None
-        return failed and (asked is None or now is None or now - asked.at < MINUTE)
+    def _rests(self, record: type[Any], now: datetime | None) -> bool:
+        asked = self._asked.get(record)
+        return asked is not None and asked.rests(now)
 
     def _is_asked(self, query: Query) -> bool:
         asked = self._asked.get(query.record)
@@ -255,15 +280,27 @@ class Poller:
     def _ask(self, queries: Sequence[Query], lookups: Sequence[Lookup] = ()) -> Answer:
         kept = {query.record: self._requests.get(query.record) for query in queries}
         wanted = [Request(query, request.binds if (request := kept[query.record]) else {}) for query in queries]
-        answer = self.source.read(wanted + [lookup.request for lookup in lookups])
+        left = None if self.budget is None else max(0.0, self._begun + self.budget - self._clock())
+        answer = self.source.read(wanted + [lookup.request for lookup in lookups], left)
         for record, request in kept.items():
             # Not one that was made while this was being read.
             if request and not request.lasting and self._requests.get(record) is request:
                 del self._requests[record]
         for query, section in zip(queries, answer.sections, strict=False):
-            dated = section if section.at else replace(section, at=answer.at)
-            self._asked[query.record] = LastAnswer(answer.at, self._number, dated)
+            self._asked[query.record] = self._answered(query, section, answer.at)
         return answer
+
+    def _answered(self, query: Query, section: Section, at: datetime) -> LastAnswer:
+        """Return what is known now that `section` came; if nothing did in time, what was known before stays."""
+        if section.problem is None or not section.problem.late:
+            return LastAnswer(at, self._number, section if section.at else replace(section, at=at))
+        before = self._asked.get(query.record)
+        late = 1 + (before.late if before else 0)
+        if before is None or not self._keep_late or (before.section.problem and not before.late):
+            return LastAnswer(at, self._number, replace(section, at=None), late)
+        old = before.section
+        why = None if is_within_cadence(query, old, at) else section.problem
+        return LastAnswer(at, self._number, replace(old, problem=why), late)
 
     def _rows(self, record: type[Any]) -> tuple[Any, ...]:
         asked = self._asked.get(record)

@@ -15,6 +15,7 @@ from typing import Any
 from presman.base.errors import InputError
 from presman.base.release import Release
 from presman.base.text import clean, one_line
+from presman.polling.budget import budget_of
 from presman.polling.poller import Poller
 from presman.records.commands import Command
 from presman.records.focus import Focus
@@ -88,7 +89,8 @@ class Sampler:
 
     `make_source` runs in that thread, so its imports and the first connection hold nobody up. `post` is called in
     that thread too and must be quick; after `stop` it is not called again. Ticks that a slow poll missed are
-    dropped, not made up for. `carry_out` is given only where actions are allowed.
+    dropped, not made up for. `carry_out` is given
+    only where actions are allowed.
     """
 
     def __init__(
@@ -110,6 +112,8 @@ class Sampler:
         self._scope = scope
         self._post_to = post
         self._packs = packs
+        self.budget: float | None = None
+        """Seconds a poll may take, None for what befits `refresh`."""
         self._now = now
         self._rng = rng or random.Random()
         self._woken = threading.Condition()
@@ -235,6 +239,7 @@ class Sampler:
         for record, binds, lasting in requests:
             self._poller.request(record, binds, lasting=lasting)
         self._poller.source.scope = self._scope
+        self._poller.budget = budget_of(self._refresh, self.budget)
         if not self._is_open:
             self._is_open = True
             self._poller.open()

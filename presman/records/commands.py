@@ -35,12 +35,19 @@ class CommandKind(Enum):
 
 
 class Victim(NamedTuple):
-    """Whom a command is for: a session, and what it executes ("" if nothing)."""
+    """Whom a command is for: a session, and what it executes ("" if nothing), or executed last if it is idle.
+
+    `status` (V$SESSION.STATUS), `exec_id` (SQL_EXEC_ID) and `queued` are how it was seen; "", None and False where
+    that is not known or of no account.
+    """
 
     inst_id: int
     sid: int
     serial: int
     sql_id: str = ""
+    status: str = ""
+    exec_id: int | None = None
+    queued: bool = False
 
 
 class Command(NamedTuple):

@@ -29,6 +29,7 @@ class Session(NamedTuple):
     sql_child_number: int | None
     prev_sql_id: str
     prev_child_number: int | None
+    sql_exec_id: int | None
     sql_exec_start: datetime | None
     logon_time: datetime | None
     last_call_et: int

@@ -20,13 +20,15 @@ class Problem:
     """Why a section could not be filled.
 
     `code` is Oracle's or the driver's ("ORA-00942"), or "" where there is none; `view` what was asked; `cure`
-    what would help, as one line (a grant, mostly), or "".
+    what would help, as one line (a grant, mostly), or "". `late` tells that no answer came in time: the section's
+    rows, if it has any, are those of an earlier poll.
     """
 
     code: str
     text: str
     view: str = ""
     cure: str = ""
+    late: bool = False
 
     def __str__(self) -> str:
         head = " ".join(part for part in (self.code, self.view) if part)

@@ -14,6 +14,9 @@ Reader = Callable[[Any], Any]
 T = TypeVar("T")
 
 
+LARGEST = 1e15
+
+
 class ScenarioError(InputError):
     """A scenario cannot be played; the text is one line that names the file and the key."""
 
@@ -59,6 +62,8 @@ def number(least: float = 0.0, most: float = float("inf")) -> Reader:
     def read(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"expected a number, got {value!r}")
+        if not abs(value) <= LARGEST:  # inf and nan, too
+            raise ValueError(f"must be finite and at most {LARGEST:g}, got {value}")
         if not least <= value <= most:
             raise ValueError(f"must be {_between(least, most)}, got {value}")
         return float(value)

@@ -16,6 +16,7 @@ from presman.simulator.scenario import (
     Capacity,
     Directive,
     MonitorSpec,
+    Outage,
     PdbDirective,
     PdbSpec,
     PlanChange,
@@ -28,7 +29,7 @@ from presman.simulator.scenario import (
 )
 
 FOLDER = Path(__file__).with_name("scenarios")
-_TABLES = {"capacity", "plans", "pdbs", "sessions", "statements", "script", "changes", "monitors"}
+_TABLES = {"capacity", "plans", "pdbs", "sessions", "statements", "script", "changes", "monitors", "outages"}
 _FIRST_PDB = 3
 """Container 1 is the root, 2 the seed."""
 
@@ -76,6 +77,7 @@ def parse_scenario(tables: Mapping[str, Any], stem: str, file: str) -> Scenario:
         script=tuple(_many(ScriptedStatement, tables, "script", file)),
         changes=tuple(_many(PlanChange, tables, "changes", file)),
         monitors=tuple(_many(MonitorSpec, tables, "monitors", file)),
+        outages=tuple(_many(Outage, tables, "outages", file)),
     )
     _check(scenario, file)
     return scenario

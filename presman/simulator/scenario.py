@@ -307,6 +307,20 @@ class MonitorSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Outage:
+    """Views that do not answer from `at` on for a time that it `lasts`: those named, or all of them."""
+
+    at: float = key(duration)
+    lasts: float = key(span)
+    views: tuple[str, ...] = key(list_of(text), ())
+
+    def hits(self, view: str, now: float) -> bool:
+        """Return whether a view (``GV$SESSION``, ``V$SESSION``) hangs at an instant."""
+        plain = view.upper().removeprefix("G")
+        return self.at <= now < self.at + self.lasts and (not self.views or plain in map(str.upper, self.views))
+
+
+@dataclass(frozen=True, slots=True)
 class PlanChange:
     """RESOURCE_MANAGER_PLAN is set to `plan` ("" turns it off) at `at`, and again `every` so many seconds."""
 
@@ -351,6 +365,7 @@ class Scenario:
     script: tuple[ScriptedStatement, ...]
     changes: tuple[PlanChange, ...]
     monitors: tuple[MonitorSpec, ...] = ()
+    outages: tuple[Outage, ...] = ()
 
     def sized(self, size: float) -> Scenario:
         """Return the scenario with machine and work `size` times as big: CPUs, servers, sessions and arrivals."""

@@ -31,6 +31,10 @@ class SourceError(Exception):
         self.retry = retry
 
 
+class OutcomeUnknown(SourceError):  # noqa: N818 - nobody knows whether it is an error
+    """A statement that acts was sent, and then nothing was heard of it: it may have been done or not."""
+
+
 class Exhausted(Exception):  # noqa: N818 - an end, not an error
     """A source of finite length (a spool, a recording) has been read to its end."""
 
@@ -76,9 +80,10 @@ class Source(Protocol):
     def advance(self) -> None:
         """Move to the next instant to be read. Live sources do nothing. Raises Exhausted at the end."""
 
-    def read(self, requests: Sequence[Request]) -> Answer:
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         """Run `requests` at the present instant. A failing query yields a section with its problem.
 
+        What is not answered `within` so many seconds (None: no limit to the whole) yields a problem that is `late`.
         Raises SourceError if the connection as a whole is lost.
         """
 

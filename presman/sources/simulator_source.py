@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from presman.base.release import Release
+from presman.base.text import clean
 from presman.records.queries import Scope
-from presman.records.snapshot import Section
+from presman.records.snapshot import Problem, Section
 from presman.sources import Answer, Request, SourceError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class SimulatorSource:
         start: datetime | None = None,
     ) -> None:
         stem = scenario if isinstance(scenario, str) and not scenario.endswith(".toml") else Path(scenario).name
-        self.name = f"demo:{stem}"
+        self.name = clean(f"demo:{stem}")
         self.scope = Scope.CLUSTER
         self._scenario = scenario
         self._seed = seed
@@ -118,7 +119,7 @@ class SimulatorSource:
         """Move the simulation to where the clock says it should be."""
         self.simulation.advance((self._clock() - self._opened) * self._speed)
 
-    def read(self, requests: Sequence[Request]) -> Answer:
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:  # noqa: ARG002 - quick
         """Run `requests` on the views as they are at the simulation's present."""
         simulation = self.simulation
         if self._database is None or self._publisher is None:
@@ -127,6 +128,11 @@ class SimulatorSource:
         own = {"inst_id": 1, "own_inst_id": 1, "own_sid": simulation.own_sid}
         sections = []
         for request in requests:
+            view = request.query.view_in(self.scope)
+            if any(each.hits(view, simulation.now) for each in simulation.scenario.outages):
+                problem = Problem("", "no answer in time (it is simulated, so nobody waited)", view, late=True)
+                sections.append(Section(at=at, problem=problem))
+                continue
             self._publisher.refresh(request.query.sql(self.scope))
             section = self._database.run(request.query, self.scope, {**own, **request.binds})
             sections.append(Section(section.rows, at, section.seconds, section.problem))

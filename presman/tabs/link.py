@@ -19,7 +19,8 @@ class LinkState(Enum):
 class Link:
     """The link to the source. Times are of the app's monotonic clock; `text` says why it was lost.
 
-    `fresh` is when the last poll arrived, `retry_at` None where no attempt will follow.
+    `fresh` is when the newest data were read (when the poll that brought them began), `since` when the state began;
+    while it is live, with the last poll. `retry_at` is None where no attempt will follow.
     """
 
     state: LinkState = LinkState.CONNECTING

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Protocol
 
-from presman.base.text import clean
+from presman.base.text import safe
 from presman.trace.trace_parser import WaitColumns
 
 HEADER = ("count", "elapsed_us", "blocks", "event", "file")
@@ -30,7 +30,7 @@ class _Ends(dict[str, tuple[Iterator[int], str]]):
 
     def __missing__(self, event: str) -> tuple[Iterator[int], str]:
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerow((event, self._file))
+        csv.writer(text, lineterminator="\n").writerow((safe(event), safe(self._file)))
         end = self[event] = (count(1), text.getvalue())
         return end
 
@@ -45,7 +45,7 @@ class WaitsCsv:
 
     def start(self, file: str) -> None:
         """Begin the waits of another file: counting starts anew."""
-        self._ends = _Ends(clean(file))
+        self._ends = _Ends(file)
 
     def add(self, waits: WaitColumns) -> None:
         """Write waits in their order."""

@@ -127,15 +127,19 @@ class MonitorApp(FrameApp):
         self.call_later(self.run_action, action)
 
 
-ENDING = (signal.SIGTERM,)
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end the monitor in good order, with 128 and their number as exit code."""
 
 
 def sampler_feed(
-    make_source: Callable[[], Source], scope: Scope, carry_out: CarryOut | None = None, packs: tuple[str, ...] = ()
+    make_source: Callable[[], Source],
+    scope: Scope,
+    carry_out: CarryOut | None = None,
+    packs: tuple[str, ...] = (),
+    budget: float | None = None,
 ) -> Callable[[Post, float], Feed]:
     """Return what makes the feed of a source; `carry_out` only where actions are allowed."""
-    return lambda post, refresh: SamplerFeed(make_source, scope, post, refresh, carry_out, packs)
+    return lambda post, refresh: SamplerFeed(make_source, scope, post, refresh, carry_out, packs, budget)
 
 
 def run_monitor(
@@ -146,14 +150,16 @@ def run_monitor(
     scope: Scope,
     theme: str | None = None,
     packs: tuple[str, ...] = (),
+    budget: float | None = None,
     gateway: ActionGateway | None = None,
 ) -> int:
     """Show the monitor until the user quits, and return the exit code.
 
     `make_source` is called in the sampler's thread, after the first frame; `name` is the target without secrets.
-    `packs` are the licensed packs the user has; `gateway` leads to actions and is given only where they were allowed.
+    `packs` are the licensed packs the user has; `budget` are the seconds a poll may take; `gateway` leads to actions
+    and is given only where they were allowed.
     """
-    make_feed = sampler_feed(make_source, scope, gateway.carry_out if gateway is not None else None, packs)
+    make_feed = sampler_feed(make_source, scope, gateway.carry_out if gateway is not None else None, packs, budget)
     app = MonitorApp(make_feed, name=clean(name), refresh=refresh, theme=theme, packs=packs, gateway=gateway)
     asyncio.run(_run(app))
     return app.return_code or 0
@@ -169,7 +175,8 @@ async def _run(app: MonitorApp) -> None:
     def end(number: int, _frame: object) -> None:
         loop.call_soon_threadsafe(partial(app.exit, return_code=128 + number))
 
-    before = {number: signal.signal(number, end) for number in ENDING}
+    heard = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores SIGHUP
+    before = {number: signal.signal(number, end) for number in heard}
     try:
         await app.run_async()
     finally:

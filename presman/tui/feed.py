@@ -102,10 +102,12 @@ class SamplerFeed:
         refresh: float,
         carry_out: CarryOut | None = None,
         packs: tuple[str, ...] = (),
+        budget: float | None = None,
     ) -> None:
         self._make_source = make_source
         self._carry_out = carry_out
         self._packs = packs
+        self._budget = budget
         self._scope = scope
         self._post = post
         self._refresh = refresh
@@ -126,6 +128,7 @@ class SamplerFeed:
             carry_out=self._carry_out,
             packs=self._packs,
         )
+        self._sampler.budget = self._budget
         self._sampler.start()
 
     def stop(self) -> None:

@@ -33,7 +33,8 @@ class Monitor:
         self.name = name
         self.clock = clock
         self.choices = Choices(refresh=refresh, packs=packs)
-        self.link = Link(since=clock(), fresh=clock())
+        self._begun = clock()
+        self.link = Link(since=self._begun, fresh=self._begun)
         self.latest: Reading | None = None
         self.reading: Reading | None = None
         self.alerts: tuple[Alert, ...] = ()
@@ -72,7 +73,8 @@ class Monitor:
         now = self.clock()
         self.latest = reading
         self.timeline.add(reading, snapshot)
-        self.link = Link(LinkState.LIVE, since=now, fresh=now)
+        fresh = self._begun if reading.stale is None else now - reading.poll_seconds - reading.stale
+        self.link = Link(LinkState.LIVE, since=now, fresh=fresh)
         self._costs = [*self._costs[1 - _COSTS :], reading.poll_seconds]
         if self.is_frozen:
             self.choose(behind=min(self.choices.behind + 1, max(0, len(self.timeline) - 1)))

@@ -7,20 +7,13 @@ import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 
-
-def state_folder() -> Path:
-    """Return presman's folder for what it keeps between runs ($XDG_STATE_HOME/presman)."""
-    home = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(home) if home.startswith("/") else Path.home() / ".local" / "state") / "presman"
+from presman.base.private_files import open_private, state_folder
 
 
 def keep(name: str, text: str) -> Path:
     """Write a file that only the user can read, and return its path. Raises OSError."""
-    folder = state_folder()
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / name
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+    path = state_folder() / name
+    with os.fdopen(open_private(path, os.O_TRUNC), "w", encoding="utf-8") as file:
         file.write(text)
     return path
 

@@ -2,17 +2,70 @@
 
 from __future__ import annotations
 
+from asyncio import TimerHandle, get_running_loop
+from collections import deque
+
 from rich.text import Text
+from textual import events
 from textual.app import App
 from textual.driver import Driver
+from textual.message import Message
 
 from presman.base.text import clean
 from presman.tui import state_files
 from presman.tui.textual_internals import key_parser, note_fault
 
+PATIENCE = 0.5
+"""Seconds after which a key that got lost on its way no longer holds up those behind it."""
+
+
+class KeyDone(Message):
+    """Follows a key on its way up from the widget that had the focus: when it is here, so was the key."""
+
 
 class TerminalApp(App[None]):
-    """An app that costs nothing while nobody touches it, and does not spill variables when it dies."""
+    """An app that costs nothing while nobody touches it, and does not spill variables when it dies.
+
+    A key is sent on its way when the one before has had its effect. Textual sends all that came at once, to whatever
+    has the focus at that moment: of `4c` the `c` would be meant for the tab before, and what is typed behind the key
+    that opens a dialog would not reach the dialog.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._typed: deque[events.Key] = deque()
+        self._waits: TimerHandle | None = None
+
+    async def on_event(self, event: events.Event) -> None:
+        """Take keys one by one."""
+        if not isinstance(event, events.Key) or event.is_forwarded:
+            await super().on_event(event)
+            return
+        self._typed.append(event)
+        if len(self._typed) == 1:
+            await self._send_key()
+
+    async def _send_key(self) -> None:
+        if not self._typed or not self.screen_stack:
+            self._typed.clear()
+            return
+        target = self.focused or self.screen
+        await super().on_event(self._typed[0])
+        self._waits = get_running_loop().call_later(PATIENCE, self.post_message, KeyDone())
+        if not target.post_message(KeyDone()):
+            self.post_message(KeyDone())
+
+    def on_key_done(self) -> None:
+        """Let what the key has set off, such as another focus, happen; then send the next one."""
+        if self._waits is not None:
+            self._waits.cancel()
+            self._waits = None
+            self.call_later(self.call_later, self._next_key)
+
+    async def _next_key(self) -> None:
+        if self._typed:
+            self._typed.popleft()
+        await self._send_key()
 
     def get_driver_class(self) -> type[Driver]:
         """Return what reads keys: on Unix our own, which sleeps until one comes."""

@@ -21,6 +21,7 @@ SELECT
     sql_child_number,
     prev_sql_id,
     prev_child_number,
+    sql_exec_id,
     sql_exec_start,
     logon_time,
     last_call_et,

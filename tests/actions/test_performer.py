@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
+import socket
 import stat
 import subprocess
 import sys
@@ -20,10 +23,11 @@ from presman.records.commands import CommandKind, Victim, cancel, dequeue, kill,
 from presman.records.queries import Scope
 from presman.records.session_rows import Session
 from presman.records.snapshot import Problem, Section
-from presman.sources import Answer, Request, SourceError
+from presman.sources import Answer, OutcomeUnknown, Request, SourceError
 from tests.actions.test_obedience import Play, victim
 from tests.analysis.make import NOON, row
 
+NAME = pwd.getpwuid(os.getuid()).pw_name
 WHO = Victim(1, 144, 1201, "9md3ukhghgj58")
 
 
@@ -69,8 +73,8 @@ def test_it_is_sent_as_shown_with_binds_and_written_down(performer: Performer) -
     ((statement, binds),) = database.sent
     assert statement == dequeue(WHO).statement
     assert binds == {"sid": 144, "serial": 1201, "inst_id": 1, "sql_id": "9md3ukhghgj58"}
-    asked, done = logged(performer)
-    assert (asked["outcome"], done["outcome"]) == ("asked for", "done")
+    asked, sent, done = logged(performer)
+    assert (asked["outcome"], sent["outcome"], done["outcome"]) == ("asked for", "being sent", "done")
     assert (done["database"], done["kind"], done["sid"], done["statement"]) == ("DWPROD", "DEQUEUE", 144, statement)
     assert stat.S_IMODE(performer.log.stat().st_mode) == 0o600
 
@@ -92,6 +96,90 @@ def test_nothing_is_sent_to_somebody_else(performer: Performer, session: dict[st
     assert text in outcome.text
     assert database.sent == []
     assert text in logged(performer)[-1]["outcome"]
+
+
+SEEN = WHO._replace(status="ACTIVE", exec_id=16777217)
+
+
+@pytest.mark.parametrize(
+    ("victim", "session", "text"),
+    [
+        (SEEN, {"status": "INACTIVE"}, "it is INACTIVE now and was ACTIVE"),
+        (SEEN, {"status": "KILLED"}, "it is KILLED now and was ACTIVE"),
+        (SEEN, {"status": "INACTIVE", "sql_id": "", "prev_sql_id": SEEN.sql_id}, "it is INACTIVE now"),
+        (SEEN, {"sql_exec_id": 16777218}, "executes 9md3ukhghgj58 anew: SQL_EXEC_ID 16777218 now, 16777217 before"),
+        (SEEN._replace(sql_id=""), {}, "executes 9md3ukhghgj58 now, not nothing"),
+        (SEEN._replace(sql_id="", status="INACTIVE"), {}, "it is ACTIVE now and was INACTIVE"),
+        (SEEN._replace(status="INACTIVE"), {"sql_exec_id": 16777217}, "it is ACTIVE now and was INACTIVE"),
+        (SEEN._replace(queued=True), {"event": "PX Deq: Execute Reply", "state": "WAITING"}, "is not queued any more"),
+    ],
+)
+@pytest.mark.parametrize("make", [kill, lambda victim: switch(victim, "LOW")])
+def test_nothing_is_sent_to_who_does_something_else(
+    performer: Performer, make: Any, victim: Victim, session: dict[str, Any], text: str
+) -> None:
+    database = Database(**session)
+    outcome = performer.carry_out(make(victim), database, Release(19))
+    assert (outcome.done, database.sent) == (False, [])
+    assert outcome.text.startswith("not sent: ")
+    assert text in outcome.text
+    assert [line["outcome"] for line in logged(performer)] == ["asked for", outcome.text]
+
+
+@pytest.mark.parametrize(
+    ("victim", "session"),
+    [
+        (SEEN, {"sql_exec_id": 16777217}),
+        (SEEN, {"sql_exec_id": None}),
+        (SEEN._replace(sql_id="", status="INACTIVE"), {"sql_id": "", "prev_sql_id": "x", "status": "INACTIVE"}),
+        (SEEN._replace(status="INACTIVE"), {"sql_id": "", "prev_sql_id": WHO.sql_id, "status": "INACTIVE"}),
+        (SEEN._replace(queued=True, exec_id=None), {"event": "resmgr:pq queued", "state": "WAITING"}),
+    ],
+)
+def test_it_is_sent_to_who_still_does_the_same(performer: Performer, victim: Victim, session: dict[str, Any]) -> None:
+    assert performer.carry_out(kill(victim), Database(**session), Release(19)).text == "done"
+
+
+def test_marked_for_kill_is_done(performer: Performer) -> None:
+    database = Database()
+    database.error = SourceError("session marked for kill", code="ORA-00031", retry=False)
+    outcome = performer.carry_out(kill(WHO), database, Release(19))
+    assert outcome.done
+    assert logged(performer)[-1]["outcome"].startswith("done: ORA-00031, marked for kill")
+    outcome = performer.carry_out(cancel(WHO), database, Release(19))
+    assert not outcome.done, "of no other command it is an answer"
+
+
+def test_what_was_sent_and_not_answered_is_not_known(performer: Performer) -> None:
+    database = Database()
+    database.error = OutcomeUnknown("no answer within 65 s")
+    outcome = performer.carry_out(kill(WHO), database, Release(19))
+    assert not outcome.done
+    assert outcome.text == "sent; whether it was done is not known: no answer within 65 s"
+    assert [line["outcome"] for line in logged(performer)] == ["asked for", "being sent", outcome.text]
+
+
+def test_it_is_always_known_who_acted(performer: Performer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("USER", "LOGNAME", "USERNAME"):
+        monkeypatch.setenv(name, "somebody else")
+    performer.carry_out(kill(WHO), Database(), Release(19))
+    monkeypatch.setattr("pwd.getpwuid", lambda number: {}[number])  # a container whose user has no name
+    performer.carry_out(kill(WHO), Database(), Release(19))
+    first, last = logged(performer)[0]["by"], logged(performer)[-1]["by"]
+    assert first == f"{NAME}@{socket.gethostname()}"
+    assert last == f"uid {os.getuid()}@{socket.gethostname()}"
+
+
+def test_a_link_in_place_of_the_log_is_not_followed(performer: Performer, tmp_path: Path) -> None:
+    performer.log.parent.mkdir()
+    (tmp_path / "elsewhere").write_text("")
+    performer.log.symlink_to(tmp_path / "elsewhere")
+    database = Database()
+    outcome = performer.carry_out(kill(WHO), database, Release(19))
+    assert outcome.text.startswith("not sent: ")
+    assert outcome.text.endswith("cannot be written: it is a link")
+    assert database.sent == []
+    assert (tmp_path / "elsewhere").read_text() == ""
 
 
 def test_an_idle_holder_is_known_by_its_last_statement(performer: Performer) -> None:
@@ -159,7 +247,7 @@ def test_a_source_without_hands_is_told_so(performer: Performer) -> None:
             return Database().read([Request(load_session())])
 
     outcome = performer.carry_out(kill(WHO), Spool(), Release(19))
-    assert outcome.text == "spool:x cannot be acted on"
+    assert outcome.text == "not sent: spool:x cannot be acted on"
 
 
 def load_session() -> Any:

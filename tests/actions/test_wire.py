@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,14 +18,19 @@ from presman.base.secret import Secret
 from presman.polling.poller import Poller
 from presman.records.commands import Victim, cancel, dequeue, kill, switch
 from presman.sources import SourceError
+from presman.sources.oracle import oracle_source
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
 from tests.actions.test_obedience import there, victim
 from tests.analysis.test_simulated import Clock
+from tests.oracle_server import OracleServer
+from tests.oracle_server.faults import Cut, Mute, Stage
 from tests.oracle_server.simulated import simulated_server
 
 RELEASE = Release(19)
+SERVERS: dict[OracleSource, OracleServer] = {}
+"""The server that a source is connected to."""
 
 
 @pytest.fixture
@@ -38,6 +45,7 @@ def live() -> Iterator[tuple[Poller, OracleSource, Clock]]:
     source = OracleSource(ConnectSettings(dsn=server.dsn, user="presman", password=Secret("presman")))
     poller = Poller(source)
     poller.open()
+    SERVERS[source] = server
     yield poller, source, clock
     poller.close()
     server.stop()
@@ -63,7 +71,7 @@ def test_all_four_are_obeyed(live: tuple[Poller, OracleSource, Clock], tmp_path:
     assert not there((*after.queue, *after.running), second)
     assert next(row.group for row in (*after.queue, *after.running) if victim(row) == third) == "ETL"
     assert not any((row.sid, row.serial) == (busy.sid, busy.serial) for row in after.sessions)
-    assert len((tmp_path / "actions.log").read_text().splitlines()) == 8
+    assert len((tmp_path / "actions.log").read_text().splitlines()) == 12
 
 
 def test_refusals_come_through_and_the_connection_lives_on(live: tuple[Poller, OracleSource, Clock]) -> None:
@@ -76,3 +84,21 @@ def test_refusals_come_through_and_the_connection_lives_on(live: tuple[Poller, O
     with pytest.raises(SourceError):
         source.perform("ALTER SYSTEM FLUSH SHARED_POOL", {})
     assert reading(poller).troubles == ()
+
+
+@pytest.mark.parametrize("fault", [Cut(), Mute()])
+def test_a_line_that_is_lost_after_sending_leaves_the_outcome_unknown(
+    live: tuple[Poller, OracleSource, Clock], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Cut | Mute
+) -> None:
+    poller, source, clock = live
+    monkeypatch.setattr(oracle_source, "ACTING", 0.3)
+    monkeypatch.setattr(source, "_settings", replace(source._settings, call_timeout=0.3))
+    clock.now += 60
+    who = victim(reading(poller).queue[1])
+    SERVERS[source].faults.add(Stage.STATEMENT, fault, "alter system")
+    performer = Performer(tmp_path / "actions.log")
+    outcome = performer.carry_out(kill(who), source, RELEASE)
+    assert not outcome.done
+    assert outcome.text.startswith("sent; whether it was done is not known: ")
+    outcomes = [json.loads(line)["outcome"] for line in performer.log.read_text().splitlines()]
+    assert outcomes == ["asked for", "being sent", outcome.text]

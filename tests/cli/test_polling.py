@@ -56,7 +56,7 @@ class Scripted:
         if fault is not None:
             raise fault
 
-    def read(self, requests: Sequence[Request]) -> Answer:
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         return Answer(START + timedelta(seconds=self.clock.now), tuple(Section() for _ in requests))
 
     def cancel(self) -> None:

@@ -181,7 +181,12 @@ def test_kill_9_loses_no_finished_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, exit_codes.INTERRUPTED), (signal.SIGTERM, exit_codes.TERMINATED)]
+    ("number", "code"),
+    [
+        (signal.SIGINT, exit_codes.INTERRUPTED),
+        (signal.SIGTERM, exit_codes.TERMINATED),
+        (signal.SIGHUP, exit_codes.HUNG_UP),
+    ],
 )
 def test_a_signal_ends_it_cleanly_and_keeps_what_was_gathered(number: int, code: int, tmp_path: Path) -> None:
     path = tmp_path / "cpu.csv"

@@ -148,6 +148,7 @@ def test_a_login_that_hangs_in_thick_mode(bench19: Bench, asked_for: list[Any]) 
         with pytest.raises(SourceError, match="no answer within"):
             bench19.source(thick=True, connect_timeout=0.1).open()
     assert len(asked_for) == 2
+    bench19.server.faults.clear()  # on a busy machine the second login was given up before it came that far
     bench19.server.drop_sessions()
     assert len(bench19.read(bench19.opened(thick=True), Session)[0].rows) == 40
 

@@ -153,3 +153,22 @@ async def test_the_screen_keeps_the_last_data_and_says_how_old_they_are() -> Non
         assert "● LIVE" in scene.screen
         assert "ORA-03113" not in scene.screen
         assert scene.server.counters.most_sessions == 1
+
+
+@pytest.mark.parametrize("release", [Release(19), Release(23)], ids=str)
+@acted
+async def test_a_view_that_hangs_is_marked_and_the_others_are_new(release: Release) -> None:
+    async with watching(release) as scene:
+        sampler = scene.feed._sampler
+        assert sampler is not None
+        sampler.budget = 4.0
+        scene.server.faults.add(Stage.STATEMENT, Delay(60), "from gv$session\n", times=-1)
+        await scene.press("5")
+        scene.feed.poll_now()
+        await scene.until(lambda: scene.number == 3)
+        latest = scene.app.monitor.latest
+        assert latest is not None
+        assert "GV$SESSION" in [each.view for each in latest.late]
+        assert latest.sessions, "those of the poll before"
+        assert latest.stale == 0.0
+        await scene.until(lambda: " old" in scene.body[0])

@@ -98,7 +98,7 @@ def test_an_answer_that_comes_byte_by_byte() -> None:
 
 def test_silence_ends_with_the_connect_timeout() -> None:
     with port(lambda _client: None, speaks_first=False) as number:
-        assert refused(f"127.0.0.1:{number}/x", 0.2) == "no answer within 0.2 s"
+        assert refused(f"127.0.0.1:{number}/x", 0.2) == f"127.0.0.1:{number}: no answer within 0.2 s"
 
 
 def test_half_an_answer_is_told_when_the_time_is_up() -> None:

@@ -3,11 +3,13 @@ from __future__ import annotations
 import csv
 import io
 import os
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
+from presman.analysis.readings.reading import LateView
 from presman.output.csv_export import MEASURES, CsvExport, Layout, OutputError, WideCsv
 from presman.output.csv_file import CsvFile
 from tests.output.readings import AT, group, on_two_instances, queued, reading, with_groups
@@ -222,3 +224,14 @@ def test_closing_twice_closes_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     file.close()
     assert len(closed) == 1, "the number may be another file's by then"
     os.close(closed[0])
+
+
+def test_rows_older_than_their_time_are_not_written(tmp_path: Path) -> None:
+    file = CsvExport(tmp_path / "queue.csv", "queue")
+    plain = reading()
+    written = file.write(plain)
+    assert written > 0
+    assert file.write(replace(plain, late=(LateView("GV$SESSION", 12.0),))) == 0
+    assert file.write(replace(plain, late=(LateView("GV$OSSTAT", 12.0),))) == written, "which has no part in it"
+    assert file.write(replace(plain, late=(LateView("GV$SESSION", None),))) == written, "nothing old is there"
+    file.close()

@@ -94,7 +94,18 @@ def test_every_option_of_the_configuration_is_documented() -> None:
 
 def test_every_exit_code_is_documented() -> None:
     table = README.partition("### Exit codes")[2].partition("###")[0]
-    for name in ("OK", "INTERNAL", "USAGE", "SOURCE", "OUTPUT", "FINDINGS", "INTERRUPTED", "TERMINATED"):
+    for name in (
+        "OK",
+        "INTERNAL",
+        "USAGE",
+        "SOURCE",
+        "OUTPUT",
+        "FINDINGS",
+        "PARTIAL",
+        "HUNG_UP",
+        "INTERRUPTED",
+        "TERMINATED",
+    ):
         code = str(getattr(exit_codes, name))
         assert re.search(rf"\b{code}\b", table), name
         assert re.search(rf"\b{code}\b", exit_codes.HELP), name

@@ -56,7 +56,7 @@ class FakeSource:
         self.advanced += 1
         self.now += timedelta(seconds=self.step)
 
-    def read(self, requests: Sequence[Request]) -> Answer:
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         self.reads.append(list(requests))
         self.entered.set()
         if self.hang is not None:

@@ -224,7 +224,7 @@ class Direct:
 
     def advance(self) -> None: ...
 
-    def read(self, requests: Any) -> Answer:
+    def read(self, requests: Any, within: float | None = None) -> Answer:
         own = {"inst_id": 1, "own_inst_id": 0, "own_sid": 0}
         sections = [self.database.run(each.query, self.scope, {**own, **each.binds}) for each in requests]
         return Answer(self.at, tuple(sections))

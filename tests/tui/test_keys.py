@@ -28,7 +28,7 @@ async def test_pause_freezes_the_view_and_counts() -> None:
         await acting.settle()
         assert "‖ PAUSED 0:42" in acting.screen
         assert "Nothing is queued (by GV$SESSION)." in await acting.press("space")
-        assert "● LIVE" in acting.screen
+        assert "◌ LATE 0:42" in acting.screen
 
 
 @acted

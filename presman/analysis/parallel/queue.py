@@ -73,6 +73,7 @@ def _statement(
         event=session.event,
         sql_text=facts.text(session.inst_id, session.sql_id, session.sql_child_number),
         con_id=session.con_id,
+        exec_id=session.sql_exec_id,
     )
 
 

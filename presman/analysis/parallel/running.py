@@ -170,6 +170,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         session_sql_id=(session.sql_id or session.prev_sql_id) if session else "",
         blocker=_blocker(session) if session else "",
         tree_sets=holding.tree_sets,
+        exec_id=session.sql_exec_id if session else None,
     )
 
 

@@ -37,6 +37,17 @@ class UnansweredQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class LateView:
+    """A view that did not answer in time: its name, and how many seconds before `Reading.at` its rows were read.
+
+    `age` is None where there are no rows at all.
+    """
+
+    view: str
+    age: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """All of it. `interval` is seconds between the two snapshots on the database's clock, None without a delta.
 
@@ -46,6 +57,8 @@ class Reading:
     `basis` says what may be said not to be there, and by which views; `unseen` are views that told nothing;
     `notes` what a reader of the figures must know.
     `statements_to_come` counts the statements on show whose texts and plans are still to be read, a few at each poll.
+    `late` are the views whose rows are older than the poll, `stale` the seconds by which the newest rows are: 0 if
+    anything was answered, None if nothing ever was.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -76,6 +89,8 @@ class Reading:
     basis: tuple[Basis, ...] = ()
     unseen: tuple[UnseenView, ...] = ()
     statements_to_come: int = 0
+    late: tuple[LateView, ...] = ()
+    stale: float | None = 0.0
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

@@ -59,3 +59,4 @@ class SessionReading(NamedTuple):
     client_id: str = ""
     os_user: str = ""
     action: str = ""
+    exec_id: int | None = None

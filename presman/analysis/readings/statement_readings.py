@@ -112,6 +112,7 @@ class QueuedStatement:
     sql_text: str
     con_id: int = 0
     container: str = ""
+    exec_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,8 @@ class RunningStatement:
     (its previous statement if it executes none): it may have gone on to another one. `blocker` is the session that the
     coordinator waits for, as ``instance:SID``, "" if it waits for none. `tree_sets` is the most server sets that one of
     its data flow trees has, None where V$PX_SESSION does not tell them.
-    `container` is the name of its pluggable database where others are seen, too.
+    `container` is the name of its pluggable database where others are seen, too; `exec_id` the coordinator's
+    SQL_EXEC_ID.
     """
 
     inst_id: int
@@ -162,6 +164,7 @@ class RunningStatement:
     session_sql_id: str = ""
     blocker: str = ""
     tree_sets: int | None = None
+    exec_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,7 @@ class SessionRows:
                     *(inst_id, 1 if in_force.cdb else 0, session.sid, session.serial, None, "ACTIVE", None),
                     *("SYS$BACKGROUND", None, session.client.program, None, None, None, "oracle", None, None, None),
                     *(None, None, when(self._simulation, session.logon), int(age), "rdbms ipc message", "Idle"),
-                    *("WAITING", _micro(1.0), None, None, "BACKGROUND", 1),
+                    *("WAITING", _micro(1.0), None, None, "BACKGROUND", 1, None),
                 )
             )
             self.infos.append(self._info(session, in_force.background, _idle(0.0), 0.0, 0.0, state="NOT MANAGED"))
@@ -233,6 +233,7 @@ class SessionRows:
                 *(doing.event, doing.wait_class, doing.state, doing.wait_micro),
                 *(None if blocker is None else 1, blocker, "USER"),
                 doing.wait_micro // 1_000_000,
+                None if started is None else _FIRST_EXECUTION + int(started),
             )
         )
 
@@ -276,7 +277,7 @@ class SessionRows:
                 *(client.service, host, f"oracle@{host} ({server_name(server.number)})", client.module, None, None),
                 *("oracle", cursor.sql_id, cursor.child, None, None, started, started),
                 *(int(self.at - execution.started), doing.event, doing.wait_class, doing.state, doing.wait_micro),
-                *(None, None, "USER", doing.wait_micro // 1_000_000),
+                *(None, None, "USER", doing.wait_micro // 1_000_000, _FIRST_EXECUTION + int(execution.started)),
             )
         )
         cpu, wait = execution.time.of(server.skew, len(execution.servers))
@@ -379,6 +380,9 @@ def _px_of_monitors(simulation: Simulation) -> Iterator[Row]:
             )
 
 
+_FIRST_EXECUTION = 2**24
+"""The first SQL_EXEC_ID of an instance; here they count on with the seconds."""
+
 _SHORTEST = 6.0
 """Seconds that an operation must run to be listed in V$SESSION_LONGOPS."""
 
@@ -408,7 +412,7 @@ VIEWS = (
             "INST_ID CON_ID SID SERIAL# USERNAME STATUS RESOURCE_CONSUMER_GROUP SERVICE_NAME MACHINE PROGRAM MODULE"
             " ACTION CLIENT_IDENTIFIER OSUSER SQL_ID SQL_CHILD_NUMBER PREV_SQL_ID PREV_CHILD_NUMBER SQL_EXEC_START"
             " LOGON_TIME LAST_CALL_ET EVENT WAIT_CLASS STATE WAIT_TIME_MICRO BLOCKING_INSTANCE BLOCKING_SESSION TYPE"
-            " SECONDS_IN_WAIT"
+            " SECONDS_IN_WAIT SQL_EXEC_ID"
         ),
         _session,
     ),

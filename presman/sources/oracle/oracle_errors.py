@@ -105,6 +105,8 @@ def code_of(error: Any) -> str:
 def text_of(error: Any) -> str:
     """Return the error's text without the driver's pointer to its help pages, cleaned, on one line."""
     detail = error.args[0] if isinstance(error, oracledb.Error) and error.args else error
+    if isinstance(error, OSError) and error.strerror:  # without the number that Python puts before it
+        detail = error.strerror
     lines = str(getattr(detail, "message", detail)).splitlines()
     kept = _POINTER.sub("", " ".join(line for line in lines if not line.startswith("Help: "))) or type(error).__name__
     return one_line(clean(kept), LONGEST)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache, partial
+from socket import gaierror
 from typing import Any, NamedTuple
 
 import oracledb
@@ -17,10 +19,10 @@ from presman.base.text import clean
 from presman.records.conversion import field_types, has_long_texts, shortened, to_records
 from presman.records.queries import Query, Scope, bind_names
 from presman.records.snapshot import Problem, Section
-from presman.sources import Answer, Request, SourceError
+from presman.sources import Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.oracle.fetch_sizes import FetchSizes
 from presman.sources.oracle.guard import AnswerTooLarge
-from presman.sources.oracle.oracle_errors import code_of, problem, source_error
+from presman.sources.oracle.oracle_errors import code_of, problem, source_error, text_of
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.oracle.thick_connection import ThickConnection
 from presman.sources.oracle.thin_connection import (
@@ -52,6 +54,12 @@ AUTONOMOUS_SINCE = Release(18)
 CONNECT_TIMEOUT = 15.0
 ACTING = 65.0
 """Seconds a statement that acts may take: ALTER SYSTEM KILL SESSION waits for up to 60 (then ORA-00031)."""
+SHORTEST_CALL = 0.5
+"""Seconds that any question gets, however little time a poll has left."""
+SHORTEST_LOGIN = 1.0
+"""Seconds that a login in the middle of a poll gets at least."""
+APART = 60.0
+"""Seconds for which nothing is asked together, after a pipeline took too long and none of its questions alone did."""
 QUARTER = 15 * 60
 """Seconds: time zones differ by multiples of it."""
 
@@ -81,8 +89,9 @@ class SessionDetails(NamedTuple):
 class OracleSource:
     """Answers queries from a live database. See :class:`presman.sources.Source`.
 
-    `clock` measures seconds; `connect_timeout` bounds a login, `settings.call_timeout` each query. A query that
-    fails or takes too long yields its problem and leaves the others alone.
+    `clock` measures seconds; `connect_timeout` bounds a login, `settings.call_timeout` each query, and never more than
+    half of the time that is left for all. A query that fails or takes too long yields its problem and leaves the
+    others alone; from then on it is asked by itself, after all others.
     """
 
     kind = "oracle"
@@ -108,6 +117,8 @@ class OracleSource:
         self._cloud = ""
         self._cancelled = False
         self._spent = 0
+        self._deadline = math.inf
+        self._apart_until = -math.inf
 
     # -- open, close ----------------------------------------------------------------------------------------------
 
@@ -115,12 +126,12 @@ class OracleSource:
         """Connect and return the release. Raises SourceError."""
         self.close()
         self._cancelled = False
-        self._connect()
+        self._connect(self._connect_timeout)
         release = Release.parse(self._connected.version)
         self._cloud = self._fact(ABOUT_CLOUD) if release >= AUTONOMOUS_SINCE else ""
         return release
 
-    def _connect(self) -> None:
+    def _connect(self, timeout: float) -> None:
         connection: Connection = (
             ThickConnection(self._settings) if self._settings.thick else ThinConnection(self._settings)
         )
@@ -128,14 +139,17 @@ class OracleSource:
         try:
             if self._cancelled:
                 raise Cancelled
-            connection.connect(self._connect_timeout)
-            self._locate(connection.fetch(self._here_and_now(), self._settings.call_timeout))
+            connection.connect(timeout)
+            self._locate(connection.fetch(self._here_and_now(), min(timeout, self._settings.call_timeout)))
         except Cancelled:
             self.close()
             raise SourceError("cancelled") from None
         except ConnectionLost as lost:
             self.close()
             raise source_error(lost.cause, self._settings.user) from None
+        except (TimeoutError, gaierror) as error:
+            self.close()
+            raise SourceError(f"{clean(self._settings.address)}: {text_of(error)}") from None
         except (oracledb.Error, OSError, ValueError, TypeError) as error:
             self.close()
             raise source_error(error, self._settings.user) from None
@@ -175,9 +189,10 @@ class OracleSource:
 
     # -- read -----------------------------------------------------------------------------------------------------
 
-    def read(self, requests: Sequence[Request]) -> Answer:
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         """Run `requests`. Raises SourceError if the connection is lost."""
         before = self._round_trips()
+        self._deadline = math.inf if within is None else self._clock() + within
         try:
             sections = self._sections(requests)
         except Cancelled:
@@ -192,18 +207,29 @@ class OracleSource:
     def _round_trips(self) -> int:
         return self._spent + (self._connection.round_trips if self._connection else 0)
 
+    def _left(self) -> float:
+        """Return the seconds that are left of those that a read may take."""
+        return self._deadline - self._clock()
+
+    def _patience(self) -> float:
+        """Return the seconds that the next question may take: it must not hold up those behind it."""
+        return min(self._settings.call_timeout, max(SHORTEST_CALL, self._left() / 2))
+
     def _sections(self, requests: Sequence[Request]) -> tuple[Section, ...]:
-        """Answer all requests, together where the database can, else one by one."""
+        """Answer all requests, together where the database can, else one by one; those known to be slow come last."""
         found: dict[int, Section] = {}
         self._fetch_sizes.wary = False
         self._reckon()
-        if self._connected.pipelines:
+        if self._connected.pipelines and self._clock() >= self._apart_until:
             found = self._read_together(requests)
         else:
             self._ask_time()
+        left = [index for index in range(len(requests)) if index not in found]
         reconnected = False
-        for index, request in enumerate(requests):
-            if index in found:
+        for index in sorted(left, key=lambda index: requests[index].query.name in self._apart):
+            request, begun = requests[index], self._clock()
+            if self._left() <= 0:
+                found[index] = self._failed(request.query, TimeoutError("not asked, the time for the poll was up"), 0.0)
                 continue
             try:
                 found[index] = self._read_any(request)
@@ -211,7 +237,7 @@ class OracleSource:
                 if not lost.stuck or reconnected:
                     raise
                 reconnected = True
-                found[index] = self._failed(request.query, lost.cause, self._settings.call_timeout)
+                found[index] = self._failed(request.query, lost.cause, self._clock() - begun)
                 self._reconnect()
         return tuple(found[index] for index in range(len(requests)))
 
@@ -227,12 +253,13 @@ class OracleSource:
         statements = [self._statement(requests[index]) for index in chosen]
         begun = self._clock()
         try:
-            first, *others = self._connected.fetch_all([self._here_and_now(), *statements], self._settings.call_timeout)
+            first, *others = self._connected.fetch_all([self._here_and_now(), *statements], self._patience())
         except ConnectionLost as lost:
             if not lost.stuck:
                 raise
             # One of them is slow, too large or cannot be converted: asked one by one they show which.
             self._fetch_sizes.wary = isinstance(lost.cause, AnswerTooLarge)
+            self._apart_until = self._clock() + APART
             self._reconnect()
             return {}
         if isinstance(first, Sequence):
@@ -270,7 +297,7 @@ class OracleSource:
         return self._read_any(request)
 
     def _read_one(self, request: Request) -> Section:
-        query, begun, timeout = request.query, self._clock(), self._settings.call_timeout
+        query, begun, timeout = request.query, self._clock(), self._patience()
         received = self._connected.received
         try:
             try:
@@ -282,15 +309,20 @@ class OracleSource:
         except (oracledb.Error, ValueError, OverflowError) as error:
             return self._failed(query, error, self._clock() - begun)
         except TimeoutError as error:
-            self._apart.add(query.name)
+            self._set_apart(query)
             return self._failed(query, error, self._clock() - begun)
         except ConnectionLost as lost:
             if lost.stuck:
-                self._apart.add(query.name)
+                self._set_apart(query)
             raise
         self._apart.discard(query.name)
         self._fetch_sizes.learn(query, len(rows), self._connected.received - received)
         return self._section(query, rows, self._clock() - begun, self._now())
+
+    def _set_apart(self, query: Query) -> None:
+        """Ask a slow query by itself from now on: then the others may go together again."""
+        self._apart.add(query.name)
+        self._apart_until = -math.inf
 
     def _reconnect(self) -> None:
         """Replace a connection that is out of step. Raises SourceError, also if it leads to another instance.
@@ -299,7 +331,7 @@ class OracleSource:
         """
         before = self._identity
         self.close()
-        self._connect()
+        self._connect(min(self._connect_timeout, max(SHORTEST_LOGIN, self._left())))
         now = self._identity
         if before is not None and now is not None and now.instance != before.instance:
             self.close()
@@ -331,16 +363,18 @@ class OracleSource:
     def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
         """Run a statement that acts, with its binds. Raises SourceError with what the database says to it.
 
-        Nothing in presman calls this unless actions are allowed.
+        Raises OutcomeUnknown if it does not say anything. Nothing in presman calls this unless actions are allowed.
         """
         try:
             self._connected.run(statement, binds, max(ACTING, self._settings.call_timeout))
-        except (oracledb.Error, TimeoutError) as error:
+        except oracledb.Error as error:
             failed = source_error(error)
             raise SourceError(str(failed), code=failed.code, retry=False) from None
-        except (ConnectionLost, Cancelled) as error:
-            self.close()
-            raise source_error(getattr(error, "cause", error)) from None
+        except (TimeoutError, ConnectionLost, Cancelled) as error:
+            if not isinstance(error, TimeoutError):
+                self.close()
+            failed = source_error(getattr(error, "cause", error))
+            raise OutcomeUnknown(str(failed), code=failed.code) from None
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 
@@ -359,7 +393,7 @@ class OracleSource:
 
     def _ask_time(self) -> None:
         try:
-            self._locate(self._connected.fetch(self._here_and_now(), self._settings.call_timeout))
+            self._locate(self._connected.fetch(self._here_and_now(), self._patience()))
         except ConnectionLost as lost:
             if not lost.stuck:
                 raise
@@ -401,7 +435,8 @@ class OracleSource:
         if code_of(error):
             why = problem(error, query, self.scope, self._settings.user or "")
         else:
-            why = Problem("", clean(str(error)) or type(error).__name__, query.view_in(self.scope))
+            late = isinstance(error, TimeoutError)
+            why = Problem("", clean(str(error)) or type(error).__name__, query.view_in(self.scope), late=late)
         return Section(at=self._now(), seconds=seconds, problem=why)
 
 

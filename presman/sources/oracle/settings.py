@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from presman.base.secret import Secret
+from presman.base.text import clean
 
 MODES = ("default", "sysdba", "sysoper", "sysbackup", "sysdg", "syskm", "sysrac")
 """Privileges to log in with."""
@@ -34,7 +35,16 @@ class ConnectSettings:
     packs: str = "none"
 
     @property
+    def address(self) -> str:
+        """The host, with its port where it is said, or the alias that stands for it."""
+        found = re.search(r"(?i)\(\s*host\s*=\s*([^)\s]+)\s*\)", self.dsn)
+        if found:
+            port = re.search(r"(?i)\(\s*port\s*=\s*(\d+)\s*\)", self.dsn)
+            return f"{found[1]}:{port[1]}" if port else found[1]
+        return re.sub(r"^(\w+:)?//", "", self.dsn).partition("/")[0].partition("?")[0]
+
+    @property
     def name(self) -> str:
         """Who and where, without secrets."""
         dsn = re.sub(r"(?i)(password|pwd)\s*=\s*[^)&\s]+", r"\1=***", self.dsn)
-        return f"{self.user}@{dsn}" if self.user else dsn
+        return clean(f"{self.user}@{dsn}" if self.user else dsn)

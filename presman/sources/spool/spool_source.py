@@ -58,7 +58,7 @@ class SpoolSource:
         self, folder: Path | str, *, zone: tzinfo | None = None, release: Release | None = None, encoding: str = ""
     ) -> None:
         self.folder = Path(folder)
-        self.name = f"spool:{folder}"
+        self.name = clean(f"spool:{folder}")
         self.scope = Scope.CLUSTER
         self.notes: tuple[str, ...] = ()
         self._zone = zone
@@ -116,7 +116,7 @@ class SpoolSource:
         """Forget all instants still to be read but the `newest` ones."""
         del self._instants[self._place + 1 : max(self._place + 1, len(self._instants) - newest)]
 
-    def read(self, requests: Sequence[Request]) -> Answer:
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:  # noqa: ARG002 - quick
         """Run the queries on the rows of the present instant."""
         database = self._database
         if database is None:

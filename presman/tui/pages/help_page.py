@@ -10,7 +10,8 @@ from presman.figures.figure import Table
 from presman.tabs.parts import Key
 
 _STATES = (
-    ("● LIVE", "good", "the data is as fresh as the refresh interval"),
+    ("● LIVE", "good", "the data is at most two refresh intervals old"),
+    ("◌ LATE 0:07", "warn", "the data is older, so old; of single views where their number stands there"),
     ("‖ PAUSED 0:42", "warn", "the view is frozen; polling and history go on"),
     ("◀ 03:12:40", "warn", "scrolled back to that time"),
     ("✕ LOST 0:12, retry in 4s", "bad", "no connection; the last data stays on screen, its age counts"),

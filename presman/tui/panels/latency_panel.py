@@ -14,6 +14,7 @@ from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.base.formats import duration, number
 from presman.drawing.lines import Line
 from presman.figures.histogram_figures import EVENTS, brief, figures, range_text
+from presman.figures.late_views import late_note
 from presman.tabs.latency import alike, events
 from presman.tabs.moment import Moment
 from presman.tui.messages import PageWanted, QueryWanted
@@ -92,7 +93,7 @@ class LatencyPanel(Panel):
         """Fill the widgets."""
         self._moment = moment
         rows, hidden = events(moment), alike(moment)
-        self._events.show_rows(rows, hidden)
+        self._events.show_rows(rows, hidden, late=late_note(EVENTS, moment.reading))
         if rows and not self._events.chosen:
             self._events.select(EVENTS.identity(self._events.rows.shown[0]) if self._events.rows.shown else None)
         self._show_event()

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.widget import Widget
 
 from presman.figures.figure import Table
+from presman.figures.late_views import late_note
 from presman.records.commands import Command
 from presman.tabs import tab
 from presman.tabs.charts import ChartFeed, Trends
@@ -68,7 +69,8 @@ class Panel(PlainBackground):
             rows = part.rows(moment)
             if part.optional:
                 made.display = bool(rows)
-            made.show_rows(rows, part.hidden(moment), part.note(moment), part.unseen(moment))
+            late = late_note(part.table, moment.reading)
+            made.show_rows(rows, part.hidden(moment), part.note(moment), part.unseen(moment), late)
 
         self._filled[part.table.key] = _Filled(made, fill, part.optional)
         return made

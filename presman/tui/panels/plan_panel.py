@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 
 from presman.analysis.plans.plan_view import PlanView, differences, plan_view
 from presman.figures.figure import Table
+from presman.figures.late_views import late_note
 from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
 from presman.tabs.moment import Moment
 from presman.tabs.plan import active_plan, found, plan_line, unjudged
@@ -52,7 +53,7 @@ class PlanPanel(Panel):
         view = plan_view(moment.reading, snapshot, other) if other else active
         self._about.show_lines([plan_line(view)])
         hidden = set() if view.active else {"entitled_cpus", "used_cpus", "cpu_bar", "verdict"}
-        self.grid_of(PLAN).show_rows(view.lines, hidden)
+        self.grid_of(PLAN).show_rows(view.lines, hidden, late=late_note(PLAN, moment.reading))
         self._show_findings(found(moment), unjudged(moment))
         for table in (WINDOWS, MAPPINGS):
             self.grid_of(table).display = not other

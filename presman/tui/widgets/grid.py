@@ -79,15 +79,15 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
 
     # ---- data in
 
-    def show_rows(self, rows: Sequence[Any], hidden: Collection[str] = (), note: str = "", unseen: str = "") -> None:
-        """Show these rows. `hidden` are keys of columns left out, `note` stands behind the title.
-
-        `unseen` stands where there is no row because none could be seen.
+    def show_rows(
+        self, rows: Sequence[Any], hidden: Collection[str] = (), note: str = "", unseen: str = "", late: str = ""
+    ) -> None:
+        """Show these rows. `hidden` are keys of columns left out; behind the title stand `late`, how old they are if
+        they are older than they should be, and `note`. `unseen` stands where there is no row as none could be seen.
         """
         self.rows.all = rows
         self.drawing.hidden = frozenset(hidden)
-        self.drawing.note = note
-        self.drawing.unseen = unseen
+        self.drawing.note, self.drawing.unseen, self.drawing.late = note, unseen, late
         self.drawing.filled = True
         self._arrange()
 

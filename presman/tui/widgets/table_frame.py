@@ -14,15 +14,15 @@ HEADER_LINES = 2
 class TableFrame:
     """What of `rows` is to be seen.
 
-    `hidden` are the keys of columns left out, `note` stands behind the title, `unseen` where no row could be seen;
-    `filled` tells whether there ever were data. `counted` tells whether the title says how many rows there are.
+    `hidden` are the keys of columns left out; `late`, a warning, and `note` stand behind the title, `unseen` where no
+    row could be seen; `filled` tells whether there ever were data. `counted` tells whether the title says how many rows
+    there are.
     """
 
     def __init__(self, rows: TableRows, trend: Trend | None, *, counted: bool = True) -> None:
         self.rows = rows
         self.hidden: frozenset[str] = frozenset()
-        self.note = ""
-        self.unseen = ""
+        self.note = self.late = self.unseen = ""
         self.filled = False
         self._counted = counted
         self._trend = trend
@@ -70,6 +70,8 @@ class TableFrame:
             runs.append((f"  {len(rows.shown)}", "head"))
         if rows.is_filtered:
             runs.append((f" of {len(rows.all)}  filter: {rows.needle}", "warn"))
+        if self.late:
+            runs.append((f"  {self.late}", "warn"))
         if self.note:
             runs.append((f"  {self.note}", "dim"))
         runs.append((_unseen(top, len(rows.shown) - top - shown), "dim"))

@@ -56,6 +56,7 @@ class TopLines(LineView):
         """Show both lines."""
         self._last = top, found
         width = self.size.width or self.app.size.width
+        found = (*silence(top), *found)
         waits = top.reading is None and not found
         self.show_lines((top_line(top, width), () if waits else alert_line(found, width)))
 
@@ -160,19 +161,32 @@ def _coarse(seconds: float) -> str:
 
 def is_ticking(top: TopLine) -> bool:
     """Tell whether something on the top line changes by the second, even without a poll."""
-    return top.link.state is LinkState.LOST or top.choices.paused is not None or not _is_fresh(top)
+    return top.link.state is LinkState.LOST or top.choices.paused is not None or not _is_fresh(top) or bool(_late(top))
 
 
 def _is_fresh(top: TopLine) -> bool:
-    return top.now - top.link.fresh <= 2 * top.choices.refresh + 1
+    """Tell whether the newest data is at most two intervals old."""
+    return top.now - top.link.fresh <= _bearable(top)
+
+
+def _bearable(top: TopLine) -> float:
+    return 2 * top.choices.refresh
+
+
+def _late(top: TopLine) -> list[float]:
+    """Return the ages of what single views told, as far as that is older than two intervals."""
+    if top.reading is None:
+        return []
+    since = top.now - top.link.since + top.reading.poll_seconds
+    ages = (each.age + since for each in top.reading.late if each.age is not None)
+    return [age for age in ages if age > _bearable(top)]
 
 
 def _age(top: TopLine) -> Line:
-    """Say how old the data is: coarsely while it is as fresh as it can be, by the second when it is not."""
-    age = top.now - top.link.fresh
+    """Say how old the data is: its bound while it is as fresh as it can be, by the second when it is not."""
     if _is_fresh(top):
-        return ((f"age <{max(1, round(top.choices.refresh + 0.5))}s", "dim"),)
-    return ((f"age {duration(age)}", "warn"),)
+        return ((f"age ≤{_bearable(top):g}s", "dim"),)
+    return ((f"age {duration(top.now - top.link.fresh)}", "warn"),)
 
 
 def _cost(top: TopLine, reading: Reading) -> str:
@@ -192,11 +206,31 @@ def state_runs(top: TopLine) -> Line:
         return ((f"◀ {top.reading.at.astimezone():%H:%M:%S}", "warn"), (f" {choices.behind} back", "dim"))
     if choices.paused is not None:
         return ((f"‖ PAUSED {duration(now - choices.paused)}", "warn"),)
+    return _flow(top)
+
+
+def _flow(top: TopLine) -> Line:
+    """Return how the data comes in: live means that what is shown is at most two intervals old."""
+    link, now = top.link, top.now
     if link.state is LinkState.CONNECTING:
-        return (("… CONNECTING", "note"),)
+        return (("… CONNECTING" if _is_fresh(top) else f"… CONNECTING {duration(now - link.since)}", "note"),)
     if link.state is LinkState.ENDED:
         return (("■ END of data", "note"),)
+    if not _is_fresh(top):
+        return ((f"◌ LATE {duration(now - link.fresh)}", "warn"),)
+    if late := _late(top):
+        return ((f"◌ LATE {duration(max(late))}", "warn"), (f" {len(late)} view{'s' * (len(late) > 1)}", "dim"))
     return (("● LIVE", "good"),)
+
+
+def silence(top: TopLine) -> tuple[Alert, ...]:
+    """Return that the database says nothing any more, while the line to it is not known to be lost."""
+    if top.link.state is not LinkState.LIVE or _is_fresh(top):
+        return ()
+    from presman.tabs.alerts import Alert
+
+    text = f"No answer for {duration(top.now - top.link.fresh)}: what is shown is that old"
+    return (Alert("warn", "◌", text, text),)
 
 
 def state_width(state: Line) -> int:

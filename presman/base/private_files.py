@@ -1,0 +1,57 @@
+"""Files that are the user's alone: what presman keeps between runs, and where.
+
+Somebody who may write to the folder, or who made it, could have put a link there that leads elsewhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+
+def state_folder() -> Path:
+    """Return presman's folder for what it keeps between runs ($XDG_STATE_HOME/presman). Raises OSError."""
+    home = os.environ.get("XDG_STATE_HOME", "")
+    if home.startswith("/"):
+        return Path(home) / "presman"
+    try:
+        return Path.home() / ".local" / "state" / "presman"
+    except RuntimeError as error:
+        raise OSError(errno.ENOENT, "nobody knows where home is") from error
+
+
+def open_private(path: Path, flags: int) -> int:
+    """Open or make a file that only the user can read, in a folder of the user's, for writing with `flags`.
+
+    Raises OSError where there is a link, or something that is no file or somebody else's.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if path.parent.stat().st_uid != os.geteuid():
+        raise OSError(errno.EPERM, "its folder is somebody else's", str(path))
+    safe = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, safe | (flags & ~os.O_TRUNC), 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a link", str(path)) from None
+        raise
+    try:
+        _check(os.fstat(descriptor), path)
+        os.fchmod(descriptor, 0o600)
+        if flags & os.O_TRUNC:
+            os.ftruncate(descriptor, 0)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check(found: os.stat_result, path: Path) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EPERM, "it is no file", str(path))
+    if found.st_uid != os.geteuid():
+        raise OSError(errno.EPERM, "it is somebody else's", str(path))
+    if found.st_nlink > 1:
+        raise OSError(errno.EPERM, "it has another name, too", str(path))

@@ -1,0 +1,82 @@
+"""Hanging up, and waiting for nobody: each ends as it should."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.terminal import Screen
+from presman.cli import exit_codes
+from tests.cli.run import command, environment
+
+
+def start(*arguments: str, cwd: Path, nohup: bool = False) -> subprocess.Popen[str]:
+    words = command(*arguments)
+    if nohup:
+        ignore = "import os,signal,sys; signal.signal(1, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+        words = [sys.executable, "-c", ignore, *words]
+    return subprocess.Popen(words, cwd=cwd, env=environment(), stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(path: Path, lines: int, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 60
+    while not path.exists() or path.read_text("utf-8").count("\n") < lines:
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_hangup_closes_the_arrivals(tmp_path: Path) -> None:
+    path = tmp_path / "arrivals.csv"
+    busy = ("export", "demo:storm?seed=3&speed=60", "--measure", "arrivals", "--refresh", "0.5", "-o", str(path))
+    with start(*busy, cwd=tmp_path) as process:
+        wait_for(path, 2, process)
+        before = path.read_text("utf-8").count("\n")
+        process.send_signal(signal.SIGHUP)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == exit_codes.HUNG_UP
+    assert len(said.splitlines()) == 1
+    with path.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    assert len(rows) >= before, "what was queued or running has its row"
+
+
+def test_under_nohup_a_hangup_is_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "cpu.csv"
+    words = ("export", "demo:quiet", "--measure", "cpu", "--refresh", "0.5", "-o", str(path))
+    with start(*words, cwd=tmp_path, nohup=True) as process:
+        wait_for(path, 2, process)
+        process.send_signal(signal.SIGHUP)
+        wait_for(path, path.read_text("utf-8").count("\n") + 2, process)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert process.returncode == exit_codes.TERMINATED
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_waiting_for_the_reader_of_a_pipe_can_be_ended(tmp_path: Path, number: int) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with start("export", "demo:quiet", "-o", "pipe", cwd=tmp_path) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "presman: pipe is a pipe that nobody reads: waiting for a reader\n"
+        process.send_signal(number)
+        process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+
+
+def test_a_monitor_whose_terminal_is_gone_ends() -> None:
+    screen = Screen(command("demo:quiet"), **environment())
+    screen.wait_for(b"LIVE")
+    process = screen._process
+    os.close(process.fd)
+    end = time.monotonic() + 20
+    while process.isalive():
+        assert time.monotonic() < end
+        time.sleep(0.02)

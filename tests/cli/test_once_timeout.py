@@ -1,0 +1,72 @@
+"""`presman once` answers within its time, and its exit code tells whether that is all."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from presman.base.release import Release
+from presman.cli import exit_codes
+from presman.sources.simulator_source import SimulatorSource
+from tests.cli.conftest import Run
+from tests.oracle_server import OracleServer
+from tests.oracle_server.faults import Delay, Mute, Stage
+from tests.oracle_server.simulated import simulated_server
+from tests.scenarios import with_short_past
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OracleServer]:
+    simulator = SimulatorSource(with_short_past("quiet"), release=Release(19), seed=3)
+    simulator.open()
+    with simulated_server(simulator, Release(19)) as made:
+        monkeypatch.setenv("PRESMAN_PASSWORD", "presman")
+        yield made
+    simulator.close()
+
+
+def once(inside: Run, server: OracleServer, *options: str) -> tuple[int, str, str, float]:
+    # The fixture clears the password: it belongs to this test.
+    begun = time.monotonic()
+    done = inside("once", f"presman/presman@{server.dsn}", "--format", "json", "--interval", "0.2", *options)
+    said = "\n".join(line for line in done.stderr.splitlines() if "password" not in line)
+    return done.returncode, done.stdout, said, time.monotonic() - begun
+
+
+def test_all_answered(inside: Run, server: OracleServer) -> None:
+    code, out, said, _ = once(inside, server, "--timeout", "30")
+    assert (code, said) == (exit_codes.OK, "")
+    assert json.loads(out)["late"] == []
+
+
+def test_a_view_that_hangs_makes_it_partial(inside: Run, server: OracleServer) -> None:
+    server.faults.add(Stage.STATEMENT, Delay(60), "gv$osstat", times=-1)
+    code, out, said, seconds = once(inside, server, "--timeout", "4")
+    assert code == exit_codes.PARTIAL == 7
+    assert said == "presman: not all answered within 4 s: GV$OSSTAT"
+    assert json.loads(out)["late"] == [{"view": "GV$OSSTAT", "age": None}]
+    assert json.loads(out)["header"]["version"]
+    assert seconds < 12
+
+
+@pytest.mark.parametrize("stage", [Stage.CONNECT, Stage.STATEMENT])
+def test_a_server_that_says_nothing(inside: Run, server: OracleServer, stage: Stage) -> None:
+    server.faults.add(stage, Mute(), times=-1)
+    code, out, said, seconds = once(inside, server, "--timeout", "2")
+    assert (code, out) == (exit_codes.SOURCE, "")
+    assert said.count("\n") == 0
+    assert "no answer within" in said
+    assert seconds < 10
+
+
+def test_no_view_at_all_answers(inside: Run, server: OracleServer) -> None:
+    server.faults.chooser = lambda _stage, sql: (
+        Delay(60) if "dual" not in sql.lower() and "select" in sql.lower() else None
+    )
+    code, out, said, seconds = once(inside, server, "--timeout", "3")
+    assert (code, out) == (exit_codes.SOURCE, "")
+    assert "no view answered within 3 s" in said
+    assert seconds < 12

@@ -1,0 +1,141 @@
+"""Whatever is wrong is told in one line that says where, and steers no terminal."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from presman.base.release import Release
+from presman.base.secret import Secret
+from presman.cli import exit_codes
+from presman.config.targets import TargetError, parse_target, parse_zone
+from presman.embedded.database import EmbeddedDatabase
+from presman.simulator.fields import number
+from presman.sources import SourceError
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.sources.oracle.settings import ConnectSettings
+from tests.cli.conftest import Run
+from tests.oracle.bench import RELEASES
+from tests.oracle_server import Backend, OracleServer, profile_of
+from tests.oracle_server.faults import Cut, Stage
+
+DESCRIPTOR = "(DESCRIPTION=(ADDRESS=(PROTOCOL=tcp)(HOST=db1)(PORT=1522))(CONNECT_DATA=(SERVICE_NAME=x)))"
+
+
+def one_line(text: str) -> str:
+    (line,) = text.splitlines()
+    assert line.isprintable()
+    return line
+
+
+@pytest.mark.parametrize(
+    ("dsn", "address"),
+    [
+        ("db1/x", "db1"),
+        ("db1:1522/x", "db1:1522"),
+        ("//db1:1522/x", "db1:1522"),
+        ("tcps://db1:2484/x?wallet=y", "db1:2484"),
+        ("[::1]:1521/x", "[::1]:1521"),
+        (DESCRIPTOR, "db1:1522"),
+        ("PROD", "PROD"),
+    ],
+)
+def test_the_address_of_a_connect_string(dsn: str, address: str) -> None:
+    assert ConnectSettings(dsn).address == address
+
+
+def test_no_answer_names_the_host() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        dsn = f"127.0.0.1:{silent.getsockname()[1]}/x"
+        with pytest.raises(SourceError) as caught:
+            OracleSource(ConnectSettings(dsn, "u", Secret("p")), connect_timeout=0.2).open()
+    assert str(caught.value) == f"{dsn.removesuffix('/x')}: no answer within 0.2 s"
+    assert caught.value.retry
+
+
+def test_an_unknown_host_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> object:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(SourceError) as caught:
+        OracleSource(ConnectSettings("dbhost:1521/x", "u", Secret("p"))).open()
+    assert str(caught.value) == "dbhost:1521: Name or service not known"
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_a_dead_login_leaves_nothing_in_the_log(release: Release, caplog: pytest.LogCaptureFixture) -> None:
+    database = EmbeddedDatabase(release)
+    with caplog.at_level(logging.DEBUG), OracleServer(Backend(database), profile_of(release)) as server:
+        for after in (0, 5, 40):
+            server.faults.add(Stage.LOGIN, Cut(after))
+            with pytest.raises(SourceError):
+                OracleSource(ConnectSettings(server.dsn, "presman", Secret("presman")), connect_timeout=5).open()
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+    database.close()
+
+
+@pytest.mark.parametrize("zone", ["+99:99", "-99:00", "+24:00", "+14:01", "+01:60", "-2460"])
+def test_an_offset_that_there_is_not(zone: str, inside: Run) -> None:
+    with pytest.raises(TargetError, match="the largest is 14:00"):
+        parse_zone(zone)
+    done = inside("once", f"spool:.?zone={zone}")
+    assert done.returncode == exit_codes.USAGE
+    assert "is no offset" in one_line(done.stderr)
+
+
+@pytest.mark.parametrize("zone", ["+14:00", "-12", "+05:45", "+0530"])
+def test_offsets_that_there_are(zone: str) -> None:
+    assert parse_zone(zone).utcoffset(None) is not None
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), 10**400])
+def test_a_number_of_a_scenario_is_finite(value: float) -> None:
+    with pytest.raises(ValueError, match="must be finite"):
+        number()(value)
+
+
+def test_a_scenario_with_infinite_work_is_refused(inside: Run, tmp_path: Path) -> None:
+    from presman.config.targets import SCENARIOS
+
+    text = (SCENARIOS / "storm.toml").read_text("utf-8")
+    key = next(line for line in text.splitlines() if line.startswith("mb ="))
+    (tmp_path / "mine.toml").write_text(text.replace(key, "mb = inf", 1))
+    done = inside("once", "demo:mine.toml")
+    assert done.returncode == exit_codes.SOURCE
+    assert one_line(done.stderr).endswith(".mb: must be finite and at most 1e+15, got inf")
+
+
+def test_a_configuration_without_an_end(inside: Run) -> None:
+    done = inside("once", "demo", "--config", "/dev/zero")
+    assert done.returncode == exit_codes.USAGE
+    assert one_line(done.stderr) == "presman: /dev/zero: more than 1,000,000 bytes: that is no config.ini"
+
+
+def test_a_configuration_from_a_pipe(inside: Run) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"[mine]\nconnection_string = demo:quiet\n")
+    os.close(writing)
+    done = inside("config", "mine", "--config", f"/dev/fd/{reading}")
+    os.close(reading)
+    assert "targets     mine\n" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["once", "export", "lint", "doctor", "config"])
+@pytest.mark.parametrize("target", ["u@\x1b[2J\x9b31mx:1/\x07y", "spool:\x1b[2J", "demo:\x1b[2J", "\x1b]0;x\x07"])
+def test_a_target_steers_no_terminal(inside: Run, command: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRESMAN_PASSWORD", "x")
+    done = inside(command, target)
+    for character in ("\x1b", "\x9b", "\x07"):
+        assert character not in done.stdout + done.stderr
+
+
+def test_the_name_of_a_target_is_clean() -> None:
+    assert parse_target("u@\x1b[2Jx:1/y").name == "u@␛[2Jx:1/y"
+    assert OracleSource(ConnectSettings("\x1b[2Jx:1/y", "u")).name == "u@␛[2Jx:1/y"

@@ -1,0 +1,18 @@
+"""Tests leave the state and the configuration of who runs them alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from presman import watcher
+from presman.actions.performer import default_log
+from presman.config.config_file import places
+from presman.tui.state_files import state_folder
+
+
+def test_nothing_is_kept_or_looked_for_at_home() -> None:
+    home = Path.home()
+    for path in (state_folder(), default_log(), watcher.log_path(), places()[1]):
+        assert path.is_absolute()
+        assert not path.is_relative_to(home / ".local")
+        assert not path.is_relative_to(home / ".config")

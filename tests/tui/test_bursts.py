@@ -1,0 +1,91 @@
+"""Keys that come at once, as from a paste or a slow line, do what they do when they come one by one."""
+
+from __future__ import annotations
+
+import pytest
+from textual import events
+
+from presman.actions.dialog import ActionDialog
+from presman.actions.gateway import Gateway
+from presman.records.commands import CommandKind
+from presman.tui import state_files
+from tests.tui.drive import Stage, acted, stage
+from tests.tui.readings import busy
+
+NAMES = {"\r": "enter", "\x1b": "escape", "/": "slash", "?": "question_mark"}
+
+
+async def burst(acting: Stage, text: str) -> str:
+    """Send keys as a terminal does that has them all at once: none waits for the one before."""
+    for character in text:
+        acting.app.post_message(events.Key(NAMES.get(character, character), character))
+    for _ in range(4):
+        await acting.settle()
+    return acting.screen
+
+
+def copied() -> str:
+    return (state_files.state_folder() / "copied.txt").read_text("utf-8")
+
+
+@acted
+async def test_what_is_copied_is_of_the_tab_that_was_opened_first() -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        await burst(acting, "4c")
+        assert "ALTER SYSTEM" in copied()
+        await burst(acting, "1c")
+        assert "Group: INTERACTIVE" in copied()
+
+
+@acted
+async def test_a_whole_dialog_in_one_burst() -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        acting.app.gateway = Gateway()
+        await burst(acting, "4a1y\r")
+        (command,) = acting.feed.told
+        assert command.kind is CommandKind.DEQUEUE
+        assert not isinstance(acting.app.screen, ActionDialog)
+
+
+@pytest.mark.parametrize("typed", ["q5c ", "1q5", "1yes\r", "1n\r"])
+@acted
+async def test_what_is_typed_into_the_dialog_reaches_the_dialog_only(typed: str) -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        acting.app.gateway = Gateway()
+        await burst(acting, "4a" + typed)
+        assert acting.app.is_running
+        assert acting.app.monitor.choices.tab == "parallel"
+        assert acting.app.monitor.choices.paused is None
+        assert acting.feed.told == []
+
+
+@acted
+async def test_a_filter_typed_in_one_burst() -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        assert "filter: etl" in await burst(acting, "4/etl\r")
+        assert acting.app.monitor.choices.tab == "parallel"
+
+
+@acted
+async def test_a_page_and_back() -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        await burst(acting, "4?q5\r")
+        assert acting.app.monitor.choices.tab == "sessions"
+        assert acting.app.reader.is_open
+
+
+@acted
+async def test_a_key_that_gets_lost_does_not_lock_the_keyboard() -> None:
+    """The widget that had the focus is gone before the key has come to it."""
+    async with stage(busy(), size=(140, 40)) as acting:
+        await acting.press("4")
+        focused = acting.app.focused
+        assert focused is not None
+        acting.app.post_message(events.Key("down", None))
+        await focused.remove()
+        await burst(acting, "2")
+        for _ in range(200):
+            if acting.app.monitor.choices.tab == "cpu":
+                break
+            await acting.pilot.pause(0.01)
+        assert acting.app.monitor.choices.tab == "cpu"
