@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from presman.analysis.advice.commands import Command
 from textual.pilot import Pilot
 
 from presman.analysis import analyse
 from presman.polling.poller import Poller
+from presman.records.commands import Command
 from presman.records.focus import Focus
-from presman.records.queries import records
+from presman.records.rows import by_query
 from presman.records.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import MonitorApp
@@ -91,7 +91,7 @@ class SteppedFeed:
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand at the next step."""
-        self._poller.request(records()[name], binds, lasting=lasting)
+        self._poller.request(by_query()[name], binds, lasting=lasting)
 
     def act(self, command: Command) -> None:
         """Refuse: pictures change nothing."""
