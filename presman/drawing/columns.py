@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from presman.base.text import one_line
-from presman.drawing.bars import bar_runs, spark
+from presman.drawing.bars import Scale, bar_runs, spark
 from presman.drawing.lines import Run, fit
 from presman.figures.figure import Figure
 
@@ -66,10 +66,10 @@ def _growing(shown: Sequence[Figure[Any]]) -> Figure[Any] | None:
     return next(iter(flexible or texts[-1:]), None)
 
 
-def cell_runs(column: Figure[Any], width: int, row: Any, full: float | None, trend: Trend | None) -> tuple[Run, ...]:
-    """Return one cell in exactly `width` cells."""
+def cell_runs(column: Figure[Any], width: int, row: Any, scale: Scale | None, trend: Trend | None) -> tuple[Run, ...]:
+    """Return one cell in exactly `width` cells; `scale` is that of the column."""
     if column.trend:
-        return ((spark(trend(row, column.key) if trend else (), width), "used"),)
+        return ((spark(trend(row, column.key) if trend else (), width, scale.full if scale else 0.0), "used"),)
     style = column.state(row) if column.state else ""
     text = column.show(row)
     if column.bar is None:
@@ -78,9 +78,9 @@ def cell_runs(column: Figure[Any], width: int, row: Any, full: float | None, tre
     if column.flexible:
         if bar is None:
             return ((fit(text, width), "dim"),)
-        return bar_runs(bar, width, full)
+        return bar_runs(bar, width, scale)
     text_width = (width - 1) // 2
-    return ((fit(text, text_width, column.align) + " ", style), *bar_runs(bar, width - text_width - 1, full))
+    return ((fit(text, text_width, column.align) + " ", style), *bar_runs(bar, width - text_width - 1, scale))
 
 
 def row_text(columns: Sequence[Figure[Any]], row: Any) -> str:

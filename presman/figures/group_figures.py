@@ -70,9 +70,8 @@ def verdict_text(verdict: Verdict | None) -> str:
     return ABSENT if verdict is None else f"{VERDICT_MARKS[verdict][0]} {verdict.value}"
 
 
-def _servers_bar(row: GroupReading) -> Bar | None:
-    full = max(row.servers_limit or 0, row.px_servers)
-    return Bar(full, row.px_servers, limit=row.servers_limit) if full else None
+def _servers_bar(row: GroupReading) -> Bar:
+    return Bar(0.0, row.px_servers, limit=row.servers_limit)
 
 
 def _servers(row: GroupReading) -> str:
@@ -177,7 +176,7 @@ CONSUMED = Group(
 )
 USED_TREND = Group(
     "used_trend", "CPU trend", CPUS,
-    "CPUs used over the last minutes, the newest at the right, scaled to the highest of the row.", "used",
+    "CPUs used over the last minutes, the newest at the right, a whole block is the highest of the table.", "used",
     sortable=False, side="left", width=10, trend=True, narrow=False,
 )
 ACTIVE = Group(
@@ -245,8 +244,8 @@ IO_MB = Group(
 )
 IO_TREND = Group(
     "io_trend", "I/O trend", MEGABYTES,
-    "MB/s over the last minutes, the newest at the right, scaled to the highest of the row.", "io.mb", sortable=False,
-    side="left", width=10, trend=True, narrow=False,
+    "MB/s over the last minutes, the newest at the right, a whole block is the highest of the table.", "io.mb",
+    sortable=False, side="left", width=10, trend=True, narrow=False,
 )
 PX_STATEMENTS = Group(
     "px_statements_active", "running", COUNT,
@@ -255,7 +254,8 @@ PX_STATEMENTS = Group(
 PX_SERVERS = Group(
     "px_servers_active", "PX servers", COUNT,
     f"Parallel servers the group holds now ({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold "
-    "(PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, as percent of the target; ┊ marks the limit). An instant. "
+    "(PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, as percent of the target; ┊ marks the limit). The whole width "
+    "of the bar is PARALLEL_SERVERS_TARGET, or what is held if that is more. An instant. "
     "Statements that bypass the queue are not in it.", "px_servers", text=_servers, side="left", width=18,
     bar=_servers_bar, state=_servers_state, narrow=False,
 )

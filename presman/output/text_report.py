@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from presman.analysis.containers.containers import io_limited, pdbs
@@ -20,7 +20,7 @@ from presman.output.cells import instant
 from presman.output.text_table import table
 from presman.tabs import tab, tab_names
 from presman.tabs.choices import Choices
-from presman.tabs.moment import Moment, Pair
+from presman.tabs.moment import Moment, Pair, servers_scale
 from presman.tabs.parts import Rows
 
 _SIGNS = {"█": "used", "▒": "waiting", "│": "entitled", "┊": "limit", "▶": "over the edge"}
@@ -67,7 +67,8 @@ def ascii_only(text: str) -> str:
 
 def brief(reading: Reading, width: int | None = None) -> str:
     """Return one reading in a few lines: header, alerts and the groups. Ends in a newline."""
-    return _join([*_head(reading, width), "", *_table(OVERVIEW, reading.cluster_groups(), width)])
+    least = servers_scale(Moment(reading))
+    return _join([*_head(reading, width), "", *_table(OVERVIEW, reading.cluster_groups(), width, least)])
 
 
 def full(reading: Reading, width: int | None = None, snapshots: Pair | None = None) -> str:
@@ -78,10 +79,10 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
     lines = _head(reading, width)
     if snapshots is not None:
         lines += ["", *_verdicts(reading, snapshots, width)]
-    for part, rows in _tables(reading, snapshots):
+    for part, rows, least in _tables(reading, snapshots):
         if rows or part.news:
             title = f"-- {part.table.title} ({len(rows)})"
-            lines += ["", *_wrapped(title, width), *_table(part.table, rows, width)]
+            lines += ["", *_wrapped(title, width), *_table(part.table, rows, width, least)]
     for found in reading.outliers:
         lines += ["", *_outliers(found, width)]
     return _join(lines)
@@ -122,10 +123,11 @@ def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]
     return [piece for line in lines for piece in _wrapped(line, width)]
 
 
-def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Sequence[Any]]]:
-    """Return the tables of all tabs with their rows: the first tab sums up the cluster, the others do not.
+def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Sequence[Any], Mapping[str, float]]]:
+    """Return the tables of all tabs with their rows, and what their bars reach up to.
 
-    Tables that need the snapshots themselves have no rows without them.
+    The first tab sums up the cluster, the others do not. Tables that need the snapshots themselves have no rows without
+    them.
     """
     for name in tab_names():
         if name.containers and not reading.header.cdb:
@@ -134,7 +136,7 @@ def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Se
         moment = Moment(reading, choices, find=lambda: snapshots)
         shown = tab(name.name)
         for part in (*shown.rows(), *shown.for_text):
-            yield part, _first(part, part.rows(moment))
+            yield part, _first(part, part.rows(moment)), part.least(moment)
 
 
 def _first(part: Rows, rows: Sequence[Any]) -> Sequence[Any]:
@@ -145,11 +147,13 @@ def _first(part: Rows, rows: Sequence[Any]) -> Sequence[Any]:
     return (sorted(rows, key=lambda row: key(row) or 0, reverse=True) if key else rows)[: part.in_text]
 
 
-def _table(shown: Table[Any], rows: Sequence[Any], width: int | None) -> list[str]:
+def _table(
+    shown: Table[Any], rows: Sequence[Any], width: int | None, least: Mapping[str, float] | None = None
+) -> list[str]:
     """Return a table, or the sentence for none, and what the bars in it mean."""
     if not rows:
         return _wrapped(shown.empty, width)
-    lines = table(shown.columns, rows, width)
+    lines = table(shown.columns, rows, width, least)
     signs = {sign for line in lines[1:] for sign in line}
     meant = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
     return [*lines, *_wrapped("  ".join(meant), width)] if "█" in signs else lines

@@ -7,7 +7,7 @@ from presman.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import redo_text
 from presman.figures.instance_figures import WAITS
-from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance
+from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
 from presman.tabs.verdict_lines import CPU_LEGEND
 
@@ -32,6 +32,7 @@ TAB = Tab(
             Moment.groups,
             alike_in_groups,
             note=lambda _: CPU_LEGEND,
+            least=servers_scale,
             trends={"io_trend": "io"},
             news=True,
         ),

@@ -10,7 +10,7 @@ from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING
-from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance
+from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Key, Rows, Tab
 from presman.tabs.queue_summary import by_class
 from presman.watch.downgrade_ledger import Downgrade
@@ -31,7 +31,14 @@ TAB = Tab(
     parts=(
         Rows(QUEUE, lambda moment: moment.reading.queue, alike_on_one_instance, measure="queue", news=True),
         Rows(RUNNING, lambda moment: moment.reading.running, alike_on_one_instance, news=True),
-        Rows(PARALLEL_GROUPS, Moment.groups, alike_in_groups, lambda _: "█ held ┊ limit", filterable=False),
+        Rows(
+            PARALLEL_GROUPS,
+            Moment.groups,
+            alike_in_groups,
+            lambda _: "█ held, of the target ┊ limit",
+            servers_scale,
+            filterable=False,
+        ),
         Rows(
             SERVERS,
             lambda moment: moment.reading.header.instances,

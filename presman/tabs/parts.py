@@ -32,20 +32,26 @@ def _nothing(_moment: Moment) -> Collection[str]:
     return ()
 
 
+def _no_least(_moment: Moment) -> Mapping[str, float]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Rows:
     """A table with its rows at an instant.
 
-    `hidden` gives the keys of columns that say nothing there, `note` what stands behind the title. `trends` names the
-    series that trend columns draw. An `optional` one is away while it has no rows; one that is not `filterable` keeps
-    its rows whatever the filter. `measure` is what `e` exports from it ("": what the tab exports).
-    Texts show at most `in_text` rows (None: all) and leave an empty table out, unless its emptiness is `news`.
+    `hidden` gives the keys of columns that say nothing there, `note` what stands behind the title, `least` what the
+    scale of a column's bars reaches up to at least. `trends` names the series that trend columns draw. An `optional`
+    one is away while it has no rows; one that is not `filterable` keeps its rows whatever the filter. `measure` is what
+    `e` exports from it ("": what the tab exports). Texts show at most `in_text` rows (None: all) and leave an empty
+    table out, unless its emptiness is `news`.
     """
 
     table: Table[Any]
     rows: Callable[[Moment], Sequence[Any]]
     hidden: Callable[[Moment], Collection[str]] = _nothing
     note: Callable[[Moment], str] = lambda _moment: ""
+    least: Callable[[Moment], Mapping[str, float]] = _no_least
     trends: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     optional: bool = False
     filterable: bool = True

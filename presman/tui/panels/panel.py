@@ -68,7 +68,7 @@ class Panel(PlainBackground):
             rows = part.rows(moment)
             if part.optional:
                 made.display = bool(rows)
-            made.show_rows(rows, part.hidden(moment), part.note(moment))
+            made.show_rows(rows, part.hidden(moment), part.note(moment), part.least(moment))
 
         self._filled[part.table.key] = _Filled(made, fill, part.optional)
         return made

@@ -5,7 +5,7 @@ Only the visible rows are rendered, and only the cells that changed are sent to 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
@@ -79,11 +79,21 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
 
     # ---- data in
 
-    def show_rows(self, rows: Sequence[Any], hidden: Collection[str] = (), note: str = "") -> None:
-        """Show these rows. `hidden` are keys of columns left out, `note` stands behind the title."""
+    def show_rows(
+        self,
+        rows: Sequence[Any],
+        hidden: Collection[str] = (),
+        note: str = "",
+        least: Mapping[str, float] | None = None,
+    ) -> None:
+        """Show these rows. `hidden` are keys of columns left out, `note` stands behind the title.
+
+        `least` are values that the scales of bars reach up to at least, by column.
+        """
         self.rows.all = rows
         self.drawing.hidden = frozenset(hidden)
         self.drawing.note = note
+        self.drawing.least = least or {}
         self.drawing.filled = True
         self._arrange()
 

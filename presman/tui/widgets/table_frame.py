@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from presman.drawing.bars import Scale
 from presman.drawing.columns import Fitted, Trend, fit_columns, gap_at
 from presman.drawing.lines import Line, pad
-from presman.drawing.table_lines import head_line, longest_bars, row_line
+from presman.drawing.table_lines import head_line, row_line, scales_of
 from presman.tui.widgets.table_rows import TableRows
 
 HEADER_LINES = 2
@@ -15,23 +18,25 @@ class TableFrame:
     """What of `rows` is to be seen.
 
     `hidden` are the keys of columns left out, `note` stands behind the title; `filled` tells whether there ever were
-    data. `counted` tells whether the title says how many rows there are.
+    data. `least` are values that the scales of bars reach up to at least, by column; `counted` tells whether the title
+    says how many rows there are.
     """
 
     def __init__(self, rows: TableRows, trend: Trend | None, *, counted: bool = True) -> None:
         self.rows = rows
         self.hidden: frozenset[str] = frozenset()
         self.note = ""
+        self.least: Mapping[str, float] = {}
         self.filled = False
         self._counted = counted
         self._trend = trend
-        self._edges: dict[str, float] = {}
+        self._scales: dict[str, Scale] = {}
         self._fitted: Fitted = ()
         self._fitted_for: tuple[int, frozenset[str]] = (-1, frozenset())
 
     def arrange(self) -> None:
         """Take note of other rows."""
-        self._edges = longest_bars(self.rows.table.columns, self.rows.shown)
+        self._scales = scales_of(self.rows.table.columns, self.rows.shown, self.least, self._trend)
 
     def fitted(self, width: int) -> Fitted:
         """Return the columns that fit and their widths."""
@@ -80,7 +85,7 @@ class TableFrame:
             return pad(((self._emptiness(), "dim"),), width)
         if index >= len(rows):
             return pad((), width)
-        return row_line(fitted, gap_at(width), rows[index], self._edges, self._trend, width)
+        return row_line(fitted, gap_at(width), rows[index], self._scales, self._trend, width)
 
     def _emptiness(self) -> str:
         """Say why there is no row."""

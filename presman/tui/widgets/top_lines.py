@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from presman.base.formats import ABSENT, count, duration
 from presman.drawing.bars import bar_runs
 from presman.drawing.lines import Line, Run, fit, length, merge
-from presman.figures.figure import Bar
 from presman.tabs.choices import Choices
 from presman.tabs.link import Link, LinkState
 from presman.tui.widgets.line_view import LineView
@@ -146,8 +145,9 @@ def _servers(pool: ServerPool) -> Line:
 
 
 def _gauge(pool: ServerPool) -> Line:
-    full = max(pool.maximum or 0, pool.target or 0, pool.in_use)
-    return bar_runs(Bar(full, pool.in_use, limit=pool.target) if full else None, 20)
+    from presman.figures.instance_figures import pool_bar  # later than the first frame
+
+    return bar_runs(pool_bar(pool), 20)
 
 
 def _coarse(seconds: float) -> str:
