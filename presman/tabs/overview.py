@@ -7,6 +7,7 @@ from presman.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import redo_text
 from presman.figures.instance_figures import WAITS
+from presman.tabs.levels import capacity, used_levels
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
 from presman.tabs.verdict_lines import CPU_LEGEND
@@ -43,7 +44,7 @@ TAB = Tab(
         ),
         Box(
             (
-                OverTime("overview-chart", "used", "CPUs used", lambda moment: moment.reading.header.num_cpus or None),
+                OverTime("overview-chart", "used", "CPUs used", used_levels, capacity),
                 Rows(
                     WAITS,
                     lambda moment: moment.reading.waits,

@@ -11,8 +11,14 @@ from presman.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.tabs.moment import Moment
 
-APART = 4.0
-"""Seconds by which the second of two charts side by side is drawn later than the first: two refreshes."""
+
+class Level(NamedTuple):
+    """What a group has of a measure at an instant, None where it is not known, and its limit if it has one."""
+
+    con_id: int
+    name: str
+    value: float | None
+    limit: float | None = None
 
 
 class Key(NamedTuple):
@@ -76,16 +82,18 @@ class Lines:
 
 @dataclass(frozen=True)
 class OverTime:
-    """A chart of a series by group; `limit` is a line across it.
+    """A chart of a series by group, as areas one on the other.
 
-    Of two side by side the second comes `after` so many seconds, so that no poll has to draw both.
+    `levels` are the groups' values at the instant on screen, `capacity` a line across: what there is for all of them.
+    An `optional` one is away while all of it is 0.
     """
 
     key: str
     series: str
     title: str
-    limit: Callable[[Moment], float | None] = lambda _moment: None
-    after: float = 0.0
+    levels: Callable[[Moment], Sequence[Level]]
+    capacity: Callable[[Moment], float | None] = lambda _moment: None
+    optional: bool = False
 
 
 @dataclass(frozen=True)

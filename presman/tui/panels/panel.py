@@ -87,7 +87,14 @@ class Panel(PlainBackground):
 
     def _chart(self, part: OverTime) -> Chart:
         made, feed = Chart(id=part.key), ChartFeed(part)
-        self._filled[part.key] = _Filled(made, lambda moment: made.show(feed.data(moment)), False)
+
+        def fill(moment: Moment) -> None:
+            data = feed.data(moment)
+            if part.optional:
+                made.set_class(data.is_nothing, "-nothing")  # the style sheet may put it away for want of room, too
+            made.show(data, part.levels(moment))
+
+        self._filled[part.key] = _Filled(made, fill, part.optional)
         return made
 
     def grid_of(self, table: Table[Any]) -> Grid:
