@@ -27,7 +27,16 @@ def stacked(values: Sequence[float], styles: Sequence[str], top: float, height: 
     has the sign of what covers most of it: for terminals without colours or without blocks.
     """
     bounds = [round(8 * height * min(1.0, total / top)) for total in accumulate(values)]
-    return [_cell(_shares(bounds, 8 * row), styles, signs) for row in range(height)]
+    column = []
+    place = 0
+    for low in range(0, 8 * height, 8):
+        while place < len(bounds) and bounds[place] <= low:
+            place += 1
+        if place == len(bounds):
+            break
+        shares = [(8, place)] if bounds[place] >= low + 8 else _shares(bounds, low)
+        column.append(_cell(shares, styles, signs))
+    return column + [EMPTY] * (height - len(column))
 
 
 def _shares(bounds: Sequence[int], low: int) -> list[tuple[int, int]]:

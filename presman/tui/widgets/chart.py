@@ -73,7 +73,7 @@ def _plot(data: ChartData, width: int, height: int, signs: bool) -> tuple[Line, 
     for row in reversed(range(rows)):
         label = labels.get(row, "")
         axis = (f"{label:>{margin}}{'┤' if label else '│'}", "dim")
-        lines.append(pad(merge([axis, *((column[row].text, column[row].style) for column in columns)]), width))
+        lines.append(pad(merge([axis, *(column[row][:2] for column in columns)]), width))
     return (*lines, *_time_axis(data, width, margin))
 
 
