@@ -30,6 +30,9 @@ from presman.tui.feed import Arrived, Post
 
 FOLDER = Path(__file__).parent
 START = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
+THEME = "textual-dark"
+"""Said, or the terminal in which they are made would decide."""
+
 FONT = "DejaVu Sans Mono"
 FONT_FILES = ("DejaVuSansMono", "DejaVuSansMono-Bold", "DejaVuSans")
 """The last one has the braille patterns that the first ones lack."""
@@ -110,7 +113,7 @@ async def picture(shot: Shot) -> str:
     app = MonitorApp(
         lambda post, _: SteppedFeed(shot.scenario, post),
         name=f"demo:{shot.scenario}",
-        theme=shot.theme,
+        theme=shot.theme or THEME,
         clock=lambda: 0.0,
     )
     async with app.run_test(size=shot.size) as pilot:

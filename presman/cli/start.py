@@ -47,6 +47,7 @@ def watch(text: str, config: Config, options: Namespace) -> int:
             theme=resolved.theme,
             packs=resolved.packs,
             gateway=_gateway() if options.allow_actions else None,
+            ascii_only=console.wants_ascii(),
         )
     finally:
         watcher.farewell()

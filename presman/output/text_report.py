@@ -26,44 +26,6 @@ from presman.tabs.parts import Rows
 _SIGNS = {"█": "used", "▒": "waiting", "│": "entitled", "┊": "limit", "▶": "over the edge"}
 """What the parts of a bar mean; its full width is all there is."""
 
-_ASCII = str.maketrans(
-    {
-        "█": "#",
-        "▒": ":",
-        "░": ".",
-        "│": "|",
-        "┊": "!",
-        "▶": ">",
-        "◂": "<",
-        "●": "*",
-        "○": "o",
-        "▲": "^",
-        "▼": "v",
-        "✕": "x",
-        "▬": "=",
-        "·": ".",
-        "…": "~",
-        **dict.fromkeys("▏▎▍▌", " "),
-        **dict.fromkeys("▋▊▉", "#"),
-        "µ": "u",
-        "–": "-",
-        "—": "-",
-        "×": "x",
-        "≥": ">",
-        "≤": "<",
-        "→": ">",
-    }
-)
-
-
-def ascii_only(text: str) -> str:
-    """Return `text` in ASCII, cell for cell: known signs by their likeness, the rest as ``?``.
-
-    >>> ascii_only("██▒ ✕ starved 512µs")
-    '##: x starved 512us'
-    """
-    return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
-
 
 def brief(reading: Reading, width: int | None = None) -> str:
     """Return one reading in a few lines: header, alerts and the groups. Ends in a newline."""

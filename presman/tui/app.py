@@ -147,14 +147,18 @@ def run_monitor(
     theme: str | None = None,
     packs: tuple[str, ...] = (),
     gateway: ActionGateway | None = None,
+    ascii_only: bool = False,
 ) -> int:
     """Show the monitor until the user quits, and return the exit code.
 
     `make_source` is called in the sampler's thread, after the first frame; `name` is the target without secrets.
     `packs` are the licensed packs the user has; `gateway` leads to actions and is given only where they were allowed.
+    `ascii_only` is for terminals that have no other signs; without a `theme`, those of 16 colours get one of their own.
     """
     make_feed = sampler_feed(make_source, scope, gateway.carry_out if gateway is not None else None, packs)
     app = MonitorApp(make_feed, name=clean(name), refresh=refresh, theme=theme, packs=packs, gateway=gateway)
+    if ascii_only:
+        app.keep_to_ascii()
     asyncio.run(_run(app))
     return app.return_code or 0
 

@@ -157,5 +157,4 @@ class Chart(LineView):
         if self._data is None or self.size.width < 20 or self.size.height < 5:
             self.show_lines(())
             return
-        signs = bool(self.app.no_color)
-        self.show_lines(chart_lines(self._data, self._levels, self.size.width, self.size.height, signs))
+        self.show_lines(chart_lines(self._data, self._levels, self.size.width, self.size.height, self.letters_only))
