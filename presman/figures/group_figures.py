@@ -102,7 +102,7 @@ CON = Group(
 )
 NAME = Group(
     "consumer_group", "Group", TEXT, f"{_VIEW}.NAME. Dim when the active plan has no directive for it.", "name",
-    width=12, most=22, state=lambda row: "" if row.in_plan else "dim",
+    width=12, most=30, state=lambda row: "" if row.in_plan else "dim",
 )
 CPU_BAR = Group(
     "cpu_bar", "CPU", CPUS,
@@ -257,7 +257,7 @@ PX_SERVERS = Group(
     "(PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, as percent of the target; ┊ marks the limit). The whole width "
     "of the bar is PARALLEL_SERVERS_TARGET, or what is held if that is more. An instant. "
     "Statements that bypass the queue are not in it.", "px_servers", text=_servers, side="left", width=18,
-    bar=_servers_bar, state=_servers_state, narrow=False,
+    most=34, bar=_servers_bar, state=_servers_state, narrow=False,
 )
 PX_LIMIT = Group(
     "px_servers_limit", "PX limit", COUNT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from presman.drawing.columns import Fitted, fit_columns, gap_at
+from presman.drawing.columns import Fitted, cells_needed, fit_columns, gap_at
 from presman.drawing.lines import cells, fit, plain
 from presman.drawing.table_lines import head_line, row_line, scales_of
 from presman.figures.figure import Figure
@@ -35,7 +35,7 @@ def table(
     shown = [figure for figure in figures if not figure.trend and not _says_nothing(figure, rows)]
     fitted, gap = _as_needed(shown, rows), _GAP
     if width is not None and sum(size + gap for _, size in fitted) - gap > width:
-        fitted, gap = fit_columns(shown, width), gap_at(width)
+        fitted, gap = fit_columns(shown, width, needed=cells_needed(shown, rows)), gap_at(width)
     scales = scales_of(shown, rows, least)
     lines = [head_line(fitted, gap), *(plain(row_line(fitted, gap, row, scales)) for row in rows)]
     return [(line if width is None else fit(line, width)).rstrip() for line in lines]

@@ -45,12 +45,12 @@ def _signs(data: ChartData) -> str:
 def _legend(data: ChartData, levels: Sequence[Level], width: int, signs: bool) -> list[Line]:
     """Return the title, each area with its value at the instant on screen, and what the lines mean."""
     items: list[list[Run]] = [[(data.title, "title")]]
+    if data.capacity:
+        items.append([("─ ", "mark"), (f"capacity {data.capacity:g}", "dim")])
     drawn = zip(data.areas, _styles(data), _signs(data), levels_of(data.areas, levels), strict=True)
     for area, style, sign, (value, limit) in drawn:
         of = f" of {limit:g}" if limit is not None else ""
         items.append([(f"{sign if signs else '■'} ", style), (f"{area.name} ", ""), (f"{number(value):>4}{of}", "")])
-    if data.capacity:
-        items.append([("─ ", "mark"), (f"capacity {data.capacity:g}", "dim")])
     items += [[("┆ ", "mark"), (words, "dim")] for _, words in data.marks[-2:]]
     lines: list[list[Run]] = [[]]
     for item in items:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from presman.drawing.bars import Scale
-from presman.drawing.columns import Fitted, Trend, fit_columns, gap_at
+from presman.drawing.columns import Fitted, Trend, cells_needed, fit_columns, gap_at
 from presman.drawing.lines import Line, pad
 from presman.drawing.table_lines import head_line, row_line, scales_of
 from presman.tui.widgets.table_rows import TableRows
@@ -33,6 +33,7 @@ class TableFrame:
         self._scales: dict[str, Scale] = {}
         self._fitted: Fitted = ()
         self._fitted_for: tuple[int, frozenset[str]] = (-1, frozenset())
+        self._needed: dict[str, int] = {}
 
     def arrange(self) -> None:
         """Take note of other rows."""
@@ -41,7 +42,7 @@ class TableFrame:
     def fitted(self, width: int) -> Fitted:
         """Return the columns that fit and their widths."""
         if self._fitted_for != (width, self.hidden):
-            self._fitted = fit_columns(self.rows.table.columns, width, self.hidden)
+            self._fitted = fit_columns(self.rows.table.columns, width, self.hidden, self._needed)
             self._fitted_for = (width, self.hidden)
         return self._fitted
 
@@ -62,10 +63,18 @@ class TableFrame:
     def lines(self, width: int, height: int, top: int) -> list[Line]:
         """Return all lines of a table of that size, scrolled so that row `top` is the first."""
         shown = max(0, height - HEADER_LINES)
+        self._widen(self.rows.shown[top : top + shown])
         fitted = self.fitted(width)
         heads = head_line(fitted, gap_at(width), self.rows.sort_key, descending=self.rows.descending)
         lines = [self._title(width, top, shown), pad(((heads, "head"),), width, "head")]
         return lines + [self._row(index, width, fitted) for index in range(top, top + shown)]
+
+    def _widen(self, rows: Sequence[object]) -> None:
+        """Take note of how wide the texts of some rows are. Columns only grow, so that they do not move to and fro."""
+        for key, size in cells_needed(self.rows.table.columns, rows).items():
+            if size > self._needed.get(key, 0):
+                self._needed[key] = size
+                self._fitted_for = (-1, frozenset())
 
     def _title(self, width: int, top: int, shown: int) -> Line:
         rows = self.rows
