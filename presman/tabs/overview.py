@@ -19,6 +19,11 @@ def alert_lines(moment: Moment) -> list[Line]:
     return lines or [((" ● Nothing is wrong: no queue, no starved group, no downgrade.", "good"),)]
 
 
+def short_alerts(moment: Moment) -> list[Line]:
+    """Return the alerts in one line each."""
+    return [((f" {each.glyph} ", each.state), (each.short, each.state)) for each in moment.alerts]
+
+
 def redo_line(reading: Reading) -> Line:
     """Return how healthy redo writes are, over all instances."""
     if not reading.redo:
@@ -38,7 +43,10 @@ TAB = Tab(
             news=True,
         ),
         Box(
-            (Lines("findings", alert_lines), Lines("redo", lambda moment: [redo_line(moment.reading)])),
+            (
+                Lines("findings", alert_lines, shorter=short_alerts),
+                Lines("redo", lambda moment: [redo_line(moment.reading)]),
+            ),
             across=False,
             key="told",
         ),

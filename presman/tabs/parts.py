@@ -71,13 +71,14 @@ class Lines:
     """Sentences, wrapped to the width; `key` names their place in the style sheet.
 
     Their height goes in steps of `step`, so that what is below seldom moves; `optional` ones are away while there are
-    none; `wrapped` at `indent`, or cut.
+    none. `shorter` says the same in one line each, for screens without room.
     """
 
     key: str
     lines: Callable[[Moment], Sequence[Line]]
     step: int = 1
     optional: bool = False
+    shorter: Callable[[Moment], Sequence[Line]] = lambda _moment: ()
 
 
 @dataclass(frozen=True)

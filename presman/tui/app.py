@@ -91,6 +91,9 @@ class MonitorApp(FrameApp):
 
     def on_grid_opened(self, event: Grid.Opened) -> None:
         """Show the details of a row."""
+        if event.row is None:
+            self.tell("There is no row here.")
+            return
         from presman.tui.pages.content import details_of
         from presman.tui.pages.detail_lines import focus_of
 

@@ -211,7 +211,8 @@ class FrameApp(TerminalApp):
     # ---- telling
 
     def tell(self, text: str, *, severity: SeverityLevel = "information", seconds: float = 4) -> None:
-        """Show a notice for a while."""
+        """Show a notice for a while, in place of the one before: more of them would hide what they are about."""
+        self.clear_notifications()
         self.notify(clean(text)[:_LONGEST], severity=severity, markup=False, timeout=seconds)
 
     def complain(self, error: Exception) -> None:

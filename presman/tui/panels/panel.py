@@ -80,7 +80,7 @@ class Panel(PlainBackground):
             lines = part.lines(moment)
             if part.optional:
                 made.display = bool(lines)
-            made.show(lines)
+            made.show(lines, part.shorter(moment))
 
         self._filled[part.key] = _Filled(made, fill, part.optional)
         return made

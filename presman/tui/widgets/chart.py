@@ -17,8 +17,8 @@ from presman.tui.widgets.palette import AREAS
 SIGNS = "ABCDE+"
 """How areas are told apart without colours or blocks; the last is that of all others."""
 
-_LEGEND = 2
-"""Lines that the legend may take."""
+_LEGEND, _TALL = 2, 9
+"""Lines that the legend may take, from so many lines on; else one."""
 
 
 def chart_lines(
@@ -28,7 +28,7 @@ def chart_lines(
 
     With `signs` the areas are of letters, for terminals without colours or without blocks.
     """
-    legend = _legend(data, levels, width, signs)
+    legend = _legend(data, levels, width, _LEGEND if height >= _TALL else 1, signs)
     if not any(value is not None for area in data.areas for value in area.values):
         return (*legend, pad((("  collecting: the first points appear soon", "dim"),), width))
     return (*legend, *_plot(data, width, max(4, height - len(legend)), signs))
@@ -42,7 +42,7 @@ def _signs(data: ChartData) -> str:
     return "".join(SIGNS[AREAS.index(style)] for style in _styles(data))
 
 
-def _legend(data: ChartData, levels: Sequence[Level], width: int, signs: bool) -> list[Line]:
+def _legend(data: ChartData, levels: Sequence[Level], width: int, most: int, signs: bool) -> list[Line]:
     """Return the title, each area with its value at the instant on screen, and what the lines mean."""
     items: list[list[Run]] = [[(data.title, "title")]]
     if data.capacity:
@@ -54,7 +54,7 @@ def _legend(data: ChartData, levels: Sequence[Level], width: int, signs: bool) -
     items += [[("┆ ", "mark"), (words, "dim")] for _, words in data.marks[-2:]]
     lines: list[list[Run]] = [[]]
     for item in items:
-        if lines[-1] and length(lines[-1]) + 2 + length(item) > width and len(lines) < _LEGEND:
+        if lines[-1] and length(lines[-1]) + 2 + length(item) > width and len(lines) < most:
             lines.append([])
         lines[-1] += [("  ", ""), *item] if lines[-1] else [(" ", ""), *item] if len(lines) > 1 else item
     return [pad(merge(line), width) for line in lines]

@@ -52,7 +52,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     ]
 
     class Opened(Message):
-        """A row was chosen, to see its details."""
+        """A row was chosen, to see its details; None in an empty table."""
 
         def __init__(self, grid: Grid, row: Any) -> None:
             super().__init__()
@@ -215,8 +215,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
 
     def action_open(self) -> None:
         """Ask for the details of the row under the cursor."""
-        if self.rows.shown:
-            self.post_message(self.Opened(self, self.row))
+        self.post_message(self.Opened(self, self.row))
 
     def _keep_visible(self) -> None:
         height = max(1, self.scrollable_content_region.height - HEADER_LINES)

@@ -23,6 +23,9 @@ COSTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000,
 
 _STATE_STEP = 4
 
+_LISTING = "overview"
+"""The tab that has all alerts in full."""
+
 
 class Part(NamedTuple):
     """A piece of the top line; those with the highest rank go first where the room is short."""
@@ -55,7 +58,9 @@ class TopLines(LineView):
         self._last = top, found
         width = self.size.width or self.app.size.width
         waits = top.reading is None and not found
-        self.show_lines((top_line(top, width), () if waits else alert_line(found, width)))
+        self.show_lines(
+            (top_line(top, width), () if waits else alert_line(found, width, listed=top.choices.tab == _LISTING))
+        )
 
     def on_resize(self) -> None:
         """Choose anew what fits."""
@@ -203,19 +208,27 @@ def state_width(state: Line) -> int:
     return -(-(length(state) + 2) // _STATE_STEP) * _STATE_STEP
 
 
-def alert_line(found: Sequence[Alert], width: int) -> Line:
-    """Return the alerts that fit on one line, the worst first, and how many there are."""
+def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> Line:
+    """Return the alerts that fit on one line, the worst first, and how many there are.
+
+    Where they are `listed` below, only those that are not on the line are counted.
+    """
     if not found:
         return ((" ● nothing is queued, starved or downgraded", "good"),)
-    tail = f" {len(found)} alerts, all on 1 " if len(found) > 1 else " "
+    tail = f" +{len(found) - 1} more " if listed else f" {len(found)} alerts, press 1 "
+    tail = tail if len(found) > 1 else " "
     room = width - len(tail) - 1
     runs: list[Run] = []
-    used = 0
+    used = left = 0
     for index, alert in enumerate(found):
-        text = f"{alert.glyph} {alert.text if len(found) == 1 else alert.short}"
+        alone = len(found) == 1 and length(((alert.text, ""),)) + 3 <= room
+        text = f"{alert.glyph} {alert.text if alone else alert.short}"
         size = length(((text, ""),)) + (3 if index else 1)
         if index and used + size > room:
             break
         runs += [("   " if index else " ", ""), (fit(text, min(room, size - (3 if index else 1))), alert.state)]
         used += size
+        left = len(found) - index - 1
+    if listed:
+        tail = f" +{left} more " if left else " "
     return merge([*runs, (" " * max(0, width - length(runs) - len(tail)), ""), (tail, "dim")])
