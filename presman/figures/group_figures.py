@@ -257,7 +257,7 @@ PX_SERVERS = Group(
     "(PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, as percent of the target; ┊ marks the limit). The whole width "
     "of the bar is PARALLEL_SERVERS_TARGET, or what is held if that is more. An instant. "
     "Statements that bypass the queue are not in it.", "px_servers", text=_servers, side="left", width=18,
-    most=34, bar=_servers_bar, state=_servers_state, narrow=False,
+    most=26, bar=_servers_bar, state=_servers_state, narrow=False,
 )
 PX_LIMIT = Group(
     "px_servers_limit", "PX limit", COUNT,

@@ -135,6 +135,13 @@ def nice_axis(highest: float, steps: int) -> tuple[float, list[float]]:
     return count * step, [round(index * step, 6) for index in range(count + 1)]
 
 
+def _ground_only(line: Line) -> Line:
+    """Return a line whose whole blocks on their own colour are blanks: a third of the bytes for the same picture."""
+    return tuple(
+        (" " * len(text) if text.startswith("█") and style.count(" on ") else text, style) for text, style in line
+    )
+
+
 class Chart(LineView):
     """A chart whose plot is drawn anew only when its data, its size or the theme changed; the legend is of each
     poll."""
@@ -157,4 +164,5 @@ class Chart(LineView):
         if self._data is None or self.size.width < 20 or self.size.height < 5:
             self.show_lines(())
             return
-        self.show_lines(chart_lines(self._data, self._levels, self.size.width, self.size.height, self.letters_only))
+        lines = chart_lines(self._data, self._levels, self.size.width, self.size.height, self.letters_only)
+        self.show_lines([_ground_only(line) for line in lines])
