@@ -186,7 +186,7 @@ async def test_c_again_copies_the_next_command() -> None:
         assert any("DEQUEUE_PARALLEL_STATEMENT(501, 7, 1, " in text for text in copied)
         assert len(set(copied[:6])) == 6
         assert copied[6] == copied[0]
-        assert "6; c again copies the next" in " ".join(acting.screen.split())
+        assert any("6; c again copies the next" in each.message for each in acting.app._notifications)
         await acting.press("c", "down", "c")
         assert acting.app.clipboard == copied[0]  # another row begins anew
 
