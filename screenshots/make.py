@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from presman.analysis.advice.commands import Command
 from textual.pilot import Pilot
 
 from presman.analysis import analyse
 from presman.polling.poller import Poller
+from presman.records.commands import Command
 from presman.records.focus import Focus
-from presman.records.queries import records
+from presman.records.rows import by_query
 from presman.records.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import MonitorApp
@@ -30,6 +30,9 @@ from presman.tui.feed import Arrived, Post
 
 FOLDER = Path(__file__).parent
 START = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
+THEME = "textual-dark"
+"""Said, or the terminal in which they are made would decide."""
+
 FONT = "DejaVu Sans Mono"
 FONT_FILES = ("DejaVuSansMono", "DejaVuSansMono-Bold", "DejaVuSans")
 """The last one has the braille patterns that the first ones lack."""
@@ -91,7 +94,7 @@ class SteppedFeed:
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand at the next step."""
-        self._poller.request(records()[name], binds, lasting=lasting)
+        self._poller.request(by_query()[name], binds, lasting=lasting)
 
     def act(self, command: Command) -> None:
         """Refuse: pictures change nothing."""
@@ -110,7 +113,7 @@ async def picture(shot: Shot) -> str:
     app = MonitorApp(
         lambda post, _: SteppedFeed(shot.scenario, post),
         name=f"demo:{shot.scenario}",
-        theme=shot.theme,
+        theme=shot.theme or THEME,
         clock=lambda: 0.0,
     )
     async with app.run_test(size=shot.size) as pilot:

@@ -45,7 +45,7 @@ def data() -> TextIO:
 def show(text: str) -> None:
     """Write text for people: in ASCII where the locale is plain C or the encoding has no block characters."""
     if wants_ascii():
-        from presman.output.text_report import ascii_only
+        from presman.base.ascii_signs import ascii_only
 
         text = ascii_only(text)
     put(text)
@@ -59,13 +59,14 @@ def say(text: str) -> None:
 
 
 def wants_ascii() -> bool:
-    """Return whether output should keep to ASCII."""
+    """Return whether output should keep to ASCII: in a plain C locale, and on the console of Linux, for its font."""
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower()
     names = ["LC_ALL", "LC_CTYPE", "LANG"]
     if os.environ.get("LC_CTYPE") in {"C.UTF-8", "C.utf8", "UTF-8"}:
         names.remove("LC_CTYPE")  # Python itself puts it there in a plain C locale
     locale = next((value for name in names if (value := os.environ.get(name))), "")
-    return "utf" not in encoding or locale in {"C", "POSIX"}
+    console = os.environ.get("TERM", "").startswith("linux") and sys.stdout.isatty()
+    return "utf" not in encoding or locale in {"C", "POSIX"} or console
 
 
 def width() -> int | None:

@@ -48,6 +48,7 @@ def watch(text: str, config: Config, options: Namespace) -> int:
             packs=resolved.packs,
             budget=resolved.budget,
             gateway=_gateway() if options.allow_actions else None,
+            ascii_only=console.wants_ascii(),
         )
     finally:
         watcher.farewell()

@@ -2,55 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from presman.drawing.lines import Line, merge
 from presman.figures.figure import Bar
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _LEVELS = "▁▂▃▄▅▆▇█"
+_BEFORE = 4 / 5
+"""The part of a gauge that is before its full value, where it goes on beyond that."""
 
 
-def bar_runs(bar: Bar | None, width: int, full: float | None = None) -> Line:
+class Scale(NamedTuple):
+    """What the cells of a bar mean: `full` is the right edge.
+
+    Where `beyond` is more, `full` is four fifths of the way, and the last fifth goes on from there to `beyond`.
+    """
+
+    full: float
+    beyond: float = 0.0
+
+    @property
+    def edge(self) -> float:
+        """The value at the right edge."""
+        return max(self.full, self.beyond)
+
+    def place(self, value: float, width: int) -> float:
+        """Return how many of `width` cells a value takes."""
+        if self.beyond <= self.full:
+            return value / self.full * width
+        before = int(width * _BEFORE)
+        if value <= self.full:
+            return value / self.full * before
+        return before + (value - self.full) / (self.beyond - self.full) * (width - before)
+
+
+def shared_scale(bars: Iterable[Bar | None], least: float = 0.0) -> Scale:
+    """Return the one scale of a column of bars: all of them, and `least`, end within it.
+
+    Bars that say themselves what is full do not make it longer by what goes over that.
+    """
+    full = beyond = 0.0
+    for bar in bars:
+        if bar is not None:
+            full = max(full, bar.full or max(bar.used + bar.waiting, bar.limit or 0.0))
+            beyond = max(beyond, bar.beyond)
+    return Scale(max(full, least), beyond)
+
+
+def bar_runs(bar: Bar | None, width: int, scale: Scale | None = None) -> Line:
     """Draw a bar in `width` cells: █ used, ▒ waiting, │ entitled, ┊ limit; ▶ where it is longer than the cell.
 
-    `full` is the right edge where the bar itself has none.
+    `scale` is that of its column, without one it is the bar's own.
     """
-    edge = (bar.full or full or 0.0) if bar else 0.0
-    if bar is None or edge <= 0 or width <= 0:
-        return ((" " * width, ""),) if width > 0 else ()
-    scale = width / edge
+    if width <= 0:
+        return ()
+    scale = scale or shared_scale([bar])
+    if bar is None or scale.full <= 0:
+        return ((" " * width, ""),)
     runs = _fill(bar, scale, width)
-    if bar.used + bar.waiting > edge * 1.005:
+    if bar.used + bar.waiting > scale.edge * 1.005:
         runs[-1] = ("▶", runs[-1][1])
     for value, glyph in ((bar.limit, "┊"), (bar.entitled, "│")):
-        if value is not None and 0 < value <= edge:
-            runs[min(width - 1, int(value * scale))] = (glyph, "mark")
+        if value is not None and 0 < value <= scale.edge:
+            runs[min(width - 1, int(scale.place(value, width)))] = (glyph, "mark")
     return merge(runs)
 
 
-def _fill(bar: Bar, scale: float, width: int) -> list[tuple[str, str]]:
-    eighths = min(width * 8, round(bar.used * scale * 8))
+def _fill(bar: Bar, scale: Scale, width: int) -> list[tuple[str, str]]:
+    used, wanted = scale.place(bar.used, width), scale.place(bar.used + bar.waiting, width)
+    eighths = min(width * 8, round(used * 8))
     if bar.used > 0 and eighths == 0:
         eighths = 1
     solid, part = divmod(eighths, 8)
     runs = [("█", "used")] * solid
     if part:
         runs.append((_EIGHTHS[part], "used"))
-    shaded = min(width, round((bar.used + bar.waiting) * scale))
-    if bar.waiting > 0 and shaded <= len(runs) < width and bar.waiting * scale > 0.25:
+    shaded = min(width, round(wanted))
+    if bar.waiting > 0 and shaded <= len(runs) < width and wanted - used > 0.25:
         shaded = len(runs) + 1
     runs += [("▒", "waiting")] * (shaded - len(runs))
     runs += [(" ", "")] * (width - len(runs))
     return runs
 
 
-def spark(values: Sequence[float | None], width: int) -> str:
-    """Draw the newest `width` values, scaled to the highest of them; a blank where there is no value."""
+def spark(values: Sequence[float | None], width: int, highest: float | None = None) -> str:
+    """Draw the newest `width` values; a blank where there is no value. `highest`, or that of them, is a whole block."""
     shown = list(values)[-width:]
-    highest = max((value for value in shown if value is not None), default=0.0)
-    text = "".join(" " if value is None else _level(value, highest) for value in shown)
-    return text.rjust(width)
+    if highest is None:
+        highest = max((value for value in shown if value is not None), default=0.0)
+    return "".join(" " if value is None else _level(value, highest) for value in shown).rjust(width)
 
 
 def _level(value: float, highest: float) -> str:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from presman.base.text import one_line
-from presman.drawing.bars import bar_runs, spark
-from presman.drawing.lines import Run, fit
+from presman.drawing.bars import Scale, bar_runs, spark
+from presman.drawing.lines import Run, cells, fit
 from presman.figures.figure import Figure
+
+_READABLE = 28
+"""Cells of a text that come before columns of second rank; what it needs beyond that comes after them."""
 
 Fitted = tuple[tuple[Figure[Any], int], ...]
 Trend = Callable[[Any, str], Sequence[float | None]]
 """Values over time of a row's trend column."""
 
 _COMFORT = 3
-"""How many times its least width a flexible column gets before columns of second rank appear."""
+"""How many times its least width a flexible text gets before columns of second rank appear; a bar once less."""
 
 
 def gap_at(width: int) -> int:
@@ -23,41 +26,84 @@ def gap_at(width: int) -> int:
     return 2 if width >= 120 else 1
 
 
-def fit_columns(columns: Sequence[Figure[Any]], width: int, hidden: Collection[str] = ()) -> Fitted:
+def cells_needed(columns: Sequence[Figure[Any]], rows: Sequence[Any]) -> dict[str, int]:
+    """Return the cells that the texts in some rows take, by column, for those that can be wider than their least."""
+    return {
+        column.key: max((cells(column.show(row)) for row in rows), default=0)
+        for column in columns
+        if column.most > column.width and column.bar is None
+    }
+
+
+def fit_columns(
+    columns: Sequence[Figure[Any]],
+    width: int,
+    hidden: Collection[str] = (),
+    needed: Mapping[str, int] | None = None,
+) -> Fitted:
     """Choose the columns for a width: those of first rank, then others while there is room.
 
-    The flexible column takes what is left; without one the last left-aligned column does.
+    Texts that need more than their least (`needed`, of :func:`cells_needed`) have it before more columns appear and
+    before bars grow. The flexible column takes what is left; without one the last left-aligned column does.
     """
     gap = gap_at(width)
     offered = [column for column in columns if column.key not in hidden]
+    wanted = {column.key: _wanted(column, needed) for column in offered}
+    chosen = _chosen(offered, width, gap, wanted)
+    shown = [column for column in offered if column.key in chosen]
+    spare = max(0, width - sum(column.width + gap for column in shown) + gap)
+    growing = _growing(shown)
+    widths = {column.key: column.width for column in shown}
+    steps = [(column, wanted[column.key] - column.width) for column in shown if column.narrow]
+    second = [(column, wanted[column.key] - column.width) for column in shown if not column.narrow]
+    if growing is not None and growing.flexible:
+        comfort = [(growing, _comfort(growing, wanted) - growing.width)]
+        steps += second + comfort if growing.bar else comfort + second  # a bar can be short, a text cannot
+    else:
+        steps += second
+    if needed is None:
+        steps += [(column, column.most - column.width) for column in shown]
+    else:
+        steps += [(column, column.most - column.width) for column in shown if column.bar is not None]
+    for column, most in steps:
+        more = min(spare, max(0, column.width + most - widths[column.key]))
+        widths[column.key] += more
+        spare -= more
+    if growing is not None:
+        widths[growing.key] += spare
+    return tuple((column, widths[column.key]) for column in shown)
+
+
+def _wanted(column: Figure[Any], needed: Mapping[str, int] | None) -> int:
+    """Return the cells in which no text of a column is cut, within what it may have."""
+    return max(column.width, min(column.most, (needed or {}).get(column.key, 0)))
+
+
+def _chosen(offered: Sequence[Figure[Any]], width: int, gap: int, wanted: Mapping[str, int]) -> set[str]:
+    """Return the keys of the columns to show: those of first rank, then others in order, whole or cut."""
     chosen = {column.key for column in offered if column.narrow}
     used = sum(column.width + gap for column in offered if column.narrow) - gap
     while used > width and len(chosen) > 1:
         last = next(column for column in reversed(offered) if column.key in chosen and not column.flexible)
         chosen.discard(last.key)
         used -= last.width + gap
-    room = width - used - sum((_COMFORT - 1) * column.width for column in offered if column.flexible and column.narrow)
-    for column in offered:
-        need = gap + column.width * (_COMFORT if column.flexible else 1)
-        if column.key not in chosen and need <= room:
+    room = width - used
+    room -= sum(_comfort(column, wanted) - column.width for column in offered if column.narrow)
+    for column in (column for column in offered if not column.narrow):
+        size = next((size for size in (_comfort(column, wanted), column.width) if gap + size <= room), None)
+        if size is not None:
             chosen.add(column.key)
-            room -= need
-            used += gap + column.width
-    shown = [column for column in offered if column.key in chosen]
-    spare = max(0, width - used)
-    growing = _growing(shown)
-    widths = {column.key: column.width for column in shown}
-    if growing is not None and growing.flexible:
-        floor = min(spare, (_COMFORT - 1) * growing.width)
-        widths[growing.key] += floor
-        spare -= floor
-    for column in shown:
-        more = min(spare, max(0, column.most - column.width))
-        widths[column.key] += more
-        spare -= more
-    if growing is not None:
-        widths[growing.key] += spare
-    return tuple((column, widths[column.key]) for column in shown)
+            room -= gap + size
+    return chosen
+
+
+def _comfort(column: Figure[Any], wanted: Mapping[str, int]) -> int:
+    """Return the cells a column should have before more of second rank appear."""
+    if column.flexible and column.most:
+        return wanted[column.key]
+    if not column.flexible:
+        return max(column.width, min(wanted[column.key], _READABLE))
+    return column.width * (_COMFORT if column.bar is None else _COMFORT - 1)
 
 
 def _growing(shown: Sequence[Figure[Any]]) -> Figure[Any] | None:
@@ -66,10 +112,10 @@ def _growing(shown: Sequence[Figure[Any]]) -> Figure[Any] | None:
     return next(iter(flexible or texts[-1:]), None)
 
 
-def cell_runs(column: Figure[Any], width: int, row: Any, full: float | None, trend: Trend | None) -> tuple[Run, ...]:
-    """Return one cell in exactly `width` cells."""
+def cell_runs(column: Figure[Any], width: int, row: Any, scale: Scale | None, trend: Trend | None) -> tuple[Run, ...]:
+    """Return one cell in exactly `width` cells; `scale` is that of the column."""
     if column.trend:
-        return ((spark(trend(row, column.key) if trend else (), width), "used"),)
+        return ((spark(trend(row, column.key) if trend else (), width, scale.full if scale else 0.0), "used"),)
     style = column.state(row) if column.state else ""
     text = column.show(row)
     if column.bar is None:
@@ -78,9 +124,9 @@ def cell_runs(column: Figure[Any], width: int, row: Any, full: float | None, tre
     if column.flexible:
         if bar is None:
             return ((fit(text, width), "dim"),)
-        return bar_runs(bar, width, full)
+        return bar_runs(bar, width, scale)
     text_width = (width - 1) // 2
-    return ((fit(text, text_width, column.align) + " ", style), *bar_runs(bar, width - text_width - 1, full))
+    return ((fit(text, text_width, column.align) + " ", style), *bar_runs(bar, width - text_width - 1, scale))
 
 
 def row_text(columns: Sequence[Figure[Any]], row: Any) -> str:

@@ -5,18 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from presman.drawing.bars import Scale, shared_scale
 from presman.drawing.columns import Fitted, Trend, cell_runs
 from presman.drawing.lines import Line, Run, fit, merge, pad
 from presman.figures.figure import Figure
 
 
-def longest_bars(figures: Sequence[Figure[Any]], rows: Sequence[Any]) -> dict[str, float]:
-    """Return the right edge of the bars that have none of their own, by key: the longest of the table."""
-    return {
-        figure.key: max((bar.used + bar.waiting for row in rows if (bar := figure.bar(row))), default=0.0)
-        for figure in figures
-        if figure.bar is not None
-    }
+def scales_of(
+    figures: Sequence[Figure[Any]],
+    rows: Sequence[Any],
+    least: Mapping[str, float] | None = None,
+    trend: Trend | None = None,
+) -> dict[str, Scale]:
+    """Return the scale of each column of bars and of trends, by key: one for all rows, so that they can be compared.
+
+    `least` are values that scales reach up to at least.
+    """
+    found: dict[str, Scale] = {}
+    for figure in figures:
+        if figure.bar is not None:
+            found[figure.key] = shared_scale(map(figure.bar, rows), (least or {}).get(figure.key, 0.0))
+        elif figure.trend and trend is not None:
+            values = (value for row in rows for value in trend(row, figure.key) if value is not None)
+            found[figure.key] = Scale(max(values, default=0.0))
+    return found
 
 
 def head_line(fitted: Fitted, gap: int, sorted_by: str = "", *, descending: bool = False) -> str:
@@ -32,13 +44,18 @@ def head_line(fitted: Fitted, gap: int, sorted_by: str = "", *, descending: bool
 
 
 def row_line(
-    fitted: Fitted, gap: int, row: Any, edges: Mapping[str, float], trend: Trend | None = None, width: int | None = None
+    fitted: Fitted,
+    gap: int,
+    row: Any,
+    scales: Mapping[str, Scale],
+    trend: Trend | None = None,
+    width: int | None = None,
 ) -> Line:
-    """Return a row in its columns, padded to `width` where that is given; `edges` are those of :func:`longest_bars`."""
+    """Return a row in its columns, padded to `width` where that is given; `scales` are those of :func:`scales_of`."""
     blank: Run = (" " * gap, "")
     runs: list[Run] = []
     for figure, size in fitted:
-        runs += cell_runs(figure, size, row, edges.get(figure.key), trend)
+        runs += cell_runs(figure, size, row, scales.get(figure.key), trend)
         runs.append(blank)
     if width is None:
         return merge(runs[:-1])

@@ -62,9 +62,10 @@ INSTANT = Unit("instant", clock, 8, "left")
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar inside a cell. All lengths in the figure's unit; `full` is the right edge (0: the table's longest bar).
+    """A bar inside a cell. All lengths in the figure's unit; the bars of a column share one scale.
 
-    `used` is drawn solid, `waiting` shaded behind it, `entitled` and `limit` as marks.
+    `full` is what the whole width stands for (0: the longest bar or limit of the column), `beyond` where a scale ends
+    that goes on behind it. `used` is drawn solid, `waiting` shaded behind it, `entitled` and `limit` as marks.
     """
 
     full: float
@@ -72,6 +73,7 @@ class Bar:
     waiting: float = 0.0
     entitled: float | None = None
     limit: float | None = None
+    beyond: float = 0.0
 
 
 @dataclass(frozen=True)  # no slots: Figure[Row](...) fails on a frozen slotted generic in Python 3.11

@@ -71,9 +71,8 @@ def verdict_text(verdict: Verdict | None) -> str:
     return ABSENT if verdict is None else f"{VERDICT_MARKS[verdict][0]} {verdict.value}"
 
 
-def _servers_bar(row: GroupReading) -> Bar | None:
-    full = max(row.servers_limit or 0, row.px_servers)
-    return Bar(full, row.px_servers, limit=row.servers_limit) if full else None
+def _servers_bar(row: GroupReading) -> Bar:
+    return Bar(0.0, row.px_servers, limit=row.servers_limit)
 
 
 def _servers(row: GroupReading) -> str:
@@ -122,7 +121,7 @@ CON = Group(
 )
 NAME = Group(
     "consumer_group", "Group", TEXT, f"{_VIEW}.NAME. Dim when the active plan has no directive for it.", "name",
-    width=12, most=22, state=lambda row: "" if row.in_plan else "dim",
+    width=12, most=30, state=lambda row: "" if row.in_plan else "dim",
 )
 CPU_BAR = Group(
     "cpu_bar", "CPU", CPUS,
@@ -197,7 +196,7 @@ CONSUMED = Group(
 )
 USED_TREND = Group(
     "used_trend", "CPU trend", CPUS,
-    "CPUs used over the last minutes, the newest at the right, scaled to the highest of the row.", "used",
+    "CPUs used over the last minutes, the newest at the right, a whole block is the highest of the table.", "used",
     sortable=False, side="left", width=10, trend=True, narrow=False,
 )
 ACTIVE = Group(
@@ -287,8 +286,8 @@ IO_MB = Group(
 )
 IO_TREND = Group(
     "io_trend", "I/O trend", MEGABYTES,
-    "MB/s over the last minutes, the newest at the right, scaled to the highest of the row.", "io.mb", sortable=False,
-    side="left", width=10, trend=True, narrow=False,
+    "MB/s over the last minutes, the newest at the right, a whole block is the highest of the table.", "io.mb",
+    sortable=False, side="left", width=10, trend=True, narrow=False,
 )
 PX_STATEMENTS = Group(
     "px_statements_active", "running", COUNT,
@@ -297,9 +296,10 @@ PX_STATEMENTS = Group(
 PX_SERVERS = Group(
     "px_servers_active", "PX servers", COUNT,
     f"Parallel servers the group holds now ({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold "
-    "(PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, as percent of the target; ┊ marks the limit). An instant. "
+    "(PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, as percent of the target; ┊ marks the limit). The whole width "
+    "of the bar is PARALLEL_SERVERS_TARGET, or what is held if that is more. An instant. "
     "Statements that bypass the queue are not in it.", "px_servers", text=_servers, side="left", width=18,
-    bar=_servers_bar, state=_servers_state, narrow=False,
+    most=26, bar=_servers_bar, state=_servers_state, narrow=False,
 )
 PX_LIMIT = Group(
     "px_servers_limit", "PX limit", COUNT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from presman.analysis.readings.instance_readings import InstanceReading
+from presman.analysis.readings.instance_readings import InstanceReading, ServerPool
 from presman.analysis.readings.statement_readings import Downgrades
 from presman.analysis.readings.wait_readings import WaitReading
 from presman.base.formats import number
@@ -18,10 +18,14 @@ Downgrade = Figure[Downgrades]
 _MEAN_MS = Unit("milliseconds", number, 8)
 
 
+def pool_bar(pool: ServerPool) -> Bar | None:
+    """Return the servers in use against the target, which is what can be full; behind it the maximum."""
+    full, most = pool.target or pool.maximum or pool.in_use, max(pool.maximum or 0, pool.in_use)
+    return Bar(full, pool.in_use, limit=pool.target, beyond=most if most > full else 0.0) if full else None
+
+
 def _pool_bar(row: InstanceReading) -> Bar | None:
-    pool = row.servers
-    full = max(pool.maximum or 0, pool.target or 0, pool.in_use)
-    return Bar(full, pool.in_use, limit=pool.target) if full else None
+    return pool_bar(row.servers)
 
 
 def _instance(row: InstanceReading) -> Hashable:
@@ -42,9 +46,9 @@ SERVERS: Table[InstanceReading] = Table(
     (
         Server("inst_id", "Inst", NUMBER, "INST_ID.", "inst_id"),
         Server("instance", "Instance", TEXT, "V$INSTANCE.INSTANCE_NAME.", "name", width=10),
-        Server("servers_bar", "in use of max", COUNT,
-               "Parallel servers in use now (V$PX_PROCESS_SYSSTAT, 'Servers In Use'); the whole width is "
-               "PARALLEL_MAX_SERVERS, ┊ is PARALLEL_SERVERS_TARGET, above which statements queue. An instant.",
+        Server("servers_bar", "in use of target", COUNT,
+               "Parallel servers in use now (V$PX_PROCESS_SYSSTAT, 'Servers In Use'). ┊ is PARALLEL_SERVERS_TARGET, "
+               "above which statements queue; what is behind it goes on to PARALLEL_MAX_SERVERS. An instant.",
                "servers.in_use", side="left", bar=_pool_bar, flexible=True),
         Server("servers_in_use", "in use", COUNT,
                "Processes that work now (V$PX_PROCESS_SYSSTAT, 'Servers In Use'). An instant.", "servers.in_use"),

@@ -96,7 +96,7 @@ SESSIONS: Table[SessionReading] = Table(
         Session("last_call_s", "last call", SECONDS,
                 "Since the session became ACTIVE or INACTIVE (V$SESSION.LAST_CALL_ET). An instant.", "last_call",
                 narrow=False),
-        Session("program", "Program", TEXT, "V$SESSION.MODULE, or PROGRAM where it is empty.",
+        Session("program", "Module", TEXT, "V$SESSION.MODULE, or PROGRAM where it is empty.",
                 lambda row: row.module or row.program, width=18, narrow=False),
         Session("machine", "Machine", TEXT, "V$SESSION.MACHINE.", "machine", width=14, narrow=False),
         Session("service", "Service", TEXT, "V$SESSION.SERVICE_NAME.", "service", width=12, narrow=False),

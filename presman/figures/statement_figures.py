@@ -152,7 +152,7 @@ Q_MODULE = Queued("module", "Module", TEXT, "V$SESSION.MODULE.", "module")
 Q_SERVICE = Queued("service", "Service", TEXT, "V$SESSION.SERVICE_NAME.", "service")
 Q_MACHINE = Queued("machine", "Machine", TEXT, "V$SESSION.MACHINE.", "machine")
 Q_CLIENT = Queued(
-    "client", "Program", TEXT, "V$SESSION.MODULE, or PROGRAM where it is empty.", _program, width=18, narrow=False,
+    "client", "Module", TEXT, "V$SESSION.MODULE, or PROGRAM where it is empty.", _program, width=18, narrow=False,
 )
 Q_SESSION = Queued(
     "session", "QC inst:sid,serial", TEXT, "Instance, SID and SERIAL# of the query coordinator (V$SESSION).",

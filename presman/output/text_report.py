@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from presman.analysis.containers.containers import io_limited, pdbs
@@ -24,54 +24,17 @@ from presman.output.text_table import table
 from presman.tabs import tab, tab_names
 from presman.tabs.alerts import sight
 from presman.tabs.choices import Choices
-from presman.tabs.moment import Moment, Pair
+from presman.tabs.moment import Moment, Pair, servers_scale
 from presman.tabs.parts import Rows
 
 _SIGNS = {"█": "used", "▒": "waiting", "│": "entitled", "┊": "limit", "▶": "over the edge"}
 """What the parts of a bar mean; its full width is all there is."""
 
-_ASCII = str.maketrans(
-    {
-        "█": "#",
-        "▒": ":",
-        "░": ".",
-        "│": "|",
-        "┊": "!",
-        "▶": ">",
-        "◂": "<",
-        "●": "*",
-        "○": "o",
-        "▲": "^",
-        "▼": "v",
-        "✕": "x",
-        "▬": "=",
-        "·": ".",
-        "…": "~",
-        **dict.fromkeys("▏▎▍▌", " "),
-        **dict.fromkeys("▋▊▉", "#"),
-        "µ": "u",
-        "–": "-",
-        "—": "-",
-        "×": "x",
-        "≥": ">",
-        "≤": "<",
-        "→": ">",
-    }
-)
-
-
-def ascii_only(text: str) -> str:
-    """Return `text` in ASCII, cell for cell: known signs by their likeness, the rest as ``?``.
-
-    >>> ascii_only("██▒ ✕ starved 512µs")
-    '##: x starved 512us'
-    """
-    return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
-
 
 def brief(reading: Reading, width: int | None = None) -> str:
     """Return one reading in a few lines: header, alerts and the groups. Ends in a newline."""
-    return _join([*_head(reading, width), "", *_table(OVERVIEW, reading.cluster_groups(), width)])
+    least = servers_scale(Moment(reading))
+    return _join([*_head(reading, width), "", *_table(OVERVIEW, reading.cluster_groups(), width, least=least)])
 
 
 def full(reading: Reading, width: int | None = None, snapshots: Pair | None = None) -> str:
@@ -82,10 +45,11 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
     lines = _head(reading, width)
     if snapshots is not None:
         lines += ["", *_verdicts(reading, snapshots, width)]
-    for part, rows, unseen in _tables(reading, snapshots):
+    for part, rows, moment in _tables(reading, snapshots):
         if rows or part.news:
             title = f"-- {part.table.title} ({len(rows)})"
-            lines += ["", *_wrapped(title, width), *_table(part.table, rows, width, unseen)]
+            lines += ["", *_wrapped(title, width)]
+            lines += _table(part.table, rows, width, part.unseen(moment), part.least(moment))
     for found in reading.outliers:
         lines += ["", *_outliers(found, width)]
     return _join(lines)
@@ -125,12 +89,12 @@ def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]
     return [piece for line in lines for piece in _wrapped(line, width)]
 
 
-def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Sequence[Any], str]]:
-    """Return the tables of all tabs with their rows, and why none could be seen ("" where they could).
+def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Sequence[Any], Moment]]:
+    """Return the tables of all tabs with their rows, and the moment they are of.
 
-    The first tab sums up the cluster, the others do not.
 
-    Tables that need the snapshots themselves have no rows without them.
+    The first tab sums up the cluster, the others do not. Tables that need the snapshots themselves have no rows without
+    them.
     """
     for name in tab_names():
         if name.containers and not reading.header.cdb:
@@ -139,7 +103,7 @@ def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Se
         moment = Moment(reading, choices, find=lambda: snapshots)
         shown = tab(name.name)
         for part in (*shown.rows(), *shown.for_text):
-            yield part, _first(part, part.rows(moment)), part.unseen(moment)
+            yield part, _first(part, part.rows(moment)), moment
 
 
 def _first(part: Rows, rows: Sequence[Any]) -> Sequence[Any]:
@@ -150,11 +114,17 @@ def _first(part: Rows, rows: Sequence[Any]) -> Sequence[Any]:
     return (sorted(rows, key=lambda row: key(row) or 0, reverse=True) if key else rows)[: part.in_text]
 
 
-def _table(shown: Table[Any], rows: Sequence[Any], width: int | None, unseen: str = "") -> list[str]:
+def _table(
+    shown: Table[Any],
+    rows: Sequence[Any],
+    width: int | None,
+    unseen: str = "",
+    least: Mapping[str, float] | None = None,
+) -> list[str]:
     """Return a table, or the sentence for none, and what the bars in it mean."""
     if not rows:
         return _wrapped(unseen or shown.empty, width)
-    lines = table(shown.columns, rows, width)
+    lines = table(shown.columns, rows, width, least)
     signs = {sign for line in lines[1:] for sign in line}
     meant = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
     return [*lines, *_wrapped("  ".join(meant), width)] if "█" in signs else lines

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from presman.drawing.columns import Fitted, fit_columns, gap_at
+from presman.base.formats import ABSENT
+from presman.drawing.columns import Fitted, cells_needed, fit_columns, gap_at
 from presman.drawing.lines import cells, fit, plain
-from presman.drawing.table_lines import head_line, longest_bars, row_line
+from presman.drawing.table_lines import head_line, row_line, scales_of
 from presman.figures.figure import Figure
 
 T = TypeVar("T")
@@ -18,24 +19,34 @@ _BAR = 24
 _WIDEST = 60
 """Cells of a flexible text where there is no end to the width."""
 _SAME_FOR_ALL = frozenset({"inst_id", "con_id"})
+_SELDOM = frozenset({"session_pool"})
+"""Columns that are left out where no row has a value."""
 
 
-def table(figures: Sequence[Figure[T]], rows: Sequence[T], width: int | None = None) -> list[str]:
+def table(
+    figures: Sequence[Figure[T]],
+    rows: Sequence[T],
+    width: int | None = None,
+    least: Mapping[str, float] | None = None,
+) -> list[str]:
     """Return heads and rows as aligned lines of at most `width` cells (None: as wide as they need).
 
     Figures that say the same of every row (the only instance) are left out, and trends: a text has no minutes before.
-    What does not fit a `width` as a whole has the columns that a screen of it shows.
+    `least` are values that the scales of bars reach up to at least. What does not fit a `width` as a whole has the
+    columns that a screen of it shows.
     """
     shown = [figure for figure in figures if not figure.trend and not _says_nothing(figure, rows)]
     fitted, gap = _as_needed(shown, rows), _GAP
     if width is not None and sum(size + gap for _, size in fitted) - gap > width:
-        fitted, gap = fit_columns(shown, width), gap_at(width)
-    edges = longest_bars(shown, rows)
-    lines = [head_line(fitted, gap), *(plain(row_line(fitted, gap, row, edges)) for row in rows)]
+        fitted, gap = fit_columns(shown, width, needed=cells_needed(shown, rows)), gap_at(width)
+    scales = scales_of(shown, rows, least)
+    lines = [head_line(fitted, gap), *(plain(row_line(fitted, gap, row, scales)) for row in rows)]
     return [(line if width is None else fit(line, width)).rstrip() for line in lines]
 
 
 def _says_nothing(figure: Figure[T], rows: Sequence[T]) -> bool:
+    if figure.key in _SELDOM:
+        return all(figure.show(row) == ABSENT for row in rows)
     return figure.key in _SAME_FOR_ALL and len({figure.show(row) for row in rows}) <= 1
 
 

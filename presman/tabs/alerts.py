@@ -14,6 +14,9 @@ from presman.drawing.lines import Line
 from presman.figures.figure import State
 from presman.tabs.link import Link, LinkState
 
+IDLE = "○"
+"""The glyph of idle holders."""
+
 
 class Alert(NamedTuple):
     """One thing to know: how bad, its glyph, the sentence, and a shorter form for one line among others."""
@@ -25,7 +28,10 @@ class Alert(NamedTuple):
 
 
 def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
-    """Return everything that is wrong, worst first; where nothing is, first what is known not to be there."""
+    """Return everything that is wrong: the worst, idle holders, then the others, worst first.
+
+    Where nothing is wrong, first what is known not to be there.
+    """
     lost = [Alert("bad", "✕", f"No connection: {link.text}", link.text)] if link.state is LinkState.LOST else []
     if reading is None:
         return tuple(lost)
@@ -34,7 +40,10 @@ def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
     found += [_trouble(trouble.view or trouble.query, trouble.text, trouble.cure) for trouble in reading.troubles]
     found += [Alert("note", "·", one_line(note, 400), one_line(note, 80)) for note in reading.notes]
     rank = {"bad": 0, "warn": 1, "good": 2, "note": 3}
-    return tuple(sorted(found, key=lambda alert: rank.get(alert.state, 4)))
+    ranked = sorted(found, key=lambda alert: rank.get(alert.state, 4))
+    idle = [alert for alert in ranked if alert.glyph == IDLE]  # what can be done at once comes behind the worst only
+    others = [alert for alert in ranked if alert.glyph != IDLE]
+    return (*others[:1], *idle, *others[1:])
 
 
 def sight(reading: Reading) -> tuple[str, ...]:
@@ -62,7 +71,8 @@ def _because(basis: Basis | None) -> str:
 
 
 def _wrong(reading: Reading) -> list[Alert]:
-    heads = [_head(head, reading) for head in reading.heads]
+    longest_first = sorted(reading.heads, key=lambda head: -(head.statement.waited or 0.0))
+    heads = [_head(head, reading) for head in longest_first]
     groups = [_group(group) for group in reading.cluster_groups() if group.verdict in _GROUP_VERDICTS]
     return heads + groups + _idle(reading) + _blocked(reading) + _downgraded(reading)
 
@@ -129,7 +139,7 @@ def _idle(reading: Reading) -> list[Alert]:
     held = sum(statement.servers for statement in idle)
     who = ", ".join(f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}, idle {duration(s.idle)})" for s in idle[:3])
     short = f"{len(idle)} idle holder{'s' if len(idle) > 1 else ''} keep{'' if len(idle) > 1 else 's'} {held} servers"
-    return [Alert("warn", "○", f"{short}: {who}{' …' if len(idle) > 3 else ''}", short)]
+    return [Alert("warn", IDLE, f"{short}: {who}{' …' if len(idle) > 3 else ''}", short)]
 
 
 def _blocked(reading: Reading) -> list[Alert]:

@@ -3,40 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
 
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.tabs.moment import Moment
-from presman.tabs.parts import OverTime
-from presman.watch.series import Series, completed, window_start
+from presman.tabs.parts import Level, OverTime
+from presman.watch.series import Series, completed
 
 BRIDGE = 120.0
 """Seconds without a point that a chart's line goes on across: the history has one point a minute."""
 
-MOST = 6
-"""Groups on a chart: more lines than that nobody tells apart."""
+STRETCHES = 60
+"""Into how many stretches a window is divided: the chart moves on by one of them."""
+
+MOST = 5
+"""Groups that have an area of their own: more nobody tells apart."""
+
+_LITTLE = 0.01
+"""The part of all that is too little for an area."""
+
+OTHERS = "others"
+
+Whose = tuple[int, str]
+"""CON_ID and name of a group."""
+
+
+class Area(NamedTuple):
+    """One area of a chart: its name, whose values it sums up, and their sums, None where nothing was measured.
+
+    The last area may be all others: `whose` is empty then.
+    """
+
+    name: str
+    whose: tuple[Whose, ...]
+    values: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """What a chart shows: equally spaced values per series (None where there is none), oldest first.
+    """What a chart shows: areas one on the other, the lowest first, of `length` equal stretches up to now.
 
-    `length` is that of the time axis in values, `ticks` are (index, label) on it, `limit` a horizontal line (the CPUs
-    there are), None without one, `cursor` the index of the instant on screen while scrolled back, `bridge` how many
-    steps without a value a line goes on across, `marks` (index, words) where something changed: a plan was activated.
+    `ticks` are (stretch, label) on the time axis, `capacity` is a line across (the CPUs there are), None without one,
+    `cursor` the stretch of the instant on screen while scrolled back, `marks` (stretch, words) where something changed:
+    a plan was activated.
     """
 
     title: str
-    series: tuple[tuple[str, tuple[float | None, ...]], ...]
+    areas: tuple[Area, ...]
     ticks: tuple[tuple[int, str], ...]
     length: int
-    limit: float | None = None
+    capacity: float | None = None
     cursor: int | None = None
-    bridge: int = 1
     marks: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether all of it is 0, or not known."""
+        return not any(value for area in self.areas for value in area.values)
 
 
 class Trends:
@@ -67,30 +94,91 @@ class Trends:
         return self._made[key]
 
 
-def chart_data(moment: Moment, measure: str, title: str, limit: float | None) -> ChartData:
-    """Return the chart of a measure by group: the groups with most of it, over the window the user chose."""
+def chart_data(moment: Moment, measure: str, title: str, capacity: float | None) -> ChartData:
+    """Return the chart of a measure by group, over the window the user chose: it ends now, or around what is on
+    screen."""
     choices, reading = moment.choices, moment.reading
-    width, count = float(choices.window), 60
+    width, count = float(choices.window), STRETCHES
     end = completed(moment.latest, width)
-    start = window_start(end, choices.window)
+    start = end - count * width
     cursor = None
     if choices.behind:
         at = reading.at.timestamp()
         if at < start:
-            end = completed(datetime.fromtimestamp(at + choices.window * 30, UTC), width)
-            start = window_start(end, choices.window)
+            start = completed(datetime.fromtimestamp(at, UTC), width) - count // 2 * width
         cursor = int(min(count - 1, max(0, (at - start) // width)))
     found = {
-        (con, name): moment.series.buckets((measure, CLUSTER, con, name), start, width, round((end - start) / width))
-        for con, name in moment.series.names(measure, CLUSTER)
+        whose: moment.series.buckets((measure, CLUSTER, *whose), start, width, count)
+        for whose in moment.series.names(measure, CLUSTER)
     }
-    ranked = sorted(found, key=lambda key: (-sum(value or 0.0 for value in found[key]), key))[:MOST]
-    chosen = [key for key in sorted(ranked, key=lambda key: key[1]) if any(found[key])] or ranked[:1]
-    ticks = tuple((x, _label(start + x * width)) for x in range(0, count + 1, 12))
-    series = tuple((name, found[con, name]) for con, name in chosen)
-    bridge = max(1, round(BRIDGE / width))
+    areas = _areas(without_gaps(found, max(1, round(BRIDGE / width))))
+    ticks = _ticks(start, width, count, now=not choices.behind)
     changes = plan_changes(moment, start, width, count)
-    return ChartData(f"{title}, {choices.window} min", series, ticks, count, limit, cursor, bridge, changes)
+    return ChartData(f"{title}, {choices.window} min", areas, ticks, count, capacity, cursor, changes)
+
+
+def without_gaps(found: Mapping[Whose, Sequence[float | None]], bridge: int) -> dict[Whose, tuple[float | None, ...]]:
+    """Fill the stretches without a poll where polls are further apart than stretches, up to `bridge` of them.
+
+    What a poll says is about the time before it, so they have the values of the next one. Where anything was
+    measured, a group without a value had nothing of it; None is left where nothing was.
+    """
+    measured = [any(value is not None for value in values) for values in zip(*found.values(), strict=True)]
+    source: list[int | None] = [None] * len(measured)
+    last = None
+    for place in (place for place, known in enumerate(measured) if known):
+        first = place if last is None or place - last > bridge else last + 1
+        source[first : place + 1] = [place] * (place + 1 - first)
+        last = place
+    return {
+        whose: tuple(None if place is None else values[place] or 0.0 for place in source)
+        for whose, values in found.items()
+    }
+
+
+def _areas(found: Mapping[Whose, tuple[float | None, ...]]) -> tuple[Area, ...]:
+    """Return the groups with most of it by name, and the sum of all others."""
+    sums = {whose: sum(value or 0.0 for value in values) for whose, values in found.items()}
+    ranked = sorted((whose for whose in sums if sums[whose] > 0), key=lambda whose: (-sums[whose], whose))
+    most = [whose for whose in ranked if sums[whose] >= _LITTLE * sum(sums.values())]
+    if len(most) > MOST + (len(most) == len(ranked)):  # one alone need not be called others
+        most = most[:MOST]
+    named = sorted(most, key=lambda whose: (whose[1], whose[0]))
+    names = [name for _, name in named]
+    areas = [
+        Area(name if names.count(name) == 1 else f"{name} ({con})", ((con, name),), found[con, name])
+        for con, name in named
+    ]
+    rest = [found[whose] for whose in ranked if whose not in most]
+    if rest:
+        sums_of_rest = (None if each[0] is None else sum(filter(None, each)) for each in zip(*rest, strict=True))
+        areas.append(Area(OTHERS, (), tuple(sums_of_rest)))
+    if not areas:  # nothing was measured, or nothing of it was used
+        measured = sorted(item for item in found.items() if any(value is not None for value in item[1]))
+        return tuple(Area(whose[1], (whose,), values) for whose, values in measured[:1])
+    return tuple(areas)
+
+
+def levels_of(areas: Sequence[Area], levels: Sequence[Level]) -> list[tuple[float | None, float | None]]:
+    """Return (value, limit) of each area at an instant; the others are whatever has no area of its own."""
+    named = {whose for area in areas for whose in area.whose}
+    found = []
+    for area in areas:
+        own = [each for each in levels if ((each.con_id, each.name) in (area.whose or named)) == bool(area.whose)]
+        values = [each.value for each in own if each.value is not None]
+        limit = own[0].limit if area.whose and own else None
+        found.append((sum(values) if values else None, limit))
+    return found
+
+
+def _ticks(start: float, width: float, count: int, *, now: bool) -> tuple[tuple[int, str], ...]:
+    """Return the times on the axis, at whole fifths of the window by the clock; at its end now, if it is that."""
+    step = count * width / 5
+    first = -(-start // step) * step
+    times = [first + index * step for index in range(5)]
+    ticks = [(round((at - start) / width), _label(at)) for at in times]
+    end = (count, "now" if now else _label(start + count * width))
+    return (*(tick for tick in ticks if tick[0] < count), end)
 
 
 def plan_changes(moment: Moment, start: float, width: float, count: int) -> tuple[tuple[int, str], ...]:
@@ -111,19 +199,15 @@ class ChartFeed:
 
     def __init__(self, part: OverTime) -> None:
         self._part = part
-        self._after = timedelta(seconds=part.after)
         self._key: tuple[object, ...] = ()
-        self._data = ChartData(part.title, (), (), 60)
+        self._data = ChartData(part.title, (), (), STRETCHES)
 
     def data(self, moment: Moment) -> ChartData:
         """Return the data, built anew only if something that shows has changed."""
-        choices, limit = moment.choices, self._part.limit(moment)
-        if self._data.series:
-            moment = replace(moment, newest=moment.latest - self._after)
-        start = completed(moment.latest, float(choices.window))
+        choices, capacity = moment.choices, self._part.capacity(moment)
         back = moment.reading.at if choices.behind else None
-        key = (start, choices.window, back, limit, not self._data.series)
+        key = (completed(moment.latest, float(choices.window)), choices.window, back, capacity, not self._data.areas)
         if key != self._key:
             self._key = key
-            self._data = chart_data(moment, self._part.series, self._part.title, limit)
+            self._data = chart_data(moment, self._part.series, self._part.title, capacity)
         return self._data

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from presman.figures.group_figures import CPU
+from presman.tabs.levels import capacity, used_levels, waiting_levels
 from presman.tabs.moment import Moment, alike_in_groups
-from presman.tabs.parts import APART, Box, Lines, OverTime, Rows, Tab
+from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
 from presman.tabs.unseen import blind
 from presman.tabs.verdict_lines import CPU_LEGEND, verdict_lines
 
@@ -29,8 +30,8 @@ TAB = Tab(
         Lines("verdicts", lambda moment: verdict_lines(moment.reading, moment.groups()), step=3),
         Box(
             (
-                OverTime("cpu-used", "used", "CPUs used", lambda moment: moment.reading.header.num_cpus or None),
-                OverTime("cpu-waiting", "waiting", "CPUs waited for (throttled)", after=APART),
+                OverTime("cpu-used", "used", "CPUs used", used_levels, capacity),
+                OverTime("cpu-waiting", "waiting", "CPUs waited for (throttled)", waiting_levels, optional=True),
             ),
         ),
     ),

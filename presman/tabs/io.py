@@ -9,6 +9,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.drawing.lines import Line
 from presman.figures.io_figures import IO, IO_SESSIONS
+from presman.tabs.levels import io_levels
 from presman.tabs.moment import Moment, alike_in_groups
 from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
 from presman.tabs.verdict_lines import io_lines
@@ -44,7 +45,7 @@ TAB = Tab(
         Lines("io-limits", limit_lines, optional=True),
         Box(
             (
-                OverTime("io-chart", "io", "MB/s"),
+                OverTime("io-chart", "io", "MB/s", io_levels),
                 Rows(IO_SESSIONS, busy_sessions, filterable=False, in_text=10),
             ),
         ),

@@ -88,3 +88,13 @@ def alike_in_groups(moment: Moment) -> set[str]:
 def alike_on_one_instance(moment: Moment) -> set[str]:
     """Return the columns to hide in tables of statements and waits where there is one instance."""
     return {"inst_id", "servers_by_instance"} if len(moment.reading.header.instances) < 2 else set()
+
+
+def servers_scale(moment: Moment) -> dict[str, float]:
+    """Return what the bars of groups' servers reach up to: the target, so that they show who holds how much of it.
+
+    One row per instance is measured against the target of one instance, the largest there is.
+    """
+    header = moment.reading.header
+    pools = [each.servers for each in header.instances] if moment.choices.by_instance else [header.servers]
+    return {"px_servers_active": float(max((pool.target or 0 for pool in pools), default=0))}

@@ -7,7 +7,8 @@ from presman.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import redo_text
 from presman.figures.instance_figures import WAITS
-from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance
+from presman.tabs.levels import capacity, used_levels
+from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
 from presman.tabs.unseen import blind
 from presman.tabs.verdict_lines import CPU_LEGEND
@@ -16,6 +17,11 @@ from presman.tabs.verdict_lines import CPU_LEGEND
 def alert_lines(moment: Moment) -> list[Line]:
     """Return the alerts in full sentences, worst first; the all-clear, with the views it rests on, is one of them."""
     return [((f" {each.glyph} ", each.state), (each.text, each.state)) for each in moment.alerts]
+
+
+def short_alerts(moment: Moment) -> list[Line]:
+    """Return the alerts in one line each."""
+    return [((f" {each.glyph} ", each.state), (each.short, each.state)) for each in moment.alerts]
 
 
 def redo_line(reading: Reading) -> Line:
@@ -32,18 +38,22 @@ TAB = Tab(
             Moment.groups,
             alike_in_groups,
             note=lambda _: CPU_LEGEND,
+            least=servers_scale,
             trends={"io_trend": "io"},
             news=True,
             unseen=blind("V$RSRC_CONSUMER_GROUP"),
         ),
         Box(
-            (Lines("findings", alert_lines), Lines("redo", lambda moment: [redo_line(moment.reading)])),
+            (
+                Lines("findings", alert_lines, shorter=short_alerts),
+                Lines("redo", lambda moment: [redo_line(moment.reading)]),
+            ),
             across=False,
             key="told",
         ),
         Box(
             (
-                OverTime("overview-chart", "used", "CPUs used", lambda moment: moment.reading.header.num_cpus or None),
+                OverTime("overview-chart", "used", "CPUs used", used_levels, capacity),
                 Rows(
                     WAITS,
                     lambda moment: moment.reading.waits,

@@ -11,7 +11,7 @@ from presman.figures.history_figures import LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.tabs.alerts import unseen_queue
-from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance
+from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Key, Rows, Tab
 from presman.tabs.queue_summary import by_class
 from presman.tabs.unseen import blind
@@ -46,7 +46,14 @@ TAB = Tab(
             news=True,
             unseen=blind("V$PX_SESSION"),
         ),
-        Rows(PARALLEL_GROUPS, Moment.groups, alike_in_groups, lambda _: "█ held ┊ limit", filterable=False),
+        Rows(
+            PARALLEL_GROUPS,
+            Moment.groups,
+            alike_in_groups,
+            lambda _: "█ held, of the target ┊ limit",
+            servers_scale,
+            filterable=False,
+        ),
         Rows(
             SERVERS,
             lambda moment: moment.reading.header.instances,

@@ -11,8 +11,14 @@ from presman.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.tabs.moment import Moment
 
-APART = 4.0
-"""Seconds by which the second of two charts side by side is drawn later than the first: two refreshes."""
+
+class Level(NamedTuple):
+    """What a group has of a measure at an instant, None where it is not known, and its limit if it has one."""
+
+    con_id: int
+    name: str
+    value: float | None
+    limit: float | None = None
 
 
 class Key(NamedTuple):
@@ -32,21 +38,27 @@ def _nothing(_moment: Moment) -> Collection[str]:
     return ()
 
 
+def _no_least(_moment: Moment) -> Mapping[str, float]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Rows:
     """A table with its rows at an instant.
 
-    `hidden` gives the keys of columns that say nothing there, `note` what stands behind the title. `trends` names the
-    series that trend columns draw. An `optional` one is away while it has no rows; one that is not `filterable` keeps
-    its rows whatever the filter. `measure` is what `e` exports from it ("": what the tab exports).
-    `unseen` gives the sentence that stands in place of the table's own where no row is seen because none could be.
-    Texts show at most `in_text` rows (None: all) and leave an empty table out, unless its emptiness is `news`.
+    `hidden` gives the keys of columns that say nothing there, `note` what stands behind the title, `least` what the
+    scale of a column's bars reaches up to at least. `trends` names the series that trend columns draw. An `optional`
+    one is away while it has no rows; one that is not `filterable` keeps its rows whatever the filter. `measure` is what
+    `e` exports from it ("": what the tab exports). `unseen` gives the sentence that stands in place of the table's own
+    where no row is seen because none could be. Texts show at most `in_text` rows (None: all) and leave an empty table
+    out, unless its emptiness is `news`.
     """
 
     table: Table[Any]
     rows: Callable[[Moment], Sequence[Any]]
     hidden: Callable[[Moment], Collection[str]] = _nothing
     note: Callable[[Moment], str] = lambda _moment: ""
+    least: Callable[[Moment], Mapping[str, float]] = _no_least
     trends: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     optional: bool = False
     filterable: bool = True
@@ -61,27 +73,30 @@ class Lines:
     """Sentences, wrapped to the width; `key` names their place in the style sheet.
 
     Their height goes in steps of `step`, so that what is below seldom moves; `optional` ones are away while there are
-    none; `wrapped` at `indent`, or cut.
+    none. `shorter` says the same in one line each, for screens without room.
     """
 
     key: str
     lines: Callable[[Moment], Sequence[Line]]
     step: int = 1
     optional: bool = False
+    shorter: Callable[[Moment], Sequence[Line]] = lambda _moment: ()
 
 
 @dataclass(frozen=True)
 class OverTime:
-    """A chart of a series by group; `limit` is a line across it.
+    """A chart of a series by group, as areas one on the other.
 
-    Of two side by side the second comes `after` so many seconds, so that no poll has to draw both.
+    `levels` are the groups' values at the instant on screen, `capacity` a line across: what there is for all of them.
+    An `optional` one is away while all of it is 0.
     """
 
     key: str
     series: str
     title: str
-    limit: Callable[[Moment], float | None] = lambda _moment: None
-    after: float = 0.0
+    levels: Callable[[Moment], Sequence[Level]]
+    capacity: Callable[[Moment], float | None] = lambda _moment: None
+    optional: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from presman.analysis.containers.containers import PdbReading, pdbs
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.drawing.lines import Line
 from presman.figures.container_figures import PDBS
+from presman.tabs.levels import capacity
 from presman.tabs.moment import Moment
-from presman.tabs.parts import APART, Box, Lines, OverTime, Rows, Tab
+from presman.tabs.parts import Box, Level, Lines, OverTime, Rows, Tab
 from presman.tabs.verdict_lines import CPU_LEGEND, pdb_lines
 
 
@@ -41,14 +42,25 @@ def words(moment: Moment) -> list[Line]:
     return pdb_lines(chosen(moment, by_instance=True))
 
 
+def used(moment: Moment) -> list[Level]:
+    """Return the CPUs that each container uses, with its limit."""
+    rows = chosen(moment, by_instance=False)
+    return [Level(row.con_id, row.name, row.used, row.limit) for row in rows]
+
+
+def waiting(moment: Moment) -> list[Level]:
+    """Return the CPUs that each container waits for."""
+    return [Level(row.con_id, row.name, row.waiting) for row in chosen(moment, by_instance=False)]
+
+
 TAB = Tab(
     parts=(
         Rows(PDBS, shown, hidden, note=lambda _: CPU_LEGEND),
         Lines("pdb-words", words),
         Box(
             (
-                OverTime("pdb-used", "pdb_used", "CPUs used", lambda moment: moment.reading.header.num_cpus or None),
-                OverTime("pdb-waiting", "pdb_waiting", "CPUs waited for (throttled)", after=APART),
+                OverTime("pdb-used", "pdb_used", "CPUs used", used, capacity),
+                OverTime("pdb-waiting", "pdb_waiting", "CPUs waited for (throttled)", waiting, optional=True),
             ),
         ),
     ),

@@ -91,6 +91,9 @@ class MonitorApp(FrameApp):
 
     def on_grid_opened(self, event: Grid.Opened) -> None:
         """Show the details of a row."""
+        if event.row is None:
+            self.tell("There is no row here.")
+            return
         from presman.tui.pages.content import details_of
         from presman.tui.pages.detail_lines import focus_of
 
@@ -142,7 +145,7 @@ def sampler_feed(
     return lambda post, refresh: SamplerFeed(make_source, scope, post, refresh, carry_out, packs, budget)
 
 
-def run_monitor(
+def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     make_source: Callable[[], Source],
     *,
     name: str,
@@ -152,15 +155,19 @@ def run_monitor(
     packs: tuple[str, ...] = (),
     budget: float | None = None,
     gateway: ActionGateway | None = None,
+    ascii_only: bool = False,
 ) -> int:
     """Show the monitor until the user quits, and return the exit code.
 
     `make_source` is called in the sampler's thread, after the first frame; `name` is the target without secrets.
     `packs` are the licensed packs the user has; `budget` are the seconds a poll may take; `gateway` leads to actions
-    and is given only where they were allowed.
+    and is given only where they were allowed. `ascii_only` is for terminals that have no other signs; without a
+    `theme`, those of 16 colours get one of their own.
     """
     make_feed = sampler_feed(make_source, scope, gateway.carry_out if gateway is not None else None, packs, budget)
     app = MonitorApp(make_feed, name=clean(name), refresh=refresh, theme=theme, packs=packs, gateway=gateway)
+    if ascii_only:
+        app.keep_to_ascii()
     asyncio.run(_run(app))
     return app.return_code or 0
 

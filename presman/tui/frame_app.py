@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,11 @@ from presman.tui.page_reader import PageReader
 from presman.tui.screen import MonitorScreen
 from presman.tui.tab_panels import PACE, TabPanels
 from presman.tui.terminal_app import TerminalApp
+from presman.tui.widgets.ascii_filter import AsciiFilter
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
+    from textual.filter import LineFilter
     from textual.notifications import SeverityLevel
 
     from presman.tui.action_gateway import ActionGateway
@@ -28,6 +30,9 @@ SETTLED = 4.0
 
 _TIDY = 15.0
 """Seconds between two rounds of the garbage collector from then on."""
+
+SIXTEEN = "ansi-dark"
+"""The theme of terminals with sixteen colours: it has no others, and takes both grounds from the terminal."""
 
 _LONGEST = 500
 """Characters of a notice."""
@@ -61,6 +66,7 @@ class FrameApp(TerminalApp):
         packs: tuple[str, ...] = (),
         gateway: ActionGateway | None = None,
     ) -> None:
+        self._ascii: AsciiFilter | None = None
         super().__init__()
         self.gateway = gateway
         self.monitor = Monitor(name, refresh, packs, clock)
@@ -71,6 +77,19 @@ class FrameApp(TerminalApp):
         self.begun = False
         if theme in self.available_themes:
             self.theme = theme
+        elif self.console.color_system == "standard" and not self.no_color:
+            self.theme = SIXTEEN
+
+    # ---- what the terminal can do
+
+    def keep_to_ascii(self) -> None:
+        """Paint ASCII only, from now on."""
+        self._ascii = AsciiFilter()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return what all that is painted goes through."""
+        found = super().get_line_filters()
+        return found if self._ascii is None else [*found, self._ascii]
 
     # ---- making the screen
 
@@ -192,7 +211,8 @@ class FrameApp(TerminalApp):
     # ---- telling
 
     def tell(self, text: str, *, severity: SeverityLevel = "information", seconds: float = 4) -> None:
-        """Show a notice for a while."""
+        """Show a notice for a while, in place of the one before: more of them would hide what they are about."""
+        self.clear_notifications()
         self.notify(clean(text)[:_LONGEST], severity=severity, markup=False, timeout=seconds)
 
     def complain(self, error: Exception) -> None:

@@ -160,12 +160,3 @@ def _minute(at: datetime) -> float:
 def completed(at: datetime, width: float) -> float:
     """Return the end of the last completed stretch of `width` seconds at an instant, aligned to the clock."""
     return at.timestamp() // width * width
-
-
-def window_start(end: float, minutes: int) -> float:
-    """Return where a chart that ends at `end` begins: it moves by a fifth of its length at once.
-
-    Between two moves only the newest stretch is drawn, which keeps a slow line free.
-    """
-    step = minutes * 60 / 5
-    return (end - 1) // step * step - 4 * step

@@ -79,7 +79,7 @@ async def watching(release: Release, **facts: str) -> AsyncIterator[Scenery]:
             feeds.append(SamplerFeed(lambda: OracleSource(settings), Scope.INSTANCE, post, refresh))
             return feeds[-1]
 
-        app = MonitorApp(make, name="wire", refresh=60, clock=lambda: Scenery.now)
+        app = MonitorApp(make, name="wire", refresh=60, theme="textual-dark", clock=lambda: Scenery.now)
         async with app.run_test(size=(200, 50)) as pilot:
             scene = Scenery(app, pilot, server, feeds[0])
             scene.node = node

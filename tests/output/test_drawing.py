@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from presman.drawing.bars import bar_runs
-from presman.drawing.columns import fit_columns
+from presman.drawing.bars import Scale, bar_runs, shared_scale
+from presman.drawing.columns import cell_runs, fit_columns
 from presman.drawing.lines import cells, fit, plain
-from presman.figures.figure import Bar
+from presman.drawing.table_lines import scales_of
+from presman.figures.figure import MEGABYTES, Bar, Figure
 from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.output.text_table import table
 from tests.tui.drive import acted, stage
@@ -57,3 +58,42 @@ async def test_screen_and_text_draw_the_same_cells() -> None:
                 assert len(fit_columns(figures, width)) > 6
                 for line in table(figures, rows, width)[1:]:
                     assert line in screen
+
+
+def test_bars_of_a_column_share_one_scale() -> None:
+    bars = [Bar(0, 8), Bar(0, 32), Bar(0, 64, limit=64)]
+    scale = shared_scale(bars, least=128)
+    assert scale == Scale(128)
+    assert [plain(bar_runs(bar, 16, scale)).rstrip() for bar in bars] == ["█", "████", "████████┊"]
+    assert shared_scale(bars) == Scale(64), "without anything else the longest bar or limit"
+    assert shared_scale([Bar(24, 90), Bar(12, 4)]) == Scale(24), "what is full is said by the bars themselves"
+    assert shared_scale([None]) == Scale(0)
+
+
+def test_a_gauge_is_full_at_the_target_and_goes_on_behind_it() -> None:
+    """Of 20 cells 16 are up to the target of 24, and 4 from there to the maximum of 480."""
+
+    def gauge(used: float) -> str:
+        return plain(bar_runs(Bar(24, used, limit=24, beyond=480), 20)).rstrip()
+
+    assert gauge(12) == "████████        ┊", "half of the target is half of the way"
+    assert gauge(24) == "████████████████┊"
+    assert gauge(252) == "████████████████┊█", "halfway between 24 and 480"
+    assert gauge(480) == "████████████████┊███"
+    assert gauge(500) == "████████████████┊██▶"
+
+
+def test_trends_of_a_column_share_one_scale() -> None:
+    minutes = {"REPORTS": (100.0, 700.0), "SYS_GROUP": (0.0, 0.0), "ETL": (None, 350.0)}
+    column = Figure[str]("io", "I/O", MEGABYTES, "I/O", str, trend=True, width=2)
+    scales = scales_of([column], list(minutes), trend=lambda row, _: minutes[row])
+    rows = [cell_runs(column, 2, row, scales["io"], lambda row, _: minutes[row])[0][0] for row in minutes]
+    assert rows == ["▂█", "▁▁", " ▅"]
+
+
+@acted
+async def test_a_group_without_a_limit_has_no_full_bar() -> None:
+    async with stage(busy(), size=(200, 50)) as acting:
+        bars = {name: acting.screen.split(f" {name} ")[1].splitlines()[0] for name in ("OTHER_GROUPS", "BATCH")}
+    assert "78/-         ████     " in bars["OTHER_GROUPS"], "78 of a target of 256, in 13 cells"
+    assert "64/64        ███┊     " in bars["BATCH"]

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
+from presman.base.ascii_signs import ascii_only
 from presman.drawing.lines import cells
 from presman.figures.group_figures import CPU, OVERVIEW
-from presman.output.text_report import ascii_only, brief, full
+from presman.output.text_report import brief, full
 from presman.output.text_table import table
 from tests.output.readings import group, on_two_instances, queued, reading
 
@@ -68,5 +69,5 @@ def test_ascii_keeps_the_layout() -> None:
     text = full(reading(queue=[queued(sql_text="select 'ü漢' from dual")]))
     plain = ascii_only(text)
     assert plain.isascii()
-    assert [len(line) for line in plain.splitlines()] == [len(line) for line in text.splitlines()]
+    assert [len(line) for line in plain.splitlines()] == [cells(line) for line in text.splitlines()]
     assert "#" in plain

@@ -242,7 +242,7 @@ async def test_palette_offers_the_actions() -> None:
 
 @acted
 async def test_theme_key() -> None:
-    async with stage(busy()) as acting:
+    async with stage(busy(), theme="textual-dark") as acting:
         await acting.press("t")
         assert acting.app.theme == "textual-light"
 

@@ -17,8 +17,8 @@ from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.widget import Widget
 
-from presman.drawing.columns import fit_columns
-from presman.figures.figure import TEXT, Figure
+from presman.drawing.columns import cells_needed, fit_columns
+from presman.figures.figure import COUNT, TEXT, Bar, Figure
 from presman.tui import garbage
 from presman.tui.tab_panels import AHEAD
 from presman.tui.widgets.grid import Grid
@@ -26,7 +26,8 @@ from presman.tui.widgets.heatmap import HeatMap
 from presman.tui.widgets.line_api import LineApiWidget
 from presman.tui.widgets.table_frame import TableFrame
 from tests.tui.drive import acted, stage
-from tests.tui.readings import busy, quiet, sessions
+from tests.tui.readings import busy, group, quiet, sessions
+from tests.tui.test_live import playing
 
 ROOT = Path(__file__).parents[2]
 
@@ -264,6 +265,61 @@ def test_a_column_is_never_narrower_than_it_says() -> None:
     assert [(column.key, size) for column, size in fit_columns(columns, 16)] == [("a", 5), ("b", 10)]
     assert [(column.key, size) for column, size in fit_columns(columns, 44)] == [("a", 5), ("b", 30), ("c", 7)]
     assert [(column.key, size) for column, size in fit_columns(columns, 100)] == [("a", 5), ("b", 73), ("c", 20)]
+
+
+def test_a_text_is_not_cut_for_a_longer_bar_or_one_more_column() -> None:
+    """Widths: name 6 to 20, bar 10, two more columns; 2 blanks between them from 120 cells on."""
+    columns: list[Figure[str]] = [
+        Figure("name", "Name", TEXT, "a", str, width=6, most=20),
+        Figure("bar", "Bar", COUNT, "b", lambda _: 1, width=10, flexible=True, bar=lambda _: Bar(1, 1)),
+        Figure("more", "More", TEXT, "c", lambda _: "m", width=5, narrow=False),
+        Figure("words", "Words", TEXT, "d", lambda row: f"{row} {row}", width=8, most=40, narrow=False),
+    ]
+    rows = ["SHORT", "_ORACLE_BACKGROUND"]
+    assert cells_needed(columns, rows) == {"name": 18, "words": 37}
+
+    def widths(width: int) -> list[tuple[str, int]]:
+        return [(column.key, size) for column, size in fit_columns(columns, width, needed=cells_needed(columns, rows))]
+
+    assert widths(30) == [("name", 18), ("bar", 11)]
+    assert widths(45) == [("name", 18), ("bar", 20), ("more", 5)]
+    assert widths(83) == [("name", 18), ("bar", 20), ("more", 5), ("words", 37)]
+    assert widths(70) == [("name", 18), ("bar", 10), ("more", 5), ("words", 34)], "cut, but there"
+    assert widths(100) == [("name", 18), ("bar", 37), ("more", 5), ("words", 37)]
+
+
+@acted
+async def test_columns_grow_with_what_is_in_them_and_stay() -> None:
+    async with stage(busy(), size=(120, 35)) as acting:
+        long = replace(busy(2), groups=(*busy().groups, group("_ORACLE_BACKGROUND_GROUP_")))
+        await acting.show(long)
+        assert " _ORACLE_BACKGROUND_GROUP_ " in acting.screen
+        wide = acting.screen.splitlines()[4]
+        await acting.show(busy(3))
+        assert acting.screen.splitlines()[4] == wide, "no column moves back when a row goes"
+
+
+@pytest.mark.parametrize(("scenario", "key", "size"), [("mixed", "6", (200, 50)), ("throttled", "2", (160, 45)),
+                                                       ("pdb", "8", (160, 45)), ("storm", "1", (160, 45))])  # fmt: skip
+@acted
+async def test_no_text_is_cut_while_there_is_room(scenario: str, key: str, size: tuple[int, int]) -> None:
+    async with playing(scenario, size) as (acting, polls):
+        await polls(3)
+        await acting.press(key)
+        grid = acting.app.panels.present.grids()[0]
+        top = grid.region.y
+        rows = acting.screen.splitlines()[top + 2 : top + 2 + len(grid.rows.shown)]
+        assert len(rows) > 2
+        assert not [row for row in rows if "…" in row]
+
+
+@acted
+async def test_the_overview_has_its_chart_from_100_columns_on_if_there_are_28_lines() -> None:
+    async with stage(busy(), size=(120, 35)) as acting:
+        for size, shown in (((120, 35), True), ((100, 28), True), ((120, 27), False), ((99, 35), False)):
+            await acting.resize(*size)
+            assert ("CPUs used, 15 min" in acting.screen) is shown, size
+            assert "Top waits" in acting.screen, size
 
 
 @acted

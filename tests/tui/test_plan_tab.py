@@ -125,7 +125,9 @@ async def test_every_figure_of_cpu_fits_on_a_wide_screen_and_exhaustion_on_23() 
         screen = await acting.press("2")
         (line,) = [line for line in screen.splitlines() if "entitled" in line and "yields/s" in line]
         heads = "use CPU waiting verdict entitled limit use % throt % full % active wait now yields/s reqs/s held/s"
-        assert f"{heads} min of all use %" in " ".join(line.split())
+        assert f"{heads} min" in " ".join(line.split()), "with names and verdicts that are not cut"
+        await acting.resize(220, 50)
+        assert f"{heads} min of all use %" in " ".join(acting.screen.split())
 
 
 @acted

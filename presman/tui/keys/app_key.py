@@ -18,6 +18,9 @@ Run = Callable[["FrameApp"], "Awaitable[None] | None"]
 When = Callable[["FrameApp"], bool]
 
 
+NO_DATA = "Nothing has been read yet."
+
+
 def always(_app: FrameApp) -> bool:
     """Whenever."""
     return True

@@ -62,7 +62,10 @@ def leave_label(app: FrameApp) -> str:
 
 
 ESCAPE = AppKey(
-    Key("escape", "escape", "Esc", "back", "Back to the table, to the same row; clears a filter."), escape, can_go_back
+    Key("escape", "escape", "Esc", "back", "Back to the table, to the same row; clears a filter."),
+    escape,
+    can_go_back,
+    "No page is open and nothing is filtered; q quits.",
 )
 LEAVE = AppKey(
     Key("leave", "q", "q", "back / quit", "Back to the table, to the same row; at the top, quit."),

@@ -97,7 +97,7 @@ _PAGE = "A page is open: q goes back to the tables."
 
 DETAILS = AppKey(
     Key("details", "enter", "Enter", "details", "All about the row under the cursor, on one page."),
-    details, has_tables,
+    details, has_tables, _PAGE,
 )  # fmt: skip
 FILTER = AppKey(
     Key("filter", "slash", "/", "filter", "Show only rows that contain a text; with ! before it, those that do not. "

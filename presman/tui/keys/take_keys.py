@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from presman.figures.figure import Table
 from presman.tabs.parts import Key
 from presman.tui import state_files
-from presman.tui.keys.app_key import AppKey, has_data
+from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -36,8 +36,7 @@ def _row_text(table: Table[Any], row: Any) -> str:
 
 
 def _take(app: FrameApp, text: str) -> None:
-    if text:
-        app.tell(f"Copied {len(text)} characters{_keep(app, text)}")
+    app.tell(f"Copied {len(text)} characters{_keep(app, text)}" if text else "There is no row here to copy.")
 
 
 def _keep(app: FrameApp, text: str) -> str:
@@ -77,7 +76,7 @@ def may_act(app: FrameApp) -> bool:
 COPY = AppKey(
     Key("copy", "c", "c", "copy", "Copy the page or the row: to the clipboard (OSC 52) and to a file. On the tab "
         "Parallel: the command that would let the queue's head start, or end the running statement."),
-    copy, has_data,
+    copy, has_data, NO_DATA,
 )  # fmt: skip
 ACT = AppKey(
     Key("act", "a", "a", "act", "With --allow-actions: start, switch, cancel or kill what the row is about, after a "
@@ -87,5 +86,5 @@ ACT = AppKey(
 )  # fmt: skip
 EXPORT = AppKey(
     Key("export", "e", "e", "CSV", "Append this view's measure to a CSV file at each poll; again to end."),
-    export, has_data,
+    export, has_data, NO_DATA,
 )  # fmt: skip

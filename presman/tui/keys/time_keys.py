@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from presman.tabs.choices import next_step
 from presman.tabs.link import LinkState
 from presman.tabs.parts import Key
-from presman.tui.keys.app_key import AppKey, has_data
+from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -68,7 +68,7 @@ _FIRST, _NEWEST = "There is no poll before this one.", "This is the newest poll.
 
 PAUSE = AppKey(
     Key("pause", "space", "Space", "pause", "Freeze the view; polling and history go on."),
-    pause, has_data, relabel=pause_label,
+    pause, has_data, NO_DATA, relabel=pause_label,
 )  # fmt: skip
 BACK = AppKey(
     Key("back", "left", "←", "back in time", "Step one poll back in time."),

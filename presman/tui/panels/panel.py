@@ -69,8 +69,14 @@ class Panel(PlainBackground):
             rows = part.rows(moment)
             if part.optional:
                 made.display = bool(rows)
-            late = late_note(part.table, moment.reading)
-            made.show_rows(rows, part.hidden(moment), part.note(moment), part.unseen(moment), late)
+            made.show_rows(
+                rows,
+                part.hidden(moment),
+                part.note(moment),
+                part.least(moment),
+                unseen=part.unseen(moment),
+                late=late_note(part.table, moment.reading),
+            )
 
         self._filled[part.table.key] = _Filled(made, fill, part.optional)
         return made
@@ -82,14 +88,21 @@ class Panel(PlainBackground):
             lines = part.lines(moment)
             if part.optional:
                 made.display = bool(lines)
-            made.show(lines)
+            made.show(lines, part.shorter(moment))
 
         self._filled[part.key] = _Filled(made, fill, part.optional)
         return made
 
     def _chart(self, part: OverTime) -> Chart:
         made, feed = Chart(id=part.key), ChartFeed(part)
-        self._filled[part.key] = _Filled(made, lambda moment: made.show(feed.data(moment)), False)
+
+        def fill(moment: Moment) -> None:
+            data = feed.data(moment)
+            if part.optional:
+                made.set_class(data.is_nothing, "-nothing")  # the style sheet may put it away for want of room, too
+            made.show(data, part.levels(moment))
+
+        self._filled[part.key] = _Filled(made, fill, part.optional)
         return made
 
     def grid_of(self, table: Table[Any]) -> Grid:

@@ -140,7 +140,7 @@ class ParallelPanel(Panel):
         under = (row.con_id, row.group) if row is not None else None
         compared = () if height >= TALL and width >= _WIDE else self._compared  # there it has a table
         told = story(moment.reading, self._unblocks, compared, top, under)
-        told = told._replace(key=not self._holders.has_focus)
+        told = told._replace(key=self._is_about_queue())
         return why_lines(told, width, most_for_why(height))
 
     def _apply(self, parts: Division) -> None:
@@ -164,6 +164,8 @@ class ParallelPanel(Panel):
         """Show the statements over time in place of the tables, or the tables again."""
         self.toggle_class("-gantt")
         self._divide_anew()
+        if not self.has_class("-gantt"):
+            self._queued.focus()  # and not what stood beside the statements
 
     def command(self, grid: Grid | None) -> tuple[Command, str] | None:
         """Return the command that `c` copies, and whom it hits; None where the row has none.
@@ -187,9 +189,15 @@ class ParallelPanel(Panel):
         """Return why `c` copies no command, "" where it does or where there is none to copy."""
         return why_no_command(self._subject(grid), self._moment.reading) if self._moment is not None else ""
 
+    def _is_about_queue(self) -> bool:
+        """Tell whether `c` copies what ends the queue's wait: always over time, else unless another table is used."""
+        others = (grid for grid in self._grids.values() if grid is not self._queued)
+        return self.has_class("-gantt") or not any(grid.has_focus for grid in others)
+
     def _subject(self, grid: Grid | None) -> Any:
         """Return the statement that a key acts on: that of the table with the focus, else the first of the queue."""
-        row = self._queued.row if grid is None or grid.row is None else grid.row
+        aside = self.has_class("-gantt")  # what stands beside the statements over time is not what they are about
+        row = self._queued.row if aside or grid is None or grid.row is None else grid.row
         if row is None and self._moment is not None and self._moment.reading.queue:
             return self._moment.reading.queue[0]
         return row

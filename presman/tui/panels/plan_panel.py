@@ -84,7 +84,7 @@ class PlanPanel(Panel):
         grid = self.grid_of(table)
         if self._filled_with.get(grid) != (rows, hidden, note, unseen):
             self._filled_with[grid] = rows, hidden, note, unseen
-            grid.show_rows(rows, hidden, note, unseen)
+            grid.show_rows(rows, hidden, note, unseen=unseen)
 
     def action_next_plan(self) -> None:
         """Show the next plan there is; after the last the active one again."""

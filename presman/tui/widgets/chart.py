@@ -1,84 +1,125 @@
-"""Charts with axes. The only module that knows plotext (5.3), which it loads at the first chart."""
+"""Charts over time: areas one on the other, with axes, a line for the capacity, and values in the legend."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from math import ceil, floor, log10
 
-from presman.drawing.lines import Line, Run, merge, pad
-from presman.tabs.charts import ChartData
+from presman.base.formats import number
+from presman.drawing.areas import EMPTY, Cell, crossed, stacked
+from presman.drawing.lines import Line, Run, cells, length, merge, pad
+from presman.tabs.charts import OTHERS, ChartData, levels_of
+from presman.tabs.parts import Level
 from presman.tui.widgets.line_view import LineView
-from presman.tui.widgets.palette import SERIES
+from presman.tui.widgets.palette import AREAS
 
-_COLORED = re.compile("\x1b\\[38;5;(\\d+)m")
-_ESCAPE = re.compile("\x1b\\[[0-9;]*m")
-_FIRST_COLOR = 1
-LETTERS = "ABCDEF"
-"""How series are told apart without colour."""
+SIGNS = "ABCDE+"
+"""How areas are told apart without colours or blocks; the last is that of all others."""
 
-
-@lru_cache(maxsize=4)
-def chart_lines(data: ChartData, width: int, height: int, letters: bool) -> tuple[Line, ...]:
-    """Draw a chart in `width` x `height` cells: its title with the legend, then the plot."""
-    legend: list[Run] = [(data.title, "title")]
-    for index, (name, values) in enumerate(data.series[: len(SERIES)]):
-        last = next((value for value in reversed(values) if value is not None), None)
-        mark = LETTERS[index] if letters else "━"
-        legend.append((f"  {mark} {name}", SERIES[index]))
-        legend.append(("" if last is None else f" {last:.1f}", "dim"))
-    if data.limit:
-        legend += [("  ─ ", "mark"), (f"limit {data.limit:g}", "dim")]
-    for _, words in data.marks[-2:]:
-        legend += [("  ┆ ", "mark"), (words, "dim")]
-    if not any(value is not None for _, values in data.series for value in values):
-        return (pad(merge(legend), width), pad((("  collecting: the first points appear soon", "dim"),), width))
-    return (pad(merge(legend), width), *_plot(data, width, max(4, height - 1), letters))
+_LEGEND, _TALL = 2, 9
+"""Lines that the legend may take, from so many lines on; else one."""
 
 
-def _plot(data: ChartData, width: int, height: int, letters: bool) -> list[Line]:
-    import plotext
+def chart_lines(
+    data: ChartData, levels: Sequence[Level], width: int, height: int, signs: bool = False
+) -> tuple[Line, ...]:
+    """Draw a chart in `width` x `height` cells: its title with the legend, then the plot.
 
-    plotext.clear_figure()
-    plotext.limit_size(False, False)
-    plotext.plotsize(width, height)
-    plotext.theme("clear")
-    plotext.xaxes(True, False)
-    plotext.yaxes(True, False)
-    highest = max(
-        data.limit or 0.0,
-        *(value for _, values in data.series[: len(SERIES)] for value in values if value is not None),
-    )
-    for index, (_, values) in enumerate(data.series[: len(SERIES)]):
-        marker = LETTERS[index] if letters else "braille"
-        for xs, ys in stretches(values, data.bridge):
-            plotext.plot(xs, ys, color=_FIRST_COLOR + index, marker=marker)
-    if data.limit:
-        plotext.hline(data.limit, color=_FIRST_COLOR + len(SERIES))
-    for x, _ in data.marks:
-        plotext.vline(x, color=_FIRST_COLOR + len(SERIES))
+    With `signs` the areas are of letters, for terminals without colours or without blocks.
+    """
+    legend = _legend(data, levels, width, _LEGEND if height >= _TALL else 1, signs)
+    if not any(value is not None for area in data.areas for value in area.values):
+        return (*legend, pad((("  collecting: the first points appear soon", "dim"),), width))
+    return (*legend, *_plot(data, width, max(4, height - len(legend)), signs))
+
+
+def _styles(data: ChartData) -> list[str]:
+    return [AREAS[-1] if area.name == OTHERS else AREAS[place] for place, area in enumerate(data.areas)]
+
+
+def _signs(data: ChartData) -> str:
+    return "".join(SIGNS[AREAS.index(style)] for style in _styles(data))
+
+
+def _legend(data: ChartData, levels: Sequence[Level], width: int, most: int, signs: bool) -> list[Line]:
+    """Return the title, each area with its value at the instant on screen, and what the lines mean."""
+    items: list[list[Run]] = [[(data.title, "title")]]
+    if data.capacity:
+        items.append([("─ ", "mark"), (f"capacity {data.capacity:g}", "dim")])
+    drawn = zip(data.areas, _styles(data), _signs(data), levels_of(data.areas, levels), strict=True)
+    for area, style, sign, (value, limit) in drawn:
+        of = f" of {limit:g}" if limit is not None else ""
+        items.append([(f"{sign if signs else '■'} ", style), (f"{area.name} ", ""), (f"{number(value):>4}{of}", "")])
+    items += [[("┆ ", "mark"), (words, "dim")] for _, words in data.marks[-2:]]
+    lines: list[list[Run]] = [[]]
+    for item in items:
+        if lines[-1] and length(lines[-1]) + 2 + length(item) > width and len(lines) < most:
+            lines.append([])
+        lines[-1] += [("  ", ""), *item] if lines[-1] else [(" ", ""), *item] if len(lines) > 1 else item
+    return [pad(merge(line), width) for line in lines]
+
+
+@lru_cache(maxsize=8)
+def _plot(data: ChartData, width: int, height: int, signs: bool) -> tuple[Line, ...]:
+    """Draw areas, axes and lines."""
+    totals = (sum(filter(None, stretch)) for stretch in zip(*(area.values for area in data.areas), strict=True))
+    rows = height - 2
+    top, ticks = nice_axis(max(data.capacity or 0.0, *totals), max(2, min(5, rows // 3)))
+    labels = {max(0, ceil(tick / top * rows) - 1): f"{tick:g}" for tick in ticks if tick}
+    margin = max(cells(label) for label in ("0", *labels.values()))
+    columns = _columns(data, width - margin - 1, rows, top, _signs(data) if signs else "")
+    lines = []
+    for row in reversed(range(rows)):
+        label = labels.get(row, "")
+        axis = (f"{label:>{margin}}{'┤' if label else '│'}", "dim")
+        lines.append(pad(merge([axis, *(column[row][:2] for column in columns)]), width))
+    return (*lines, *_time_axis(data, width, margin))
+
+
+def _columns(data: ChartData, count: int, rows: int, top: float, signs: str) -> list[list[Cell]]:
+    """Return `count` columns of cells from the bottom up, with the lines that cross them."""
+    styles = _styles(data)
+    stretches = list(zip(*(area.values for area in data.areas), strict=True))
+    drawn: dict[int, list[Cell]] = {}
+    columns = []
+    marked = {place_of(x, data.length, count): "┆" for x, _ in data.marks}
     if data.cursor is not None:
-        plotext.vline(data.cursor, color=_FIRST_COLOR + len(SERIES))
-    plotext.xlim(0, data.length)
-    top, ticks = nice_axis(highest, max(3, min(5, height // 3)))
-    plotext.ylim(0, top)
-    plotext.yticks(ticks, [f"{tick:g}" for tick in ticks])
-    plotext.xticks([x for x, _ in data.ticks], [label for _, label in data.ticks])
-    return [_line(text, width) for text in plotext.build().splitlines()[:height]]
+        marked[place_of(data.cursor, data.length, count)] = "│"
+    level = min(rows - 1, int(data.capacity / top * rows - 1e-9)) if data.capacity else -1
+    for x in range(count):
+        stretch = x * data.length // count
+        if stretch not in drawn:
+            values = [value for value in stretches[stretch] if value is not None]
+            drawn[stretch] = stacked(values, styles, top, rows, signs) if values else [EMPTY] * rows
+        column = [crossed(cell, marked[x]) for cell in drawn[stretch]] if x in marked else list(drawn[stretch])
+        if level >= 0 and x not in marked:
+            column[level] = crossed(column[level], "─")
+        columns.append(column)
+    return columns
 
 
-def stretches(values: Sequence[float | None], bridge: int) -> list[tuple[list[int], list[float]]]:
-    """Cut a series where more than `bridge` steps in a row have no value; return (places, values) of each part."""
-    parts: list[tuple[list[int], list[float]]] = []
-    for x, value in enumerate(values):
-        if value is None:
-            continue
-        if not parts or x - parts[-1][0][-1] > bridge:
-            parts.append(([], []))
-        parts[-1][0].append(x)
-        parts[-1][1].append(value)
-    return parts
+def place_of(stretch: int, stretches: int, count: int) -> int:
+    """Return the first of `count` columns that shows a stretch."""
+    return min(count - 1, -(-stretch * count // stretches))
+
+
+def _time_axis(data: ChartData, width: int, margin: int) -> list[Line]:
+    """Draw the axis of time and its labels, each under its mark as far as there is room."""
+    count = width - margin - 1
+    axis, text = ["─"] * count, [" "] * width
+    free = width
+    for stretch, label in reversed(data.ticks):
+        place = place_of(stretch, data.length, count)
+        start = max(0, min(width - len(label), margin + 1 + place - len(label) // 2))
+        if start + len(label) < free or free == width:
+            axis[place] = "┬"
+            text[start : start + len(label)] = label
+            free = start
+    return [
+        pad(((f"{'0':>{margin}}└{''.join(axis)}", "dim"),), width),
+        pad((("".join(text), "dim"),), width),
+    ]
 
 
 def nice_axis(highest: float, steps: int) -> tuple[float, list[float]]:
@@ -94,31 +135,24 @@ def nice_axis(highest: float, steps: int) -> tuple[float, list[float]]:
     return count * step, [round(index * step, 6) for index in range(count + 1)]
 
 
-def _line(text: str, width: int) -> Line:
-    """Turn one line of plotext's output into runs."""
-    styles: Mapping[int, str] = {_FIRST_COLOR + index: name for index, name in enumerate(SERIES)}
-    runs: list[Run] = []
-    style = "dim"
-    position = 0
-    for escape in _ESCAPE.finditer(text):
-        runs.append((text[position : escape.start()], style))
-        color = _COLORED.fullmatch(escape.group())
-        style = styles.get(int(color.group(1)), "mark") if color else "dim"
-        position = escape.end()
-    runs.append((text[position:], style))
-    return pad(merge(runs), width)
+def _ground_only(line: Line) -> Line:
+    """Return a line whose whole blocks on their own colour are blanks: a third of the bytes for the same picture."""
+    return tuple(
+        (" " * len(text) if text.startswith("█") and style.count(" on ") else text, style) for text, style in line
+    )
 
 
 class Chart(LineView):
-    """A chart that is drawn anew only when its data, its size or the theme changed."""
+    """A chart whose plot is drawn anew only when its data, its size or the theme changed; the legend is of each
+    poll."""
 
     _data: ChartData | None = None
+    _levels: Sequence[Level] = ()
 
-    def show(self, data: ChartData) -> None:
-        """Show this data."""
-        if data != self._data:
-            self._data = data
-            self._draw()
+    def show(self, data: ChartData, levels: Sequence[Level]) -> None:
+        """Show this data, and what the groups have at the instant on screen."""
+        self._data, self._levels = data, levels
+        self._draw()
 
     def on_resize(self) -> None:
         """Draw in the new size."""
@@ -130,5 +164,5 @@ class Chart(LineView):
         if self._data is None or self.size.width < 20 or self.size.height < 5:
             self.show_lines(())
             return
-        letters = self.app.no_color or self.app.current_theme.ansi
-        self.show_lines(chart_lines(self._data, self.size.width, self.size.height, bool(letters)))
+        lines = chart_lines(self._data, self._levels, self.size.width, self.size.height, self.letters_only)
+        self.show_lines([_ground_only(line) for line in lines])

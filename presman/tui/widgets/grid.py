@@ -5,7 +5,7 @@ Only the visible rows are rendered, and only the cells that changed are sent to 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
@@ -52,7 +52,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     ]
 
     class Opened(Message):
-        """A row was chosen, to see its details."""
+        """A row was chosen, to see its details; None in an empty table."""
 
         def __init__(self, grid: Grid, row: Any) -> None:
             super().__init__()
@@ -80,14 +80,23 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     # ---- data in
 
     def show_rows(
-        self, rows: Sequence[Any], hidden: Collection[str] = (), note: str = "", unseen: str = "", late: str = ""
+        self,
+        rows: Sequence[Any],
+        hidden: Collection[str] = (),
+        note: str = "",
+        least: Mapping[str, float] | None = None,
+        *,
+        unseen: str = "",
+        late: str = "",
     ) -> None:
         """Show these rows. `hidden` are keys of columns left out; behind the title stand `late`, how old they are if
-        they are older than they should be, and `note`. `unseen` stands where there is no row as none could be seen.
+        they are older than they should be, and `note`. `least` are values that the scales of bars reach up to at
+        least, by column. `unseen` stands where there is no row as none could be seen.
         """
         self.rows.all = rows
-        self.drawing.hidden = frozenset(hidden)
-        self.drawing.note, self.drawing.unseen, self.drawing.late = note, unseen, late
+        drawing = self.drawing
+        drawing.hidden, drawing.least = frozenset(hidden), least or {}
+        drawing.note, drawing.unseen, drawing.late = note, unseen, late
         self.drawing.filled = True
         self._arrange()
 
@@ -209,8 +218,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
 
     def action_open(self) -> None:
         """Ask for the details of the row under the cursor."""
-        if self.rows.shown:
-            self.post_message(self.Opened(self, self.row))
+        self.post_message(self.Opened(self, self.row))
 
     def _keep_visible(self) -> None:
         height = max(1, self.scrollable_content_region.height - HEADER_LINES)

@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from presman.drawing.lines import Line
 from presman.tui.textual_internals import forget_regions
+from presman.tui.widgets.ascii_filter import AsciiFilter
 from presman.tui.widgets.palette import Palette, palette_of
 
 
@@ -32,6 +33,11 @@ class LineApiWidget(Widget):
         if self._palette is None:
             self._palette = palette_of(self.app.current_theme)
         return self._palette
+
+    @property
+    def letters_only(self) -> bool:
+        """Whether what colours or blocks would tell is to be told by letters."""
+        return self.app.no_color or any(isinstance(each, AsciiFilter) for each in self.app.get_line_filters())
 
     def strip(self, y: int, line: Line, width: int, ground: str = "") -> Strip:
         """Return a line of `width` cells as a strip: the same as last time if nothing about it changed."""

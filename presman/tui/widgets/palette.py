@@ -16,14 +16,20 @@ from textual.theme import Theme
 
 from presman.drawing.lines import Line
 
-SERIES = ("series1", "series2", "series3", "series4", "series5", "series6")
-"""Styles of the lines of a chart, in order."""
+AREAS = ("area1", "area2", "area3", "area4", "area5", "others")
+"""Styles of the areas of a chart, in order. Where two of them meet in a cell its style is ``area1 on area2``."""
+
+_AREAS = {
+    True: ("#4e9cd8", "#5cb583", "#d9a441", "#b98ad0", "#dd8470", "#8b9099"),
+    False: ("#1f6fb2", "#2a7d4f", "#96690a", "#8442a0", "#b24a33", "#6b7079"),
+}
+"""Their colours on dark and on light ground: even people who see few colours tell neighbours apart by lightness."""
 
 _ANSI = {
     "good": "green", "note": "cyan", "warn": "yellow", "bad": "red", "title": "bright_cyan", "used": "green",
     "waiting": "yellow", "mark": "default", "key": "cyan", "dim": "default", "head": "cyan",
-    "series1": "cyan", "series2": "yellow", "series3": "green", "series4": "magenta", "series5": "red",
-    "series6": "blue",
+    "area1": "blue", "area2": "green", "area3": "yellow", "area4": "magenta", "area5": "cyan",
+    "others": "bright_black",
 }  # fmt: skip
 _BOLD = frozenset({"bad", "title", "key", "head", "mark"})
 
@@ -67,15 +73,16 @@ def _theme_styles(theme: Theme) -> dict[str, Style]:
         "bad": Color.parse(colors["text-error"]), "title": Color.parse(colors["text-accent"]),
         "head": background.blend(text, 0.8), "used": Color.parse(colors["text-primary"]),
         "waiting": Color.parse(colors["text-warning"]), "mark": text, "key": Color.parse(colors["text-accent"]),
-        "series1": Color.parse(colors["text-primary"]), "series2": Color.parse(colors["text-warning"]),
-        "series3": Color.parse(colors["text-success"]), "series4": Color.parse(colors["text-error"]),
-        "series5": background.blend(text, 0.7), "series6": Color.parse(colors["text-secondary"]),
     }  # fmt: skip
+    names |= {name: Color.parse(color) for name, color in zip(AREAS, _AREAS[theme.dark], strict=True)}
     styles: dict[str, Style] = {}
     for prefix, ground in (("", background), ("panel:", panel)):
         for name, color in names.items():
             readable = _readable(color, ground)
             styles[prefix + name] = Style(color=readable.rich_color, bgcolor=ground.rich_color, bold=name in _BOLD)
+    areas = {name: styles[name].color for name in AREAS}
+    marks = {name: _readable(text, names[name]).rich_color for name in AREAS}
+    styles |= _meeting({name: color for name, color in areas.items() if color}, marks)
     cursor = Color.parse(colors["primary"])
     styles["cursor"] = Style(color=cursor.get_contrast_text(1).rich_color, bgcolor=cursor.rich_color, bold=True)
     return styles
@@ -112,4 +119,14 @@ def _ansi_styles() -> dict[str, Style]:
         styles[prefix] = Style(color=default, bgcolor=default)
         for name, color in _ANSI.items():
             styles[prefix + name] = Style(color=color, bgcolor="default", bold=name in _BOLD)
-    return styles
+    areas = {name: RichColor.parse(_ANSI[name]) for name in AREAS}
+    return styles | _meeting(areas, dict.fromkeys(AREAS, default))
+
+
+def _meeting(areas: Mapping[str, RichColor], marks: Mapping[str, RichColor]) -> dict[str, Style]:
+    """Return the styles of cells in which an area meets another, or a line crosses it."""
+    made = {}
+    for ground, color in areas.items():
+        made[f"mark on {ground}"] = Style(color=marks[ground], bgcolor=color, bold=True)
+        made |= {f"{name} on {ground}": Style(color=ink, bgcolor=color) for name, ink in areas.items()}
+    return made

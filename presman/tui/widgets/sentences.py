@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.drawing.lines import Line, wrap
+from presman.drawing.lines import Line, fit, plain, wrap
 from presman.tui.widgets.line_view import LineView
 
 _INDENT = 3
@@ -14,14 +14,15 @@ class Sentences(LineView):
     """Lines that are wrapped anew when the width changes. Their height goes in steps, so that what is below stays."""
 
     _sentences: Sequence[Line] = ()
+    _shorter: Sequence[Line] = ()
 
     def __init__(self, *, id: str, step: int = 1) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
         self._step = step
 
-    def show(self, sentences: Sequence[Line]) -> None:
-        """Show these sentences."""
-        self._sentences = sentences
+    def show(self, sentences: Sequence[Line], shorter: Sequence[Line] = ()) -> None:
+        """Show these sentences, or `shorter` ones where there is no room for all of them."""
+        self._sentences, self._shorter = sentences, shorter
         self._wrap()
 
     def on_resize(self) -> None:
@@ -31,4 +32,28 @@ class Sentences(LineView):
 
     def _wrap(self) -> None:
         width = self.size.width or self.app.size.width
-        self.fit_lines([part for line in self._sentences for part in wrap(line, width, _INDENT)], self._step)
+        highest = self.styles.max_height
+        most = int(highest.value) if highest is not None and highest.is_cells else None
+        self.fit_lines(whole_sentences(self._sentences, self._shorter, width, most), self._step)
+
+
+def whole_sentences(sentences: Sequence[Line], shorter: Sequence[Line], width: int, most: int | None) -> list[Line]:
+    """Wrap sentences to at most `most` lines: what does not fit as a whole is counted, and nothing ends in its middle.
+
+    Where there are `shorter` ones they are taken if the others do not all fit, each on one line.
+    """
+    blocks = [wrap(line, width, _INDENT) for line in sentences]
+    if most is None or sum(map(len, blocks)) <= most:
+        return [part for block in blocks for part in block]
+    if shorter:
+        blocks = [
+            [line if len(plain(line)) <= width else ((fit(plain(line), width), line[-1][1]),)] for line in shorter
+        ]
+    found: list[Line] = []
+    for place, block in enumerate(blocks):
+        left = len(blocks) - place
+        if len(found) + len(block) + (left > 1) > most:
+            cut, left = (block[: most - 1], left - 1) if not found else ([], left)
+            return [*found, *cut, ((f"   … +{left} more" if left else "   …", "dim"),)]
+        found += block
+    return found

@@ -59,10 +59,7 @@ class TabLine(_ClickLine):
         runs: list[Run] = [(" ", "")]
         self._targets = []
         used = 1
-        for key, name, title, _ in tab_names():
-            if name in hidden:
-                continue
-            text = f"[{key} {title}]" if name == tab else f" {key} {title} "
+        for text, name in tab_texts(tab, hidden, self.size.width or self.app.size.width):
             self._targets.append((used, used + len(text), f"key('tab_{name}')"))
             runs += [(text, "title" if name == tab else "dim"), (" ", "")]
             used += len(text) + 1
@@ -70,6 +67,20 @@ class TabLine(_ClickLine):
         if note and blanks > 0:
             runs += [(" " * blanks, ""), (note, "warn")]
         self.show_lines([merge(runs)])
+
+
+def tab_texts(tab: str, hidden: Collection[str], width: int) -> list[tuple[str, str]]:
+    """Return (text, name) of the tabs: closer together where the line is short, then the others without their
+    titles."""
+    names = [each for each in tab_names() if each.name not in hidden]
+    for wide, titles in ((True, True), (False, True), (False, False)):
+        texts = []
+        for key, name, title, _ in names:
+            text = f"{key} {title}" if titles or name == tab else key
+            texts.append((f"[{text}]" if name == tab else f" {text} " if wide else text, name))
+        if sum(len(text) + 1 for text, _ in texts) + 1 <= width:
+            break
+    return texts
 
 
 class KeysLine(_ClickLine):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from presman.drawing.columns import Fitted, Trend, fit_columns, gap_at
+from collections.abc import Mapping, Sequence
+
+from presman.drawing.bars import Scale
+from presman.drawing.columns import Fitted, Trend, cells_needed, fit_columns, gap_at
 from presman.drawing.lines import Line, pad
-from presman.drawing.table_lines import head_line, longest_bars, row_line
+from presman.drawing.table_lines import head_line, row_line, scales_of
 from presman.tui.widgets.table_rows import TableRows
 
 HEADER_LINES = 2
@@ -15,29 +18,31 @@ class TableFrame:
     """What of `rows` is to be seen.
 
     `hidden` are the keys of columns left out; `late`, a warning, and `note` stand behind the title, `unseen` where no
-    row could be seen; `filled` tells whether there ever were data. `counted` tells whether the title says how many rows
-    there are.
+    row could be seen; `filled` tells whether there ever were data. `least` are values that the scales of bars reach up
+    to at least, by column; `counted` tells whether the title says how many rows there are.
     """
 
     def __init__(self, rows: TableRows, trend: Trend | None, *, counted: bool = True) -> None:
         self.rows = rows
         self.hidden: frozenset[str] = frozenset()
         self.note = self.late = self.unseen = ""
+        self.least: Mapping[str, float] = {}
         self.filled = False
         self._counted = counted
         self._trend = trend
-        self._edges: dict[str, float] = {}
+        self._scales: dict[str, Scale] = {}
         self._fitted: Fitted = ()
         self._fitted_for: tuple[int, frozenset[str]] = (-1, frozenset())
+        self._needed: dict[str, int] = {}
 
     def arrange(self) -> None:
         """Take note of other rows."""
-        self._edges = longest_bars(self.rows.table.columns, self.rows.shown)
+        self._scales = scales_of(self.rows.table.columns, self.rows.shown, self.least, self._trend)
 
     def fitted(self, width: int) -> Fitted:
         """Return the columns that fit and their widths."""
         if self._fitted_for != (width, self.hidden):
-            self._fitted = fit_columns(self.rows.table.columns, width, self.hidden)
+            self._fitted = fit_columns(self.rows.table.columns, width, self.hidden, self._needed)
             self._fitted_for = (width, self.hidden)
         return self._fitted
 
@@ -58,10 +63,18 @@ class TableFrame:
     def lines(self, width: int, height: int, top: int) -> list[Line]:
         """Return all lines of a table of that size, scrolled so that row `top` is the first."""
         shown = max(0, height - HEADER_LINES)
+        self._widen(self.rows.shown[top : top + shown])
         fitted = self.fitted(width)
         heads = head_line(fitted, gap_at(width), self.rows.sort_key, descending=self.rows.descending)
         lines = [self._title(width, top, shown), pad(((heads, "head"),), width, "head")]
         return lines + [self._row(index, width, fitted) for index in range(top, top + shown)]
+
+    def _widen(self, rows: Sequence[object]) -> None:
+        """Take note of how wide the texts of some rows are. Columns only grow, so that they do not move to and fro."""
+        for key, size in cells_needed(self.rows.table.columns, rows).items():
+            if size > self._needed.get(key, 0):
+                self._needed[key] = size
+                self._fitted_for = (-1, frozenset())
 
     def _title(self, width: int, top: int, shown: int) -> Line:
         rows = self.rows
@@ -83,7 +96,7 @@ class TableFrame:
             return pad(((self._emptiness(), "dim"),), width)
         if index >= len(rows):
             return pad((), width)
-        return row_line(fitted, gap_at(width), rows[index], self._edges, self._trend, width)
+        return row_line(fitted, gap_at(width), rows[index], self._scales, self._trend, width)
 
     def _emptiness(self) -> str:
         """Say why there is no row."""

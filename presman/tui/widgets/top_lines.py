@@ -9,7 +9,6 @@ from presman.base.formats import ABSENT, count, duration
 from presman.base.release import named
 from presman.drawing.bars import bar_runs
 from presman.drawing.lines import Line, Run, fit, length, merge
-from presman.figures.figure import Bar
 from presman.tabs.choices import Choices
 from presman.tabs.link import Link, LinkState
 from presman.tui.widgets.line_view import LineView
@@ -24,6 +23,9 @@ COSTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000,
 
 
 _STATE_STEP = 4
+
+_LISTING = "overview"
+"""The tab that has all alerts in full."""
 
 
 class Part(NamedTuple):
@@ -58,7 +60,9 @@ class TopLines(LineView):
         width = self.size.width or self.app.size.width
         found = (*silence(top), *found)
         waits = top.reading is None and not found
-        self.show_lines((top_line(top, width), () if waits else alert_line(found, width)))
+        self.show_lines(
+            (top_line(top, width), () if waits else alert_line(found, width, listed=top.choices.tab == _LISTING))
+        )
 
     def on_resize(self) -> None:
         """Choose anew what fits."""
@@ -148,8 +152,9 @@ def _servers(pool: ServerPool) -> Line:
 
 
 def _gauge(pool: ServerPool) -> Line:
-    full = max(pool.maximum or 0, pool.target or 0, pool.in_use)
-    return bar_runs(Bar(full, pool.in_use, limit=pool.target) if full else None, 20)
+    from presman.figures.instance_figures import pool_bar  # later than the first frame
+
+    return bar_runs(pool_bar(pool), 20)
 
 
 def _coarse(seconds: float) -> str:
@@ -238,20 +243,28 @@ def state_width(state: Line) -> int:
     return -(-(length(state) + 2) // _STATE_STEP) * _STATE_STEP
 
 
-def alert_line(found: Sequence[Alert], width: int) -> Line:
-    """Return the alerts that fit on one line, the worst first, and how many there are."""
+def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> Line:
+    """Return the alerts that fit on one line, the worst first, and how many there are.
+
+    Where they are `listed` below, only those that are not on the line are counted.
+    """
     if not found:
         return ()
-    bad = sum(alert.state != "good" for alert in found)
-    tail = f" {bad} alerts, all on 1 " if bad > 1 else " "
+    number = sum(alert.state != "good" for alert in found)
+    tail = f" +{number - 1} more " if listed else f" {number} alerts, press 1 "
+    tail = tail if number > 1 else " "
     room = width - len(tail) - 1
     runs: list[Run] = []
-    used = 0
+    used = left = 0
     for index, alert in enumerate(found):
-        text = f"{alert.glyph} {alert.text if len(found) == 1 else alert.short}"
+        alone = len(found) == 1 and length(((alert.text, ""),)) + 3 <= room
+        text = f"{alert.glyph} {alert.text if alone else alert.short}"
         size = length(((text, ""),)) + (3 if index else 1)
         if index and used + size > room:
             break
         runs += [("   " if index else " ", ""), (fit(text, min(room, size - (3 if index else 1))), alert.state)]
         used += size
+        left = len(found) - index - 1
+    if listed:
+        tail = f" +{left} more " if left else " "
     return merge([*runs, (" " * max(0, width - length(runs) - len(tail)), ""), (tail, "dim")])

@@ -1,0 +1,205 @@
+"""Charts: what is drawn for which numbers, and what their legends say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from textual.theme import BUILTIN_THEMES
+
+from presman.analysis.readings.reading import Reading
+from presman.drawing.areas import Cell, crossed, stacked
+from presman.drawing.lines import plain
+from presman.tabs.charts import OTHERS, Area, ChartData, chart_data, levels_of, without_gaps
+from presman.tabs.choices import Choices
+from presman.tabs.moment import Moment
+from presman.tabs.parts import Level
+from presman.tui.widgets.chart import chart_lines
+from presman.tui.widgets.palette import AREAS, palette_of
+from presman.watch.series import Series
+from tests.tui.drive import acted, stage
+from tests.tui.readings import AT, busy, group, quiet
+from tests.tui.test_live import playing
+
+A, B, C = "a", "b", "c"
+
+
+def texts(cells: list[Cell]) -> str:
+    return "".join(cell.text for cell in cells)
+
+
+def test_areas_stand_one_on_the_other() -> None:
+    """4 cells for 0 to 8: a unit is half a cell."""
+    cells = stacked([3, 2], [A, B], top=8, height=4)
+    assert texts(cells) == "█▄▄ "
+    assert [cell.style for cell in cells] == ["a on a", "a on b", "b", ""]
+    assert [cell.cover for cell in stacked([3.5, 2], [A, B], top=8, height=4)] == ["a", "a", "b", ""]
+
+
+def test_what_is_more_than_the_axis_ends_with_it() -> None:
+    assert texts(stacked([20], [A], top=8, height=3)) == "███"
+
+
+def test_a_cell_has_two_colours_so_the_least_of_three_goes() -> None:
+    (cell,) = stacked([4, 1, 3], [A, B, C], top=8, height=1)
+    assert cell == Cell("▅", "a on c", "a")
+    (cell,) = stacked([1, 4, 3], [A, B, C], top=8, height=1)
+    assert cell == Cell("▅", "b on c", "b")
+
+
+def test_without_colours_each_cell_has_the_letter_of_what_covers_most_of_it() -> None:
+    assert texts(stacked([3.5, 2.5], [A, B], top=8, height=4, signs="AB")) == "AAB "
+
+
+def test_a_line_that_crosses_an_area_stands_on_its_colour() -> None:
+    full, partly, _, empty = stacked([3, 2], [A, B], top=8, height=4)
+    assert crossed(full, "─") == Cell("─", "mark on a", "a")
+    assert crossed(partly, "─").style in {"mark on a", "mark on b"}
+    assert crossed(empty, "─") == Cell("─", "mark", "")
+
+
+def test_a_gap_is_left_where_nothing_was_measured() -> None:
+    """Polls every second stretch, then none for five: what a poll says is about the time before it."""
+    found = {(0, "X"): (None, 1.0, None, 3.0, None, None, None, None, None, 5.0)}
+    assert without_gaps(found, 2)[0, "X"] == (None, 1.0, 3.0, 3.0, None, None, None, None, None, 5.0)
+
+
+def test_a_group_that_was_not_there_had_nothing() -> None:
+    found = {(0, "X"): (1.0, 2.0, None), (0, "Y"): (None, 4.0, None)}
+    assert without_gaps(found, 1) == {(0, "X"): (1.0, 2.0, None), (0, "Y"): (0.0, 4.0, None)}
+
+
+def poll(number: int, **used: float) -> Reading:
+    groups = tuple(group(name, value) for name, value in used.items())
+    return replace(busy(), at=AT + timedelta(seconds=15 * number), groups=groups)
+
+
+def moment_of(*readings: Reading, **choices: object) -> Moment:
+    series = Series()
+    for reading in readings:
+        series.add(reading)
+    newest = readings[-1]
+    back = choices.pop("on_screen", newest)
+    return Moment(back, Choices(**choices), newest=newest.at, series=series)  # type: ignore[arg-type]
+
+
+def test_the_axis_ends_now() -> None:
+    moment = moment_of(*(poll(number, BATCH=float(number)) for number in range(9)))
+    data = chart_data(moment, "used", "CPUs used", 24.0)
+    assert data.ticks[-1] == (data.length, "now")
+    newest = AT.timestamp() + 8 * 15
+    assert newest - newest % 15 == newest - 10, "the last completed stretch ended ten seconds ago"
+    assert data.areas[0].values[-1] == 7.0, "and is the last one on the chart"
+
+
+def test_looking_back_the_instant_is_marked_and_the_end_is_not_called_now() -> None:
+    polls = [poll(number, BATCH=1.0) for number in range(40)]
+    data = chart_data(moment_of(*polls, behind=20, on_screen=polls[19]), "used", "CPUs used", None)
+    assert data.cursor == 40
+    assert data.ticks[-1] == (60, datetime.fromtimestamp(AT.timestamp() // 15 * 15 + 39 * 15, UTC).strftime("%H:%M"))
+    lines = [plain(line) for line in chart_lines(data, (), 70, 12)]
+    assert sum("│" in line[3:] for line in lines[1:]) == 9, "a line over all of the plot"
+
+
+def test_small_groups_are_summed_up_so_that_the_whole_is_right() -> None:
+    used = {f"G{number}": 10.0 - number for number in range(8)}
+    data = chart_data(moment_of(*(poll(number, **used) for number in range(3))), "used", "CPUs used", None)
+    assert [area.name for area in data.areas] == ["G0", "G1", "G2", "G3", "G4", OTHERS]
+    assert data.areas[-1].values[-1] == 5.0 + 4.0 + 3.0
+    assert sum(area.values[-1] or 0.0 for area in data.areas) == sum(used.values())
+
+
+def test_one_group_more_than_there_are_colours_is_called_by_its_name() -> None:
+    used = {f"G{number}": 10.0 - number for number in range(6)}
+    data = chart_data(moment_of(*(poll(number, **used) for number in range(3))), "used", "CPUs used", None)
+    assert [area.name for area in data.areas] == ["G0", "G1", "G2", "G3", "G4", "G5"]
+
+
+def test_legends_say_what_is_now() -> None:
+    areas = (Area("X", ((0, "X"),), (1.0,)), Area(OTHERS, (), (2.0,)))
+    levels = [Level(0, "X", 7.0, 12.0), Level(0, "Y", 1.5), Level(0, "Z", 2.0), Level(3, "X", None)]
+    assert levels_of(areas, levels) == [(7.0, 12.0), (3.5, None)]
+
+
+def drawn(data: ChartData, *levels: Level, width: int = 39, height: int = 11, signs: bool = False) -> list[str]:
+    return [plain(line).rstrip() for line in chart_lines(data, levels, width, height, signs)]
+
+
+DATA = ChartData(
+    "CPUs used, 15 min",
+    (
+        Area("ETL", ((0, "ETL"),), (2.0, 2.0, None, 4.0)),
+        Area("WEB", ((0, "WEB"),), (2.0, 4.0, None, 4.0)),
+    ),
+    ((0, "03:00"), (2, "03:06"), (4, "now")),
+    4,
+    capacity=8.0,
+)
+
+
+def test_a_chart() -> None:
+    """37 columns for 4 stretches, 7 lines for 8 CPUs: 2, 4, 6 and 8 of them take 1.75, 3.5, 5.25 and 7 lines."""
+    assert drawn(DATA, Level(0, "ETL", 4.1, 6.0), Level(0, "WEB", 0.3)) == [
+        "CPUs used, 15 min  ─ capacity 8",
+        " ■ ETL  4.1 of 6  ■ WEB  0.3",
+        "8┤─────────────────────────────────────",
+        " │          ▂▂▂▂▂▂▂▂▂         █████████",
+        " │          █████████         █████████",
+        "4┤▄▄▄▄▄▄▄▄▄▄█████████         ▄▄▄▄▄▄▄▄▄",
+        " │███████████████████         █████████",
+        " │▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆         █████████",
+        " │███████████████████         █████████",
+        "0└┬──────────────────┬────────────────┬",
+        "03:00              03:06            now",
+    ]
+
+
+def test_the_same_without_colours() -> None:
+    lines = drawn(DATA, signs=True)
+    assert lines[1] == " A ETL    -  B WEB    -"
+    assert lines[3] == " │                            BBBBBBBBB"
+    assert lines[-3] == " │AAAAAAAAAAAAAAAAAAA         AAAAAAAAA"
+
+
+@pytest.mark.parametrize("name", BUILTIN_THEMES)
+def test_every_theme_has_a_style_for_every_meeting_of_areas(name: str) -> None:
+    palette = palette_of(BUILTIN_THEMES[name])
+    styles = {palette[area] for area in AREAS}
+    assert len({style.color for style in styles}) == len(AREAS), "six colours, of sixteen too"
+    for lower in AREAS:
+        assert palette[f"mark on {lower}"].bgcolor == palette[lower].color
+        for upper in AREAS:
+            assert palette[f"{lower} on {upper}"].color == palette[lower].color
+            assert palette[f"{lower} on {upper}"].bgcolor == palette[upper].color
+
+
+@acted
+async def test_legend_and_table_say_the_same() -> None:
+    async with playing("storm") as (acting, polls):
+        await polls(1)
+        for _ in range(3):
+            await polls(1)
+            legend = next(line for line in acting.screen.splitlines() if "CPUs used, 15 min" in line)
+            for name in ("BATCH", "ETL", "REPORTS"):
+                said = re.search(rf"■ {name} +([\d.]+)", legend)
+                row = next(line for line in acting.screen.splitlines() if line.startswith(f" {name} "))
+                assert said is not None
+                assert f"  {said[1]}  " in row
+
+
+@acted
+async def test_a_chart_of_nothing_leaves_its_place_to_the_other() -> None:
+    async with stage(quiet(), size=(160, 45)) as acting:
+        screen = await acting.press("2")
+        assert "CPUs used, 15 min" in screen
+        assert "CPUs waited for" not in screen
+        alone = acting.app.query_one("#cpu-used").size.width
+        assert alone > 150
+        for number in range(1, 20):
+            await acting.show(replace(busy(), at=AT + timedelta(seconds=15 * number), number=number + 1))
+        assert "CPUs waited for (throttled), 15 min" in acting.screen
+        assert acting.app.query_one("#cpu-used").size.width < alone / 2 + 1
+        await acting.resize(80, 24)
+        assert "CPUs waited for" not in acting.screen

@@ -1,0 +1,127 @@
+"""What does not fit is counted, shortened as a whole, or told another way; nothing ends in its middle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from presman.drawing.lines import Line, plain
+from presman.tabs import tab_names
+from presman.tabs.alerts import Alert, alerts
+from presman.tabs.link import Link, LinkState
+from presman.tui.keys import all_keys
+from presman.tui.keys.app_key import always
+from presman.tui.keys.table_keys import NEXT_TABLE
+from presman.tui.widgets.sentences import whole_sentences
+from presman.tui.widgets.tab_line import tab_texts
+from presman.tui.widgets.top_lines import alert_line
+from tests.tui.drive import acted, stage
+from tests.tui.readings import busy
+from tests.tui.test_live import playing
+
+LIVE = Link(LinkState.LIVE)
+FOUND = tuple(Alert("warn", "▲", f"{name} waits for a long time", f"{name} waits") for name in ("AAAA", "BBBB", "CCCC"))
+
+
+def on_the_line(found: tuple[Alert, ...], width: int, *, listed: bool = False) -> str:
+    return " ".join(plain(alert_line(found, width, listed=listed)).split())
+
+
+def test_alerts_that_do_not_fit_are_counted() -> None:
+    """Each short one takes 12 cells, 3 blanks between them, and the count at most 19."""
+    assert on_the_line(FOUND, 60) == "▲ AAAA waits ▲ BBBB waits 3 alerts, press 1"
+    assert on_the_line(FOUND, 40) == "▲ AAAA waits 3 alerts, press 1"
+    assert on_the_line(FOUND, 40, listed=True) == "▲ AAAA waits ▲ BBBB waits +1 more"
+    assert on_the_line(FOUND, 24, listed=True) == "▲ AAAA waits +2 more"
+    assert on_the_line(FOUND, 60, listed=True) == "▲ AAAA waits ▲ BBBB waits ▲ CCCC waits"
+
+
+def test_one_alert_is_told_in_full_if_it_fits() -> None:
+    assert on_the_line(FOUND[:1], 40) == "▲ AAAA waits for a long time"
+    assert on_the_line(FOUND[:1], 24) == "▲ AAAA waits"
+
+
+def test_the_worst_comes_first_then_idle_holders() -> None:
+    found = [alert.short for alert in alerts(busy(), LIVE)]
+    assert found[:4] == [
+        "ETL starved, 0.6 of 2.4 CPUs",
+        "1 idle holder keeps 32 servers",
+        "BATCH: 12 queued, head 3:41, group limit reached",
+        "ETL: 2 queued, head 0:33, servers target reached",
+    ]
+    waited = replace(busy(), heads=tuple(reversed(busy().heads)))
+    assert [alert.short for alert in alerts(waited, LIVE)] == found, "who has waited longest is worse"
+
+
+def lines(*texts: str) -> list[Line]:
+    return [((text, ""),) for text in texts]
+
+
+LONG = lines("aaaa aaaa aaaa aaaa", "bbbb bbbb bbbb bbbb", "cccc cccc")
+SHORT = lines("aaaa", "bbbb", "cccc")
+WHOLE = ["aaaa aaaa", "   aaaa", "   aaaa", "bbbb bbbb", "   bbbb", "   bbbb", "cccc cccc"]
+
+
+@pytest.mark.parametrize(
+    ("most", "shorter", "shown"),
+    [
+        (None, (), WHOLE),
+        (7, SHORT, WHOLE),
+        (6, (), [*WHOLE[:3], "   … +2 more"]),
+        (3, (), [*WHOLE[:2], "   … +2 more"]),
+        (3, SHORT, ["aaaa", "bbbb", "cccc"]),
+        (2, SHORT, ["aaaa", "   … +2 more"]),
+    ],
+)
+def test_sentences_are_whole_or_counted(most: int | None, shorter: list[Line], shown: list[str]) -> None:
+    assert [plain(line).rstrip() for line in whole_sentences(LONG, shorter, 10, most)] == shown
+
+
+@acted
+async def test_at_80x24_the_first_tab_has_every_alert() -> None:
+    async with playing("storm", (80, 24)) as (acting, polls):
+        await polls(20)
+        screen, found = acting.screen, acting.app.monitor.alerts
+        assert 2 < len(found) < 6
+        for alert in found:
+            assert f"{alert.glyph} {alert.short}" in screen or f"{alert.glyph} {alert.text[:40]}" in screen
+        above = sum(alert.short in screen.splitlines()[1] for alert in found)
+        assert f"+{len(found) - above} more" in screen.splitlines()[1]
+        assert f"{len(found)} alerts, press 1" in await acting.press("2")
+
+
+@acted
+async def test_of_more_alerts_than_there_is_room_for_the_rest_is_counted() -> None:
+    async with stage(busy(), size=(80, 24)) as acting:
+        assert len(acting.app.monitor.alerts) == 7
+        assert "✕ ETL starved" in acting.screen
+        assert "○ 1 idle holder keeps 32 servers" in acting.screen
+        assert "   … +3 more" in acting.screen
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 160])
+def test_every_tab_is_on_the_line_of_tabs_at_every_width(width: int) -> None:
+    for each in tab_names():
+        texts = tab_texts(each.name, (), width)
+        assert sum(len(text) + 1 for text, _ in texts) + 1 <= width
+        assert [name for _, name in texts] == [other.name for other in tab_names()]
+        assert (f"[{each.key} {each.title}]", each.name) in texts
+        assert width < 72 or all(other.title in text for other, (text, _) in zip(tab_names(), texts, strict=True))
+
+
+def test_every_key_that_does_not_always_do_something_can_say_why() -> None:
+    silent = [key.key.name for key in all_keys.APP_KEYS if key.when is not always and not key.why_not]
+    assert silent == [NEXT_TABLE.key.name], "Tab is Textual's, and goes round"
+
+
+@acted
+async def test_keys_that_find_nothing_say_so_and_notices_do_not_pile_up() -> None:
+    async with stage(replace(busy(), queue=(), heads=(), running=()), size=(120, 30)) as acting:
+        assert "No page is open" in await acting.press("escape")
+        await acting.press("4")
+        screen = await acting.press("enter")
+        assert "There is no row here." in screen
+        assert "No page is open" not in screen, "one notice at a time"
+        await acting.press("i", "end", "a")
+        assert len(acting.app._notifications) == 1

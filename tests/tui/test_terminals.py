@@ -1,0 +1,117 @@
+"""Terminals that can do less: sixteen colours, no Unicode, the console of Linux."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from rich.style import Style
+
+import presman
+from presman.base.ascii_signs import ascii_only
+from presman.cli import console
+from presman.tabs import tab_names
+from presman.tui.app import MonitorApp
+from presman.tui.widgets.palette import palette_of
+from tests.tui.drive import acted, stage
+from tests.tui.readings import busy
+from tests.tui.test_live import playing
+
+
+def theme_of(**arguments: str) -> str:
+    return MonitorApp(lambda *_: mock.Mock(), name="x", **arguments).theme  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("term", "colorterm", "theme"),
+    [
+        ("xterm", "", "ansi-dark"),
+        ("linux", "", "ansi-dark"),
+        ("screen", "", "ansi-dark"),
+        ("xterm-256color", "", "textual-dark"),
+        ("xterm", "truecolor", "textual-dark"),
+    ],
+)
+def test_sixteen_colours_get_a_theme_of_sixteen(
+    term: str, colorterm: str, theme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the colours of another theme such a terminal makes the nearest, and most are nearest to white."""
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("COLORTERM", colorterm)
+    assert theme_of() == theme
+    assert theme_of(theme="nord") == "nord", "unless somebody wants another"
+
+
+@acted
+async def test_all_that_is_painted_in_sixteen_colours_is_of_the_sixteen() -> None:
+    async with stage(busy(), size=(160, 45)) as acting:
+        for key in "1234567":
+            await acting.press(key)
+            for strip in acting.app.screen._compositor.render_strips():
+                for style in (segment.style or Style() for segment in strip):
+                    for color in (style.color, style.bgcolor):
+                        assert color is None or ((color.number or 0) < 16 and color.triplet is None)
+    palette = palette_of(acting.app.current_theme)
+    assert len({palette[name].color for name in ("good", "note", "warn", "bad")}) == 4
+
+
+@pytest.mark.parametrize("scenario", ["storm", "throttled", "pdb"])
+@acted
+async def test_without_unicode_every_sign_has_a_likeness(scenario: str) -> None:
+    async with playing(scenario, (160, 45)) as (acting, polls):
+        await polls(40)
+        for name in tab_names():
+            whole = await acting.press(name.key)
+            with mock.patch.object(acting.app, "_ascii", None):
+                acting.app.keep_to_ascii()
+                await acting.resize(161, 45)  # painted anew
+                await acting.resize(160, 45)
+                screen = acting.screen
+            await acting.resize(161, 45)
+            await acting.resize(160, 45)
+            assert screen.isascii()
+            assert screen.count("?") == whole.count("?"), "a sign that has none is a question mark"
+            assert all(strip.cell_length == 160 for strip in acting.app.screen._compositor.render_strips())
+        assert await acting.press("1") != screen
+
+
+@acted
+async def test_areas_are_of_letters_where_there_are_no_blocks() -> None:
+    async with playing("storm", (160, 45)) as (acting, polls):
+        acting.app.keep_to_ascii()
+        await polls(2)
+        legend = next(line for line in acting.screen.splitlines() if "CPUs used, 15 min" in line)
+        assert re.search(r"A BATCH +[\d.]+  B ETL", legend)
+        assert re.search(r"\|.*AAAAAAAA", acting.screen)
+
+
+def test_signs_of_the_screens_have_a_likeness() -> None:
+    """Letters of words and what only stands in expressions are no signs; scatter charts of traces have no ASCII."""
+    root = Path(presman.__file__).parent
+    rooms = ("analysis", "drawing", "figures", "tabs", "tui", "actions", "output")
+    text = "".join(path.read_text(encoding="utf-8") for room in rooms for path in (root / room).rglob("*.py"))
+    signs = {sign for sign in text if not sign.isascii() and not sign.isalpha()} - set("⠀⣿＝＋－＠␛␇")
+    assert {sign for sign in signs if ascii_only(sign) == "?"} == set()
+    assert all(len(ascii_only(sign)) == 1 for sign in signs)
+
+
+@pytest.mark.parametrize(
+    ("named", "ascii_wanted"),
+    [
+        ({"LANG": "C"}, True),
+        ({"LC_ALL": "POSIX", "LANG": "de_DE.UTF-8"}, True),
+        ({"LANG": "de_DE.UTF-8"}, False),
+        ({"LANG": "de_DE.UTF-8", "TERM": "linux"}, True),
+        ({"LANG": "de_DE.UTF-8", "TERM": "linux-16color"}, True),
+    ],
+)
+def test_who_gets_ascii(named: dict[str, str], ascii_wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in named.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", mock.Mock(encoding="utf-8", isatty=lambda: True))
+    assert console.wants_ascii() is ascii_wanted
