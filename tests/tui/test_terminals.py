@@ -80,7 +80,7 @@ async def test_without_unicode_every_sign_has_a_likeness(scenario: str) -> None:
 
 @acted
 async def test_areas_are_of_letters_where_there_are_no_blocks() -> None:
-    async with playing("storm", (160, 45)) as (acting, polls):
+    async with playing("storm", (160, 45), whole=True) as (acting, polls):
         acting.app.keep_to_ascii()
         await polls(2)
         legend = next(line for line in acting.screen.splitlines() if "CPUs used, 15 min" in line)
