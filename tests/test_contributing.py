@@ -10,7 +10,17 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("presman", "queries", "tests", "docs", "README.md", "CONTRIBUTING.md", "config.ini", "pyproject.toml")
+PARTS = (
+    "presman",
+    "queries",
+    "tests",
+    "docs",
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "config.ini",
+    "pyproject.toml",
+)
 BLOCK = re.compile(r"`(?P<path>[\w./]+)`[^`\n]*(?:\n[^`\n]+)*:\n\n```(?:sql|python)\n(?P<text>.*?)```", re.DOTALL)
 
 MOST_FILES, MOST_LINES = 4, 60

@@ -1,4 +1,4 @@
-"""Which views figures are read from, and what of them did not come in time."""
+"""Views that figures are read from, and what of them did not come in time."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.tabs.moment import Moment
-from presman.tabs.parts import Level, OverTime
+from presman.tabs.parts import GroupLevel, OverTime
 from presman.watch.series import Series, completed
 
 BRIDGE = 120.0
@@ -159,7 +159,7 @@ def _areas(found: Mapping[Whose, tuple[float | None, ...]]) -> tuple[Area, ...]:
     return tuple(areas)
 
 
-def levels_of(areas: Sequence[Area], levels: Sequence[Level]) -> list[tuple[float | None, float | None]]:
+def levels_of(areas: Sequence[Area], levels: Sequence[GroupLevel]) -> list[tuple[float | None, float | None]]:
     """Return (value, limit) of each area at an instant; the others are whatever has no area of its own."""
     named = {whose for area in areas for whose in area.whose}
     found = []

@@ -12,7 +12,7 @@ from presman.figures.figure import Table
 from presman.tabs.moment import Moment
 
 
-class Level(NamedTuple):
+class GroupLevel(NamedTuple):
     """What a group has of a measure at an instant, None where it is not known, and its limit if it has one."""
 
     con_id: int
@@ -94,7 +94,7 @@ class OverTime:
     key: str
     series: str
     title: str
-    levels: Callable[[Moment], Sequence[Level]]
+    levels: Callable[[Moment], Sequence[GroupLevel]]
     capacity: Callable[[Moment], float | None] = lambda _moment: None
     optional: bool = False
 

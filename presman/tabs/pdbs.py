@@ -8,7 +8,7 @@ from presman.drawing.lines import Line
 from presman.figures.container_figures import PDBS
 from presman.tabs.levels import capacity
 from presman.tabs.moment import Moment
-from presman.tabs.parts import Box, Level, Lines, OverTime, Rows, Tab
+from presman.tabs.parts import Box, GroupLevel, Lines, OverTime, Rows, Tab
 from presman.tabs.verdict_lines import CPU_LEGEND, pdb_lines
 
 
@@ -42,15 +42,15 @@ def words(moment: Moment) -> list[Line]:
     return pdb_lines(chosen(moment, by_instance=True))
 
 
-def used(moment: Moment) -> list[Level]:
+def used(moment: Moment) -> list[GroupLevel]:
     """Return the CPUs that each container uses, with its limit."""
     rows = chosen(moment, by_instance=False)
-    return [Level(row.con_id, row.name, row.used, row.limit) for row in rows]
+    return [GroupLevel(row.con_id, row.name, row.used, row.limit) for row in rows]
 
 
-def waiting(moment: Moment) -> list[Level]:
+def waiting(moment: Moment) -> list[GroupLevel]:
     """Return the CPUs that each container waits for."""
-    return [Level(row.con_id, row.name, row.waiting) for row in chosen(moment, by_instance=False)]
+    return [GroupLevel(row.con_id, row.name, row.waiting) for row in chosen(moment, by_instance=False)]
 
 
 TAB = Tab(

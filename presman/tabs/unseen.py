@@ -1,4 +1,4 @@
-"""What stands in place of rows that could not be seen: which view told nothing, and why."""
+"""Sentences in place of rows that could not be seen: which view told nothing, and why."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,9 @@ from presman.tui.page_reader import PageReader
 from presman.tui.screen import MonitorScreen
 from presman.tui.tab_panels import PACE, TabPanels
 from presman.tui.terminal_app import TerminalApp
-from presman.tui.widgets.ascii_filter import AsciiFilter
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
-    from textual.filter import LineFilter
     from textual.notifications import SeverityLevel
 
     from presman.tui.action_gateway import ActionGateway
@@ -66,7 +64,6 @@ class FrameApp(TerminalApp):
         packs: tuple[str, ...] = (),
         gateway: ActionGateway | None = None,
     ) -> None:
-        self._ascii: AsciiFilter | None = None
         super().__init__()
         self.gateway = gateway
         self.monitor = Monitor(name, refresh, packs, clock)
@@ -79,17 +76,6 @@ class FrameApp(TerminalApp):
             self.theme = theme
         elif self.console.color_system == "standard" and not self.no_color:
             self.theme = SIXTEEN
-
-    # ---- what the terminal can do
-
-    def keep_to_ascii(self) -> None:
-        """Paint ASCII only, from now on."""
-        self._ascii = AsciiFilter()
-
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return what all that is painted goes through."""
-        found = super().get_line_filters()
-        return found if self._ascii is None else [*found, self._ascii]
 
     # ---- making the screen
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from asyncio import TimerHandle, get_running_loop
 from collections import deque
+from collections.abc import Sequence
 
 from rich.text import Text
 from textual import events
 from textual.app import App
 from textual.driver import Driver
+from textual.filter import LineFilter
 from textual.message import Message
 
 from presman.base.text import clean
 from presman.tui import state_files
 from presman.tui.textual_internals import key_parser, note_fault
+from presman.tui.widgets.ascii_filter import AsciiFilter
 
 PATIENCE = 0.5
 """Seconds after which a key that got lost on its way no longer holds up those behind it."""
@@ -32,6 +35,7 @@ class TerminalApp(App[None]):
     """
 
     def __init__(self) -> None:
+        self._ascii: AsciiFilter | None = None
         super().__init__()
         self._typed: deque[events.Key] = deque()
         self._waits: TimerHandle | None = None
@@ -66,6 +70,15 @@ class TerminalApp(App[None]):
         if self._typed:
             self._typed.popleft()
         await self._send_key()
+
+    def keep_to_ascii(self) -> None:
+        """Paint ASCII only, from now on."""
+        self._ascii = AsciiFilter()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return what all that is painted goes through."""
+        found = super().get_line_filters()
+        return found if self._ascii is None else [*found, self._ascii]
 
     def get_driver_class(self) -> type[Driver]:
         """Return what reads keys: on Unix our own, which sleeps until one comes."""

@@ -29,7 +29,14 @@ ALL = "Nothing is wrong: no queue, no starved group, no downgrade (by GV$SESSION
 def calm(after: float = 0.0, **changes: Any) -> Snapshot:
     """A database in which nothing happens: one group that used a second of CPU in ten."""
     group = row(ConsumerGroup, name="A", consumed_cpu_time=round(100 * after), con_id=0)
-    rows = [instance(), active_plan(), directive("DAY", "A", 100), group, row(Session, sid=1), row(PxSession, sid=2)]
+    rows = [
+        instance(),
+        active_plan(),
+        directive("DAY", "A", 100),
+        group,
+        row(Session, sid=1),
+        row(PxSession, sid=2, qcsid=1),
+    ]
     return snapshot(*rows, after=after, **changes)
 
 

@@ -15,7 +15,7 @@ from presman.drawing.lines import plain
 from presman.tabs.charts import OTHERS, Area, ChartData, chart_data, levels_of, without_gaps
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment
-from presman.tabs.parts import Level
+from presman.tabs.parts import GroupLevel
 from presman.tui.widgets.chart import chart_lines
 from presman.tui.widgets.palette import AREAS, palette_of
 from presman.watch.series import Series
@@ -119,11 +119,11 @@ def test_one_group_more_than_there_are_colours_is_called_by_its_name() -> None:
 
 def test_legends_say_what_is_now() -> None:
     areas = (Area("X", ((0, "X"),), (1.0,)), Area(OTHERS, (), (2.0,)))
-    levels = [Level(0, "X", 7.0, 12.0), Level(0, "Y", 1.5), Level(0, "Z", 2.0), Level(3, "X", None)]
+    levels = [GroupLevel(0, "X", 7.0, 12.0), GroupLevel(0, "Y", 1.5), GroupLevel(0, "Z", 2.0), GroupLevel(3, "X", None)]
     assert levels_of(areas, levels) == [(7.0, 12.0), (3.5, None)]
 
 
-def drawn(data: ChartData, *levels: Level, width: int = 39, height: int = 11, signs: bool = False) -> list[str]:
+def drawn(data: ChartData, *levels: GroupLevel, width: int = 39, height: int = 11, signs: bool = False) -> list[str]:
     return [plain(line).rstrip() for line in chart_lines(data, levels, width, height, signs)]
 
 
@@ -141,7 +141,7 @@ DATA = ChartData(
 
 def test_a_chart() -> None:
     """37 columns for 4 stretches, 7 lines for 8 CPUs: 2, 4, 6 and 8 of them take 1.75, 3.5, 5.25 and 7 lines."""
-    assert drawn(DATA, Level(0, "ETL", 4.1, 6.0), Level(0, "WEB", 0.3)) == [
+    assert drawn(DATA, GroupLevel(0, "ETL", 4.1, 6.0), GroupLevel(0, "WEB", 0.3)) == [
         "CPUs used, 15 min  ─ capacity 8",
         " ■ ETL  4.1 of 6  ■ WEB  0.3",
         "8┤─────────────────────────────────────",

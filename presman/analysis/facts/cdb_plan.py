@@ -1,4 +1,4 @@
-"""What a container database gives each pluggable database: its shares, its limit on CPU, its limit on servers.
+"""Gifts of a container database to each pluggable database: its shares, its limit on CPU, its limit on servers.
 
 Three things may limit its CPU, and the smallest holds: UTILIZATION_LIMIT in the CDB plan, its own CPU_COUNT, and what
 V$RSRCPDBMETRIC shows as RUNNING_SESSIONS_LIMIT.
@@ -24,7 +24,7 @@ _ALIKE = 0.01
 """Limits closer than this, as fractions, are one and the same: views round."""
 
 
-class Facts(Protocol):
+class ContainerFacts(Protocol):
     """What is needed of a snapshot with its indexes."""
 
     @property
@@ -55,7 +55,7 @@ class Allotment(NamedTuple):
     servers: float | None = None
 
 
-def allotments(facts: Facts, inst_id: int, cpus: float) -> dict[int, Allotment]:
+def allotments(facts: ContainerFacts, inst_id: int, cpus: float) -> dict[int, Allotment]:
     """Return what each pluggable database is given on an instance that hands out so many CPUs."""
     metrics = {
         row.con_id: row.running_sessions_limit for row in facts.snapshot.rows(PdbMetric) if row.inst_id == inst_id
@@ -76,7 +76,7 @@ def allotments(facts: Facts, inst_id: int, cpus: float) -> dict[int, Allotment]:
 
 
 def _limits(
-    facts: Facts, inst_id: int, con_id: int, cpus: float, row: CdbPlanDirective | None
+    facts: ContainerFacts, inst_id: int, con_id: int, cpus: float, row: CdbPlanDirective | None
 ) -> Iterable[tuple[str, float]]:
     """Yield the limits that the CDB plan and the container itself set."""
     own = facts.setting(inst_id, con_id, "cpu_count")
@@ -88,7 +88,7 @@ def _limits(
         yield "CPU_COUNT", own / cpus
 
 
-def directives(facts: Facts, inst_id: int) -> Mapping[int, CdbPlanDirective]:
+def directives(facts: ContainerFacts, inst_id: int) -> Mapping[int, CdbPlanDirective]:
     """Return the directive of each container: its own, its profile's, what V$RSRC_PLAN shows of it, or the default."""
     plan = facts.plan_of(inst_id, ROOT)
     rows = [row for row in facts.snapshot.rows(CdbPlanDirective) if row.plan == plan and row.status not in DORMANT_CDB]
@@ -107,13 +107,13 @@ def directives(facts: Facts, inst_id: int) -> Mapping[int, CdbPlanDirective]:
     return found
 
 
-def profile(facts: Facts, inst_id: int, con_id: int) -> str:
+def profile(facts: ContainerFacts, inst_id: int, con_id: int) -> str:
     """Return a container's performance profile, "" without one."""
     row = facts.plan_rows.get((inst_id, con_id))
     return (row.profile if row else "") or facts.parameter_of(inst_id, con_id, "db_performance_profile")
 
 
-def _in_force(facts: Facts, inst_id: int, con_id: int) -> CdbPlanDirective | None:
+def _in_force(facts: ContainerFacts, inst_id: int, con_id: int) -> CdbPlanDirective | None:
     """Return what V$RSRC_PLAN shows that the CDB gives a container, all that is seen of it from inside.
 
     On Autonomous Databases UTILIZATION_LIMIT there is the number of CPUs: no percentage.

@@ -1,4 +1,4 @@
-"""Where a statement's parallel servers may run: on every instance, on those of its service, or on its own only.
+"""Placement of a statement's parallel servers: on every instance, on those of its service, or on its own only.
 
 PARALLEL_FORCE_LOCAL keeps them on the coordinator's instance; PARALLEL_INSTANCE_GROUP names the service whose instances
 they run on, else it is the session's own. A session may have set either for itself, which no view shows.

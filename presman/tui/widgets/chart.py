@@ -10,7 +10,7 @@ from presman.base.formats import number
 from presman.drawing.areas import EMPTY, Cell, crossed, stacked
 from presman.drawing.lines import Line, Run, cells, length, merge, pad
 from presman.tabs.charts import OTHERS, ChartData, levels_of
-from presman.tabs.parts import Level
+from presman.tabs.parts import GroupLevel
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.palette import AREAS
 
@@ -22,7 +22,7 @@ _LEGEND, _TALL = 2, 9
 
 
 def chart_lines(
-    data: ChartData, levels: Sequence[Level], width: int, height: int, signs: bool = False
+    data: ChartData, levels: Sequence[GroupLevel], width: int, height: int, signs: bool = False
 ) -> tuple[Line, ...]:
     """Draw a chart in `width` x `height` cells: its title with the legend, then the plot.
 
@@ -42,7 +42,7 @@ def _signs(data: ChartData) -> str:
     return "".join(SIGNS[AREAS.index(style)] for style in _styles(data))
 
 
-def _legend(data: ChartData, levels: Sequence[Level], width: int, most: int, signs: bool) -> list[Line]:
+def _legend(data: ChartData, levels: Sequence[GroupLevel], width: int, most: int, signs: bool) -> list[Line]:
     """Return the title, each area with its value at the instant on screen, and what the lines mean."""
     items: list[list[Run]] = [[(data.title, "title")]]
     if data.capacity:
@@ -147,9 +147,9 @@ class Chart(LineView):
     poll."""
 
     _data: ChartData | None = None
-    _levels: Sequence[Level] = ()
+    _levels: Sequence[GroupLevel] = ()
 
-    def show(self, data: ChartData, levels: Sequence[Level]) -> None:
+    def show(self, data: ChartData, levels: Sequence[GroupLevel]) -> None:
         """Show this data, and what the groups have at the instant on screen."""
         self._data, self._levels = data, levels
         self._draw()
