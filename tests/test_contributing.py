@@ -39,11 +39,10 @@ def written(files: dict[str, str]) -> int:
 
 def copy(folder: Path) -> None:
     """Copy what the tests need."""
-    for name in PARTS:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(ROOT / name, folder / name)
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in FILES:
+        shutil.copy(ROOT / name, folder / name)
 
 
 def run(folder: Path, *command: str, **environment: str) -> str:
