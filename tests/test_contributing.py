@@ -10,17 +10,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PARTS = (
-    "presman",
-    "queries",
-    "tests",
-    "docs",
-    "README.md",
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "config.ini",
-    "pyproject.toml",
-)
+FOLDERS = ("presman", "queries", "tests", "docs")
+FILES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "config.ini", "pyproject.toml")
 BLOCK = re.compile(r"`(?P<path>[\w./]+)`[^`\n]*(?:\n[^`\n]+)*:\n\n```(?:sql|python)\n(?P<text>.*?)```", re.DOTALL)
 
 MOST_FILES, MOST_LINES = 4, 60
