@@ -12,7 +12,6 @@ from presman.analysis.plans.lint_case import Finding, Severity
 from presman.analysis.plans.lint_sight import LintSight
 from presman.analysis.readings.instance_readings import CLUSTER, Header, ServerPool
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import group_title
 from presman.analysis.readings.wait_readings import OutlierReading
 from presman.base.formats import ABSENT, count, duration, number
 from presman.base.release import named
@@ -22,7 +21,7 @@ from presman.figures.histogram_figures import OUTLIERS, redo_text
 from presman.output.cells import instant
 from presman.output.text_table import table
 from presman.tabs import tab, tab_names
-from presman.tabs.alerts import sight
+from presman.tabs.alerts import sight, wrong
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment, Pair, servers_scale
 from presman.tabs.parts import Rows
@@ -146,7 +145,7 @@ def _head(reading: Reading, width: int | None) -> list[str]:
         f"redo writes{f' of instance {each.inst_id}' if each.inst_id else ''}: {redo_text(each)}"
         for each in reading.redo
     ]
-    lines += [f"! queue of {group_title(head)}: {head.sentence}" for head in reading.heads]
+    lines += [f"! {alert.text}" for alert in wrong(reading)]
     lines += [
         f"! {trouble.view or trouble.query}: {trouble.text} {trouble.cure}".rstrip() for trouble in reading.troubles
     ]

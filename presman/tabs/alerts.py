@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.sight_readings import Basis
@@ -11,20 +9,12 @@ from presman.analysis.readings.statement_readings import Cause, QueueHead, group
 from presman.base.formats import duration, number
 from presman.base.text import one_line
 from presman.drawing.lines import Line
-from presman.figures.figure import State
+from presman.tabs.alert import Alert
 from presman.tabs.link import Link, LinkState
+from presman.tabs.shortage_alerts import shortages
 
 IDLE = "○"
 """The glyph of idle holders."""
-
-
-class Alert(NamedTuple):
-    """One thing to know: how bad, its glyph, the sentence, and a shorter form for one line among others."""
-
-    state: State
-    glyph: str
-    text: str
-    short: str
 
 
 def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
@@ -35,8 +25,8 @@ def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
     lost = [Alert("bad", "✕", f"No connection: {link.text}", link.text)] if link.state is LinkState.LOST else []
     if reading is None:
         return tuple(lost)
-    wrong = _wrong(reading)
-    found = lost + wrong + ([] if lost or wrong else _all_clear(reading)) + _not_known(reading)
+    known = wrong(reading)
+    found = lost + known + ([] if lost or known else _all_clear(reading)) + _not_known(reading)
     found += [_trouble(trouble.view or trouble.query, trouble.text, trouble.cure) for trouble in reading.troubles]
     found += [Alert("note", "·", one_line(note, 400), one_line(note, 80)) for note in reading.notes]
     rank = {"bad": 0, "warn": 1, "good": 2, "note": 3}
@@ -48,7 +38,7 @@ def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
 
 def sight(reading: Reading) -> tuple[str, ...]:
     """Return what is known not to be there and what is not known, with the views, as sentences."""
-    clear = [] if _wrong(reading) else _all_clear(reading)
+    clear = [] if wrong(reading) else _all_clear(reading)
     return tuple(alert.text for alert in clear + _not_known(reading))
 
 
@@ -70,11 +60,12 @@ def _because(basis: Basis | None) -> str:
     return f": {basis.lacking}" if basis is not None else ""
 
 
-def _wrong(reading: Reading) -> list[Alert]:
+def wrong(reading: Reading) -> list[Alert]:
+    """Return what is wrong with the database, in no order."""
     longest_first = sorted(reading.heads, key=lambda head: -(head.statement.waited or 0.0))
     heads = [_head(head, reading) for head in longest_first]
     groups = [_group(group) for group in reading.cluster_groups() if group.verdict in _GROUP_VERDICTS]
-    return heads + groups + _idle(reading) + _blocked(reading) + _downgraded(reading)
+    return heads + groups + shortages(reading) + _idle(reading) + _blocked(reading) + _downgraded(reading)
 
 
 def _all_clear(reading: Reading) -> list[Alert]:

@@ -12,7 +12,7 @@ from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
 from presman.records.snapshot import Snapshot
-from presman.tabs.alerts import Alert
+from presman.tabs.alert import Alert
 from presman.tabs.choices import Choices
 from presman.watch import Watch
 from presman.watch.series import Series

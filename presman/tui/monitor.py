@@ -14,7 +14,7 @@ from presman.tabs.link import Link, LinkState
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.records.snapshot import Snapshot
-    from presman.tabs.alerts import Alert
+    from presman.tabs.alert import Alert
     from presman.tabs.moment import Moment
     from presman.tui.timeline import Timeline
 

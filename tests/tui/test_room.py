@@ -8,7 +8,8 @@ import pytest
 
 from presman.drawing.lines import Line, plain
 from presman.tabs import tab_names
-from presman.tabs.alerts import Alert, alerts
+from presman.tabs.alert import Alert
+from presman.tabs.alerts import alerts
 from presman.tabs.link import Link, LinkState
 from presman.tui.keys import all_keys
 from presman.tui.keys.app_key import always

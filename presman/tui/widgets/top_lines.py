@@ -16,7 +16,7 @@ from presman.tui.widgets.line_view import LineView
 if TYPE_CHECKING:
     from presman.analysis.readings.instance_readings import Header, ServerPool
     from presman.analysis.readings.reading import Reading
-    from presman.tabs.alerts import Alert
+    from presman.tabs.alert import Alert
 
 COSTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10000)
 """Milliseconds the cost of a poll is rounded up to: a figure that flickers tells nothing more."""
@@ -232,7 +232,7 @@ def silence(top: TopLine) -> tuple[Alert, ...]:
     """Return that the database says nothing any more, while the line to it is not known to be lost."""
     if top.link.state is not LinkState.LIVE or _is_fresh(top):
         return ()
-    from presman.tabs.alerts import Alert
+    from presman.tabs.alert import Alert
 
     text = f"No answer for {duration(top.now - top.link.fresh)}: what is shown is that old"
     return (Alert("warn", "◌", text, text),)
