@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from presman.base.text import LONGEST, LONGEST_STATEMENT
-from presman.records.conversion import LONGEST_DOCUMENT, TOO_LONG, field_types, shortened, to_records
+from presman.records.container_rows import PdbMetric
+from presman.records.conversion import LONGEST_DOCUMENT, TOO_LONG, field_types, null_row, shortened, to_records
 from presman.records.cursor_rows import PlanXml, SqlText
 from presman.records.session_rows import Session
 
@@ -56,3 +57,9 @@ def test_long_values_are_not_kept_for_the_next_time() -> None:
     assert records._short.cache_info().misses == before
     to_records(Session, [values(Session, program="y" * LONGEST)])
     assert records._short.cache_info().misses == before + 1
+
+
+def test_a_row_that_is_not_there_reads_as_one_of_nulls() -> None:
+    nothing = null_row(PdbMetric)
+    assert (nothing.con_id, nothing.avg_io_throttle) == (0, None)
+    assert null_row(Session).username == ""

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import cache, lru_cache
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 from presman.base.text import LONGEST, LONGEST_STATEMENT, clean, clean_lines
 from presman.records.rows import RecordType
+
+R = TypeVar("R")
 
 LONGEST_DOCUMENT = 250_000
 """Characters of a document that is read; real ones have a few thousand. A longer one, cut, could not be parsed."""
@@ -53,6 +55,18 @@ def field_types(record: RecordType) -> Mapping[str, tuple[type[Any], bool]]:
         members = [member for member in get_args(hint) if member is not NoneType] or [hint]
         types[name] = (members[0], bool(get_args(hint)))
     return types
+
+
+def null_row(record: type[R]) -> R:
+    """Return the record that a row of NULLs makes: what is read of a row that is not there."""
+    found: R = _null_row(cast(RecordType, record))
+    return found
+
+
+@cache
+def _null_row(record: RecordType) -> Any:
+    none_of = {int: 0, float: 0.0, str: ""}
+    return record(*(None if optional else none_of.get(kind) for kind, optional in field_types(record).values()))
 
 
 @cache

@@ -24,6 +24,7 @@ from presman.analysis.readings.group_readings import IoRates, Verdict, demand, t
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
+from presman.records.conversion import null_row
 from presman.records.group_rows import ConsumerGroup
 from presman.records.session_rows import Session
 from presman.records.snapshot import Snapshot
@@ -142,11 +143,12 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     exhausted = {
         row.con_id: row.cpu_exhausted for row in facts.snapshot.rows(PdbCpuExhausted) if row.inst_id == inst_id
     }
-    found = []
+    found, no_row, no_metric = [], null_row(RsrcPdb), null_row(PdbMetric)
     for con_id, name in sorted(names.items()):
         deltas = grown.get(con_id) if seconds else None
         io = rates(deltas, seconds) if deltas and seconds else None
-        row = _row(facts, inst_id, (con_id, name), frame, rows.get(con_id), metrics.get(con_id))
+        counters, metric = rows.get(con_id, no_row), metrics.get(con_id, no_metric)
+        row = _row(facts, inst_id, (con_id, name), frame, counters, metric)
         row = replace(row, io=io, shares=given[con_id].shares if con_id in given else None)
         found.append(replace(row, io_verdict=io_limits.verdict(row), cpu_exhausted=exhausted.get(con_id)))
     return found
@@ -185,9 +187,7 @@ def _lasting(facts: Facts, inst_id: int) -> dict[int, float]:
     return {con_id: entitlement.lasting(before[con_id], sessions) for con_id, sessions in now.items()}
 
 
-def _row(
-    facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: RsrcPdb | None, metric: PdbMetric | None
-) -> PdbReading:
+def _row(facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: RsrcPdb, metric: PdbMetric) -> PdbReading:
     con_id, name = key
     load, limit = frame.loads.get(key), frame.shares.limits.get(key)
     share = frame.shares.shares.get(key, 0.0)
@@ -213,19 +213,17 @@ def _row(
         entitled=claim * frame.capacity if claim is not None and frame.whole_plan else None,
         verdict=entitlement.verdict(key, frame, frame.full),
         io=None,
-        io_throttle_ms=metric.avg_io_throttle if metric else None,
+        io_throttle_ms=metric.avg_io_throttle,
         iops_limit=most_requests,
         mb_limit=most_mb,
         sessions=len(sessions),
         active_sessions=sum(each.status == "ACTIVE" for each in sessions),
-        px_active=row.current_pqs_active if row else 0,
-        px_servers=row.current_pq_servers_active if row else 0,
-        px_queued=row.current_pqs_queued if row else 0,
-        servers_limit=metric.parallel_servers_limit
-        if metric and metric.parallel_servers_limit is not None
-        else by_plan,
-        sga_bytes=row.sga_bytes if row else None,
-        pga_bytes=row.pga_bytes if row else None,
+        px_active=row.current_pqs_active,
+        px_servers=row.current_pq_servers_active,
+        px_queued=row.current_pqs_queued,
+        servers_limit=by_plan if metric.parallel_servers_limit is None else metric.parallel_servers_limit,
+        sga_bytes=row.sga_bytes,
+        pga_bytes=row.pga_bytes,
         all_used=frame.used if load else None,
     )
 

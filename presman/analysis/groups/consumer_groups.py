@@ -23,11 +23,10 @@ from presman.analysis.readings.group_readings import (
 )
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.records.conversion import null_row
 from presman.records.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
 from presman.records.plan_rows import CdbPlanDirective
 from presman.records.session_rows import Session
-
-NO_TOTALS = QueueTotals(0, 0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +212,7 @@ def _has_activity(row: ConsumerGroup | None, deltas: CounterDeltas | None, paral
 def _row(
     here: _Place,
     key: Key,
-    row: ConsumerGroup | None,
+    found: ConsumerGroup | None,
     deltas: CounterDeltas | None,
     parallel: _Parallel | None,
     verdict: Verdict,
@@ -226,6 +225,7 @@ def _row(
     due = share * frame.capacity
     claim = frame.claims.get(key)
     counts = parallel or _NONE
+    row = found or _counted(counts)
     percent = shares.servers.get(key)
     cap = frame.capped.get(key) or frame.capped.get((con_id, UNNAMED)) if verdict is Verdict.CAPPED else None
     rated = deltas if deltas is not None and seconds else None
@@ -242,23 +242,23 @@ def _row(
         guaranteed=due if limit is None else min(due, limit),
         entitled=claim * frame.capacity if claim is not None and frame.whole_plan else None,
         verdict=verdict,
-        active_sessions=row.active_sessions if row else counts.sessions,
-        execution_waiters=row.execution_waiters if row else 0,
+        active_sessions=row.active_sessions,
+        execution_waiters=row.execution_waiters,
         yields_per_s=rated.yields / seconds if rated and seconds else None,
         requests_per_s=rated.requests / seconds if rated and seconds else None,
-        pool_queue_length=row.queue_length if row else 0,
+        pool_queue_length=row.queue_length,
         io=io_rates.rates(rated, seconds) if rated and seconds else None,
-        px_active=row.current_pqs_active if row else counts.active,
-        px_servers=row.current_pq_servers_active if row else counts.held,
-        px_queued=row.current_pqs_queued if row else counts.queued,
+        px_active=row.current_pqs_active,
+        px_servers=row.current_pq_servers_active,
+        px_queued=row.current_pqs_queued,
         servers_limit=None,
         servers_limit_percent=None if percent is None else round(100 * percent),
         head_waited=counts.waited,
-        totals=_totals(row) if row else NO_TOTALS,
+        totals=_totals(row),
         cpu_waits_per_s=rated.cpu_waits / seconds if rated and seconds else None,
         all_used=frame.used if load else None,
         cpu_exhausted=here.exhausted.get(key),
-        sessions=_session_totals(row) if row else SessionTotals(),
+        sessions=_session_totals(row),
         pool=here.pools.get(key),
         container=here.facts.container_name(con_id),
         limited_by=cap.owner if cap else "",
@@ -266,6 +266,16 @@ def _row(
         limit_allowed=cap.limit if cap else None,
         hidden=_unknown(here, key),
         inside=here.facts.inside is not None,
+    )
+
+
+def _counted(counts: _Parallel) -> ConsumerGroup:
+    """Return what is known of a group without a row in V$RSRC_CONSUMER_GROUP."""
+    return null_row(ConsumerGroup)._replace(
+        active_sessions=counts.sessions,
+        current_pqs_active=counts.active,
+        current_pq_servers_active=counts.held,
+        current_pqs_queued=counts.queued,
     )
 
 

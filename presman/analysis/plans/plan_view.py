@@ -17,6 +17,7 @@ from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
+from presman.records.conversion import null_row
 from presman.records.plan_rows import ContainerGroupMapping, GroupMapping, PlanDirective, RsrcPlanHistory
 from presman.records.snapshot import Snapshot
 
@@ -204,7 +205,8 @@ def _plans(facts: Facts, runs: Iterable[PlanRun]) -> tuple[str, ...]:
 def _line(
     placed: PlanPosition, capacity: float, target: int | None, rows: Mapping[tuple[int, str], list[GroupReading]]
 ) -> PlanRow:
-    branch, row = placed.branch, placed.branch.directive
+    branch, directive = placed.branch, placed.branch.directive
+    row = directive or null_row(PlanDirective)
     below = [leaf.key for leaf in leaves(branch) if leaf.key is not None]
     found = [row for key in below for row in rows.get(key, ())]
     own = found if branch.key is not None else []
@@ -223,21 +225,21 @@ def _line(
         guaranteed=placed.share * capacity if limit is None else min(placed.share * capacity, limit),
         entitled=_sum([each.entitled for each in found]),
         limit=limit,
-        limit_percent=row.utilization_limit if row else _percent(branch.limit),
+        limit_percent=row.utilization_limit if directive else _percent(branch.limit),
         servers_limit=servers if held is None else held,
         servers_percent=_percent(branch.servers),
-        degree_limit=row.parallel_degree_limit_p1 if row else None,
-        queue_timeout=row.parallel_queue_timeout if row else None,
-        timeout_action=row.pq_timeout_action if row else "",
-        critical=row.parallel_stmt_critical if row and row.parallel_stmt_critical != "FALSE" else "",
-        pool=row.active_sess_pool_p1 if row else None,
-        pool_timeout=row.queueing_p1 if row else None,
-        switch=switch_rule(row) if row else "",
-        ends=other_limits(row) if row else "",
+        degree_limit=row.parallel_degree_limit_p1,
+        queue_timeout=row.parallel_queue_timeout,
+        timeout_action=row.pq_timeout_action,
+        critical=row.parallel_stmt_critical if row.parallel_stmt_critical != "FALSE" else "",
+        pool=row.active_sess_pool_p1,
+        pool_timeout=row.queueing_p1,
+        switch=switch_rule(row),
+        ends=other_limits(row),
         used=_sum([each.used for each in found]),
         waiting=_sum([each.waiting for each in found]),
         verdict=entitlement.worst(row.verdict for row in own) if own else None,
-        comments=row.comments if row else "",
+        comments=row.comments,
         capacity=capacity,
     )
 
