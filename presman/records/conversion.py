@@ -65,8 +65,9 @@ def null_row(record: type[R]) -> R:
 
 @cache
 def _null_row(record: RecordType) -> Any:
-    none_of = {int: 0, float: 0.0, str: ""}
-    return record(*(None if optional else none_of.get(kind) for kind, optional in field_types(record).values()))
+    none_of: dict[type[Any], Any] = {int: 0, float: 0.0, str: ""}
+    values = [None if optional else none_of.get(kind) for kind, optional in field_types(record).values()]
+    return cast(Any, record)(*values)
 
 
 @cache
