@@ -75,9 +75,10 @@ def groups(
     parallel = _parallel(found)
     if not rows:
         _count_sessions(facts, parallel)
+    waits = session_pools.longest_waits(facts)
     per_instance: list[GroupReading] = []
     for instance in instances:
-        per_instance += _instance(facts, instance, rows, grown, parallel)
+        per_instance += _instance(facts, instance, rows, grown, parallel, waits)
     order = _order(per_instance)
     per_instance.sort(key=lambda row: (row.inst_id, order[row.con_id, row.name]))
     by_key: dict[Key, list[GroupReading]] = {}
@@ -117,6 +118,7 @@ def _instance(
     rows: Mapping[GroupPlace, ConsumerGroup],
     grown: Mapping[GroupPlace, CounterDeltas],
     parallel: Mapping[GroupPlace, _Parallel],
+    waits: Mapping[GroupPlace, float],
 ) -> list[GroupReading]:
     inst_id = instance.inst_id
     shares = facts.shares[inst_id]
@@ -140,7 +142,7 @@ def _instance(
         for row in facts.snapshot.rows(CpuExhausted)
         if row.inst_id == inst_id
     }
-    pools = session_pools.of_groups(facts, shares.directives, inst_id, keys)
+    pools = session_pools.of_groups(waits, rows, shares.directives, inst_id, keys)
     seconds = facts.deltas.interval(ConsumerGroup)
     here = _Place(facts, inst_id, frame, metrics, seconds, capacities, exhausted, pools, hidden)
     found = []

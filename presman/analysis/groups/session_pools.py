@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.plan_book import Key
 from presman.analysis.groups.counter_deltas import GroupPlace
 from presman.analysis.readings.group_readings import ActiveSessionPool
 from presman.records.group_rows import ConsumerGroup
 from presman.records.plan_rows import PlanDirective
 from presman.records.session_rows import Session
-from presman.records.wait_events import is_pooled
+from presman.records.wait_events import POOL_WAIT, is_pooled
 
 
 def longest_waits(facts: Facts) -> dict[GroupPlace, float]:
     """Return the seconds that the session of each group waits which has waited longest for its pool (V$SESSION)."""
     found: dict[GroupPlace, float] = {}
     for row in facts.snapshot.rows(Session):
-        if is_pooled(row.event, row.state):
+        if row.event == POOL_WAIT and is_pooled(row.event, row.state):
             place = (row.inst_id, row.con_id, facts.group_of(row))
             found[place] = max(found.get(place, 0.0), row.wait_time_micro / 1e6)
     return found
@@ -49,10 +50,13 @@ def together(pools: Iterable[ActiveSessionPool | None]) -> ActiveSessionPool | N
 
 
 def of_groups(
-    facts: Facts, directives: Mapping[tuple[int, str], PlanDirective], inst_id: int, keys: Iterable[tuple[int, str]]
-) -> dict[tuple[int, str], ActiveSessionPool]:
+    waits: Mapping[GroupPlace, float],
+    rows: Mapping[GroupPlace, ConsumerGroup],
+    directives: Mapping[Key, PlanDirective],
+    inst_id: int,
+    keys: Iterable[Key],
+) -> dict[Key, ActiveSessionPool]:
     """Return the pools of the groups of one instance that have one."""
-    waits = longest_waits(facts)
-    rows = {(row.con_id, row.name): row for row in facts.snapshot.rows(ConsumerGroup) if row.inst_id == inst_id}
-    found = {key: pool(directives.get(key), rows.get(key), waits.get((inst_id, *key))) for key in keys}
+    places = ((key, (inst_id, *key)) for key in keys)
+    found = {key: pool(directives.get(key), rows.get(place), waits.get(place)) for key, place in places}
     return {key: each for key, each in found.items() if each is not None}

@@ -60,14 +60,14 @@ def events(facts: Facts) -> tuple[WaitReading, ...]:
 
 def _waiting(facts: Facts) -> dict[tuple[int, str], WaitingNow]:
     """Return who waits now by instance and event (V$SESSION: users' sessions), without idle waits."""
-    found: dict[tuple[int, str], WaitingNow] = {}
+    waiting: dict[tuple[int, str], list[Session]] = {}
     for session in facts.snapshot.rows(Session):
         if session.state == "WAITING" and session.wait_class != "Idle" and session.event:
-            place = (session.inst_id, session.event)
-            known = found.get(place) or WaitingNow(session.wait_class, 0, 0)
-            longest = max(known.longest, session.wait_time_micro)
-            found[place] = WaitingNow(known.wait_class, known.sessions + 1, longest)
-    return found
+            waiting.setdefault((session.inst_id, session.event), []).append(session)
+    return {
+        place: WaitingNow(found[0].wait_class, len(found), max([each.wait_time_micro for each in found]))
+        for place, found in waiting.items()
+    }
 
 
 def _outlasts(now: WaitingNow | None, seconds: float) -> bool:

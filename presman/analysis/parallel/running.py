@@ -183,9 +183,13 @@ def _server_session(facts: Facts, holding: Holding) -> Session | None:
 
     It runs its coordinator's statement in the coordinator's group.
     """
-    found = (facts.session(row.inst_id, row.sid, row.serial) for row in holding.rows)
-    sessions = [session for session in found if session is not None]
-    return next((session for session in sessions if session.sql_id), sessions[0] if sessions else None)
+    first = None
+    for row in holding.rows:  # hundreds have servers by the dozen, and nearly always the first one tells
+        session = facts.session(row.inst_id, row.sid, row.serial)
+        if session is not None and session.sql_id:
+            return session
+        first = first or session
+    return first
 
 
 def _cursor(session: Session | None, server: Session | None) -> tuple[str, int | None]:
