@@ -82,7 +82,7 @@ def width() -> int | None:
 
 def is_terminal() -> bool:
     """Return whether a full-screen program can run here."""
-    streams = (sys.stdin, sys.stdout)
+    streams = (sys.stdin, sys.stdout, sys.stderr)  # screens are written to the last
     return all(stream is not None and stream.isatty() for stream in streams) and os.environ.get("TERM") != "dumb"
 
 

@@ -25,6 +25,7 @@ from presman.tabs.alerts import sight, wrong
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment, Pair, servers_scale
 from presman.tabs.parts import Rows
+from presman.tabs.plan_name import plan_name
 
 _SIGNS = {"█": "used", "▒": "waiting", "│": "entitled", "┊": "limit", "▶": "over the edge"}
 """What the parts of a bar mean; its full width is all there is."""
@@ -63,7 +64,7 @@ def _outliers(found: OutlierReading, width: int | None) -> list[str]:
 
 def findings(reading: Reading, found: Sequence[Finding], seen: LintSight, width: int | None = None) -> str:
     """Return the findings about the plans, one paragraph each, and what they rest on. Ends in a newline."""
-    lines = _wrapped(f"{reading.header.database or reading.target}  plan {reading.header.plan or 'none'}", width)
+    lines = _wrapped(f"{reading.header.database or reading.target}  plan {plan_name(reading)}", width)
     for each in found:
         where = " ".join(part for part in (each.plan, each.subject) if part)
         lines += ["", *_wrapped(f"{each.severity.value}: {where}: {each.text}", width)]
@@ -139,7 +140,7 @@ def _head(reading: Reading, width: int | None) -> list[str]:
     lines = [
         f"{header.database or reading.target} {named(header.version)}  {instant(reading.at)}  poll {reading.number}, "
         f"{since} since the one before, took {1000 * reading.poll_seconds:.0f} ms",
-        _plan(header) + f"  {servers(header.servers)}",
+        _plan(header, plan_name(reading)) + f"  {servers(header.servers)}",
     ]
     lines += [
         f"redo writes{f' of instance {each.inst_id}' if each.inst_id else ''}: {redo_text(each)}"
@@ -153,11 +154,11 @@ def _head(reading: Reading, width: int | None) -> list[str]:
     return [piece for line in lines for piece in _wrapped(line, width)]
 
 
-def _plan(header: Header) -> str:
+def _plan(header: Header, name: str) -> str:
     mixed = " (instances differ)" if header.mixed_plans else ""
     cpus = number(header.num_cpus or None, 0)
     return (
-        f"plan {header.plan or 'none'}{mixed}  CPU {header.cpu_managed or ABSENT} of {cpus}  "
+        f"plan {name}{mixed}  CPU {header.cpu_managed or ABSENT} of {cpus}  "
         f"caging {header.caging or ABSENT}  PX {header.px_managed or ABSENT}  up {duration(header.uptime)}"
     )
 

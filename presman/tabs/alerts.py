@@ -118,7 +118,9 @@ def _group(group: GroupReading) -> Alert:
         short = f"{group.title}: {group.limited_by} at its limit, {cpus}"
         wants = f"; the group uses {number(group.used)}{wants}"
     else:
-        cpus = f"{number(group.used)} of {number(group.limit if not bad else group.entitled)} CPUs"
+        most = group.limit if not bad else group.entitled
+        of = "" if group.verdict is Verdict.ZERO_SHARE else f" of {number(most)}"
+        cpus = f"{number(group.used)}{of} CPUs"
         short = f"{group.title} {group.verdict.value}, {cpus}"
     return Alert("bad" if bad else "note", "✕" if bad else "▬", f"CPU: {short}{wants}", short)
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from presman.analysis import analyse
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.reading import Reading
 from presman.figures.statement_figures import running_state
 from presman.polling.poller import Poller
@@ -16,6 +17,7 @@ from presman.tabs.alerts import alerts
 from presman.tabs.link import Link
 from presman.tabs.moment import Moment
 from presman.tabs.sessions import nobody_blocked
+from presman.tui.pages.advice_lines import commands_to_copy, ends_it
 from tests.scenarios import with_short_past
 
 
@@ -61,3 +63,22 @@ def test_where_nobody_is_blocked_nothing_is_said_of_it() -> None:
     assert not any(each.blocker for each in (*reading.sessions, *reading.running))
     assert nobody_blocked(Moment(reading)) == {"blocked_by"}
     assert not [each for each in alerts(reading, Link()) if "blocked" in each.text]
+
+
+def test_before_anybody_is_ended_one_is_sent_to_who_holds_him_up() -> None:
+    reading = of("locked")
+    (found,) = unblock(reading)
+    assert [each.user for each in found.blocked] == ["ETL"]
+    line = "".join(text for text, _ in ends_it(found, key=True))
+    assert line.startswith(" ENDS IT  look at 1:88 first: ETL 1:412 (32 servers) waits for it   ①")
+    (blocked,) = found.blocked
+    assert blocked.remaining is None, "nobody knows when one ends that does not move"
+
+
+def test_the_numbers_are_those_in_the_order_of_copying() -> None:
+    reading = of("locked")
+    (found,) = unblock(reading)
+    named = [each.statement.user for each in found.candidates]
+    assert named == ["RPT", "ETL", "MARTIN"], "those that would do alone before him who would not"
+    copied = [whom.split()[0] for _, whom in commands_to_copy(reading.queue[0], reading)]
+    assert copied[:3] == named

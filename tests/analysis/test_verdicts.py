@@ -176,8 +176,7 @@ def test_a_plan_that_is_kept_and_leaves_a_group_nothing_is_not_praised() -> None
     assert of(reading, "BATCH").verdict is Verdict.ZERO_SHARE
     (kept,) = conformance(reading)
     assert kept.sentence.startswith(
-        "The plan is kept: every group that wants CPU gets its due. "
-        "What BATCH is due is only what the levels above leave."
+        "The plan is kept, and it leaves some groups nothing. What BATCH is due is only what the levels above leave."
     )
 
 

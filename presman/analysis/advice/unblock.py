@@ -49,7 +49,8 @@ class Unblock:
     """How to let one head start. The first `needed` of `candidates` do together; 0 if none are known to.
 
     `commands` act on the waiting statement itself. `sentence` says it all in words. `wait` is in how many seconds the
-    head should start by itself, because all that are needed are about to end; None if that is not so.
+    head should start by itself, because all that are needed are about to end; None if that is not so. `blocked` are the
+    statements that hold servers the head could use, and wait for another session themselves.
     """
 
     head: QueueHead
@@ -58,6 +59,7 @@ class Unblock:
     commands: tuple[Command, ...]
     sentence: str
     wait: float | None = None
+    blocked: tuple[RunningStatement, ...] = ()
 
 
 def unblock(reading: Reading) -> tuple[Unblock, ...]:
@@ -85,14 +87,20 @@ def _unblock(head: QueueHead, reading: Reading, release: Release | None, counts:
         return Unblock(head, (), 0, commands, _without(head))
     certain = [each for each in reading.running if each.certain]
     helpers = [helper for each in certain if (helper := _helper(each, shortages, counts))]
-    chosen = _choose(helpers, [each.short for each in shortages])
-    others = sorted((each for each in helpers if each not in chosen and all(each.high)), key=_by_harm)
+    short = [each.short for each in shortages]
+    chosen = _choose(helpers, short)
+    # Who would do alone stands before who would not: that is the order in which they are named and copied everywhere.
+    others = sorted(
+        (each for each in helpers if each not in chosen and all(each.high)),
+        key=lambda each: (not _covers([each], short), _by_harm(each)),
+    )
     found = tuple(_candidate(each, shortages, release) for each in (*chosen, *others)[:LISTED])
     needed = len(chosen)
     ends = [each.ends_in for each in found[:needed]]
     wait = max(ends) if ends and None not in ends else None  # type: ignore[type-var]
     doubtful = len(reading.running) - len(certain)
-    return Unblock(head, found, needed, commands, _sentence(found, needed, doubtful), wait)
+    blocked = tuple(each.statement for each in helpers if each.statement.blocker)
+    return Unblock(head, found, needed, commands, _sentence(found, needed, doubtful), wait, blocked)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -176,6 +176,8 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
     used = [row.used for row in rows if row.used is not None]
     total = sum(used) if used else None
     score = 100 * (1 - missing / due) if due > 0 else None
+    shareless = _shareless(rows)
+    kept = _kept(instance, score, missing, shareless)
     return Conformance(
         inst_id=instance.inst_id,
         score=score,
@@ -185,15 +187,17 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
         capacity=instance.num_cpus,
         host_cpus=instance.host_cpus,
         host_busy=instance.host_busy,
-        sentence=f"{_kept(instance, score, missing)}{_shareless(rows)} {_pressure(instance, total, rows)}".strip(),
+        sentence=f"{kept}{shareless} {_pressure(instance, total, rows)}".strip(),
     )
 
 
-def _kept(instance: InstanceReading, score: float | None, missing: float) -> str:
+def _kept(instance: InstanceReading, score: float | None, missing: float, shareless: str) -> str:
     if instance.cpu_managed == "OFF":
         return "Resource Manager does not manage CPU: no plan decides who gets it, and nobody is held off it."
     if score is None:
         return ""
+    if missing <= 0 and shareless:
+        return "The plan is kept, and it leaves some groups nothing."
     if missing <= 0:
         return "The plan is kept: every group that wants CPU gets its due."
     return f"The plan is kept to {score:.0f} %: groups get {missing:.1f} CPUs less than their due."

@@ -137,6 +137,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
     witness = session or server
     sql_id, child = _cursor(session, server)
     idle = float(session.last_call_et) if session and session.status == "INACTIVE" else None
+    blocked = _blocker(session) if session else ""
     work = next(iter(facts.operations.get((inst_id, sid, sql_id), ())), None) if idle is None else None
     return RunningStatement(
         inst_id=inst_id,
@@ -164,11 +165,11 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         sql_text=facts.text(inst_id, sql_id, child),
         con_id=witness.con_id if witness else 0,
         progress=work.progress if work else None,
-        remaining=work.remaining if work else None,
+        remaining=work.remaining if work and not blocked else None,
         operation=" of ".join(part for part in (work.name, work.target) if part) if work else "",
         certain=holding.certain,
         session_sql_id=(session.sql_id or session.prev_sql_id) if session else "",
-        blocker=_blocker(session) if session else "",
+        blocker=blocked,
         tree_sets=holding.tree_sets,
         exec_id=session.sql_exec_id if session else None,
     )

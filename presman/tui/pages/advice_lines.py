@@ -27,14 +27,15 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
     """
     label: Run = (" ENDS IT  ", "title")
     hint = _hint(found) if key else ()
+    first = _blockers(found)
     if not found.candidates:
-        return (label, (found.sentence, "dim"), *hint)
+        return (label, *first, (found.sentence, "dim"), *hint)
     if found.needed > 1:
         chosen, joint = found.candidates[: min(found.needed, len(NUMBERS))], " + "
     else:
         alone = [each for each in found.candidates if each.enough or not found.needed]
         chosen, joint = tuple(alone[:SHOWN]), "  or "
-    runs: list[Run] = [label]
+    runs: list[Run] = [label, *first]
     for place, candidate in enumerate(chosen):
         more = _named(place, candidate, joint if place else "")
         if place and room is not None and length((*runs, *more, *hint)) > room - (place + 1 < len(chosen)) * _AND_MORE:
@@ -44,6 +45,16 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
     if not found.needed:
         runs.append((f"   {found.sentence}", "dim"))
     return (*runs, *hint)
+
+
+def _blockers(found: Unblock) -> Line:
+    """Return whom to look at before anybody is ended: he holds up statements that hold servers."""
+    if not found.blocked:
+        return ()
+    each = max(found.blocked, key=lambda one: one.servers)
+    more = f" and {len(found.blocked) - 1} more" if len(found.blocked) > 1 else ""
+    who = f"{each.user or '?'} {each.inst_id}:{each.sid} ({each.servers} servers){more}"
+    return ((f"look at {each.blocker} first: {who} waits for it   ", "warn"),)
 
 
 def _named(place: int, candidate: Candidate, joint: str) -> list[Run]:
@@ -102,6 +113,8 @@ def state(each: RunningStatement) -> str:
     """Return what a statement does: idle for how long, or how far it has come."""
     if each.idle is not None:
         return f"idle {duration(each.idle)}"
+    if each.blocker:
+        return f"runs {duration(each.elapsed)}, blocked by {each.blocker}"
     if each.progress is None:
         return f"runs {duration(each.elapsed)}"
     left = f", {duration(each.remaining)} left" if each.remaining is not None else ""

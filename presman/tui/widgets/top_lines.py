@@ -11,6 +11,7 @@ from presman.drawing.bars import bar_runs
 from presman.drawing.lines import Line, Run, fit, length, merge
 from presman.tabs.choices import Choices
 from presman.tabs.link import Link, LinkState
+from presman.tabs.plan_name import plan_name
 from presman.tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _facts(top: TopLine) -> list[Part]:
         parts.append(Part(6, ((header.container, "note"),)))
     if header.uptime is not None:
         parts.append(Part(10, ((f"up {_coarse(header.uptime)}", "dim"),)))
-    parts.append(Part(1, (("plan ", "dim"), (header.plan or "none", ""), _mixed(header))))
+    parts.append(Part(1, (("plan ", "dim"), (plan_name(reading), ""), _mixed(header))))
     parts.append(Part(4, _managed(header)))
     if top.choices.packs:
         parts.append(Part(2, ((f"packs {' + '.join(top.choices.packs)}", "warn"),)))
