@@ -166,7 +166,7 @@ def test_as_many_are_waited_for_as_are_needed_the_soonest_first() -> None:
         waiting(9, "ETL", 8), nearly(1, "ETL", 8, 25), nearly(2, "ETL", 8, 3), nearly(3, "ETL", 8, 12),
         holder(4, "ETL", 40, idle=9), active=64, plan=DAY, held={"ETL": 64},
     )  # fmt: skip
-    assert (one.needed, sids(one), one.wait) == (2, [2, 3, 1, 4], 12.0)
+    assert (one.needed, sids(one), one.wait) == (2, [2, 3, 4, 1], 12.0), "then who would do alone, then who would not"
 
 
 def test_what_waiting_does_not_free_somebody_must_be_ended_for() -> None:
