@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from presman.analysis import analyse
-from presman.analysis.advice.unblock import unblock
+from presman.analysis.advice.unblock import ends_in, unblock
 from presman.analysis.readings.reading import Reading
 from presman.figures.statement_figures import running_state
 from presman.polling.poller import Poller
@@ -77,10 +78,11 @@ def test_before_anybody_is_ended_one_is_sent_to_who_holds_him_up() -> None:
 
 def test_the_numbers_are_those_in_the_order_of_copying() -> None:
     reading = of("locked")
+    reading = replace(reading, running=tuple(each for each in reading.running if ends_in(each) is None))
     (found,) = unblock(reading)
-    named = [each.statement.user for each in found.candidates]
     alone = [each.enough for each in found.candidates]
     assert alone == sorted(alone, reverse=True), "those that would do alone before those who would not"
-    copied = [whom.split()[0] for _, whom in commands_to_copy(reading.queue[0], reading)]
+    named = [each.statement.user for each in found.candidates]
+    copied = [whom.split()[0] for _, whom in commands_to_copy(found.head.statement, reading)]
     assert copied[: len(named)] == named
     assert len(named) > 1
