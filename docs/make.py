@@ -1,6 +1,6 @@
 """`make docs`: what the documents say of keys, columns and views, written from presman itself.
 
-docs/reference.md as a whole, in README.md the table of keys, in ARCHITECTURE.md the assumptions. A test holds them to
+docs/reference.md as a whole, in README.md the table of keys, in docs/proof.md the assumptions. A test holds them to
 what presman has.
 """
 
@@ -23,7 +23,7 @@ from presman.tui.keys.table_keys import INSTANCES
 
 ROOT = Path(__file__).parents[1]
 README, REFERENCE = ROOT / "README.md", ROOT / "docs" / "reference.md"
-ARCHITECTURE = ROOT / "ARCHITECTURE.md"
+PROOF = ROOT / "docs" / "proof.md"
 
 ASSUMED = "what a user with a database could run to confirm it.\n\n"
 BEGIN = "| key | |\n"
@@ -51,9 +51,9 @@ def readme() -> str:
     return before + key_table() + behind
 
 
-def architecture() -> str:
-    """Return ARCHITECTURE.md with the assumptions as they are now."""
-    before, begin, _ = ARCHITECTURE.read_text(encoding="utf-8").partition(ASSUMED)
+def proof() -> str:
+    """Return docs/proof.md with the assumptions as they are now."""
+    before, begin, _ = PROOF.read_text(encoding="utf-8").partition(ASSUMED)
     return before + begin + in_markdown()
 
 
@@ -139,5 +139,5 @@ def rows(heads: Iterable[str], cells: Iterable[Iterable[str]]) -> str:
 
 if __name__ == "__main__":
     README.write_text(readme(), encoding="utf-8")
-    ARCHITECTURE.write_text(architecture(), encoding="utf-8")
+    PROOF.write_text(proof(), encoding="utf-8")
     REFERENCE.write_text(reference(), encoding="utf-8")

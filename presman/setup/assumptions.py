@@ -1,7 +1,7 @@
 """The assumptions: what presman takes as so though no document says it, and how a database confirms each.
 
 Each has a SELECT that anyone may run, and a way to read its answer; `presman doctor --assumptions TARGET` does both.
-Some take more than a SELECT: then it is said what to try. ARCHITECTURE.md lists them, written from here.
+Some take more than a SELECT: then it is said what to try. docs/proof.md lists them, written from here.
 """
 
 from __future__ import annotations
@@ -334,7 +334,7 @@ def unseen(section: Section) -> str:
 
 
 def in_markdown() -> str:
-    """Return the list for ARCHITECTURE.md."""
+    """Return the list for docs/proof.md."""
     parts = []
     for each in ASSUMPTIONS:
         lines = [f"- **{each.key}**: {each.taken} Confirmed if: {each.confirmed}."]
