@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from presman.analysis import instances, session_list, sight
 from presman.analysis.facts.cdb_plan import ROOT

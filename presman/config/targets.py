@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
+from msgspec import structs
+
 from presman.base.release import SUPPORTED, Release
 from presman.base.secret import Secret
 from presman.base.suggest import did_you_mean, nearest
@@ -74,13 +76,13 @@ class Target:
         """Return the same target with a password that was asked for."""
         if self.connect is None:
             return self
-        return _oracle(self.name, replace(self.connect, password=password), self.settings, self.warnings)
+        return _oracle(self.name, structs.replace(self.connect, password=password), self.settings, self.warnings)
 
     def with_thick(self, lib_dir: str | None) -> Target:
         """Return the same target through the thick driver and its client libraries in `lib_dir`."""
         if self.connect is None:
             return self
-        connect = replace(self.connect, thick=True, lib_dir=lib_dir or self.connect.lib_dir)
+        connect = structs.replace(self.connect, thick=True, lib_dir=lib_dir or self.connect.lib_dir)
         return _oracle(self.name, connect, self.settings, self.warnings)
 
 

@@ -13,6 +13,8 @@ from enum import Enum
 from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar
 
+from msgspec import Struct
+
 from presman.base.formats import ABSENT, clock, compact, count, duration, number, percent
 
 T = TypeVar("T")
@@ -23,8 +25,7 @@ State = Literal["", "good", "note", "warn", "bad", "dim"]
 Side = Literal["left", "right"]
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """What a figure is measured in: its name, how a value (or None) is written, the cells that takes at least."""
 
     name: str
@@ -60,8 +61,7 @@ MILLISECONDS = Unit("milliseconds", number, 6)
 INSTANT = Unit("instant", clock, 8, "left")
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """A bar inside a cell. All lengths in the figure's unit; the bars of a column share one scale.
 
     `full` is what the whole width stands for (0: the longest bar or limit of the column), `beyond` where a scale ends
@@ -154,8 +154,7 @@ def _order(unit: Unit, value: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda row: _word(value(row))
 
 
-@dataclass(frozen=True)  # no slots, as above
-class Table(Generic[T]):
+class Table(Struct, Generic[T], frozen=True, dict=True):
     """A table as a value: its figures, what makes a row the same row at the next poll, and its usual order.
 
     `order` is the key of the figure it is sorted by at first ("" keeps the order of the data), `empty` the

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from presman.analysis.latency.histograms import THRESHOLDS_US, EventLatency, Latency, LatencyBucket, Percentile
 from presman.analysis.readings.wait_readings import Outlier, RedoHealth
@@ -18,8 +19,7 @@ Line = tuple[tuple[str, str], ...]
 """Runs of text with the name of a style each."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpanFacts:
+class SpanFacts(Struct, frozen=True):
     """One fact about a histogram as text, over each of the three spans."""
 
     name: str

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
 from math import isfinite
 from typing import Any
+
+from msgspec import Struct
 
 from presman import __version__
 from presman.analysis.advice.unblock import Candidate, Unblock, unblock
@@ -90,7 +91,7 @@ def plain(value: Any) -> Any:
 def _compound(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
-    if is_dataclass(value) or hasattr(value, "_fields"):
+    if isinstance(value, Struct) or hasattr(value, "_fields"):
         return {name: plain(getattr(value, name)) for name in names(value.__class__)}
     if isinstance(value, Sequence):
         return [plain(item) for item in value]
@@ -100,6 +101,6 @@ def _compound(value: Any) -> Any:
 @cache
 def names(kind: type[Any]) -> tuple[str, ...]:
     """Return what a record says of itself: its fields, then its properties."""
-    own = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else tuple(kind._fields)
+    own = tuple(kind.__struct_fields__ if issubclass(kind, Struct) else kind._fields)
     derived = tuple(sorted(name for name, member in vars(kind).items() if isinstance(member, property)))
     return own + derived

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.polling.budget import rest_after
@@ -32,8 +34,7 @@ MINUTE = timedelta(seconds=60)
 """How often a `minute` query runs and a failed one is tried again, on the source's clock."""
 
 
-@dataclass(frozen=True, slots=True)
-class LastAnswer:
+class LastAnswer(Struct, frozen=True):
     """The last answer to one query: when on the source's clock, in which poll, and what.
 
     `late` counts how often in a row there was none in time; the rows are then those of the last one that came.
@@ -51,8 +52,7 @@ class LastAnswer:
         return now is None or now - self.at < (rest_after(self.late) if self.late else MINUTE)
 
 
-@dataclass(frozen=True, slots=True)
-class OnDemandRequest:
+class OnDemandRequest(Struct, frozen=True):
     """What somebody wants to know that is not asked at each poll: the binds, and whether at every poll from now on."""
 
     binds: Mapping[str, Any]

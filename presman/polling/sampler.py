@@ -8,9 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
 
 from presman.base.errors import InputError
 from presman.base.release import Release
@@ -34,15 +35,13 @@ NUDGE = 0.05
 """Seconds between two times it is told."""
 
 
-@dataclass(frozen=True, slots=True)
-class Polled:
+class Polled(Struct, frozen=True):
     """A poll succeeded."""
 
     snapshot: Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLost:
+class SourceLost(Struct, frozen=True):
     """The source cannot be opened or was lost; `text` is one line free of secrets.
 
     `code` is Oracle's or the driver's, or "". The next attempt is in `retry_in` seconds; None means none without
@@ -55,13 +54,11 @@ class SourceLost:
     since: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class SourceEnded:
+class SourceEnded(Struct, frozen=True):
     """A finite source has been read to its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionResult:
+class ActionResult(Struct, frozen=True):
     """A command was carried out, or was not: `text` is one line about it."""
 
     command: Command

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from presman.base.errors import InputError
 from presman.base.release import Release
@@ -44,8 +45,7 @@ class Scope(Enum):
     INSTANCE = "instance"
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """One question in the form one release takes it.
 
     `record` is the NamedTuple whose fields are the select list; `grant` the object to grant SELECT on, in the

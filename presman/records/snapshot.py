@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from presman.base.release import Release
 from presman.records.queries import Scope
@@ -15,8 +16,7 @@ from presman.records.rows import RecordType
 R = TypeVar("R", bound=tuple[Any, ...])
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Why a section could not be filled.
 
     `code` is Oracle's or the driver's ("ORA-00942"), or "" where there is none; `view` what was asked; `cure`
@@ -35,8 +35,7 @@ class Problem:
         return f"{head}: {self.text}" if head else self.text
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One query's answer: rows as records, the instant (UTC) they were read, seconds it took, its problem.
 
     A query that runs less often than the poll leaves its last section in the snapshots between.
@@ -53,8 +52,7 @@ class Section:
 EMPTY = Section()
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """Everything read in one poll of one database.
 
     `at` is the database's instant in UTC (the simulated or recorded one for other sources); `number` counts polls

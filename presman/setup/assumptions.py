@@ -7,9 +7,10 @@ Some take more than a SELECT: then it is said what to try. docs/proof.md lists t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from presman.base.formats import count
 from presman.base.release import Release
@@ -38,8 +39,7 @@ Judge = Callable[[Sequence[Observation]], str]
 """Reads an answer of at least one row; returns a sentence that begins with holds, does NOT hold, or look."""
 
 
-@dataclass(frozen=True)
-class Assumption:
+class Assumption(Struct, frozen=True, dict=True):
     """`taken` is what presman takes as so, and what hangs on it; `confirmed` when it is.
 
     `sql` selects observations from one view, from release `since` on; without it `confirmed` says what to try by hand.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 WINDOWS = (15, 60, 5)
 """Minutes a chart can show; the first is usual."""
@@ -11,8 +11,7 @@ STEPS = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 30.0, 60.0)
 """Refresh intervals that + and - go through, in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(Struct, frozen=True):
     """The user's choices. `behind` counts polls back from the newest while scrolled back, 0 is live.
 
     `paused` is when the view was frozen, None if it is not. `filters` are kept per tab. `packs` are the licensed

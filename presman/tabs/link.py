@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 
 class LinkState(Enum):
@@ -15,8 +16,7 @@ class LinkState(Enum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """The link to the source. Times are of the app's monotonic clock; `text` says why it was lost.
 
     `fresh` is when the newest data were read (when the poll that brought them began), `since` when the state began;

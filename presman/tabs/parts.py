@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
+
+from msgspec import Struct, field
 
 from presman.drawing.lines import Line
 from presman.figures.figure import Table
@@ -42,8 +43,7 @@ def _no_least(_moment: Moment) -> Mapping[str, float]:
     return {}
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(Struct, frozen=True, dict=True):
     """A table with its rows at an instant.
 
     `hidden` gives the keys of columns that say nothing there, `note` what stands behind the title, `least` what the
@@ -68,8 +68,7 @@ class Rows:
     unseen: Callable[[Moment], str] = lambda _moment: ""
 
 
-@dataclass(frozen=True)
-class Lines:
+class Lines(Struct, frozen=True, dict=True):
     """Sentences, wrapped to the width; `key` names their place in the style sheet.
 
     Their height goes in steps of `step`, so that what is below seldom moves; `optional` ones are away while there are
@@ -83,8 +82,7 @@ class Lines:
     shorter: Callable[[Moment], Sequence[Line]] = lambda _moment: ()
 
 
-@dataclass(frozen=True)
-class OverTime:
+class OverTime(Struct, frozen=True, dict=True):
     """A chart of a series by group, as areas one on the other.
 
     `levels` are the groups' values at the instant on screen, `capacity` a line across: what there is for all of them.
@@ -99,8 +97,7 @@ class OverTime:
     optional: bool = False
 
 
-@dataclass(frozen=True)
-class Box:
+class Box(Struct, frozen=True, dict=True):
     """Parts side by side (`across`) or one below the other; `key` names it in the style sheet."""
 
     parts: tuple[Part, ...]
@@ -111,8 +108,7 @@ class Box:
 Part: TypeAlias = Rows | Lines | OverTime | Box
 
 
-@dataclass(frozen=True)
-class Tab:
+class Tab(Struct, frozen=True, dict=True):
     """What a tab says.
 
     `parts` from top to bottom; `panel` is the class that lays them out (``module:Class``), "" for the usual one;

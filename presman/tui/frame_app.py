@@ -102,10 +102,10 @@ class FrameApp(TerminalApp):
         body = self.query_one_optional("#body")
         if body is None:  # quit before the first frame
             return
+        self.feed.start()  # the database has its part to do meanwhile
         await body.mount(self.panels.make(self.monitor.choices.tab), Page())
         self.begun = True
         self.panels.focus_first()
-        self.feed.start()
         self.set_interval(1.0, self._tick)
 
     def on_unmount(self) -> None:

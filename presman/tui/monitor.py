@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property, partial
 from statistics import median_high
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from presman.tabs.choices import Choices
 from presman.tabs.link import Link, LinkState

@@ -7,13 +7,15 @@ ran, however many others run beside it; it comes when it came.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import combinations
 from math import inf
 from random import Random
 from statistics import fmean
 from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from presman.simulator.plan_tree import LEVELS, Group, Node
 from presman.simulator.scheduler import (
@@ -46,8 +48,7 @@ _SETTLED = 1.0
 """Seconds of waiting that are still called none: polls see no more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """What the replay is told: target of servers; per group its limit, weight, level (1..8), timeout and its action."""
 
     target: int
@@ -66,8 +67,7 @@ class ReplayedStatement(NamedTuple):
     timed_out: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(Struct, frozen=True):
     """The result: what became of each arrival, in their order, and the most servers in use at once.
 
     `spread` is by how many seconds the wait of a statement differs between two courses of the draws, on average.
@@ -275,4 +275,4 @@ def changed(rules: Rules, **changes: object) -> Rules:
         for name, value in changes.items()
         if value is not None
     }
-    return replace(rules, **laid)  # type: ignore[arg-type]
+    return replace(rules, **laid)

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn, LatencyHistory, Track, number_of

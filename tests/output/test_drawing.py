@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from presman.drawing.bars import Scale, bar_runs, shared_scale

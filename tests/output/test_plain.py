@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.base.ascii_signs import ascii_only

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.advice.unblock import unblock
 from presman.drawing.lines import length, plain

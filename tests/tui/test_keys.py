@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from presman.tui.widgets.grid import Grid
 from tests.tui.drive import acted, body, check, stage

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from rich.style import Style
 from textual.geometry import Region
 from textual.scrollbar import ScrollBar

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.plans.plan_changes import plan_switches

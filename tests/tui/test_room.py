@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from presman.drawing.lines import Line, plain
 from presman.tabs import tab_names

@@ -10,8 +10,9 @@ few as will do are named together. What may be a monitor's query is not named at
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
+
+from msgspec import Struct
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, Shortage
@@ -25,8 +26,7 @@ NEARLY_DONE = 30.0
 """Seconds left up to which a statement is waited for: to decide and to end a session takes as long, KILL even 60."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A running statement whose end helps a head.
 
     `frees` is what it certainly frees under every limit that binds, `perhaps` what it may free: they differ where it
@@ -44,8 +44,7 @@ class Candidate:
     ends_in: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unblock:
+class Unblock(Struct, frozen=True):
     """How to let one head start. The first `needed` of `candidates` do together; 0 if none are known to.
 
     `commands` act on the waiting statement itself. `sentence` says it all in words. `wait` is in how many seconds the
@@ -103,8 +102,7 @@ def _unblock(head: QueueHead, reading: Reading, release: Release | None, counts:
     return Unblock(head, found, needed, commands, _sentence(found, needed, doubtful), wait, blocked)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Helper:
+class _Helper(Struct, frozen=True, eq=False):
     """What the end of a statement frees of each shortage, at least and at most."""
 
     statement: RunningStatement
@@ -263,8 +261,7 @@ def commands_to_end(statement: RunningStatement, release: Release | None) -> tup
     return to_end(victim, release, idle=statement.idle is not None or shows != statement.sql_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """Which running statements the queue counts against the limits of their group, as far as sums can tell.
 
     V$RSRC_CONSUMER_GROUP does not count the servers of statements that bypassed the queue, and no view says which those

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from operator import itemgetter
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.analysis.containers import io_limits
 from presman.analysis.containers.io_limits import IoVerdict
@@ -30,8 +32,7 @@ from presman.records.session_rows import Session
 from presman.records.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class PdbReading:
+class PdbReading(Struct, frozen=True):
     """One container on one instance, or on the cluster (`inst_id` 0).
 
     CPUs as in a group's reading. `shares` are those of the CDB plan, `share` the guaranteed minimum as a fraction,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 from operator import itemgetter
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from presman.analysis.facts import cdb_plan
 from presman.analysis.facts.cdb_plan import ROOT, Allotment
@@ -48,8 +49,7 @@ from presman.records.snapshot import Snapshot
 _TAKING_PART = (Instance, RsrcPlan, ConsumerGroup, PxProcessSysstat, Osstat, Session, PxSession)
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True, dict=True):
     """The current snapshot, its deltas, and lookups into it."""
 
     snapshot: Snapshot

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from presman.analysis.groups.entitlement import FULL, QUIET
 from presman.analysis.readings.group_readings import GroupReading, Verdict
@@ -140,8 +141,7 @@ def _capped(group: Judged) -> str:
     return f"a limit it shares with others (at most {group.limit:.1f} CPUs for it) is reached, whatever CPU is free"
 
 
-@dataclass(frozen=True, slots=True)
-class Conformance:
+class Conformance(Struct, frozen=True):
     """How well one instance keeps its plan, and its host beside it. CPUs but for `score` (percent) and `host_busy`.
 
     `due` sums over the groups that want CPU the lesser of what each wants and what it is entitled to now; `missing`

@@ -10,9 +10,10 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from math import log2
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from presman.analysis.latency.blocks import Blocks
 from presman.analysis.latency.histograms import HistogramSpan, Latency, latency
@@ -170,8 +171,7 @@ def _column(poll: bytes, inst_id: int, event: int) -> LatencyColumn:
     return LatencyColumn(at, seconds if known else None, counts if known else {}, waited, held)
 
 
-@dataclass(slots=True)
-class Track:
+class Track(Struct):
     """The columns of the one event on show, decoded once and then poll by poll."""
 
     history: LatencyHistory

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.facts import Facts

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from presman.analysis.containers.io_limits import limits_of
 from presman.analysis.facts.cdb_plan import DEFAULT_PDB, DORMANT_CDB, ROOT, percent_fraction, whole_servers
@@ -26,8 +27,7 @@ _QUEUE = "VLDB and Partitioning Guide: Managing Parallel Statement Queuing for C
 _IO = "Database Reference: MAX_IOPS, MAX_MBPS"
 
 
-@dataclass(frozen=True)  # no slots: cached properties
-class CdbCase:
+class CdbCase(Struct, frozen=True, dict=True):
     """The CDB plan in force with all that a rule may want to know.
 
     `rows` are its directives by container, `given` what each open container gets of them (the default directive where

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.plan_book import plan_name
@@ -11,8 +12,7 @@ from presman.records.plan_rows import RsrcPlanHistory
 from presman.records.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class PlanSwitch:
+class PlanSwitch(Struct, frozen=True):
     """A change of plan: the instant, the plan that came ("" where Resource Manager was turned off), its window."""
 
     at: datetime

@@ -8,8 +8,9 @@ waiting sessions, i.e. CPU seconds per second. Seconds are seconds; MB are 2**20
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from presman.analysis.readings.detail_readings import Detail
 from presman.analysis.readings.group_readings import GroupReading
@@ -26,8 +27,7 @@ from presman.analysis.readings.statement_readings import (
 from presman.analysis.readings.wait_readings import Histogram, OutlierReading, RedoHealth, WaitReading
 
 
-@dataclass(frozen=True, slots=True)
-class UnansweredQuery:
+class UnansweredQuery(Struct, frozen=True):
     """A question that got no answer: the query's name, what is wrong and what cures it."""
 
     query: str
@@ -36,8 +36,7 @@ class UnansweredQuery:
     cure: str
 
 
-@dataclass(frozen=True, slots=True)
-class LateView:
+class LateView(Struct, frozen=True):
     """A view that did not answer in time: its name, and how many seconds before `Reading.at` its rows were read.
 
     `age` is None where there are no rows at all.
@@ -47,8 +46,7 @@ class LateView:
     age: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """All of it. `interval` is seconds between the two snapshots on the database's clock, None without a delta.
 
     `detail` is what a close look at one session adds, None without; `hour` comes from the metric history. `sessions`

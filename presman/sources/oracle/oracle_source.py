@@ -6,13 +6,14 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache, partial
 from socket import gaierror
 from typing import Any, NamedTuple
 
 import oracledb
+from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.base.text import clean
@@ -64,8 +65,7 @@ QUARTER = 15 * 60
 """Seconds: time zones differ by multiples of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionIdentity:
+class SessionIdentity(Struct, frozen=True):
     """Where the session is and when it was asked: `at` (UTC) is the database's clock at `measured` on ours."""
 
     sid: int

@@ -13,10 +13,11 @@ import gc
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from presman.base.release import SUPPORTED, Release
 from presman.base.suggest import closest
