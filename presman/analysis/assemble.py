@@ -23,6 +23,7 @@ from presman.records.parallel_rows import PxSession
 from presman.records.queries import Scope
 from presman.records.rows import OF_AN_UPDATE
 from presman.records.snapshot import Section, Snapshot
+from presman.records.wait_rows import EventHistogram
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:
@@ -75,6 +76,8 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         statements_to_come=current.statements_to_come,
         late=late(current),
         stale=stale(current),
+        unlisted=facts.unlisted,
+        histograms_at=current.section(EventHistogram).at,
     )
 
 
