@@ -1,4 +1,4 @@
-"""How much each poll has to read for what is on show, or written."""
+"""Breadth that is wanted of each poll: what is on show, and what is written."""
 
 from __future__ import annotations
 
