@@ -183,7 +183,7 @@ def test_deltas_are_what_the_simulated_instances_counted(
                 measured = sum(column.waited.microseconds for column in columns if column.waited)
                 assert measured == pytest.approx(event.micros - micros, abs=1)
     assert seen > 10_000
-    assert len(history) == (25 if breadth is Breadth.WHOLE else 2)
+    assert len(history) == (25 if breadth is Breadth.WHOLE else 3)
     poller.close()
 
 
