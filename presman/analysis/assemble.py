@@ -22,6 +22,7 @@ from presman.records.group_rows import ConsumerGroup, GroupMetricHistory
 from presman.records.parallel_rows import PxSession
 from presman.records.queries import Scope
 from presman.records.rows import OF_AN_UPDATE
+from presman.records.session_rows import Session, SessionCount
 from presman.records.snapshot import Section, Snapshot
 from presman.records.wait_rows import EventHistogram
 
@@ -101,6 +102,8 @@ def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:
     found = []
     for record, problem in snapshot.problems().items():
         if record in OF_AN_UPDATE and problem.code == "ORA-00904":
+            continue
+        if record is SessionCount and snapshot.section(Session).problem:  # it reads the same view
             continue
         name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in record.__name__).lstrip("_")
         text = f"{problem.code}: {problem.text}" if problem.code else problem.text
