@@ -23,7 +23,9 @@ from presman.records.group_rows import ConsumerGroup, GroupMetricHistory
 from presman.records.parallel_rows import PxSession
 from presman.records.queries import Scope
 from presman.records.rows import OF_AN_UPDATE
+from presman.records.session_rows import Session, SessionCount
 from presman.records.snapshot import Section, Snapshot
+from presman.records.wait_rows import EventHistogram
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:
@@ -76,6 +78,8 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         statements_to_come=current.statements_to_come,
         late=late(current),
         stale=stale(current),
+        unlisted=facts.unlisted,
+        histograms_at=current.section(EventHistogram).at,
     )
 
 
@@ -99,6 +103,8 @@ def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:
     found = []
     for record, problem in snapshot.problems().items():
         if record in OF_AN_UPDATE and problem.code == "ORA-00904":
+            continue
+        if record is SessionCount and snapshot.section(Session).problem:  # it reads the same view
             continue
         name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in record.__name__).lstrip("_")
         text = f"{problem.code}: {problem.text}" if problem.code else problem.text

@@ -12,6 +12,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.polling import Polling, late_views
 from presman.cli.settings import load, resolve
 from presman.output.csv_export import MEASURES, CsvExport
+from presman.records.breadth import of_measure
 
 
 def run(options: Namespace) -> int:
@@ -31,7 +32,8 @@ def run(options: Namespace) -> int:
     taken, late = 0, list[str]()
     begun = time.monotonic()
     try:
-        for snapshot, reading in Polling(resolved).measured(polls=options.polls, duration=options.duration):
+        polling = Polling(resolved, breadth=of_measure(measure))
+        for snapshot, reading in polling.measured(polls=options.polls, duration=options.duration):
             before, late = late, late_views(snapshot)
             if late and late != before:
                 console.say(f"no answer in time, left out: {', '.join(late)}")

@@ -18,6 +18,7 @@ from presman.base.release import Release
 from presman.base.text import clean, one_line
 from presman.polling.budget import budget_of
 from presman.polling.poller import Poller
+from presman.records.breadth import Breadth
 from presman.records.commands import Command
 from presman.records.focus import Focus
 from presman.records.queries import Scope
@@ -118,6 +119,7 @@ class Sampler:
         self._stopping = False
         self._poller: Poller | None = None
         self._focus: Focus | None = None
+        self._breadth = Breadth.WHOLE
         self._requests: list[tuple[type[Any], Mapping[str, Any], bool]] = []
         self._is_open = False
         self._attempts = 0
@@ -153,6 +155,13 @@ class Sampler:
         if self._poller is not None:
             self._poller.focus(focus)
         if focus is not None:
+            self.poll_now()
+
+    def widen(self, breadth: Breadth) -> None:
+        """Read so much at each poll from now on; what is to be read besides comes at once."""
+        more = breadth & ~self._breadth
+        self._breadth = breadth
+        if more and self._poller is not None:
             self.poll_now()
 
     def request(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
@@ -236,6 +245,7 @@ class Sampler:
         for record, binds, lasting in requests:
             self._poller.request(record, binds, lasting=lasting)
         self._poller.source.scope = self._scope
+        self._poller.breadth = self._breadth
         self._poller.budget = budget_of(self._refresh, self.budget)
         if not self._is_open:
             self._is_open = True

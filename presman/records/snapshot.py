@@ -60,7 +60,8 @@ class Snapshot(Struct, frozen=True):
     reconnects or a source jumps: counters of different epochs are never subtracted. `cloud_service` is "" outside the
     Autonomous Database. `notes` are the source's own: what of it is not used, what was assumed.
     `statements_to_come` counts the statements on show whose texts and plans have not been asked for yet: so many follow
-    in the next polls.
+    in the next polls. `lists_idle` tells whether all idle sessions are among the rows of sessions, or only those that
+    others name.
     """
 
     target: str
@@ -76,6 +77,7 @@ class Snapshot(Struct, frozen=True):
     cloud_service: str = ""
     notes: tuple[str, ...] = ()
     statements_to_come: int = 0
+    lists_idle: bool = True
 
     def section(self, record: RecordType) -> Section:
         """Return the section that `record`'s query filled; an empty one if it was never asked."""

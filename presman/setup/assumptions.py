@@ -274,6 +274,24 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         "servers (V$PX_SESSION) is still the query's",
     ),
     Assumption(
+        "idle-sessions",
+        "STATE of V$RSRC_SESSION_INFO is IDLE for sessions that idle; where Resource Manager is off it is NOT MANAGED, "
+        "and CURRENT_IDLE_TIME is above 0: their rows are left out of a poll that shows no idle session.",
+        "hardly any session is INACTIVE in V$SESSION and anything else here; the first figure counts sessions, the "
+        "second those with an idle time",
+        "SELECT state AS name, COUNT(*) AS value, COUNT(CASE WHEN current_idle_time > 0 THEN 1 END) AS against"
+        " FROM gv$rsrc_session_info GROUP BY state",
+    ),
+    Assumption(
+        "servers-without-a-call",
+        "The session of a parallel server is ACTIVE while its statement runs, or its PROGRAM ends in the name of the "
+        "process, as in (P00A): otherwise only its coordinator is seen.",
+        "there is no row: parallel servers that are INACTIVE and named otherwise",
+        "SELECT program AS name, NULL AS value, NULL AS against FROM gv$session"
+        " WHERE status = 'INACTIVE' AND (inst_id, sid) IN (SELECT inst_id, sid FROM gv$px_session WHERE degree > 0)"
+        " AND program NOT LIKE '%(P___)'",
+    ),
+    Assumption(
         "larger-than-its-limit",
         "A statement that wants more servers than its group's limit, or than the whole target, was seen to start on "
         "12.1 once nothing else ran; for a group's limit nothing is known.",

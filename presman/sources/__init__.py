@@ -17,6 +17,9 @@ from presman.base.release import Release
 from presman.records.queries import Query, Scope
 from presman.records.snapshot import Section
 
+USUAL_BINDS: Mapping[str, Any] = MappingProxyType({"with_idle": 1})
+"""Binds that a source fills in where a request does not: who asks once wants idle sessions, too."""
+
 NO_BINDS: Mapping[str, Any] = MappingProxyType({})
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from presman.drawing.lines import Line
 from presman.figures.figure import Table
+from presman.records.breadth import Breadth
 from presman.tabs.moment import Moment
 
 
@@ -113,7 +114,8 @@ class Tab(Struct, frozen=True, dict=True):
 
     `parts` from top to bottom; `panel` is the class that lays them out (``module:Class``), "" for the usual one;
     `keys` are actions of that class. `over_time` tells that it shows a window of time, which `w` changes, `progress`
-    that statements' progress is to be read while it is on show. `measure` is what `e` exports. `for_text` are tables
+    that statements' progress is to be read while it is on show, `breadth` what else is to be read at each poll then.
+    `measure` is what `e` exports. `for_text` are tables
     that only texts have.
     """
 
@@ -123,6 +125,7 @@ class Tab(Struct, frozen=True, dict=True):
     panel: str = ""
     over_time: bool = False
     progress: bool = False
+    breadth: Breadth = Breadth.NARROW
     measure: str = "cpu"
     for_text: tuple[Rows, ...] = ()
 

@@ -16,6 +16,7 @@ from presman.tui.page_reader import PageReader
 from presman.tui.screen import MonitorScreen
 from presman.tui.tab_panels import PACE, TabPanels
 from presman.tui.terminal_app import TerminalApp
+from presman.tui.wanted_breadth import read_enough
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
@@ -102,8 +103,10 @@ class FrameApp(TerminalApp):
         body = self.query_one_optional("#body")
         if body is None:  # quit before the first frame
             return
+        panel = self.panels.make(self.monitor.choices.tab)
+        read_enough(self.feed, self.panels, self.recording)
         self.feed.start()  # the database has its part to do meanwhile
-        await body.mount(self.panels.make(self.monitor.choices.tab), Page())
+        await body.mount(panel, Page())
         self.begun = True
         self.panels.focus_first()
         self.set_interval(1.0, self._tick)
@@ -129,6 +132,7 @@ class FrameApp(TerminalApp):
         else:
             self.repaint()
         if problem := self.recording.write(event.reading):
+            read_enough(self.feed, self.panels, self.recording)
             self.paint_lines()
             self.tell(problem, severity="error", seconds=15)
             self.bell()

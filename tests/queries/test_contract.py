@@ -29,7 +29,7 @@ BINDS = {
     **{"inst_id": 1, "own_inst_id": 1, "own_sid": 0, "at_inst_id": 1, "sql_id": "9md3ukhghgj58", "child_number": 0},
     **{"sid": 144, "cpu_number": 19, "logical_number": 20, "read_number": 21},
 }
-BINDS |= {"event": "latch free"}
+BINDS |= {"event": "latch free", "with_idle": 1, **{f"sid_{number}": 7 for number in range(1, 9)}}
 FORBIDDEN = {"rownum", "sysdate", "nvl", "decode", "xmltable", "fetch first", "(+)"}
 PACK_VIEWS = (
     "V$ACTIVE_SESSION_HISTORY",
@@ -183,6 +183,8 @@ def _admitted_by_filters(query: str) -> dict[str, Any]:
         "parameter": {"NAME": "cpu_count"},
         "px_process": {"STATUS": "IN USE"},
         "session": {"TYPE": "USER"},
+        "session_count": {"TYPE": "USER"},
+        "named_session": {"TYPE": "USER"},
         "sysstat": {"NAME": "Parallel operations not downgraded"},
         "osstat": {"STAT_NAME": "NUM_CPUS"},
         "event_histogram": {"EVENT": "resmgr:cpu quantum"},

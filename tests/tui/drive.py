@@ -44,6 +44,7 @@ class HandFeed:
     started: bool = False
     told: list[Any] = field(default_factory=list)
     focused: Any = None
+    breadth: Any = None
 
     def start(self) -> None:
         self.started = True
@@ -65,6 +66,9 @@ class HandFeed:
 
     def focus(self, focus: Any) -> None:
         self.focused = focus
+
+    def widen(self, breadth: Any) -> None:
+        self.breadth = breadth
 
 
 @dataclass

@@ -28,7 +28,6 @@ from presman.analysis.readings.reading import Reading
 from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.records.conversion import null_row
 from presman.records.group_rows import ConsumerGroup
-from presman.records.session_rows import Session
 from presman.records.snapshot import Snapshot
 
 
@@ -194,7 +193,7 @@ def _row(facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: Rs
     share = frame.shares.shares.get(key, 0.0)
     most = None if limit is None else limit * frame.capacity
     claim = frame.claims.get(key)
-    sessions = [each for each in facts.snapshot.rows(Session) if (each.inst_id, each.con_id) == (inst_id, con_id)]
+    counts = [each for each in facts.session_counts if (each.inst_id, each.con_id) == (inst_id, con_id)]
     target = facts.number(inst_id, "parallel_servers_target")
     most_requests, most_mb = io_limits.limits_of(facts, inst_id, con_id)
     servers = frame.shares.servers.get(key)
@@ -217,8 +216,8 @@ def _row(facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: Rs
         io_throttle_ms=metric.avg_io_throttle,
         iops_limit=most_requests,
         mb_limit=most_mb,
-        sessions=len(sessions),
-        active_sessions=sum(each.status == "ACTIVE" for each in sessions),
+        sessions=sum(each.sessions for each in counts),
+        active_sessions=sum(each.sessions for each in counts if each.status == "ACTIVE"),
         px_active=row.current_pqs_active,
         px_servers=row.current_pq_servers_active,
         px_queued=row.current_pqs_queued,

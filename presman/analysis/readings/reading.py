@@ -55,6 +55,9 @@ class Reading(Struct, frozen=True):
     `basis` says what may be said not to be there, and by which views; `unseen` are views that told nothing;
     `notes` what a reader of the figures must know.
     `statements_to_come` counts the statements on show whose texts and plans are still to be read, a few at each poll.
+    `unlisted` counts the idle sessions that are not among `sessions`, as in most polls of a screen that does not show
+    them; None where they could not be counted, 0 where all are there.
+    `histograms_at` is when the histograms were read: they are older than the reading where nobody needs them.
     `late` are the views whose rows are older than the poll, `stale` the seconds by which the newest rows are: 0 if
     anything was answered, None if nothing ever was.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
@@ -89,6 +92,8 @@ class Reading(Struct, frozen=True):
     statements_to_come: int = 0
     late: tuple[LateView, ...] = ()
     stale: float | None = 0.0
+    unlisted: int | None = 0
+    histograms_at: datetime | None = None
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

@@ -313,14 +313,28 @@ class SessionRows:
             elif execution.servers:
                 servers, active = ticket.servers, "TRUE"
                 running = self.at - execution.started
+        idle = 0 if doing.active == "TRUE" else doing.wait_micro // 1_000_000
         pool = session.pool_queued
         if execution is not None and execution.phase is Phase.POOL:
             pool += self.at - execution.queued_at
         return (
             *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
-            *(mapped, "ORACLE_USER", state or doing.rsrc_state, doing.active, _ms(wait), int(wait / 0.2), _ms(cpu)),
-            *(int(cpu * 2), _ms(pool), _ms(reads * 0.0005 + mb * 0.001), int(reads / 128), int(reads * 0.35 / 128)),
-            *(int(mb), 0, int(reads), int(reads * 0.35), int(mb), 0, session.canceled, dop, servers, active, None),
+            *(mapped, "ORACLE_USER", state or doing.rsrc_state, doing.active, idle, _ms(wait), int(wait / 0.2)),
+            *(_ms(cpu), int(cpu * 2), _ms(pool), _ms(reads * 0.0005 + mb * 0.001), int(reads / 128)),
+            *(
+                int(reads * 0.35 / 128),
+                int(mb),
+                0,
+                int(reads),
+                int(reads * 0.35),
+                int(mb),
+                0,
+                session.canceled,
+                dop,
+                servers,
+                active,
+                None,
+            ),
             *(_ms(running), _ms(queued), _ms(session.pq_queued + queued), session.times_queued, session.time_outs),
             *((action, reason, when(self._simulation, at)) if action else (None, None, None)),
         )
@@ -420,11 +434,12 @@ VIEWS = (
         "V$RSRC_SESSION_INFO",
         columns(
             "INST_ID CON_ID SID CURRENT_CONSUMER_GROUP_ID CURRENT_CONSUMER_GROUP ORIG_CONSUMER_GROUP_ID"
-            " MAPPED_CONSUMER_GROUP MAPPING_ATTRIBUTE STATE ACTIVE CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS"
-            " QUEUED_TIME IO_SERVICE_TIME SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES LARGE_READ_MEGABYTES"
-            " LARGE_WRITE_MEGABYTES SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS"
-            " SQL_CANCELED DOP PQ_SERVERS PQ_ACTIVE PQ_STATUS CURRENT_PQ_ACTIVE_TIME CURRENT_PQ_QUEUED_TIME"
-            " PQ_QUEUED_TIME PQ_QUEUED PQ_QUEUE_TIME_OUTS LAST_ACTION LAST_ACTION_REASON LAST_ACTION_TIME"
+            " MAPPED_CONSUMER_GROUP MAPPING_ATTRIBUTE STATE ACTIVE CURRENT_IDLE_TIME CPU_WAIT_TIME CPU_WAITS"
+            " CONSUMED_CPU_TIME YIELDS QUEUED_TIME IO_SERVICE_TIME SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES"
+            " LARGE_READ_MEGABYTES LARGE_WRITE_MEGABYTES SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS"
+            " LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS SQL_CANCELED DOP PQ_SERVERS PQ_ACTIVE PQ_STATUS"
+            " CURRENT_PQ_ACTIVE_TIME CURRENT_PQ_QUEUED_TIME PQ_QUEUED_TIME PQ_QUEUED PQ_QUEUE_TIME_OUTS LAST_ACTION"
+            " LAST_ACTION_REASON LAST_ACTION_TIME"
         ),
         _session_info,
     ),

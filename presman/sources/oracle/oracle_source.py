@@ -20,7 +20,7 @@ from presman.base.text import clean
 from presman.records.conversion import field_types, has_long_texts, shortened, to_records
 from presman.records.queries import Query, Scope, bind_names
 from presman.records.snapshot import Problem, Section
-from presman.sources import Answer, OutcomeUnknown, Request, SourceError
+from presman.sources import USUAL_BINDS, Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.oracle.fetch_sizes import FetchSizes
 from presman.sources.oracle.guard import AnswerTooLarge
 from presman.sources.oracle.oracle_errors import code_of, problem, source_error, text_of
@@ -417,7 +417,7 @@ class OracleSource:
         query = request.query
         sql = _without_odd_dates(query, self.scope) if query.name in self._odd else query.sql(self.scope)
         place = self._identity
-        known: dict[str, Any] = dict(request.binds)
+        known: dict[str, Any] = {**USUAL_BINDS, **request.binds}
         if place is not None:
             known |= {"inst_id": place.instance, "own_inst_id": place.instance, "own_sid": place.sid}
         binds = {name: known[name] for name in bind_names(sql) if name in known}

@@ -27,7 +27,7 @@ from presman.records.instance_rows import Instance
 from presman.records.queries import Cadence, Query, Scope, load
 from presman.records.selection import Selection, selection
 from presman.records.snapshot import Problem, Section
-from presman.sources import Answer, Exhausted, Request, SourceError
+from presman.sources import USUAL_BINDS, Answer, Exhausted, Request, SourceError
 from presman.sources.spool.spool_file import SAMPLE_TIME, SAMPLES, SpoolFile, read_spool_file, refuse_twins, view_name
 from presman.sources.spool.spool_table import (
     Instant,
@@ -145,7 +145,8 @@ class SpoolSource:
             return Section(problem=problem, absent=frozenset(parts.fields))
         self._load(database, parts.view, found, found.at(now, lasting=is_lasting(request.query)))
         # Nothing of presman's own is in a spool: no session has these numbers.
-        binds: dict[str, Any] = {"inst_id": self._own, "own_inst_id": 0, "own_sid": 0, **request.binds}
+        own = {"inst_id": self._own, "own_inst_id": 0, "own_sid": 0}
+        binds: dict[str, Any] = {**USUAL_BINDS, **own, **request.binds}
         section = database.run(request.query, self.scope, binds)
         return replace(section, absent=_absent(parts, found))
 

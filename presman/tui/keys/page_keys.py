@@ -8,6 +8,7 @@ from presman.tabs import TabName, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keys.app_key import AppKey
 from presman.tui.keys.table_keys import set_filter
+from presman.tui.wanted_breadth import read_enough
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -20,6 +21,7 @@ async def show_tab(app: FrameApp, name: str) -> None:
     """Show a tab."""
     app.reader.close()
     await app.panels.show(name)
+    read_enough(app.feed, app.panels, app.recording)
     app.reader.look_at(None)
     app.panels.focus_first()
     app.repaint()

@@ -8,6 +8,7 @@ from presman.figures.figure import Table
 from presman.tabs.parts import Key
 from presman.tui import state_files
 from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
+from presman.tui.wanted_breadth import read_enough
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -64,6 +65,7 @@ def export(app: FrameApp) -> None:
         return
     measure = app.panels.present.measure(app.panels.grid)
     told, well = app.recording.toggle(monitor.name, measure, monitor.latest)
+    read_enough(app.feed, app.panels, app.recording)
     app.tell(told, severity="information" if well else "error", seconds=8 if well else 10)
     app.paint_lines()
 
