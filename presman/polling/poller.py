@@ -28,7 +28,7 @@ from presman.records.instance_rows import SEED, Database, Instance, Pdb
 from presman.records.parallel_rows import PxProcess, PxSession
 from presman.records.plan_rows import RsrcPlan, RsrcPlanHistory
 from presman.records.queries import Cadence, Query, load
-from presman.records.session_rows import NamedSession, Session, SessionLongops, StatisticName
+from presman.records.session_rows import NamedSession, Session, SessionCount, SessionLongops, StatisticName
 from presman.records.snapshot import Section, Snapshot
 from presman.records.wait_events import is_queued
 from presman.sources import Answer, Request, Source
@@ -304,7 +304,10 @@ class Poller:
         if progress and progress not in due and self._has_queue() and not self._rests(SessionLongops, now):
             due.append(progress)
         answers = {"": True, "cdb": self._has_containers(), "root": self._is_root(), "cluster": self._is_cluster()}
-        return [query for query in due if answers[query.only]]
+        slow = (known := asked(Session)) is not None and known.late
+        due = [query for query in due if answers[query.only] and not (slow and query.record is SessionCount)]
+        # The count reads the view that is slow first where there are many sessions: last, so that it holds nobody up.
+        return sorted(due, key=lambda query: query.record is SessionCount)
 
     def _has_queue(self) -> bool:
         """Whether a statement was queued: then who is nearly done is asked at each poll, because one waits for him."""
