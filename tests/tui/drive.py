@@ -123,7 +123,7 @@ async def drained(min_sleep: float = 0, max_sleep: float = 0) -> None:
 
 
 async def processed(pilot: Pilot[None], timeout: float = 0) -> bool:
-    """Return when all messages are processed, and whether without a fault: Textual sends one to each widget for that."""
+    """Return when all messages are processed, and whether without a fault: Textual sends each widget one for that."""
     await drained()
     return not pilot.app._exception_event.is_set()
 
