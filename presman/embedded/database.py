@@ -18,16 +18,24 @@ from weakref import finalize
 
 from sqlalchemy import Connection, DateTime, Engine, Float, Integer, String, TextualSelect, column, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.pool import NullPool
 from sqlalchemy.types import TypeEngine
 
 from presman.base.release import Release
 from presman.base.text import clean
 from presman.records.conversion import field_types, to_records
 from presman.records.queries import Query, Scope
+from presman.records.rows import RecordType
 from presman.records.snapshot import Problem, Section
 
 CATALOG = Path(__file__).with_name("catalog.csv")
+
+_SQL_TYPES: Mapping[str, TypeEngine[Any]] = {
+    "int": Integer(),
+    "float": Float(),
+    "str": String(),
+    "datetime": DateTime(),
+}
 
 _VIEW = re.compile(r"\b(?:G?V\$|DBA_|CDB_)\w+", re.IGNORECASE)
 
@@ -75,13 +83,10 @@ class EmbeddedDatabase:
 
     def __init__(self, release: Release) -> None:
         self.release = release
-        self._engine: Engine = create_engine(
-            "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
-        )
-        self._connection: Connection = self._engine.connect()
-        self._drop = finalize(self, _drop, self._connection, self._engine)
-        self._statements: dict[tuple[str, Scope], TextualSelect] = {}
+        self._connection: Connection = _engine().connect()
+        self._drop = finalize(self, self._connection.close)
         self._made: set[str] = set()
+        self._provided: set[str] = set()
 
     @property
     def driver(self) -> Any:
@@ -90,6 +95,9 @@ class EmbeddedDatabase:
 
     def provide(self, sql: str) -> None:
         """Make the tables of all views that `sql` names and the release has."""
+        if sql in self._provided:
+            return
+        self._provided.add(sql)
         for view in {name.upper() for name in _VIEW.findall(sql)} - self._made:
             facts = columns_of(view, self.release)
             if facts:
@@ -108,8 +116,10 @@ class EmbeddedDatabase:
     def run(self, query: Query, scope: Scope, binds: Mapping[str, Any]) -> Section:
         """Run one query and return its section (without an instant); an SQL error becomes its problem."""
         begun = perf_counter()
+        sql = query.sql(scope)
         try:
-            found = self._connection.execute(self._statement(query, scope), binds).all()
+            self.provide(sql)
+            found = self._connection.execute(_statement(sql, query.record), binds).all()
             rows = to_records(query.record, found)
         except (SQLAlchemyError, ValueError, TypeError) as error:
             cause = getattr(error, "orig", None) or error
@@ -117,30 +127,28 @@ class EmbeddedDatabase:
             return Section(seconds=perf_counter() - begun, problem=problem)
         return Section(rows, seconds=perf_counter() - begun)
 
-    def _statement(self, query: Query, scope: Scope) -> TextualSelect:
-        key = (query.cluster_sql, scope)
-        if key not in self._statements:
-            # By position: SQLite reports a column by the name it was created with, in capitals.
-            types = [column(name, _sql_type(kind)) for name, (kind, _) in field_types(query.record).items()]
-            self.provide(query.sql(scope))
-            self._statements[key] = text(query.sql(scope)).columns(*types)
-        return self._statements[key]
-
     def close(self) -> None:
         """Drop the database; whoever forgets it has it dropped all the same."""
         self._drop()
 
 
-def _drop(connection: Connection, engine: Engine) -> None:
-    connection.close()
-    engine.dispose()
+@cache
+def _engine() -> Engine:
+    """Return what all embedded databases share: each connection is a database of its own, and gone when closed.
+
+    What SQLAlchemy works out for a statement, which takes ten times as long as to run it, is kept with the engine.
+    """
+    return create_engine("sqlite://", poolclass=NullPool, connect_args={"check_same_thread": False})
+
+
+@cache
+def _statement(sql: str, record: RecordType) -> TextualSelect:
+    # By position: SQLite reports a column by the name it was created with, in capitals.
+    return text(sql).columns(
+        *(column(name, _SQL_TYPES[kind.__name__]) for name, (kind, _) in field_types(record).items())
+    )
 
 
 def _declared(fact: SqlColumn) -> str:
     """Return the column's type for SQLite: Oracle's, kept for who asks, and the word that decides the affinity."""
     return f"{fact.datatype} {'NUMERIC' if fact.datatype.startswith('NUMBER') else 'TEXT'}"
-
-
-def _sql_type(kind: type[Any]) -> TypeEngine[Any]:
-    types: dict[str, TypeEngine[Any]] = {"int": Integer(), "float": Float(), "str": String(), "datetime": DateTime()}
-    return types[kind.__name__]
