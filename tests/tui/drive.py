@@ -21,6 +21,7 @@ from textual.pilot import Pilot
 from presman.analysis.readings.reading import Reading
 from presman.tui.app import MonitorApp
 from presman.tui.feed import Arrived, Post
+from tests.tui.thrift import thrifty
 
 GOLDEN = Path(__file__).parent / "golden"
 NEVER = 1e6
@@ -125,13 +126,22 @@ async def drained(min_sleep: float = 0, max_sleep: float = 0) -> None:
         await asyncio.sleep(0)
 
 
+async def processed(pilot: Pilot[None], timeout: float = 0) -> bool:
+    """Return when all messages are processed, and whether without a fault: Textual sends each widget one for that."""
+    await drained()
+    return not pilot.app._exception_event.is_set()
+
+
 @asynccontextmanager
 async def stage(
     reading: Reading | None = None,
     size: tuple[int, int] = (120, 30),
     theme: str | None = None,
     folder: Path | None = None,
+    *,
+    painted: bool = False,
 ) -> AsyncIterator[Stage]:
+    """Run the app; `painted` has each change painted, too, where otherwise only a look at the screen draws it."""
     clock = Clock()
     feeds: list[HandFeed] = []
 
@@ -141,8 +151,10 @@ async def stage(
 
     app = MonitorApp(make, name="DWPROD", theme=theme, clock=clock, folder=folder)
     with (
+        thrifty(painted),
         mock.patch("textual.pilot.wait_for_idle", drained),
         mock.patch("textual.app.wait_for_idle", drained),
+        mock.patch("textual.pilot.Pilot._wait_for_screen", processed),
         mock.patch.multiple("presman.tui.frame_app", PACE=NEVER, SETTLED=NEVER),  # or they act while a test looks on
         mock.patch("presman.tui.tab_panels.PACE", NEVER),
         mock.patch.object(Notification, "time_left", NEVER),  # or a busy machine loses what a test looks for
