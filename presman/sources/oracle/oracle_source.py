@@ -226,8 +226,12 @@ class OracleSource:
             self._ask_time()
         left = [index for index in range(len(requests)) if index not in found]
         reconnected = False
+        silent: set[str] = set()
         for index in sorted(left, key=lambda index: requests[index].query.name in self._apart):
             request, begun = requests[index], self._clock()
+            if request.query.view in silent:  # asked another question it would take as long again
+                found[index] = self._failed(request.query, TimeoutError("not asked, its view did not answer"), 0.0)
+                continue
             if self._left() <= 0:
                 found[index] = self._failed(request.query, TimeoutError("not asked, the time for the poll was up"), 0.0)
                 continue
@@ -239,6 +243,8 @@ class OracleSource:
                 reconnected = True
                 found[index] = self._failed(request.query, lost.cause, self._clock() - begun)
                 self._reconnect()
+            if (problem := found[index].problem) is not None and problem.late:
+                silent.add(request.query.view)
         return tuple(found[index] for index in range(len(requests)))
 
     def _read_together(self, requests: Sequence[Request]) -> dict[int, Section]:
