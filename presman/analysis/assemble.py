@@ -6,20 +6,24 @@ from dataclasses import replace
 from typing import TypeVar
 
 from presman.analysis import instances, session_list, sight
+from presman.analysis.containers.limited_containers import limited_containers
 from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.groups import consumer_groups
+from presman.analysis.groups.group_reasons import with_reasons
 from presman.analysis.latency import io_outliers, redo, system_waits
 from presman.analysis.lazy_rows import LazyRows
 from presman.analysis.parallel import detail, queue, queue_heads, running, server_pools
 from presman.analysis.parallel.usual import hours
+from presman.analysis.plans.plan_changes import newest_switch
 from presman.analysis.readings.instance_readings import CLUSTER, Header
 from presman.analysis.readings.reading import LateView, Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, RunningStatement
 from presman.base.formats import duration
 from presman.records.group_rows import ConsumerGroup, GroupMetricHistory
 from presman.records.parallel_rows import PxSession
+from presman.records.plan_rows import RsrcPlanHistory
 from presman.records.queries import Scope
 from presman.records.rows import OF_AN_UPDATE
 from presman.records.snapshot import Section, Snapshot
@@ -42,6 +46,9 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     queued = tuple(_placed(facts, each) for each in queue.queued(facts, statements))
     rows = consumer_groups.groups(facts, each, consumer_groups.Statements(queued, statements), budgets)
     rows = sight.known_only(rows, current.section(ConsumerGroup).absent)
+    cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
+    heads = queue_heads.heads(facts, queued, cluster_rows, budgets, pools)
+    limited = limited_containers(facts)
     header = instances.header(facts, each, cluster)
     waited = system_waits.events(facts)
     histograms = system_waits.histograms(facts)
@@ -54,9 +61,9 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         poll_seconds=current.seconds,
         round_trips=current.round_trips,
         header=header,
-        groups=rows,
+        groups=with_reasons(rows, heads, queued, limited),
         queue=queued,
-        heads=queue_heads.heads(facts, queued, [row for row in rows if row.inst_id == CLUSTER], budgets, pools),
+        heads=heads,
         running=statements,
         sessions=LazyRows(lambda: session_list.sessions(facts, holdings)),
         waits=waited,
@@ -70,11 +77,13 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         hour=facts.cache.call(hour, current.rows(GroupMetricHistory)),
         redo=redo.redo(facts, waited),
         outliers=io_outliers.outliers(facts, histograms),
-        basis=sight.bases(current, [row for row in rows if row.inst_id == CLUSTER]),
+        basis=sight.bases(current, cluster_rows),
         unseen=sight.unseen_views(current),
         statements_to_come=current.statements_to_come,
         late=late(current),
         stale=stale(current),
+        io_limited=limited,
+        switched=facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
     )
 
 

@@ -35,6 +35,15 @@ def count(value: float | None) -> str:
     return ABSENT if value is None else f"{round(value):,}"
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun in the singular or the plural.
+
+    >>> counted(1, "statement"), counted(2, "statement"), counted(0, "query", "queries")
+    ('1 statement', '2 statements', '0 queries')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def compact(value: float | None) -> str:
     """Return a number in at most five characters: ``9``, ``9.5``, ``999``, ``12.3k``, ``1.2M``.
 

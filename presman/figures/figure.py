@@ -160,6 +160,7 @@ class Table(Generic[T]):
 
     `order` is the key of the figure it is sorted by at first ("" keeps the order of the data), `empty` the
     sentence that stands where there are no rows, `json` where the rows stand in the JSON document ("" if nowhere).
+    `worst_first` tells that the data come in order of trouble: the cursor stays on the first row until it is moved.
     """
 
     key: str
@@ -170,6 +171,7 @@ class Table(Generic[T]):
     order: str = ""
     descending: bool = False
     json: str = ""
+    worst_first: bool = False
 
     def column(self, key: str) -> Figure[T]:
         """Return the figure of that key. Raises KeyError."""

@@ -50,6 +50,19 @@ class InstanceReading:
 
 
 @dataclass(frozen=True, slots=True)
+class SwitchedPlan:
+    """The newest change of plan (V$RSRC_PLAN_HISTORY): when, the plan that came and the one before, "" for none.
+
+    `window` is the scheduler's window that brought it, "" where none did; no view tells who else did.
+    """
+
+    at: datetime
+    plan: str
+    before: str
+    window: str
+
+
+@dataclass(frozen=True, slots=True)
 class Header:
     """What the top line shows. `px_managed` etc. are those of the first instance; `mixed_plans` tells they differ.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from presman.analysis.alerts.queue_alerts import head_sentence
 from presman.analysis.facts.dop import hints
 from presman.analysis.groups.verdicts import in_words
 from presman.analysis.readings.group_readings import GroupReading
@@ -25,7 +26,6 @@ from presman.figures.figure import Table
 from presman.figures.session_figures import why_there
 from presman.figures.statement_figures import at_timeout
 from presman.records.wait_events import ON_CPU
-from presman.tabs.alerts import head_sentence
 from presman.tui.pages.detail_lines import unblocking
 
 _LABEL = 16

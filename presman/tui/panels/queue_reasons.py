@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from presman.analysis.advice.unblock import Unblock
+from presman.analysis.alerts.queue_alerts import head_sentence
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import group_title
 from presman.base.formats import number
 from presman.drawing.lines import Line, wrap
-from presman.tabs.alerts import head_sentence, no_queue
+from presman.tabs.alerts import no_queue
 from presman.tui.pages.advice_lines import ends_it
 
 _INDENT = 6
