@@ -20,7 +20,7 @@ from presman.analysis.plans.plan_changes import newest_switch
 from presman.analysis.readings.instance_readings import CLUSTER, Header
 from presman.analysis.readings.reading import LateView, Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, RunningStatement
-from presman.base.formats import duration
+from presman.base.formats import counted, duration
 from presman.records.group_rows import ConsumerGroup, GroupMetricHistory
 from presman.records.parallel_rows import PxSession
 from presman.records.plan_rows import RsrcPlanHistory
@@ -150,8 +150,10 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
     if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.instances.values()):
         found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
     if number := sum(row.qcsid == 0 for row in facts.snapshot.rows(PxSession)):
-        found.append(f"whose parallel servers {number} sessions of V$PX_SESSION are is not known: they have no QCSID")
+        found.append(
+            f"{counted(number, 'session')} of V$PX_SESSION without QCSID: whose parallel servers they are is not known"
+        )
     if number := facts.snapshot.statements_to_come:
-        whose = f"{number} statement{'s' * (number > 1)} in the queue or running"
+        whose = f"{counted(number, 'statement')} in the queue or running"
         found.append(f"texts and plans of {whose} are still to come, a few with each poll")
     return (*found, *facts.snapshot.notes)

@@ -13,7 +13,7 @@ from enum import Enum
 from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar
 
-from presman.base.formats import ABSENT, clock, compact, count, duration, number, percent
+from presman.base.formats import ABSENT, clock, compact, count, duration, megabytes, number, percent
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ COUNT = Unit("count", count, 4)
 TOTAL = Unit("count", compact, 4)
 """A count that grows without end."""
 RATE = Unit("per second", compact, 6)
-MEGABYTES = Unit("MB per second", compact, 6)
+MEGABYTES = Unit("MB per second", megabytes, 6)
 CPUS = Unit("CPUs", number, 6)
 SESSIONS = Unit("average sessions", number, 6)
 PERCENT = Unit("percent", percent, 4)

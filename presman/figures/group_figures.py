@@ -145,7 +145,7 @@ USED = Group(
 )
 WANTED = Group(
     "wanted_cpus", "want", CPUS,
-    f"CPUs wanted: used + waiting, i.e. the change of CONSUMED_CPU_TIME + CPU_WAIT_TIME in {_VIEW} since the last poll "
+    f"CPUs wanted: used + waiting, the change of CONSUMED_CPU_TIME + CPU_WAIT_TIME in {_VIEW} since the last poll "
     "/ seconds.", "wanted",
 )
 WAITING = Group(

@@ -15,7 +15,7 @@ from presman.analysis.plans.lint_sight import LintSight
 from presman.analysis.readings.instance_readings import CLUSTER, Header, ServerPool
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import OutlierReading
-from presman.base.formats import ABSENT, count, duration, number
+from presman.base.formats import ABSENT, count, counted, duration, number
 from presman.base.release import named
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW
@@ -72,7 +72,7 @@ def findings(reading: Reading, found: Sequence[Finding], seen: LintSight, width:
         lines += ["", *_wrapped(f"{each.severity.value}: {where}: {each.text}", width)]
         lines += _wrapped(f"  {each.rule}  ({each.source})", width)
     counts = ", ".join(
-        f"{many} {severity.value}{'s' if many != 1 else ''}"
+        f"{counted(many, severity.value)}"
         for severity in Severity
         if (many := sum(each.severity is severity for each in found))
     )

@@ -77,7 +77,7 @@ def test_what_ends_several_waits_is_written_out_once() -> None:
     reading = replace(busy(), heads=(first, second))
     lines = [plain(line) for line in why_lines(story(reading, unblock(reading), (), ()), 190)]
     assert sum("①" in line for line in lines) == 1
-    assert lines[-1].endswith("ENDS IT  as for ETL")
+    assert lines[-1].endswith("TO START IT  as for ETL")
 
 
 def test_who_holds_the_servers_in_two_lines() -> None:

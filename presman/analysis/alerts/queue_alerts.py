@@ -71,7 +71,7 @@ def blocked_holders(reading: Reading) -> list[Alert]:
         f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {_whom(s.blocker, reading)}"
         for s in blocked[:3]
     )
-    short = f"{counted(held, 'server')} held by who is blocked"
+    short = f"{counted(held, 'server')} held by blocked statements"
     return [Alert("warn", "▲", f"{short}: {who}{' …' if len(blocked) > 3 else ''}", short, "blocked_holder")]
 
 

@@ -81,7 +81,7 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
         )
     got = f"Wants {wanted:.1f}, gets {group.used:.1f} of {group.capacity:.0f} CPUs"
     if group.execution_waiters and group.waiting < QUIET:
-        got += f" ({group.execution_waiters} sessions wait for a slice)"
+        got += f" (waiting for a time slice now: {group.execution_waiters})"
     return f"{got}; {_reason(group, host_busy)}."
 
 

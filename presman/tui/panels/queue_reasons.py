@@ -73,7 +73,7 @@ def _head(heads: Sequence[Unblock], place: int, width: int, *, key: bool) -> lis
     why: Line = ((" WHY  ", "title"), (head_sentence(found.head), "warn"))
     same = next((each for each in heads[:place] if found.candidates and _who(each) == _who(found)), None)
     if same is not None:
-        return wrap((*why, ("   ENDS IT  ", "title"), (f"as for {group_title(same.head)}", "")), width, _INDENT)
+        return wrap((*why, ("   TO START IT  ", "title"), (f"as for {group_title(same.head)}", "")), width, _INDENT)
     room = width if width >= _NARROW and found.needed <= 1 else 2 * (width - _INDENT)
     return [*wrap(why, width, _INDENT), *wrap(ends_it(found, room, key=key), width, _INDENT)]
 

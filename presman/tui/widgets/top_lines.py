@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from presman.base.formats import ABSENT, count, duration
+from presman.base.formats import ABSENT, count, counted, duration
 from presman.base.release import named
 from presman.drawing.bars import bar_runs
 from presman.drawing.lines import Line, Run, fit, length, merge
@@ -200,7 +200,7 @@ def _age(top: TopLine) -> Line:
 def _cost(top: TopLine, reading: Reading) -> str:
     cost = next((step for step in COSTS if (top.cost or 0.0) * 1000 <= step), None)
     shown = ABSENT if cost is None else f"≤{cost}ms"
-    trips = f" {reading.round_trips} trip{'s' if reading.round_trips != 1 else ''}" if reading.round_trips else ""
+    trips = f" {counted(reading.round_trips, 'trip')}" if reading.round_trips else ""
     return f"poll {shown}{trips}"
 
 
@@ -227,7 +227,7 @@ def _flow(top: TopLine) -> Line:
     if not _is_fresh(top):
         return ((f"◌ LATE {duration(now - link.fresh)}", "warn"),)
     if late := _late(top):
-        return ((f"◌ LATE {duration(max(late))}", "warn"), (f" {len(late)} view{'s' * (len(late) > 1)}", "dim"))
+        return ((f"◌ LATE {duration(max(late))}", "warn"), (f" {counted(len(late), 'view')}", "dim"))
     return (("● LIVE", "good"),)
 
 
