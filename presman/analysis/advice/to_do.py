@@ -93,7 +93,7 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
         about = duration(found.wait)
         who = _session(found.candidates[0].statement)
         text = f"wait: the head of {name} should start by itself in about {about}, when {who} ends"
-        return ToDo(Step.WAIT, text, f"wait: {name} starts by itself in about {about}", "4", subject=name)
+        return ToDo(Step.WAIT, text, f"wait: {name} should start in about {about}", "4", subject=name)
     chosen = found.candidates[: found.needed]
     if chosen and all(map(_may_be_ended, chosen)):
         return _end(chosen, name)

@@ -324,26 +324,8 @@ class SessionRows:
         return (
             *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
             *(mapped, "ORACLE_USER", state or doing.rsrc_state, doing.active, _ms(wait), int(wait / 0.2), _ms(cpu)),
-            *(
-                int(cpu * 2),
-                _ms(pool),
-                _ms(io),
-                int(reads / 128),
-                int(reads * 0.35 / 128),
-            ),
-            *(
-                int(mb),
-                int(written),
-                int(reads),
-                int(reads * 0.35),
-                int(mb),
-                int(written),
-                session.canceled,
-                dop,
-                servers,
-                active,
-                None,
-            ),
+            *(int(cpu * 2), _ms(pool), _ms(io), int(reads / 128), int(reads * 0.35 / 128), int(mb), int(written)),
+            *(int(reads), int(reads * 0.35), int(mb), int(written), session.canceled, dop, servers, active, None),
             *(_ms(running), _ms(queued), _ms(session.pq_queued + queued), session.times_queued, session.time_outs),
             *((action, reason, when(self._simulation, at)) if action else (None, None, None)),
         )
