@@ -83,7 +83,7 @@ def test_the_host_works_for_others(used: float, busy_part: float, told: list[str
         ),
         (ActiveSessionPool(4, 15, 30.0, 600), "warn", "timeout 10:00"),
         (ActiveSessionPool(4, 15, 30.0, None), "warn", "they wait without end"),
-        (ActiveSessionPool(None, 1, 30.0, None), "warn", "2 of - allowed work"),
+        (ActiveSessionPool(None, 1, 30.0, None), "warn", "2 work (ACTIVE"),
     ],
 )
 def test_sessions_wait_for_their_pool(pool: ActiveSessionPool, state: str, text: str) -> None:

@@ -6,7 +6,7 @@ from presman.analysis.alerts.alert import Alert
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
-from presman.base.formats import ABSENT, clock, duration
+from presman.base.formats import clock, duration
 
 NEWS = 600.0
 """Seconds for which a change of plan is told."""
@@ -23,8 +23,8 @@ def _pool(group: GroupReading) -> Alert:
     wait = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
     verb = "waits" if pool.queued == 1 else "wait"
     short = f"{group.title}: {pool.queued} {verb} for the session pool{wait}"
-    allowed = ABSENT if pool.allowed is None else pool.allowed
-    text = f"{short}; {group.active_sessions} of {allowed} allowed work (ACTIVE_SESS_POOL_P1)"
+    allowed = "" if pool.allowed is None else f" of {pool.allowed} allowed"
+    text = f"{short}; {group.active_sessions}{allowed} work (ACTIVE_SESS_POOL_P1)"
     end = "they wait without end" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
     near = pool.near_timeout
     glyph = "✕" if near else "▲"

@@ -323,7 +323,9 @@ def _session_pool(row: GroupReading) -> list[Line]:
     if row.pool is None:
         return []
     pool = row.pool
-    told = f"{row.active_sessions} of {ABSENT if pool.allowed is None else pool.allowed} allowed work"
+    told = f"{row.active_sessions} work, how many may is not known"
+    if pool.allowed is not None:
+        told = f"{row.active_sessions} of {pool.allowed} allowed work"
     if pool.queued:
         longest = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
         end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
