@@ -84,9 +84,9 @@ def test_who_holds_the_servers_in_two_lines() -> None:
     wide, narrow = (" ".join(plain(line).strip() for line in summary(busy(), width)) for width in (150, 78))
     assert wide == (
         "SERVERS  OTHER_GROUPS 78 · BATCH 64 of 64, 12 queued · ETL 64 of 128, 2 queued · REPORTS 8 of 128 · "
-        "outside the queue 8 · FULL: one queue per consumer group"
+        "others 8 · FULL: one queue per consumer group"
     )
-    assert narrow.endswith("outside the queue 8")
+    assert narrow.endswith("others 8")
 
 
 def test_a_line_that_is_too_long_ends_with_a_whole_fact() -> None:

@@ -140,7 +140,7 @@ async def test_details_follow_a_statement_that_ends() -> None:
         again = replace(queued(1), waited=300.0)
         await acting.show(replace(busy(3), queue=(again,)))
         assert "no longer there" not in acting.screen
-        assert "5:00" in acting.screen
+        assert "for 5 min:" in acting.screen
 
 
 @acted
