@@ -86,6 +86,12 @@ PARALLEL = (
 EMPHASIS = ("GROUP_OR_SUBPLAN", *(f"MGMT_P{level}" for level in range(1, LEVELS + 1)))
 
 
+NOTES: Mapping[str, str] = MappingProxyType(
+    {"cpu": "(the last whole minute; HOST_CPU: since the last poll, so it may be less than ORACLE_CPU)"}
+)
+"""What must be known of a table's figures, by measure."""
+
+
 def parameters(snapshot: Snapshot) -> dict[str, str]:
     """Return the parameters of the head: one value, or several with a slash where instances differ."""
     found: dict[str, list[str]] = {name: [] for name in PARAMETERS}

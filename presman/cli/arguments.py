@@ -283,7 +283,7 @@ def whatif() -> Parser:
         ("timeout", "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
     ):
         parser.add_argument(f"--{name}", type=of_group, action="append", default=[], metavar="GROUP=N", help=text)
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another course of the draws between groups")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another random order of the groups")
     return parser
 
 

@@ -6,6 +6,7 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
+from presman.base.formats import counted
 from presman.base.suggest import did_you_mean
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
@@ -46,7 +47,7 @@ def run(options: Namespace) -> int:
         file.close()
         if to_file and taken:
             seconds = time.monotonic() - begun
-            console.say(f"{taken} poll{'s' * (taken != 1)} of {measure} in {file.name} ({seconds:.0f} s)")
+            console.say(f"{counted(taken, 'poll')} of {measure} in {file.name} ({seconds:.0f} s)")
     return exit_codes.OK
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from presman.base.formats import counted
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import Resolved, resolve
@@ -75,7 +76,7 @@ def _readings(resolved: Resolved, polls: int) -> int:
     from presman.cli.polling import Polling
     from presman.output.text_report import brief
 
-    console.say(f"no terminal: {polls} reading{'s' * (polls > 1)} as text")
+    console.say(f"no terminal: {counted(polls, 'reading')} as text")
     for number, (_, reading) in enumerate(Polling(resolved).measured(polls=polls)):
         console.show("\n" * bool(number) + brief(reading, console.width()))
     return exit_codes.OK

@@ -44,7 +44,7 @@ def _watched(options: Namespace) -> list[Arrival]:
     from presman.cli.settings import load, resolve
 
     resolved = resolve(options.target, load(options), options)
-    console.say(f"watching {resolved.target.name} for {options.live_minutes:g} minutes")
+    console.say(f"watching {resolved.target.name} for {options.live_minutes:g} min")
     following = ArrivalTracker()
     found: list[Arrival] = []
     for _, reading in Polling(resolved, breadth=Breadth.NARROW).moments(duration=options.live_minutes * 60):

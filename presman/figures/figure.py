@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
-from presman.base.formats import ABSENT, clock, compact, count, duration, number, percent
+from presman.base.formats import ABSENT, clock, compact, count, duration, megabytes, number, percent
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ COUNT = Unit("count", count, 4)
 TOTAL = Unit("count", compact, 4)
 """A count that grows without end."""
 RATE = Unit("per second", compact, 6)
-MEGABYTES = Unit("MB per second", compact, 6)
+MEGABYTES = Unit("MB per second", megabytes, 6)
 CPUS = Unit("CPUs", number, 6)
 SESSIONS = Unit("average sessions", number, 6)
 PERCENT = Unit("percent", percent, 4)
@@ -159,6 +159,7 @@ class Table(Struct, Generic[T], frozen=True, dict=True):
 
     `order` is the key of the figure it is sorted by at first ("" keeps the order of the data), `empty` the
     sentence that stands where there are no rows, `json` where the rows stand in the JSON document ("" if nowhere).
+    `worst_first` tells that the data come in order of trouble: the cursor stays on the first row until it is moved.
     """
 
     key: str
@@ -169,6 +170,7 @@ class Table(Struct, Generic[T], frozen=True, dict=True):
     order: str = ""
     descending: bool = False
     json: str = ""
+    worst_first: bool = False
 
     def column(self, key: str) -> Figure[T]:
         """Return the figure of that key. Raises KeyError."""

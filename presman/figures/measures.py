@@ -88,6 +88,7 @@ _CPU = (
     group_figures.USED_PERCENT,
     group_figures.THROTTLED,
     group_figures.VERDICT,
+    group_figures.STATE,
     group_figures.ACTIVE,
     group_figures.CPU_WAITERS,
     group_figures.YIELDS,

@@ -13,7 +13,10 @@ from typing import Any
 from msgspec import Struct
 
 from presman import __version__
+from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.advice.unblock import Candidate, Unblock, unblock
+from presman.analysis.alerts.alert import Alert
+from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.assessment import Assessment
 from presman.analysis.latency.histograms import events, summaries
 from presman.analysis.parallel.usual import compare
@@ -38,10 +41,24 @@ def document(reading: Reading, assessment: Assessment | None = None) -> dict[str
         **plain(reading),
         "latency": plain(summaries(reading)),
         "latency_events": plain(events(reading, by_instance=True)),
+        "alerts": [_alert(each) for each in worst_first(wrong(reading))],
+        "to_do": _to_do(to_do(reading)),
         "unblock": [_unblock(each) for each in unblock(reading)],
         "usual": [plain(each._asdict()) for each in compare(reading)],
     }
     return found if assessment is None else {**found, "assessment": plain(assessment)}
+
+
+def _alert(found: Alert) -> dict[str, str]:
+    return {"key": found.key, "severity": found.state, "subject": found.subject, "text": found.text}
+
+
+def _to_do(found: ToDo | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    command = None if found.command is None else _command(found.command)
+    told = {"step": found.step.value, "subject": found.subject, "text": found.text, "affects": found.affects}
+    return {**told, "command": command}
 
 
 def _unblock(found: Unblock) -> dict[str, Any]:

@@ -70,7 +70,7 @@ TAB = Tab(
     ),
     for_text=(Rows(DOWNGRADES, lambda moment: moment.reading.downgrades),),
     notes=(
-        "WHY tells why the head of a queue waits; ENDS IT who would let it start: first who should end by itself "
+        "WHY tells why the head of a queue waits; TO START IT who would let it start: first who should end by itself "
         "within 30 seconds, then idle holders, then those whose end throws away least work (servers x elapsed). "
         "Statements joined by + are needed together. The queue of the row under the cursor comes first.",
         "c copies the command for ① of the row's queue, or for the running statement under the cursor; nothing is run. "

@@ -36,7 +36,8 @@ ASSUMPTIONS = (
     "those that ran when the observation began, or that started past a limit, are not queued",
     "who was queued before the observation began, or still is at its end, has waited so long at least: that wait, "
     "observed and replayed, is cut there, so many of them make medians look alike",
-    "groups of one level are drawn by their guaranteed shares; all are on one level but where --level says otherwise",
+    "which group of a level comes next is random, weighted by guaranteed shares; all are on one level but where "
+    "--level says otherwise",
     "a statement that timed out or was cancelled in the queue leaves after its group's timeout only",
 )
 

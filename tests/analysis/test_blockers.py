@@ -71,7 +71,7 @@ def test_before_anybody_is_ended_one_is_sent_to_who_holds_him_up() -> None:
     (found,) = unblock(reading)
     assert [each.user for each in found.blocked] == ["ETL"]
     line = "".join(text for text, _ in ends_it(found, key=True))
-    assert line.startswith(" ENDS IT  look at 1:88 first: ETL 1:412 (32 servers) waits for it   ①")
+    assert line.startswith(" TO START IT  look at 1:88 first: ETL 1:412 (32 servers) waits for it   ①")
     (blocked,) = found.blocked
     assert blocked.remaining is None, "nobody knows when one ends that does not move"
 

@@ -167,15 +167,21 @@ async def stage(
             yield acting
 
 
+def top_lines(screen: str) -> int:
+    """Return how many lines stand above the tabs: two, three where there is something to do."""
+    lines = screen.splitlines()
+    return next((place for place, line in enumerate(lines) if "1 Overview" in line), 2)
+
+
 def body(screen: str) -> str:
     """Return what stands between the lines of every tab: those of facts, alerts and tabs, and that of keys."""
-    return "\n".join(screen.splitlines()[3:-1]) + "\n"
+    return "\n".join(screen.splitlines()[top_lines(screen) + 1 : -1]) + "\n"
 
 
 def frame(screen: str) -> str:
     """Return the lines of every tab."""
     lines = screen.splitlines()
-    return "\n".join([*lines[:3], lines[-1]]) + "\n"
+    return "\n".join((*lines[: top_lines(screen) + 1], lines[-1])) + "\n"
 
 
 def check(name: str, text: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.alerts.alert import Alert
 from presman.drawing.lines import Line, plain
 from presman.tabs import tab_names
-from presman.tabs.alert import Alert
 from presman.tabs.alerts import alerts
 from presman.tabs.link import Link, LinkState
 from presman.tui.keys import all_keys

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, Shortage
+from presman.base.formats import counted
 from presman.base.release import Release
 from presman.records.commands import Command, Victim, for_queued, to_end
 
@@ -336,19 +337,23 @@ def _sentence(found: Sequence[Candidate], needed: int, doubtful: int) -> str:
     total = sum(each.statement.servers for each in chosen)
     if len(waits) == needed:
         return (
-            f"wait: it should start by itself in about {_clock(max(waits))}, with {total} servers that are freed then"
+            f"wait: it should start by itself in about {_clock(max(waits))}, with {counted(total, 'server')} freed then"
         )
     after = f"after {_statements(len(waits))} that should end in about {_clock(max(waits))}, " if waits else ""
     to_end = chosen[len(waits) :]
     if len(to_end) == 1:
         kind = "idle holder" if to_end[0].statement.idle is not None else "statement"
-        return f"{after}the end of one {kind} frees the {to_end[0].statement.servers} servers that let it start"
+        return (
+            f"{after}the end of one {kind} frees the {counted(to_end[0].statement.servers, 'server')} that let it start"
+        )
     freed = sum(each.statement.servers for each in to_end)
-    return f"{after}the end of {_statements(len(to_end))} together frees the {freed} servers that let it start"
+    return (
+        f"{after}the end of {_statements(len(to_end))} together frees the {counted(freed, 'server')} that let it start"
+    )
 
 
 def _statements(number: int) -> str:
-    return f"{number} statement{'s' * (number != 1)}"
+    return counted(number, "statement")
 
 
 def _clock(seconds: float) -> str:

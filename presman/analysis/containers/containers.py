@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from operator import itemgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.containers import io_limits
-from presman.analysis.containers.io_limits import IoVerdict
-from presman.analysis.facts.cdb_plan import ROOT, Allotment, whole_servers
-from presman.analysis.facts.deltas import difference
+from presman.analysis.containers.container_deltas import grown_counters
+from presman.analysis.facts.cdb_plan import Allotment, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.groups import entitlement
-from presman.analysis.groups.counter_deltas import CounterDeltas
 from presman.analysis.groups.io_rates import rates, together
+from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import IoRates, Verdict, demand, throttled_percent
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
@@ -88,13 +86,6 @@ class PdbReading(Struct, frozen=True):
         return throttled_percent(self.used, self.waiting)
 
 
-_COUNTERS = itemgetter(
-    *(RsrcPdb._fields.index(name) for name in CounterDeltas._fields if name in RsrcPdb._fields),
-)
-_COUNTED = tuple(name for name in CounterDeltas._fields if name in RsrcPdb._fields)
-_NO_GROWTH = CounterDeltas._make([0] * len(CounterDeltas._fields))
-
-
 def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tuple[PdbReading, ...]:
     """Return the containers of the cluster, then those of each instance where there are several; by CON_ID.
 
@@ -123,7 +114,7 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.pdbs)
     given = facts.allotments(inst_id)
     shares = PlanShares.of(_tree(names, given))
-    grown = _grown(facts, inst_id)
+    grown = grown_counters(facts, inst_id)
     seconds = facts.deltas.interval(RsrcPdb)
     lasting = _lasting(facts, inst_id)
     loads = {
@@ -161,20 +152,6 @@ def _tree(names: Mapping[int, str], given: Mapping[int, Allotment]) -> Branch:
         cap = f"{name} ({own.limited_by})"
         branches.append(Branch(name, (float(own.shares or 1),), (con_id, name), own.limit, own.servers, cap=cap))
     return Branch("", (100.0,), by_weight=True, branches=tuple(branches))
-
-
-def _grown(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:
-    """Return each container's counters' deltas within one start of the instance and one window of the CDB plan."""
-    if not facts.deltas.same_window(inst_id, ROOT):
-        return {}
-    before = {row.con_id: row for row in facts.deltas.before(RsrcPdb) if row.inst_id == inst_id}
-    found = {}
-    for row in facts.snapshot.rows(RsrcPdb):
-        if row.inst_id == inst_id and row.con_id in before:
-            grown = difference(_COUNTERS(row), _COUNTERS(before[row.con_id]))
-            if grown is not None:
-                found[row.con_id] = _NO_GROWTH._replace(**dict(zip(_COUNTED, grown, strict=True)))
-    return found
 
 
 def _lasting(facts: Facts, inst_id: int) -> dict[int, float]:

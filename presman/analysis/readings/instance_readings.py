@@ -48,6 +48,18 @@ class InstanceReading(Struct, frozen=True):
     servers: ServerPool
 
 
+class SwitchedPlan(Struct, frozen=True):
+    """The newest change of plan (V$RSRC_PLAN_HISTORY): when, the plan that came and the one before, "" for none.
+
+    `window` is the scheduler's window that brought it, "" where none did; no view tells who else did.
+    """
+
+    at: datetime
+    plan: str
+    before: str
+    window: str
+
+
 class Header(Struct, frozen=True):
     """What the top line shows. `px_managed` etc. are those of the first instance; `mixed_plans` tells they differ.
 

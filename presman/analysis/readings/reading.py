@@ -12,9 +12,10 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from presman.analysis.readings.container_readings import LimitedContainer
 from presman.analysis.readings.detail_readings import Detail
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.instance_readings import CLUSTER, Header
+from presman.analysis.readings.instance_readings import CLUSTER, Header, SwitchedPlan
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.sight_readings import Basis, UnseenView
 from presman.analysis.readings.statement_readings import (
@@ -60,6 +61,7 @@ class Reading(Struct, frozen=True):
     `histograms_at` is when the histograms were read: they are older than the reading where nobody needs them.
     `late` are the views whose rows are older than the poll, `stale` the seconds by which the newest rows are: 0 if
     anything was answered, None if nothing ever was.
+    `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance; `switched` is the newest plan change.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -94,6 +96,8 @@ class Reading(Struct, frozen=True):
     stale: float | None = 0.0
     unlisted: int | None = 0
     histograms_at: datetime | None = None
+    io_limited: tuple[LimitedContainer, ...] = ()
+    switched: SwitchedPlan | None = None
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

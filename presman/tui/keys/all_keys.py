@@ -9,7 +9,7 @@ from presman.tabs.parts import Key
 from presman.tui.keys.app_key import AppKey, has_tables
 from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, TABS, THEME
 from presman.tui.keys.table_keys import DETAILS, FILTER, INSTANCES, NEXT_TABLE, REVERSE, SORT, WINDOW, has_instances
-from presman.tui.keys.take_keys import ACT, COPY, EXPORT
+from presman.tui.keys.take_keys import ACT, COPY, COPY_TO_DO, EXPORT
 from presman.tui.keys.time_keys import (
     BACK,
     FAR_BACK,
@@ -45,7 +45,7 @@ HELP = AppKey(
 
 APP_KEYS: tuple[AppKey, ...] = (
     HELP, *TABS, DETAILS, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, FILTER, SORT, REVERSE,
-    INSTANCES, WINDOW, SLOWER, FASTER, POLL_NOW, COPY, ACT, EXPORT, THEME, PALETTE, NEXT_TABLE, QUIT,
+    INSTANCES, WINDOW, SLOWER, FASTER, POLL_NOW, COPY, COPY_TO_DO, ACT, EXPORT, THEME, PALETTE, NEXT_TABLE, QUIT,
 )  # fmt: skip
 """In the order of the help page."""
 
@@ -54,7 +54,7 @@ TAB_NAMES = tuple(each.name for each in tab_names())
 BY_NAME = {each.key.name: each for each in APP_KEYS}
 
 _BEFORE = (HELP, LEAVE, POLL_NOW, DETAILS, PAUSE, LIVE, BACK, FORWARD, FILTER, SORT, REVERSE, INSTANCES)
-_BEHIND = (COPY, ACT, EXPORT, WINDOW, SLOWER, FASTER, THEME, PALETTE)
+_BEHIND = (COPY, COPY_TO_DO, ACT, EXPORT, WINDOW, SLOWER, FASTER, THEME, PALETTE)
 """What the bottom line offers before and behind the keys of the tab, the most needed first."""
 
 

@@ -117,7 +117,8 @@ class ParallelPanel(Panel):
         moment = self._moment
         if moment is None:
             return
-        height = self.size.height or self.app.size.height - 4
+        around = self.parent.size.height if isinstance(self.parent, Widget) else 0  # that of the tab shown before
+        height = self.size.height or around or self.app.size.height - 4
         width = self.size.width or self.app.size.width - 2
         lines = self._why_lines(moment, width, height)
         held = summary(moment.reading, width)

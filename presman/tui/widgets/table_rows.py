@@ -13,7 +13,8 @@ class TableRows:
     """Rows of `table`; `sort_key` "" is the order of the data.
 
     `shown` are the rows that the filter leaves, in order, `place` that of the cursor among them. The cursor stays on
-    its row from poll to poll; where the row is gone, on its place.
+    its row from poll to poll; where the row is gone, on its place. In a table that has the worst first it stays on that
+    until somebody moves it.
     """
 
     def __init__(self, table: Table[Any], *, filterable: bool = True) -> None:
@@ -27,6 +28,7 @@ class TableRows:
         self.place = 0
         self._identities: list[Hashable] = []
         self._cursor: Hashable = None
+        self._moved = False
 
     @property
     def row(self) -> Any | None:
@@ -53,19 +55,25 @@ class TableRows:
         self._follow()
 
     def _follow(self) -> None:
-        if self._cursor is not None and self._cursor in self._identities:
+        if self.table.worst_first and not self._moved:
+            self._stand(0)
+        elif self._cursor is not None and self._cursor in self._identities:
             self.place = self._identities.index(self._cursor)
         else:
-            self.go(self.place)
+            self._stand(self.place)
 
     def go(self, place: int) -> None:
-        """Put the cursor on the row at `place`, or the nearest there is."""
+        """Put the cursor on the row at `place`, or the nearest there is, and keep it on that row."""
+        self._moved = True
+        self._stand(place)
+
+    def _stand(self, place: int) -> None:
         self.place = max(0, min(place, len(self.shown) - 1))
         self._cursor = self._identities[self.place] if self.shown else None
 
     def select(self, identity: Hashable) -> None:
         """Put the cursor on the row of that identity, now or as soon as it is shown."""
-        self._cursor = identity
+        self._cursor, self._moved = identity, True
         self._follow()
 
 
