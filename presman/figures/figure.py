@@ -7,7 +7,7 @@ So no two of them can disagree about what a figure is called, which unit it has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import attrgetter
@@ -159,7 +159,8 @@ class Table(Generic[T]):
     """A table as a value: its figures, what makes a row the same row at the next poll, and its usual order.
 
     `order` is the key of the figure it is sorted by at first ("" keeps the order of the data), `empty` the
-    sentence that stands where there are no rows, `json` where the rows stand in the JSON document ("" if nowhere).
+    sentence that stands where there are no rows, `json` where the rows stand in the JSON document ("" if nowhere),
+    `stands_for` how many a folded row is, `parent` the identity of the row that one stands below, None for none.
     """
 
     key: str
@@ -170,6 +171,12 @@ class Table(Generic[T]):
     order: str = ""
     descending: bool = False
     json: str = ""
+    stands_for: Callable[[T], int] | None = None
+    parent: Callable[[T], Hashable] | None = None
+
+    def counted(self, rows: Sequence[T]) -> int:
+        """Return how many some rows stand for."""
+        return len(rows) if self.stands_for is None else sum(map(self.stands_for, rows))
 
     def column(self, key: str) -> Figure[T]:
         """Return the figure of that key. Raises KeyError."""

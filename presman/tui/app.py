@@ -18,6 +18,7 @@ from presman.tabs import tab
 from presman.tui.feed import Feed, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
 from presman.tui.keys import all_keys
+from presman.tui.keys.place_keys import enter
 from presman.tui.keys.table_keys import set_filter
 from presman.tui.messages import PageWanted, QueryWanted
 from presman.tui.widgets.tab_line import Clicked, Labelled
@@ -89,16 +90,15 @@ class MonitorApp(FrameApp):
         if self.monitor.reading is not None:
             self.paint_lines()
 
-    def on_grid_opened(self, event: Grid.Opened) -> None:
-        """Show the details of a row."""
+    async def on_grid_opened(self, event: Grid.Opened) -> None:
+        """Go into what a row stands for, or show the page about it."""
         if event.row is None:
             self.tell("There is no row here.")
             return
-        from presman.tui.pages.content import details_of
-        from presman.tui.pages.detail_lines import focus_of
-
-        watch = self.monitor.timeline.watch
-        self.reader.open(details_of(event.row, event.grid.table, watch, self.size.width - 6), focus_of(event.row))
+        try:
+            await enter(self, event.row, event.grid)
+        except Exception as error:
+            self.complain(error)
 
     def on_filter_line_typed(self, event: FilterLine.Typed) -> None:
         """Filter by what is typed."""

@@ -80,9 +80,9 @@ class TableFrame:
         rows = self.rows
         runs = [(rows.table.title, "title")]
         if self.filled and self._counted:
-            runs.append((f"  {len(rows.shown)}", "head"))
+            runs.append((f"  {rows.table.counted(rows.shown)}", "head"))
         if rows.is_filtered:
-            runs.append((f" of {len(rows.all)}  filter: {rows.needle}", "warn"))
+            runs.append((f" of {rows.table.counted(rows.all)}  filter: {rows.needle}", "warn"))
         if self.late:
             runs.append((f"  {self.late}", "warn"))
         if self.note:
