@@ -29,7 +29,7 @@ _NAMES = {item.name: item.name for item in fields(Settings)} | {
 class Resolved:
     """A target with everything decided: seconds between polls, scope, colours, measure, packs.
 
-    `budget` are the seconds that a poll may take, None for what befits the interval.
+    `budget` are the seconds that a poll may take, None for what befits the interval; `bell` rings at new alerts.
     """
 
     target: Target
@@ -39,6 +39,7 @@ class Resolved:
     measure: str | None
     packs: tuple[str, ...]
     budget: float | None = None
+    bell: bool = False
 
 
 def load(options: Namespace) -> Config:
@@ -86,6 +87,7 @@ def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
         own.measure,
         packs,
         options.poll_timeout or own.poll_timeout,
+        bool(getattr(options, "bell", False) or own.bell),
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presman.base.text import clean
+from presman.tabs.alert_news import AlertNews
 from presman.tui import feed as feeds
 from presman.tui import garbage, state_files
 from presman.tui.csv_recording import CsvRecording
@@ -66,6 +67,10 @@ class FrameApp(TerminalApp):
     ) -> None:
         super().__init__()
         self.gateway = gateway
+        self.targets: Sequence[str] = ()
+        self.switch_to = ""
+        self.notice = ""
+        self.news: AlertNews | None = None
         self.monitor = Monitor(name, refresh, packs, clock)
         self.panels = TabPanels(self, self.monitor, self.bind_tab_keys)
         self.feed = make_feed(self.post_message, refresh)
@@ -93,6 +98,7 @@ class FrameApp(TerminalApp):
     def on_mount(self) -> None:
         """Begin to poll as soon as the first frame is on the screen."""
         self.animation_level = "none"
+        self.put_back()
         self.paint_lines()
         self.call_after_refresh(self._begin)
 
@@ -107,11 +113,20 @@ class FrameApp(TerminalApp):
         self.panels.focus_first()
         self.feed.start()
         self.set_interval(1.0, self._tick)
+        if self.notice:
+            self.tell(self.notice, severity="warning", seconds=12)
 
     def on_unmount(self) -> None:
         """Let go of the database and of the export."""
         self.feed.stop()
         self.recording.close()
+        self.note_view()
+
+    def put_back(self) -> None:
+        """Set what was set the last time."""
+
+    def note_view(self) -> None:
+        """Keep what the user has set, if anything."""
 
     def on_resize(self) -> None:
         """Say plainly when the terminal is too small."""
@@ -128,6 +143,8 @@ class FrameApp(TerminalApp):
             self.paint_lines()
         else:
             self.repaint()
+        if self.news is not None and self.news.is_any(event.reading, monitor.link):
+            self.bell()
         if problem := self.recording.write(event.reading):
             self.paint_lines()
             self.tell(problem, severity="error", seconds=15)

@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from presman.tabs import tab, tab_names
 from presman.tabs.trail import Place
+from presman.tui.kept_view import KeptView
 from presman.tui.monitor import Monitor
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.grid import Grid
@@ -31,6 +32,7 @@ class TabPanels:
         self._made: dict[str, Panel] = {}
         self._painted: set[str] = set()
         self._left: list[Widget | None] = []
+        self.kept = KeptView()
 
     @property
     def made(self) -> tuple[str, ...]:
@@ -48,6 +50,11 @@ class TabPanels:
         focused = self._app.focused
         return focused if isinstance(focused, Grid) else next(iter(self.present.grids()), None)
 
+    @property
+    def all_grids(self) -> dict[str, Grid]:
+        """The tables made so far, by the name they are kept under."""
+        return {name: grid for panel in self._made.values() for name, grid in panel.all_grids.items()}
+
     def of(self, name: str) -> Panel:
         """Return the panel of a tab that was made already. Raises KeyError."""
         return self._made[name]
@@ -56,6 +63,7 @@ class TabPanels:
         """Make the panel of a tab, not mounted yet."""
         module, _, kind = tab(name).panel.partition(":")
         panel: Panel = getattr(import_module(module), kind)(name) if module else Panel(name)
+        panel.kept = self.kept
         self._made[name] = panel
         self._bind([name])
         return panel

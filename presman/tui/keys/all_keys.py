@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from presman.tabs import tab, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keys.app_key import AppKey, has_tables
+from presman.tui.keys.go_keys import COLUMNS, GO, SIGNS, TARGETS
 from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, TABS, THEME
 from presman.tui.keys.place_keys import DESCRIBE, FOLDING, UNFOLD
 from presman.tui.keys.place_keys import where as trail_to
@@ -47,7 +48,8 @@ HELP = AppKey(
 
 APP_KEYS: tuple[AppKey, ...] = (
     HELP, *TABS, DETAILS, DESCRIBE, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, FILTER, SORT,
-    REVERSE, UNFOLD, INSTANCES, WINDOW, SLOWER, FASTER, POLL_NOW, COPY, ACT, EXPORT, THEME, PALETTE, NEXT_TABLE, QUIT,
+    REVERSE, UNFOLD, INSTANCES, COLUMNS, WINDOW, SLOWER, FASTER, POLL_NOW, COPY, ACT, EXPORT, GO, TARGETS, THEME, SIGNS,
+    PALETTE, NEXT_TABLE, QUIT,
 )  # fmt: skip
 """In the order of the help page."""
 
@@ -71,7 +73,7 @@ _BEFORE = (
     UNFOLD,
     INSTANCES,
 )
-_BEHIND = (COPY, ACT, EXPORT, WINDOW, SLOWER, FASTER, THEME, PALETTE)
+_BEHIND = (COPY, ACT, EXPORT, GO, WINDOW, SLOWER, FASTER, TARGETS, COLUMNS, THEME, PALETTE)
 """What the bottom line offers before and behind the keys of the tab, the most needed first."""
 
 

@@ -29,7 +29,12 @@ async def show_tab(app: FrameApp, name: str) -> None:
 async def escape(app: FrameApp) -> None:
     """Close the page, else end the filter, else go back to where one came from."""
     choices = app.monitor.choices
-    if app.reader.is_open:
+    lines = [line for line in app.query("GoLine") if line.display]
+    if lines:
+        lines[0].display = False
+        if not app.reader.is_open:
+            app.panels.focus_first()
+    elif app.reader.is_open:
         app.reader.close()
         app.reader.look_at(None)
         app.repaint()
@@ -59,7 +64,8 @@ def next_theme(app: FrameApp) -> None:
 def can_go_back(app: FrameApp) -> bool:
     """While a page is open, something is filtered, or one has gone into something."""
     choices = app.monitor.choices
-    return app.reader.is_open or bool(choices.filter or choices.places)
+    typing = any(line.display for line in app.query("FilterLine, GoLine"))
+    return app.reader.is_open or typing or bool(choices.filter or choices.places)
 
 
 def leave_label(app: FrameApp) -> str:

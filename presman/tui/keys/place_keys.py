@@ -10,6 +10,7 @@ from presman.tabs.trail import INSIDE, trail
 from presman.tui.keys.app_key import AppKey, has_tables
 
 if TYPE_CHECKING:
+    from presman.figures.figure import Table
     from presman.tabs.trail import Place
     from presman.tui.frame_app import FrameApp
     from presman.tui.widgets.grid import Grid
@@ -24,7 +25,7 @@ async def enter(app: FrameApp, row: Any, grid: Grid) -> None:
 
     place = place_of(row)
     if place is None:
-        open_page(app, row, grid)
+        open_page(app, row, grid.table)
     else:
         await go_into(app, (*app.monitor.choices.places, within(app.monitor.choices.places, place)))
 
@@ -44,7 +45,7 @@ async def go_into(app: FrameApp, places: tuple[Place, ...]) -> None:
         app.panels.focus_again()
 
 
-def open_page(app: FrameApp, row: Any, grid: Grid) -> None:
+def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
     """Open the page about a row."""
     from presman.analysis.folds import QueuedFold
     from presman.tabs.place import name_of
@@ -52,7 +53,7 @@ def open_page(app: FrameApp, row: Any, grid: Grid) -> None:
     from presman.tui.pages.detail_lines import focus_of
 
     row = row.first if isinstance(row, QueuedFold) else row
-    content = details_of(row, grid.table, app.monitor.timeline.watch, app.size.width - 6)
+    content = details_of(row, table, app.monitor.timeline.watch, app.size.width - 6)
     app.reader.open(content, focus_of(row), where(app, name_of(row)))
 
 
@@ -68,7 +69,7 @@ def describe(app: FrameApp) -> None:
     if grid is None or grid.row is None:
         app.tell("There is no row here.")
     else:
-        open_page(app, grid.row, grid)
+        open_page(app, grid.row, grid.table)
 
 
 def unfold(app: FrameApp) -> None:
