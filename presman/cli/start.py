@@ -14,7 +14,7 @@ from presman.config.config_file import Config
 if TYPE_CHECKING:
     from presman.sources import Source
     from presman.tui.action_gateway import ActionGateway
-    from presman.tui.app import Outcome
+    from presman.tui.app import MonitorEnd
 
 GETTING_STARTED = """\
 presman watches Oracle Database Resource Manager. Nothing is configured yet; to start:
@@ -49,7 +49,7 @@ def watch(text: str, config: Config, options: Namespace) -> int:
     return outcome.code
 
 
-def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = "") -> Outcome:
+def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = "") -> MonitorEnd:
     """Show the monitor on one target."""
     from presman import watcher
     from presman.tui.app import run_monitor

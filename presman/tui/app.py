@@ -44,17 +44,6 @@ class MonitorApp(FrameApp):
     keeper: Keeper | None = None
     """Who keeps what is set; None keeps nothing."""
 
-    def put_back(self) -> None:
-        """Set what was set the last time."""
-        if self.keeper is not None:
-            self.keeper.put_back(self)
-            self.notice = self.notice or self.keeper.trouble
-
-    def note_view(self) -> None:
-        """Keep what the user has set, if anything."""
-        if self.keeper is not None and self.begun:
-            self.keeper.note(self)
-
     async def run_action(self, *arguments: Any, **named: Any) -> bool:
         """Do what a key or a click asks for; a fault in that is told, and the screen lives on."""
         try:
@@ -179,7 +168,7 @@ def sampler_feed(
     return lambda post, refresh: SamplerFeed(make_source, scope, post, refresh, carry_out, packs, budget)
 
 
-class Outcome(NamedTuple):
+class MonitorEnd(NamedTuple):
     """How the monitor ended: its exit code, and the target to watch next, "" for none."""
 
     code: int
@@ -201,7 +190,7 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     targets: Sequence[str] = (),
     bell: bool = False,
     notice: str = "",
-) -> Outcome:
+) -> MonitorEnd:
     """Show the monitor until the user quits or wants another of the `targets`.
 
     `make_source` is called in the sampler's thread, after the first frame; `name` is the target without secrets.
@@ -213,13 +202,14 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     make_feed = sampler_feed(make_source, scope, gateway.carry_out if gateway is not None else None, packs, budget)
     name = clean(name)
     app = MonitorApp(make_feed, name=name, refresh=refresh, theme=theme, packs=packs, gateway=gateway)
-    app.keeper = Keeper(name, fixed)
     app.targets, app.notice = targets, notice
+    app.keeper = Keeper(name, fixed)
+    app.keeper.attend(app)
     app.news = AlertNews() if bell else None
     if ascii_only:
         app.keep_to_ascii()
     asyncio.run(_run(app))
-    return Outcome(app.return_code or 0, app.switch_to)
+    return MonitorEnd(app.return_code or 0, app.switch_to)
 
 
 async def _run(app: MonitorApp) -> None:

@@ -70,6 +70,8 @@ class FrameApp(TerminalApp):
         self.targets: Sequence[str] = ()
         self.switch_to = ""
         self.notice = ""
+        self.put_back: Callable[[], None] = lambda: None
+        self.note_view: Callable[[], None] = lambda: None
         self.news: AlertNews | None = None
         self.monitor = Monitor(name, refresh, packs, clock)
         self.panels = TabPanels(self, self.monitor, self.bind_tab_keys)
@@ -121,12 +123,6 @@ class FrameApp(TerminalApp):
         self.feed.stop()
         self.recording.close()
         self.note_view()
-
-    def put_back(self) -> None:
-        """Set what was set the last time."""
-
-    def note_view(self) -> None:
-        """Keep what the user has set, if anything."""
 
     def on_resize(self) -> None:
         """Say plainly when the terminal is too small."""

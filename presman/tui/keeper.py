@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from presman.tui import kept_view
@@ -28,8 +29,12 @@ class Keeper:
         self._begun = KeptView()
         self._told = False
 
-    def put_back(self, app: FrameApp) -> None:
-        """Set all as it was kept. Called before anything is painted."""
+    def attend(self, app: FrameApp) -> None:
+        """Have an app ask for what was kept before anything is painted, and tell what is set."""
+        app.put_back, app.note_view = partial(self._put_back, app), partial(self._note, app)
+        app.notice = app.notice or self.trouble
+
+    def _put_back(self, app: FrameApp) -> None:
         kept, monitor = self.kept, app.monitor
         if kept.theme in app.available_themes and "theme" not in self._fixed:
             app.theme = kept.theme
@@ -42,8 +47,10 @@ class Keeper:
         app.panels.kept = kept
         self._begun = self._now(app)
 
-    def note(self, app: FrameApp) -> None:
+    def _note(self, app: FrameApp) -> None:
         """Keep what differs from how it began or from what is kept; a file that cannot be written is told once."""
+        if not app.begun:
+            return
         now, begun, kept = self._now(app), self._begun, self.kept
         changed: dict[str, Any] = {
             name: getattr(now, name)

@@ -1,4 +1,4 @@
-"""What a user set, kept between runs: one private file for each database, read with suspicion."""
+"""View as a user set it, kept between runs: one private file for each database, read with suspicion."""
 
 from __future__ import annotations
 

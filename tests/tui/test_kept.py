@@ -38,7 +38,7 @@ def view_file(state: Path, text: str) -> Path:
 @acted
 async def test_what_is_set_is_there_the_next_time_and_nowhere_else() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
-        acting.app.keeper = Keeper("DWPROD")
+        Keeper("DWPROD").attend(acting.app)
         acting.app.put_back()
         await acting.press(
             "t", "plus", "5", "s", "S", "u", "slash", *"app", "enter", "C", "space", "down", "space", "enter"
@@ -47,7 +47,7 @@ async def test_what_is_set_is_there_the_next_time_and_nowhere_else() -> None:
         assert " Session " not in shown[1]
     assert kept_view.path_of("DWPROD").stat().st_mode & 0o077 == 0
     async with stage(size=(120, 30)) as acting:
-        acting.app.keeper = Keeper("DWPROD")
+        Keeper("DWPROD").attend(acting.app)
         acting.app.put_back()
         await acting.show(busy())
         await acting.press("5")
@@ -65,7 +65,7 @@ async def test_what_is_set_is_there_the_next_time_and_nowhere_else() -> None:
 async def test_the_command_line_comes_first_and_stays_out_of_the_file() -> None:
     kept_view.save("DWPROD", KeptView(refresh=10.0, theme="nord"))
     async with stage(busy()) as acting:
-        acting.app.keeper = Keeper("DWPROD", ["refresh"])
+        Keeper("DWPROD", ["refresh"]).attend(acting.app)
         acting.app.put_back()
         await acting.press("w")
         assert (acting.app.monitor.choices.refresh, acting.app.theme) == (2.0, "nord")
@@ -111,9 +111,9 @@ async def test_names_of_a_file_that_are_nobodys_do_no_harm(state: Path) -> None:
     columns = {"sessions/sessions": ["nothing"], "cpu/cpu": ["group", "used_cpus", "group", "nothing"]}
     view_file(state, json.dumps({"sorts": names, "columns": columns, "theme": "no such", "of a later version": 1}))
     async with stage(busy(), size=(120, 30)) as acting:
-        acting.app.keeper = Keeper("DWPROD")
+        Keeper("DWPROD").attend(acting.app)
         acting.app.put_back()
-        assert acting.app.keeper.trouble == ""
+        assert acting.app.notice == ""
         await acting.press("5")
         assert acting.app.panels.grid.rows.sort_key == "used_cpus"
         assert "1:100,11" in acting.screen

@@ -78,7 +78,8 @@ def choose_columns(app: FrameApp) -> None:
 
     def chosen(keys: tuple[str, ...] | None) -> None:
         if keys is not None:
-            grid.choose_columns(keys)
+            grid.drawing.choose(keys)
+            grid.sort_by(grid.rows.sort_key, descending=grid.rows.descending)
             app.note_view()
 
     app.push_screen(ColumnChooser(grid.table, grid.drawing.shown(grid.size.width), grid.drawing.hidden), chosen)

@@ -111,11 +111,6 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         self.rows.sort_key, self.rows.descending = key, descending
         self._arrange()
 
-    def choose_columns(self, keys: Sequence[str]) -> None:
-        """Show these columns in this order, () those that the table has by itself."""
-        self.drawing.choose(keys)
-        self._arrange()
-
     @property
     def row(self) -> Any | None:
         """The row under the cursor, None in an empty table."""
