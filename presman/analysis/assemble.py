@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from presman.analysis import instances, session_list, sight
+from presman.analysis.activity import activity
 from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.row_cache import RowCache
@@ -22,6 +23,7 @@ from presman.records.group_rows import ConsumerGroup, GroupMetricHistory
 from presman.records.parallel_rows import PxSession
 from presman.records.queries import Scope
 from presman.records.rows import OF_AN_UPDATE
+from presman.records.session_rows import Session
 from presman.records.snapshot import Section, Snapshot
 
 
@@ -75,6 +77,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         statements_to_come=current.statements_to_come,
         late=late(current),
         stale=stale(current),
+        activity=activity(current.rows(Session)) if _was_read(current) else None,
     )
 
 
@@ -86,6 +89,12 @@ def _placed(facts: Facts, statement: _Statement) -> _Statement:
     if facts.inside is not None or statement.con_id <= ROOT:
         return statement
     return replace(statement, container=facts.container_name(statement.con_id))
+
+
+def _was_read(snapshot: Snapshot) -> bool:
+    """Tell whether the sessions are those of this poll."""
+    section = snapshot.section(Session)
+    return section.at is not None and section.problem is None
 
 
 def hour(rows: tuple[GroupMetricHistory, ...]) -> tuple[HourReading, ...]:

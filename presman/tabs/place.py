@@ -18,6 +18,7 @@ from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.analysis.readings.wait_readings import WaitReading
 from presman.analysis.session_list import SERVER
+from presman.figures.top_figures import TopStatement
 from presman.tabs.trail import Place
 
 
@@ -44,6 +45,8 @@ def place_of(row: Any) -> Place | None:
         found = Place(f"instance {row.inst_id}", inst_id=row.inst_id)
     elif isinstance(row, PdbReading):
         found = Place(row.name, inst_id=row.inst_id or None, con_id=row.con_id)
+    elif isinstance(row, TopStatement):
+        found = Place(row.activity.sql_id, con_id=row.activity.con_id, sql_id=row.activity.sql_id)
     elif isinstance(row, CpuWaiter | QueuedFold) and row.sql_id:
         found = Place(row.sql_id, con_id=row.con_id, group=row.group, sql_id=row.sql_id)
     return found

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from presman.analysis.readings.activity_readings import Activity
 from presman.analysis.readings.detail_readings import Detail
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER, Header
@@ -59,6 +60,7 @@ class Reading:
     `statements_to_come` counts the statements on show whose texts and plans are still to be read, a few at each poll.
     `late` are the views whose rows are older than the poll, `stale` the seconds by which the newest rows are: 0 if
     anything was answered, None if nothing ever was.
+    `activity` are the sessions that were active at that instant, None where V$SESSION was not read for it.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -91,6 +93,7 @@ class Reading:
     statements_to_come: int = 0
     late: tuple[LateView, ...] = ()
     stale: float | None = 0.0
+    activity: Activity | None = None
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

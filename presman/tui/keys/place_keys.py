@@ -47,12 +47,16 @@ async def go_into(app: FrameApp, places: tuple[Place, ...]) -> None:
 
 def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
     """Open the page about a row."""
+    from presman.analysis.blocking import Blocking
     from presman.analysis.folds import QueuedFold
+    from presman.figures.session_figures import SESSIONS
     from presman.tabs.place import name_of
     from presman.tui.pages.content import details_of
     from presman.tui.pages.detail_lines import focus_of
 
     row = row.first if isinstance(row, QueuedFold) else row
+    if isinstance(row, Blocking) and row.session is not None:
+        row, table = row.session, SESSIONS
     content = details_of(row, table, app.monitor.timeline.watch, app.size.width - 6)
     app.reader.open(content, focus_of(row), where(app, name_of(row)))
 
