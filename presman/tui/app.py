@@ -15,7 +15,6 @@ from textual.screen import Screen
 
 from presman.base.text import clean
 from presman.tabs import tab
-from presman.tabs.alert_news import AlertNews
 from presman.tui.feed import Feed, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
 from presman.tui.keeper import Keeper
@@ -205,7 +204,10 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     app.targets, app.notice = targets, notice
     app.keeper = Keeper(name, fixed)
     app.keeper.attend(app)
-    app.news = AlertNews() if bell else None
+    if bell:
+        from presman.tabs.alert_news import AlertNews
+
+        app.news = AlertNews()
     if ascii_only:
         app.keep_to_ascii()
     asyncio.run(_run(app))

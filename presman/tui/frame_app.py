@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presman.base.text import clean
-from presman.tabs.alert_news import AlertNews
 from presman.tui import feed as feeds
 from presman.tui import garbage, state_files
 from presman.tui.csv_recording import CsvRecording
@@ -22,6 +21,7 @@ from presman.tui.widgets.tab_line import Labelled
 if TYPE_CHECKING:
     from textual.notifications import SeverityLevel
 
+    from presman.tabs.alert_news import AlertNews
     from presman.tui.action_gateway import ActionGateway
 
 SETTLED = 4.0

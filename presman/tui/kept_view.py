@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
+from binascii import crc32
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,7 @@ class KeptView:
 def path_of(target: str) -> Path:
     """Return the file of a target, by its name without secrets. Raises OSError."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", target).strip("-")[:60]
-    return state_folder() / "views" / f"{plain}-{sha256(target.encode()).hexdigest()[:8]}.json"
+    return state_folder() / "views" / f"{plain}-{crc32(target.encode()):08x}.json"
 
 
 def load(target: str) -> tuple[KeptView, str]:
@@ -60,6 +59,8 @@ def load(target: str) -> tuple[KeptView, str]:
         return KeptView(), ""
     except OSError as error:
         return KeptView(), f"The kept view is not used: {error.filename or 'its file'}: {error.strerror}."
+    import json  # the first frame does not wait for it where nothing is kept
+
     try:
         return _read(json.loads(content)), ""
     except (ValueError, RecursionError) as error:
@@ -71,6 +72,8 @@ def load(target: str) -> tuple[KeptView, str]:
 
 def save(target: str, view: KeptView) -> None:
     """Keep what was set. Raises OSError."""
+    import json
+
     given = {name: value for name, value in asdict(view).items() if value is not None and value != {}}
     path = path_of(target)
     state_files.keep(f"views/{path.name}", json.dumps(given, indent=1, sort_keys=True) + "\n")

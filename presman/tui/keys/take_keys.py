@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from presman.analysis.folds import QueuedFold
 from presman.figures.figure import Table
 from presman.tabs.parts import Key
 from presman.tui import state_files
@@ -51,6 +50,8 @@ def _keep(app: FrameApp, text: str) -> str:
 
 def act(app: FrameApp) -> None:
     """Ask what to do with the row under the cursor, and have it done if that is confirmed."""
+    from presman.analysis.folds import QueuedFold
+
     grid, reading, gateway = app.panels.grid, app.monitor.reading, app.gateway
     if grid is not None and isinstance(grid.row, QueuedFold):
         app.tell(f"{grid.row.count} statements are folded into this row: u unfolds them, then choose one.", seconds=8)
