@@ -7,6 +7,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from presman.analysis import instances, session_list, sight
+from presman.analysis.activity import activity
 from presman.analysis.containers.limited_containers import limited_containers
 from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.facts import Facts
@@ -89,6 +90,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         histograms_at=current.section(EventHistogram).at,
         io_limited=limited,
         switched=facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
+        activity=activity(current.rows(Session)) if _was_read(current) else None,
     )
 
 
@@ -100,6 +102,12 @@ def _placed(facts: Facts, statement: _Statement) -> _Statement:
     if facts.inside is not None or statement.con_id <= ROOT:
         return statement
     return replace(statement, container=facts.container_name(statement.con_id))
+
+
+def _was_read(snapshot: Snapshot) -> bool:
+    """Tell whether the sessions are those of this poll."""
+    section = snapshot.section(Session)
+    return section.at is not None and section.problem is None
 
 
 def hour(rows: tuple[GroupMetricHistory, ...]) -> tuple[HourReading, ...]:

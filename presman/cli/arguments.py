@@ -99,6 +99,7 @@ environment: PRESMAN_CONFIG, PRESMAN_PASSWORD, PRESMAN_DEBUG=1 (tracebacks), NO_
         action="store_true",
         help="offer to start, switch, cancel or kill (key a), after a question",
     )
+    parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
     parser.add_argument("--version", action="version", version=f"presman {__version__}")
     return parser
 
@@ -127,6 +128,7 @@ def demo() -> Parser:
         action="store_true",
         help="offer to start, switch, cancel or kill (key a), after a question",
     )
+    parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
     return parser
 
 

@@ -30,7 +30,7 @@ _NAMES = {item.name: item.name for item in fields(Settings)} | {
 class Resolved(Struct, frozen=True):
     """A target with everything decided: seconds between polls, scope, colours, measure, packs.
 
-    `budget` are the seconds that a poll may take, None for what befits the interval.
+    `budget` are the seconds that a poll may take, None for what befits the interval; `bell` rings at new alerts.
     """
 
     target: Target
@@ -40,6 +40,7 @@ class Resolved(Struct, frozen=True):
     measure: str | None
     packs: tuple[str, ...]
     budget: float | None = None
+    bell: bool = False
 
 
 def load(options: Namespace) -> Config:
@@ -87,6 +88,7 @@ def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
         own.measure,
         packs,
         options.poll_timeout or own.poll_timeout,
+        bool(getattr(options, "bell", False) or own.bell),
     )
 
 

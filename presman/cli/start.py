@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
@@ -14,6 +15,7 @@ from presman.config.config_file import Config
 if TYPE_CHECKING:
     from presman.sources import Source
     from presman.tui.action_gateway import ActionGateway
+    from presman.tui.app import MonitorEnd
 
 GETTING_STARTED = """\
 presman watches Oracle Database Resource Manager. Nothing is configured yet; to start:
@@ -26,12 +28,30 @@ presman watches Oracle Database Resource Manager. Nothing is configured yet; to 
 
 
 def watch(text: str, config: Config, options: Namespace) -> int:
-    """Open the monitor on a target. Without a terminal, print `--polls` readings."""
+    """Open the monitor on a target, then on those switched to. Without a terminal, print `--polls` readings."""
     resolved = resolve(text, config, options)
     if not console.is_terminal():
         return _readings(resolved, options.polls)
     if resolved.theme:
         check_theme(resolved.theme)
+    from presman import watcher
+
+    try:
+        outcome = _show(resolved, config, options)
+        while outcome.target:
+            notice = ""
+            try:
+                resolved = resolve(outcome.target, config, options)
+            except (InputError, Failure) as error:  # what was on the screen is better than nothing
+                notice = f"Not switched: {error}"
+            outcome = _show(resolved, config, options, notice)
+    finally:
+        watcher.farewell()
+    return outcome.code
+
+
+def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = "") -> MonitorEnd:
+    """Show the monitor on one target."""
     from presman import watcher
     from presman.tui.app import run_monitor
 
@@ -39,20 +59,21 @@ def watch(text: str, config: Config, options: Namespace) -> int:
         watcher.start()
         return resolved.target.make_source()
 
-    try:
-        return run_monitor(
-            make_source,
-            name=resolved.target.name,
-            refresh=resolved.refresh,
-            scope=resolved.scope,
-            theme=resolved.theme,
-            packs=resolved.packs,
-            budget=resolved.budget,
-            gateway=_gateway() if options.allow_actions else None,
-            ascii_only=console.wants_ascii(),
-        )
-    finally:
-        watcher.farewell()
+    return run_monitor(
+        make_source,
+        name=resolved.target.name,
+        refresh=resolved.refresh,
+        scope=resolved.scope,
+        theme=resolved.theme,
+        packs=resolved.packs,
+        budget=resolved.budget,
+        gateway=_gateway() if options.allow_actions else None,
+        ascii_only=console.wants_ascii(),
+        fixed=[name for name in ("theme", "refresh") if getattr(options, name)],
+        targets=config.targets,
+        bell=resolved.bell,
+        notice=notice,
+    )
 
 
 def _gateway() -> ActionGateway:

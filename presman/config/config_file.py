@@ -73,6 +73,7 @@ class Settings(Struct, frozen=True):
     https_proxy_port: int | None = None
     call_timeout: float | None = None
     poll_timeout: float | None = None
+    bell: bool | None = None
 
     def over(self, defaults: Settings) -> Settings:
         """Return these settings with `defaults` where they are silent; who connects where is not inherited."""
@@ -297,4 +298,5 @@ _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "https_proxy_port": ("https_proxy_port", _port),
     "call_timeout": ("call_timeout", _seconds),
     "poll_timeout": ("poll_timeout", _seconds),
+    "bell": ("bell", _flag),
 }

@@ -7,7 +7,7 @@ So no two of them can disagree about what a figure is called, which unit it has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import attrgetter
@@ -160,6 +160,7 @@ class Table(Struct, Generic[T], frozen=True, dict=True):
     `order` is the key of the figure it is sorted by at first ("" keeps the order of the data), `empty` the
     sentence that stands where there are no rows, `json` where the rows stand in the JSON document ("" if nowhere).
     `worst_first` tells that the data come in order of trouble: the cursor stays on the first row until it is moved.
+    `stands_for` how many a folded row is, `parent` the identity of the row that one stands below, None for none.
     """
 
     key: str
@@ -171,6 +172,12 @@ class Table(Struct, Generic[T], frozen=True, dict=True):
     descending: bool = False
     json: str = ""
     worst_first: bool = False
+    stands_for: Callable[[T], int] | None = None
+    parent: Callable[[T], Hashable] | None = None
+
+    def counted(self, rows: Sequence[T]) -> int:
+        """Return how many some rows stand for."""
+        return len(rows) if self.stands_for is None else sum(map(self.stands_for, rows))
 
     def column(self, key: str) -> Figure[T]:
         """Return the figure of that key. Raises KeyError."""

@@ -101,7 +101,7 @@ def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Se
     for name in tab_names():
         if name.containers and not reading.header.cdb:
             continue
-        choices = Choices(by_instance=name != tab_names()[0])
+        choices = Choices(by_instance=name != tab_names()[0], plain=True)
         moment = Moment(reading, choices, find=lambda: snapshots)
         shown = tab(name.name)
         for part in (*shown.rows(), *shown.for_text):

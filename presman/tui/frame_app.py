@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from presman.tui.widgets.tab_line import Labelled
 if TYPE_CHECKING:
     from textual.notifications import SeverityLevel
 
+    from presman.tabs.alert_news import AlertNews
     from presman.tui.action_gateway import ActionGateway
 
 SETTLED = 4.0
@@ -67,6 +68,12 @@ class FrameApp(TerminalApp):
     ) -> None:
         super().__init__()
         self.gateway = gateway
+        self.targets: Sequence[str] = ()
+        self.switch_to = ""
+        self.notice = ""
+        self.put_back: Callable[[], None] = lambda: None
+        self.note_view: Callable[[], None] = lambda: None
+        self.news: AlertNews | None = None
         self.monitor = Monitor(name, refresh, packs, clock)
         self.panels = TabPanels(self, self.monitor, self.bind_tab_keys)
         self.feed = make_feed(self.post_message, refresh)
@@ -94,6 +101,7 @@ class FrameApp(TerminalApp):
     def on_mount(self) -> None:
         """Begin to poll as soon as the first frame is on the screen."""
         self.animation_level = "none"
+        self.put_back()
         self.paint_lines()
         self.call_after_refresh(self._begin)
 
@@ -110,11 +118,14 @@ class FrameApp(TerminalApp):
         self.begun = True
         self.panels.focus_first()
         self.set_interval(1.0, self._tick)
+        if self.notice:
+            self.tell(self.notice, severity="warning", seconds=12)
 
     def on_unmount(self) -> None:
         """Let go of the database and of the export."""
         self.feed.stop()
         self.recording.close()
+        self.note_view()
 
     def on_resize(self) -> None:
         """Say plainly when the terminal is too small."""
@@ -131,6 +142,8 @@ class FrameApp(TerminalApp):
             self.paint_lines()
         else:
             self.repaint()
+        if self.news is not None and self.news.is_any(event.reading, monitor.link):
+            self.bell()
         if problem := self.recording.write(event.reading):
             read_enough(self.feed, self.panels, self.recording)
             self.paint_lines()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from presman.tabs import tab_names
 from presman.tui.widgets.grid import Grid
 from tests.tui.drive import acted, body, check, stage
 from tests.tui.readings import busy, queued, sessions
@@ -102,6 +103,10 @@ async def test_cursor_stays_on_its_row() -> None:
         assert grid.row is not None
 
 
+def title_of(key: str) -> str:
+    return next(name.title for name in tab_names() if name.key == key)
+
+
 @pytest.mark.parametrize("tab", TABS)
 @acted
 async def test_details_and_back_to_the_same_row(tab: str) -> None:
@@ -111,11 +116,12 @@ async def test_details_and_back_to_the_same_row(tab: str) -> None:
         grid = acting.app.panels.grid
         assert grid is not None
         row = grid.table.identity(grid.row)
-        page = await acting.press("enter")
-        assert "read at 03:12:40" in page
-        assert await acting.press("q") == before
-        await acting.press("enter")
-        assert await acting.press("escape") == before
+        for key in ("enter", "d"):
+            page = await acting.press(key)
+            assert f"{title_of(tab)} › " in page
+            assert await acting.press("q") == before
+            await acting.press(key)
+            assert await acting.press("escape") == before
         assert grid.has_focus
         assert grid.table.identity(grid.row) == row
 
@@ -128,7 +134,7 @@ async def test_details_of_queued_and_running() -> None:
         await acting.press("q", "tab")
         check("details-idle-holder", body(await acting.press("enter")))
         await acting.press("q", "2", "down")
-        check("details-group", body(await acting.press("enter")))
+        check("details-group", body(await acting.press("d")))
 
 
 @acted
@@ -172,6 +178,8 @@ async def test_keys_line_offers_what_does_something() -> None:
         assert "back in time" not in line, "there is no past yet"
         page = await acting.press("enter")
         assert "q back" in page.splitlines()[-1]
+        assert "sort" in page.splitlines()[-1], "a list of sessions and statements"
+        page = await acting.press("d")
         assert "sort" not in page.splitlines()[-1]
 
 

@@ -62,7 +62,7 @@ async def test_the_plan_is_a_tree_with_findings_windows_and_mappings() -> None:
             assert words in screen, words
         assert "BATCH_PLAN" not in screen
         await acting.press("down", "down")
-        page = await acting.press("enter")
+        page = await acting.press("d")
         assert "Plan: REPORTS" in page
         assert "after 300 s of CPU in a call: BATCH" in page
         assert "[6 Plan]" in await acting.press("escape")
@@ -93,7 +93,7 @@ async def test_pdbs_are_there_only_in_a_container_database() -> None:
         screen = await acting.press("8")
         for words in ("[8 PDBs]", "SALES", "▬ at its limit", "SALES: Wants", "CPUs used, 15 min"):
             assert words in screen, words
-        page = await acting.press("enter")
+        page = await acting.press("d")
         for words in ("Pluggable databases: ", "SALES_PLAN", "12.0G", "MAX_IOPS and MAX_MBPS"):
             assert words in page, words
     async with playing("quiet") as acting:

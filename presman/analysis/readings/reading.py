@@ -12,6 +12,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from presman.analysis.readings.activity_readings import Activity
 from presman.analysis.readings.container_readings import LimitedContainer
 from presman.analysis.readings.detail_readings import Detail
 from presman.analysis.readings.group_readings import GroupReading
@@ -62,6 +63,7 @@ class Reading(Struct, frozen=True):
     `late` are the views whose rows are older than the poll, `stale` the seconds by which the newest rows are: 0 if
     anything was answered, None if nothing ever was.
     `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance; `switched` is the newest plan change.
+    `activity` are the sessions that were active at that instant, None where V$SESSION was not read for it.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -98,6 +100,7 @@ class Reading(Struct, frozen=True):
     histograms_at: datetime | None = None
     io_limited: tuple[LimitedContainer, ...] = ()
     switched: SwitchedPlan | None = None
+    activity: Activity | None = None
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

@@ -61,6 +61,10 @@ class Servers(Struct, frozen=True):
     high: int
     source: WantsSource = WantsSource.DEGREE
 
+    def times(self, count: int) -> Servers:
+        """Return how many as many statements want together."""
+        return Servers(self.low * count, self.high * count, self.source)
+
     def __str__(self) -> str:
         if self.source is WantsSource.MEAN:
             return f"~{self.low}"

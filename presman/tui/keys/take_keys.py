@@ -66,7 +66,12 @@ def _keep(app: FrameApp, text: str) -> str:
 
 def act(app: FrameApp) -> None:
     """Ask what to do with the row under the cursor, and have it done if that is confirmed."""
+    from presman.analysis.folds import QueuedFold
+
     grid, reading, gateway = app.panels.grid, app.monitor.reading, app.gateway
+    if grid is not None and isinstance(grid.row, QueuedFold):
+        app.tell(f"{grid.row.count} statements are folded into this row: u unfolds them, then choose one.", seconds=8)
+        return
     if gateway is None or grid is None or reading is None or not gateway.offers(grid.row, reading):
         app.tell("Nothing can be done with this row.")
         return

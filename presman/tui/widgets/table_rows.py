@@ -50,7 +50,7 @@ class TableRows:
             rows = _sorted(rows, self.table.column(self.sort_key), self.descending)
         elif self.descending:
             rows.reverse()
-        self.shown = rows
+        self.shown = _below(rows, self.table)
         self._identities = [self.table.identity(row) for row in rows]
         self._follow()
 
@@ -75,6 +75,24 @@ class TableRows:
         """Put the cursor on the row of that identity, now or as soon as it is shown."""
         self._cursor, self._moved = identity, True
         self._follow()
+
+
+def _below(rows: list[Any], table: Table[Any]) -> list[Any]:
+    """Return the rows with those that stand below another right behind it, as far as that is there."""
+    if table.parent is None:
+        return rows
+    children: dict[Hashable, list[Any]] = {}
+    for row in rows:
+        if (parent := table.parent(row)) is not None:
+            children.setdefault(parent, []).append(row)
+    if not children:
+        return rows
+    there = {identity for row in rows if (identity := table.identity(row)) in children}
+    found: list[Any] = []
+    for row in rows:
+        if table.parent(row) not in there:
+            found += [row, *children.get(table.identity(row), ())]
+    return found
 
 
 def _sorted(rows: Sequence[Any], column: Figure[Any], descending: bool) -> list[Any]:
