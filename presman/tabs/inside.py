@@ -7,16 +7,18 @@ from presman.analysis.groups.verdicts import in_words
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.base.formats import counted
 from presman.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, RUNNING, stands_for
+from presman.records.breadth import Breadth
 from presman.tabs import title
 from presman.tabs.folded import servers_folded, statements_folded
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Lines, Rows, Tab
 from presman.tabs.place import Inside, inside
-from presman.tabs.sessions import nobody_blocked
+from presman.tabs.sessions import nobody_blocked, without_idle
 from presman.tabs.trail import trail
 from presman.tabs.unseen import blind
 from presman.tabs.verdict_lines import CPU_LEGEND
@@ -64,6 +66,11 @@ def folded(moment: Moment) -> str:
     return "" if moment.choices.unfolded else servers_folded(sessions(moment))
 
 
+def told(moment: Moment) -> str:
+    """Return what stands behind the title of the sessions: what is folded and what is not listed."""
+    return "; ".join(filter(None, (folded(moment), without_idle(moment))))
+
+
 def _is_statement(moment: Moment) -> bool:
     return bool(moment.choices.places and moment.choices.places[-1].sql_id)
 
@@ -72,9 +79,10 @@ def about(moment: Moment) -> list[Line]:
     """Return where one is, how much of what is there, and what is said of a group."""
     found, places = there(moment), moment.choices.places
     active = sum(row.status == "ACTIVE" for row in found.sessions)
-    counts = [f"{len(found.sessions)} sessions, {active} active"]
+    counts = [f"{counted(len(found.sessions), 'session')}, {active} active"]
     if found.running:
-        counts.append(f"{len(found.running)} running on {sum(row.servers for row in found.running)} servers")
+        servers = counted(sum(row.servers for row in found.running), "server")
+        counts.append(f"{len(found.running)} running on {servers}")
     if found.queue:
         counts.append(f"{sum(map(stands_for, found.queue))} queued")
     where = trail(title(moment.choices.tab), places)
@@ -108,7 +116,7 @@ TAB = Tab(
             SESSIONS,
             sessions,
             nobody_blocked,
-            folded,
+            told,
             unseen=lambda moment: blind("V$SESSION")(moment) or "No session is there.",
         ),
     ),
@@ -117,5 +125,6 @@ TAB = Tab(
         "it has servers, one of an event while its coordinator or one of its servers waits for that event.",
     ),
     progress=True,
+    breadth=Breadth.IDLE_SESSIONS,
     measure="session_io",
 )

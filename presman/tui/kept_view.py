@@ -6,11 +6,11 @@ import re
 from binascii import crc32
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import asdict, fields
 
 from presman.base.private_files import read_private, state_folder
 from presman.base.text import one_line

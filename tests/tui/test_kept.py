@@ -9,8 +9,8 @@ from unittest import mock
 
 import pytest
 from msgspec.structs import replace
-from presman.analysis.alerts.alert import Alert
 
+from presman.analysis.alerts.alert import Alert
 from presman.tabs.alert_news import AlertNews, kind_of
 from presman.tabs.going import goal
 from presman.tabs.link import Link
@@ -43,7 +43,7 @@ async def test_what_is_set_is_there_the_next_time_and_nowhere_else() -> None:
         await acting.press(
             "t", "plus", "5", "s", "S", "u", "slash", *"app", "enter", "O", "space", "down", "space", "enter"
         )
-        theme, shown = acting.app.theme, acting.screen.splitlines()[3:10]
+        theme, shown = acting.app.theme, acting.screen.splitlines()[4:11]
         assert " Session " not in shown[1]
     assert kept_view.path_of("DWPROD").stat().st_mode & 0o077 == 0
     async with stage(size=(120, 30)) as acting:
@@ -51,12 +51,12 @@ async def test_what_is_set_is_there_the_next_time_and_nowhere_else() -> None:
         acting.app.put_back()
         await acting.show(busy())
         await acting.press("5")
-        assert acting.screen.splitlines()[3:10] == shown
+        assert acting.screen.splitlines()[4:11] == shown
         assert acting.app.theme == theme
         assert (acting.app.monitor.choices.refresh, acting.feed.told[-1]) == (3.0, 3.0)
         assert acting.app.monitor.choices.unfolded
         await acting.press("O", "r")
-        assert " Session " in acting.screen.splitlines()[4]
+        assert " Session " in acting.screen.splitlines()[5]
     assert kept_view.load("DWPROD")[0].columns == {}
     assert kept_view.load("OTHER") == (KeptView(), "")
 

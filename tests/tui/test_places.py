@@ -68,7 +68,7 @@ async def test_identical_queued_statements_are_one_row() -> None:
         assert "Copied, not run" in await acting.press("c"), "what lets the head of its queue start"
         acting.app.gateway = mock.Mock()
         screen = await acting.press("a")
-        assert "9 statements are folded into this row" in screen
+        assert "9 statements in one row" in screen
         screen = await acting.press("enter")
         assert "  Parallel › 7k36sd695fszu   0 sessions, 0 active; 9 queued" in screen
         assert [row.position for row in acting.app.panels.present.grids()[0].rows.shown] == list(range(1, 10))

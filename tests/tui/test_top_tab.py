@@ -13,7 +13,7 @@ async def test_who_holds_whom_and_what_was_busy_also_back_in_time() -> None:
         screen = await acting.press("9")
         assert "Sampled by presman each 2 s from V$SESSION" in screen
         assert "over the 0:08 watched" in screen
-        tree = [line for line in screen.splitlines() if "MARTIN" in line or "└" in line]
+        tree = [line for line in screen.splitlines() if ("MARTIN" in line or "└" in line) and " DO " not in line]
         assert "idle for " in tree[0]
         assert tree[1].startswith(" └ 1:412,9031 ")
         assert "enq: TM - contention" in tree[1]

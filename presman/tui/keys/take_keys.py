@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from presman.base.formats import counted
 from presman.figures.figure import Table
 from presman.tabs.parts import Key
 from presman.tui import state_files
@@ -70,7 +71,7 @@ def act(app: FrameApp) -> None:
 
     grid, reading, gateway = app.panels.grid, app.monitor.reading, app.gateway
     if grid is not None and isinstance(grid.row, QueuedFold):
-        app.tell(f"{grid.row.count} statements are folded into this row: u unfolds them, then choose one.", seconds=8)
+        app.tell(f"{counted(grid.row.count, 'statement')} in one row: u unfolds them, then choose one.", seconds=8)
         return
     if gateway is None or grid is None or reading is None or not gateway.offers(grid.row, reading):
         app.tell("Nothing can be done with this row.")
