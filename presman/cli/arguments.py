@@ -9,15 +9,16 @@ from collections.abc import Callable, Sequence
 from presman import __version__
 from presman.base.measure_names import MEASURES
 from presman.cli import exit_codes
-from presman.cli.parser import Parser, measure, of_group, one_of, positive, seconds, some_seconds
+from presman.cli.parser import Parser, age, measure, of_group, one_of, positive, seconds, size, some_seconds
 
-COMMANDS = ("demo", "once", "export", "whatif", "lint", "doctor", "grants", "collect", "trace", "config")
+COMMANDS = ("demo", "once", "export", "record", "whatif", "lint", "doctor", "grants", "collect", "trace", "config")
 TARGET_HELP = """\
 TARGET is one thing everywhere:
   NAME                        a section of config.ini
   user@host[:port]/service    a database (asks for the password; user/password@... works too)
   demo:SCENARIO[?seed=N&speed=X&size=F&release=R]   the simulated database, or your own demo:FILE.toml
-  spool:FOLDER[?zone=Z&release=R&encoding=E] CSV files, one per view, as `presman collect` makes them"""
+  spool:FOLDER[?zone=Z&release=R&encoding=E] CSV files, one per view, as `presman collect` makes them
+  FILE.presman, recording:FILE|FOLDER|URL[?database=D&at=T&from=T&to=T]   what `presman record` wrote"""
 
 
 def common() -> Parser:
@@ -48,6 +49,10 @@ def common() -> Parser:
         help="the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics",
     )
     group.add_argument("--theme", metavar="NAME", help="colours of the monitor")
+    tape = parser.add_argument_group("of a recording")
+    tape.add_argument("--at", metavar="TIME", help="as it was then: 2026-11-22 03:12, 03:12, '3m ago'")
+    tape.add_argument("--from", dest="start", metavar="TIME", help="from then on")
+    tape.add_argument("--to", dest="end", metavar="TIME", help="up to then")
     return parser
 
 
@@ -71,6 +76,7 @@ commands (each has --help):
   demo       the monitor on a simulated database
   once       one reading as text, JSON or CSV
   export     readings as CSV, one poll after the other
+  record     everything that is read, poll after poll, into a file that can be watched again and asked by SQL
   whatif     observed parallel statements once more, under other limits
   lint       what is doubtful about the plans in force, and why
   doctor     what presman can see in a database, and which grants are missing
@@ -234,6 +240,31 @@ def export() -> Parser:
     return parser
 
 
+def record() -> Parser:
+    """Return the parser of `presman record`."""
+    parser = _parser(
+        "record",
+        "Keep what is read, poll after poll: figures as SQL tables, and all rows, so that it can be watched again as\n"
+        "it was. One file, a folder with a file for each day, or a PostgreSQL database that many write to at once.\n"
+        "A recording is a TARGET. One that is there is continued.",
+        """\
+  presman record prod -o prod.presman
+  presman record prod test --interval 5 --retain 14d --max-size 2G -o /var/lib/presman/
+  presman record prod -o postgresql+psycopg://presman@dbhost/presman
+  presman once prod.presman --at 03:12""",
+    )
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to record (default: the one of config.ini)")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="PLACE", help="FILE.presman, a FOLDER/ (one file a day) or a URL"
+    )
+    parser.add_argument("--interval", type=seconds, metavar="S", help="seconds between polls (default: --refresh)")
+    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N polls of each")
+    parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
+    parser.add_argument("--retain", type=age, metavar="AGE", help="remove what is older (12h, 14d)")
+    parser.add_argument("--max-size", type=size, metavar="SIZE", help="remove the oldest beyond it (500M, 2G)")
+    return parser
+
+
 def lint() -> Parser:
     """Return the parser of `presman lint`."""
     parser = _parser(
@@ -363,6 +394,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "demo": demo,
     "once": once,
     "export": export,
+    "record": record,
     "whatif": whatif,
     "doctor": doctor,
     "grants": grants,

@@ -80,6 +80,13 @@ def export(options: Namespace) -> int:
     return run(options)
 
 
+def record(options: Namespace) -> int:
+    """Run `presman record TARGET... -o PLACE`."""
+    from presman.cli.record_command import run
+
+    return run(options)
+
+
 def doctor(options: Namespace) -> int:
     """Run `presman doctor TARGET`."""
     from presman.cli.database import doctor as run
@@ -154,6 +161,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "demo": demo,
         "once": once,
         "export": export,
+        "record": record,
         "whatif": whatif,
         "lint": lint,
         "classic": classic,

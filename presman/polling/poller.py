@@ -26,7 +26,7 @@ from presman.records.queries import Cadence, Query, load
 from presman.records.session_rows import Session, SessionLongops, StatisticName
 from presman.records.snapshot import Section, Snapshot
 from presman.records.wait_events import is_queued
-from presman.sources import Answer, Request, Source
+from presman.sources import Answer, Request, Source, WholePolls
 
 MINUTE = timedelta(seconds=60)
 """How often a `minute` query runs and a failed one is tried again, on the source's clock."""
@@ -165,6 +165,8 @@ class Poller:
             raise RuntimeError("a poller is opened before it polls")
         begun = self._begun = self._clock()
         self.source.advance()
+        if isinstance(self.source, WholePolls):
+            return self.source.snapshot()
         if self.source.scope is not self._scope:
             self._begin_epoch()
         self._number += 1
