@@ -16,7 +16,7 @@ from presman.codec.values import instant, microseconds, pack_value, unpack_value
 
 Column = Sequence[Any]
 
-_INTS, _RAW, _SCALED, _TEXTS, _INSTANTS, _ANY = range(6)
+_INTS, _RAW, _SCALED, _TEXTS, _INSTANTS, _ANY, _SECONDS = range(7)
 _WITH_NULLS = 8
 _SCALES = (1, 100, 10_000, 1_000_000)
 _LARGEST = 1 << 53
@@ -76,6 +76,8 @@ def unpack_column(base: Column, text: Callable[[int], str], content: bytes) -> l
         found = _floats(map(add, unpack_numbers(length, unpacker), _scaled(base, scale)), scale)
     elif tag == _INSTANTS:
         found = [instant(number) for number in map(add, unpack_numbers(length, unpacker), _instants(base))]
+    elif tag == _SECONDS:
+        found = [instant(number * _SECOND) for number in map(add, unpack_numbers(length, unpacker), _seconds(base))]
     elif tag == _INTS:
         found = list(map(add, unpack_numbers(length, unpacker), _integers(base)))
     else:
@@ -95,7 +97,9 @@ def _tag(kind: type[Any] | None, column: Column) -> tuple[int, int]:
         return (_SCALED, scale) if scale else (_RAW, 0)
     if kind is datetime:
         plain = all(value is None or (value.tzinfo is UTC and not value.fold) for value in column)
-        return (_INSTANTS if plain else _ANY), 0
+        if not plain:
+            return _ANY, 0
+        return (_INSTANTS if any(value is not None and value.microsecond for value in column) else _SECONDS), 0
     return (_TEXTS if kind is str else _ANY), 0
 
 
@@ -124,7 +128,12 @@ def _instants(column: Column) -> Column:
     return [microseconds(value) if isinstance(value, datetime) else 0 for value in column]
 
 
-_INTEGERS = {_INTS: _integers, _INSTANTS: _instants}
+def _seconds(column: Column) -> Column:
+    return [microseconds(value) // _SECOND if isinstance(value, datetime) else 0 for value in column]
+
+
+_SECOND = 1_000_000
+_INTEGERS = {_INTS: _integers, _INSTANTS: _instants, _SECONDS: _seconds}
 
 
 # -- floats: as decimals where that is exact, else as they are

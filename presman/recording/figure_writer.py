@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Table, bindparam, func, select
 
 from presman.analysis.readings.reading import Reading
 from presman.figures.measures import MEASURES, BucketRow
+from presman.recording.compiled_statements import run
 from presman.recording.measure_tables import BUCKET, ROW_TABLES, SPAN, RowTable
 from presman.recording.schema import BUCKET_WAITS, BUCKETS, CASES, ROWS
 from presman.recording.text_keeper import TextKeeper
@@ -59,6 +60,9 @@ class _Numbers:
         return number, True
 
 
+_NEW_BUCKET, _NEW_WAITS = BUCKETS.insert(), BUCKET_WAITS.insert()
+
+
 class _RowWriter:
     """The rows of one kind."""
 
@@ -72,6 +76,7 @@ class _RowWriter:
         self._span = -1
         self._open: dict[int, _Open] = {}
         self._go_on = _going_on(self._rows, "case_id")
+        self._new_case, self._new_row = self._cases.insert(), self._rows.insert()
 
     def write(self, reading: Reading, poll: int, connection: Connection, texts: TextKeeper) -> None:
         span, place = divmod(poll, SPAN)
@@ -98,9 +103,9 @@ class _RowWriter:
                     "database_id": self._database_id, "span": span, "first": place, "last": place, "case_id": number,
                 })  # fmt: skip
         where = {"a_database": self._database_id, "a_span": span, "to": place}
-        _run(connection, self._cases.insert(), cases)
-        _run(connection, self._rows.insert(), rows)
-        _run(connection, self._go_on, [where | each for each in longer])
+        run(connection, self._new_case, cases)
+        run(connection, self._new_row, rows)
+        run(connection, self._go_on, [where | each for each in longer])
         self._span, self._open = span, now
 
     def _case(self, number: int, case: tuple[Any, ...], texts: TextKeeper) -> dict[str, Any]:
@@ -131,12 +136,11 @@ class _BucketWriter:
         now: dict[int, _OpenBucket] = {}
         buckets, begun, added, ended = [], [], [], []
         for row in MEASURES["latency"].rows(reading):
-            case = tuple([each.kept(row) for each in BUCKET])
-            number, is_new = self._numbers.number(case)
+            number, is_new = self._numbers.number((row.histogram.inst_id, row.histogram.event, row.bucket.upper_us))
             if number in now:
                 continue
             if is_new:
-                keys = dict(zip([each.key for each in BUCKET], case, strict=True))
+                keys = {each.key: each.kept(row) for each in BUCKET}
                 buckets.append(keys | {"database_id": self._database_id, "bucket_id": number})
             known, waits, total = before.get(number), row.bucket.delta, row.bucket.count
             if known is not None and waits is not None and known.total + waits == total:
@@ -151,10 +155,10 @@ class _BucketWriter:
         gone = before.keys() - now.keys()
         ended += [{"a_first": before[number].first, "a_number": number} for number in gone]
         where = {"a_database": self._database_id, "a_span": span}
-        _run(connection, BUCKETS.insert(), buckets)
-        _run(connection, BUCKET_WAITS.insert(), begun)
-        _run(connection, self._add[place], [where | each for each in added])
-        _run(connection, self._end, [where | each | {"to": place - 1} for each in ended])
+        run(connection, _NEW_BUCKET, buckets)
+        run(connection, _NEW_WAITS, begun)
+        run(connection, self._add[place], [where | each for each in added])
+        run(connection, self._end, [where | each | {"to": place - 1} for each in ended])
         self._span, self._open = span, now
 
     def _row(self, number: int, span: int, place: int, row: BucketRow) -> dict[str, Any]:
@@ -193,8 +197,3 @@ def _at_row(table: Table, number: str) -> Any:
 def _going_on(table: Table, number: str) -> Any:
     """Return the update by which a row lasts up to a poll."""
     return _at_row(table, number).values({"last": bindparam("to")})
-
-
-def _run(connection: Connection, statement: Any, values: list[dict[str, Any]]) -> None:
-    if values:
-        connection.execute(statement, values)

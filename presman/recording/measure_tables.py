@@ -8,12 +8,11 @@ again, one row for each poll, with the names that CSV and JSON have.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
-from math import isfinite
 from typing import Any
 
 from presman.figures.figure import (
@@ -40,69 +39,71 @@ _WHOLE = (NUMBER, COUNT, TOTAL)
 _TEXTUAL = (TEXT, NAME)
 
 
-@dataclass(frozen=True, slots=True)
 class KeptFigure:
-    """One figure of a measure as it is kept: a whole number, one of a million parts (`scaled`), a word or a text."""
+    """One figure of a measure as it is kept: a whole number, one of a million parts (`is_scaled`), a word or a text.
 
-    figure: Figure[Any]
+    `key` is its name, in CSV, JSON and SQL; `is_long` says that it is kept by its hash, the text itself once. `kept`
+    returns what is kept of it for a row: a number, a text or None.
+    """
 
-    @property
-    def key(self) -> str:
-        """Its name, in CSV, JSON and SQL."""
-        return self.figure.key
-
-    @property
-    def is_text(self) -> bool:
-        """Whether it is kept as text."""
-        return self.figure.unit in (*_TEXTUAL, WORD)
-
-    @property
-    def is_long(self) -> bool:
-        """Whether it is kept by its hash, the text itself once."""
-        return self.key == "sql_text"
-
-    @property
-    def is_scaled(self) -> bool:
-        """Whether it is kept in parts of a whole."""
-        return not self.is_text and self.figure.unit not in (*_WHOLE, FLAG, INSTANT)
-
-    def kept(self, row: Any) -> Any:
-        """Return what is kept of it for a row: a number, a text or None."""
-        return kept(self.figure.value(row), scaled=self.is_scaled)
+    def __init__(self, figure: Figure[Any]) -> None:
+        self.figure = figure
+        self.key = figure.key
+        self.is_text = figure.unit in (*_TEXTUAL, WORD)
+        self.is_long = figure.key == "sql_text"
+        self.is_scaled = not self.is_text and figure.unit not in (*_WHOLE, FLAG, INSTANT)
+        # Hundreds at each poll: no question is asked twice.
+        self.kept: Callable[[Any], Any] = _keeper(figure.value, self.is_text, self.is_scaled)
 
 
-def kept(value: Any, *, scaled: bool = False) -> Any:
-    """Return what is kept of a figure's value: a whole number, a text or None."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, Enum):
-        return value.name.lower()
-    if isinstance(value, datetime):
-        return round(value.timestamp() * SCALE)
-    if isinstance(value, float) and not isfinite(value):
+def _keeper(value: Callable[[Any], Any], is_text: bool, is_scaled: bool) -> Callable[[Any], Any]:
+    def text_of(row: Any) -> Any:
+        found = value(row)
+        return found.name.lower() if isinstance(found, Enum) else found
+
+    def parts_of(row: Any) -> Any:
+        found = value(row)
+        return found if not found else _whole(found * SCALE)
+
+    return text_of if is_text else parts_of if is_scaled else lambda row: kept(value(row))
+
+
+def kept(value: Any) -> Any:
+    """Return what is kept of a value that is no text: a whole number or None; of an instant its microseconds."""
+    if value is None:
         return None
-    number = round(value * SCALE) if scaled else round(value)
-    return number if -_LARGEST <= number <= _LARGEST else None
+    return round(value.timestamp() * SCALE) if isinstance(value, datetime) else _whole(value)
+
+
+def scaled(value: float | None) -> int | None:
+    """Return a number in parts of a million."""
+    return None if value is None else _whole(value * SCALE)
+
+
+def _whole(value: float) -> int | None:
+    """Return a whole number, None for one that no database holds."""
+    return round(value) if -_LARGEST < value < _LARGEST else None
 
 
 @dataclass(frozen=True)
 class RowTable:
     """One kind of rows: those of several measures that are about the same things.
 
-    `quick` are the keys of figures that change from poll to poll, the others are part of the case. `rows` gives what
-    the rows are about.
+    `quick` are the keys of figures that change from poll to poll, the others are part of the case; `derived` those that
+    are not kept because others tell them: SQL of rows `r` and cases `c`. `rows` gives what the rows are about.
     """
 
     name: str
     measures: tuple[str, ...]
     rows: Callable[[Any], Any]
     quick: frozenset[str]
+    derived: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def figures(self) -> tuple[KeptFigure, ...]:
-        """Every figure of the measures, once."""
+        """Every figure of the measures once, but those that are derived."""
         every = {figure.key: figure for name in self.measures for figure in MEASURES[name].figures}
-        return tuple(KeptFigure(figure) for figure in every.values())
+        return tuple(KeptFigure(figure) for figure in every.values() if figure.key not in self.derived)
 
     @cached_property
     def of_rows(self) -> tuple[KeptFigure, ...]:
@@ -115,21 +116,28 @@ class RowTable:
         return tuple(each for each in self.figures if each.key not in self.quick)
 
 
+_IO_KINDS = ("small_read", "small_write", "large_read", "large_write")
+
 GROUPS = RowTable(
     "group",
     ("cpu", "session_io", "parallel", "emphasis"),
     MEASURES["cpu"].rows,
     frozenset(
         {
-            "used_cpus", "waited_cpus", "entitled_cpus", "used_percent", "throttled_percent", "verdict",
+            "used_cpus", "waited_cpus", "entitled_cpus", "throttled_percent", "verdict",
             "active_sessions", "execution_waiters", "yields_per_s", "requests_per_s", "pool_queue_length",
-            "session_pool_longest_s", "io_mb_per_s", "io_requests_per_s", "small_read_mb_per_s",
+            "session_pool_longest_s", "small_read_mb_per_s",
             "small_write_mb_per_s", "large_read_mb_per_s", "large_write_mb_per_s", "small_read_requests_per_s",
             "small_write_requests_per_s", "large_read_requests_per_s", "large_write_requests_per_s", "service_ms",
             "px_statements_active", "px_servers_active", "px_statements_queued", "head_waited_s",
             "queued_ms_total",
         }
     ),
+    {
+        "used_percent": "CASE WHEN c.capacity_cpus > 0 THEN 100.0 * r.used_cpus / c.capacity_cpus END",
+        "io_mb_per_s": f"({' + '.join(f'r.{kind}_mb_per_s' for kind in _IO_KINDS)}) / {SCALE}.0",
+        "io_requests_per_s": f"({' + '.join(f'r.{kind}_requests_per_s' for kind in _IO_KINDS)}) / {SCALE}.0",
+    },
 )  # fmt: skip
 """What `cpu`, `session_io`, `parallel` and `emphasis` say of a consumer group."""
 

@@ -71,7 +71,9 @@ def _expression(each: KeptFigure, place: str, instant: Instant) -> str:
 def _of_rows(name: str, table: RowTable, instant: Instant, where: str) -> str:
     kept = {each.key: each for each in table.figures}
     columns = [
-        _expression(kept[figure.key], "r" if figure.key in table.quick else "c", instant)
+        f'{table.derived[figure.key]} AS "{figure.key}"'
+        if figure.key in table.derived
+        else _expression(kept[figure.key], "r" if figure.key in table.quick else "c", instant)
         for figure in MEASURES[name].figures
     ]
     return _select(

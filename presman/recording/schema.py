@@ -8,7 +8,6 @@ from __future__ import annotations
 from sqlalchemy import (
     BigInteger,
     Column,
-    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -179,6 +178,3 @@ BUCKET_WAITS = Table(
 
 `waits_before` is their total before the first of these polls; `known` is 0 where it is not known how many came in that.
 """
-
-Index("statements_by_time", STATEMENTS.c.database_id, STATEMENTS.c.last_seen)
-Index("events_by_time", EVENTS.c.database_id, EVENTS.c.at)

@@ -10,6 +10,7 @@ from presman.codec.encoder import FrameEncoder, PackedFrame
 from presman.codec.frame_blocks import QUICK, THOROUGH, long_texts, pack_block, unpack_block
 from presman.codec.packing import DamagedError
 from presman.codec.values import microseconds
+from presman.recording.compiled_statements import run
 from presman.recording.schema import BLOCKS
 from presman.recording.text_keeper import TextKeeper
 from presman.records.snapshot import Snapshot
@@ -19,6 +20,7 @@ CHAIN = 128
 
 _LARGEST_CHAIN = 6 << 20
 """Bytes of frames after which a chain ends early, so that a recorder of a large database stays small."""
+_NEW_BLOCK = BLOCKS.insert()
 
 
 class SnapshotWriter:
@@ -67,7 +69,7 @@ class SnapshotWriter:
             "database_id": self._database_id, "poll": poll, "chain": self._first_poll, "polls": len(frames),
             "first_at": first_at, "last_at": last_at, "content": content,
         }  # fmt: skip
-        connection.execute(BLOCKS.insert(), [row])
+        run(connection, _NEW_BLOCK, [row])
 
 
 def pack_again(database_id: int, connection: Connection) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, select
 
 from presman.analysis.readings.reading import Reading
+from presman.recording.compiled_statements import run
 from presman.recording.measure_tables import ARRIVALS, kept
 from presman.recording.schema import ARRIVED, STATEMENTS
 from presman.watch.arrivals import ArrivalTracker
@@ -15,6 +16,7 @@ from presman.watch.statement_spans import Span, Spans
 
 _SEEN_EVERY = 60_000_000
 """Microseconds after which it is written again that a statement is still there."""
+_NEW_LIFE, _NEW_ARRIVAL = STATEMENTS.insert(), ARRIVED.insert()
 
 
 class StatementLives:
@@ -62,9 +64,9 @@ class StatementLives:
                 still[id(span)] = (span, number, life)
         self._known = still
         if new:
-            connection.execute(STATEMENTS.insert(), new)
+            run(connection, _NEW_LIFE, new)
         if changed:
-            connection.execute(_UPDATE, [each | {"a_database": self._database_id} for each in changed])
+            run(connection, _UPDATE, [each | {"a_database": self._database_id} for each in changed])
         self._arrive(reading, poll, connection)
 
     def _arrive(self, reading: Reading, poll: int, connection: Connection) -> None:
@@ -74,7 +76,7 @@ class StatementLives:
             rows.append(values | {"database_id": self._database_id, "statement": self._next_arrived, "poll": poll})
             self._next_arrived += 1
         if rows:
-            connection.execute(ARRIVED.insert(), rows)
+            run(connection, _NEW_ARRIVAL, rows)
 
 
 def _highest(connection: Connection, column: Any, database: Any, database_id: int) -> int:

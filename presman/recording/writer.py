@@ -11,15 +11,18 @@ from sqlalchemy.exc import IntegrityError
 from presman.analysis.readings.reading import Reading
 from presman.base.text import clean
 from presman.codec.values import microseconds
+from presman.recording.compiled_statements import run
 from presman.recording.events import EventWatch, RecordedEvent
 from presman.recording.figure_writer import FigureWriter
-from presman.recording.measure_tables import SCALE, kept
+from presman.recording.measure_tables import SCALE, scaled
 from presman.recording.schema import DATABASES, EVENTS, POLLS
 from presman.recording.snapshot_writer import SnapshotWriter, pack_again
 from presman.recording.statement_lives import StatementLives
 from presman.recording.store import RecordingError, Store
 from presman.recording.text_keeper import TextKeeper
 from presman.records.snapshot import Snapshot
+
+_NEW_POLL, _NEW_EVENT = POLLS.insert(), EVENTS.insert()
 
 
 class RecordingWriter:
@@ -102,16 +105,15 @@ class RecordingWriter:
         if name and name != self._name:
             connection.execute(DATABASES.update().where(DATABASES.c.database_id == self._database_id).values(name=name))
             self._name = name
-        connection.execute(
-            POLLS.insert(), [_poll_row(snapshot, reading) | {"database_id": self._database_id, "poll": poll}]
-        )
+        run(connection, _NEW_POLL, [_poll_row(snapshot, reading) | {"database_id": self._database_id, "poll": poll}])
         self._snapshots.write(snapshot, poll, connection, self._texts)
         self._figures.write(reading, poll, connection, self._texts)
         self._lives.write(reading, poll, connection)
         self._texts.write(at, connection)
         if self._pending:
-            connection.execute(
-                EVENTS.insert(),
+            run(
+                connection,
+                _NEW_EVENT,
                 [self._event_row(self._event + index, each) for index, each in enumerate(self._pending)],
             )
 
@@ -135,6 +137,6 @@ def _poll_row(snapshot: Snapshot, reading: Reading) -> dict[str, Any]:
         "at": microseconds(snapshot.at), "number": snapshot.number, "epoch": snapshot.epoch,
         "interval_us": None if reading.interval is None else round(reading.interval * SCALE),
         "queued": len(reading.queue), "servers_in_use": servers.in_use, "servers_target": servers.target,
-        "used_cpus": kept(sum(used), scaled=True) if used else None,
-        "waited_cpus": kept(sum(waiting), scaled=True) if waiting else None,
+        "used_cpus": scaled(sum(used)) if used else None,
+        "waited_cpus": scaled(sum(waiting)) if waiting else None,
     }  # fmt: skip
