@@ -11,7 +11,7 @@ from presman.codec.number_arrays import pack_numbers, unpack_numbers
 from presman.codec.packing import DamagedError, Packer, Unpacker
 from presman.codec.squeezing import squeezed, unsqueezed
 
-QUICK, THOROUGH = 1, 9
+QUICK, THOROUGH = 1, 12
 """How hard zstd tries: for one poll that is soon packed again with others, and for good."""
 
 LONG = 100
@@ -56,6 +56,23 @@ def pack_block(
     pack_numbers([len(frame.bare) for frame in frames], packer)
     for frame in frames:
         packer.bytes += frame.bare
+    if len(frames) == 1:
+        _pack_one(frames[0], packer)
+    else:
+        _pack_streams(frames, packer)
+    content = squeezed(bytes(packer.bytes), level)
+    return blake2b(content, digest_size=_CHECK).digest() + content
+
+
+def _pack_one(frame: PackedFrame, packer: Packer) -> None:
+    packer.count(len(frame.parts))
+    for (number, column), content in frame.parts.items():
+        packer.count(number)
+        packer.count(column)
+        packer.blob(content)
+
+
+def _pack_streams(frames: Sequence[PackedFrame], packer: Packer) -> None:
     streams: dict[Part, list[tuple[int, bytes]]] = {}
     for place, frame in enumerate(frames):
         for part, content in frame.parts.items():
@@ -68,8 +85,6 @@ def pack_block(
         pack_numbers([place - index for index, (place, _) in enumerate(stream)], packer)
         pack_numbers([len(content) for _, content in stream], packer)
         packer.bytes += b"".join(content for _, content in stream)
-    content = squeezed(bytes(packer.bytes), level)
-    return blake2b(content, digest_size=_CHECK).digest() + content
 
 
 def long_texts(frames: Iterable[PackedFrame]) -> dict[bytes, str]:
@@ -86,6 +101,11 @@ def unpack_block(content: bytes, text_of: Callable[[bytes], str]) -> list[Packed
     texts = [tuple(_text(unpacker, text_of) for _ in range(count)) for count in counts]
     bares = [unpacker.take(size) for size in unpack_numbers(len(counts), unpacker)]
     frames = [PackedFrame(own, bare, {}) for own, bare in zip(texts, bares, strict=True)]
+    if len(frames) == 1:
+        for _ in range(unpacker.count()):
+            part = (unpacker.count(), unpacker.count())
+            frames[0].parts[part] = unpacker.blob()
+        return frames
     for _ in range(unpacker.count()):
         part = (unpacker.count(), unpacker.count())
         count = unpacker.count(len(frames))

@@ -15,7 +15,7 @@ PLAN_CHANGED, VERDICT_CHANGED = "plan changed", "verdict changed"
 DOWNGRADE, TIMEOUT, RECONNECT, LOST = "downgrade", "timeout", "reconnect", "connection lost"
 KINDS = (QUEUE_BEGAN, QUEUE_ENDED, PLAN_CHANGED, VERDICT_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT, LOST)
 
-_LASTING = 3
+_LASTING = 6
 """Polls after which a verdict counts: a group on the edge of its limit has another one every few seconds."""
 
 

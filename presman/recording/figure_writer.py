@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, bindparam, func, select
@@ -104,7 +105,7 @@ class _RowWriter:
                 })  # fmt: skip
         where = {"a_database": self._database_id, "a_span": span, "to": place}
         run(connection, self._new_case, cases)
-        run(connection, self._new_row, rows)
+        run(connection, self._new_row, sorted(rows, key=itemgetter("case_id")))
         run(connection, self._go_on, [where | each for each in longer])
         self._span, self._open = span, now
 

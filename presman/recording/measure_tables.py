@@ -15,12 +15,14 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.figures.figure import (
     COUNT,
     FLAG,
     INSTANT,
     NAME,
     NUMBER,
+    SECONDS,
     TEXT,
     TOTAL,
     WORD,
@@ -28,11 +30,13 @@ from presman.figures.figure import (
 )
 from presman.figures.measures import MEASURES
 
-SPAN = 16
+SPAN = 32
 """Polls after which each row begins anew."""
 
-SCALE = 1_000_000
-"""Figures that are no whole numbers are kept as so many parts: with the six decimals that CSV has."""
+SCALE = 10_000
+"""Figures that are no whole numbers are kept in so many parts: four decimals, in half of a float's bytes."""
+
+MICRO = 1_000_000
 
 _LARGEST = 2**63 - 1
 _WHOLE = (NUMBER, COUNT, TOTAL)
@@ -40,7 +44,7 @@ _TEXTUAL = (TEXT, NAME)
 
 
 class KeptFigure:
-    """One figure of a measure as it is kept: a whole number, one of a million parts (`is_scaled`), a word or a text.
+    """One figure of a measure as it is kept: a whole number, ten-thousandths (`is_scaled`), a word or a text.
 
     `key` is its name, in CSV, JSON and SQL; `is_long` says that it is kept by its hash, the text itself once. `kept`
     returns what is kept of it for a row: a number, a text or None.
@@ -72,11 +76,11 @@ def kept(value: Any) -> Any:
     """Return what is kept of a value that is no text: a whole number or None; of an instant its microseconds."""
     if value is None:
         return None
-    return round(value.timestamp() * SCALE) if isinstance(value, datetime) else _whole(value)
+    return round(value.timestamp() * MICRO) if isinstance(value, datetime) else _whole(value)
 
 
 def scaled(value: float | None) -> int | None:
-    """Return a number in parts of a million."""
+    """Return a number in ten-thousandths."""
     return None if value is None else _whole(value * SCALE)
 
 
@@ -90,7 +94,8 @@ class RowTable:
     """One kind of rows: those of several measures that are about the same things.
 
     `quick` are the keys of figures that change from poll to poll, the others are part of the case; `derived` those that
-    are not kept because others tell them: SQL of rows `r` and cases `c`. `rows` gives what the rows are about.
+    are not kept because others tell them: SQL of rows `r` and cases `c`; `hidden` are figures that only such SQL
+    needs. `rows` gives what the rows are about.
     """
 
     name: str
@@ -98,12 +103,14 @@ class RowTable:
     rows: Callable[[Any], Any]
     quick: frozenset[str]
     derived: Mapping[str, str] = field(default_factory=dict)
+    hidden: tuple[Figure[Any], ...] = ()
 
     @cached_property
     def figures(self) -> tuple[KeptFigure, ...]:
         """Every figure of the measures once, but those that are derived."""
         every = {figure.key: figure for name in self.measures for figure in MEASURES[name].figures}
-        return tuple(KeptFigure(figure) for figure in every.values() if figure.key not in self.derived)
+        kept_ones = [figure for figure in every.values() if figure.key not in self.derived]
+        return tuple(KeptFigure(figure) for figure in (*kept_ones, *self.hidden))
 
     @cached_property
     def of_rows(self) -> tuple[KeptFigure, ...]:
@@ -141,11 +148,19 @@ GROUPS = RowTable(
 )  # fmt: skip
 """What `cpu`, `session_io`, `parallel` and `emphasis` say of a consumer group."""
 
+
+def _timeout(row: QueuedStatement) -> float | None:
+    """Return the seconds after which a statement times out, from when it came: always the same for one statement."""
+    return None if row.timeout_left is None else round(row.waited + row.timeout_left, 3)
+
+
 QUEUE = RowTable(
     "queued",
     ("queue",),
     MEASURES["queue"].rows,
-    frozenset({"position", "waited_s", "timeout_left_s"}),
+    frozenset({"position", "waited_s"}),
+    {"timeout_left_s": f"(c.timeout_s - r.waited_s) / {SCALE}.0"},
+    (Figure("timeout_s", "timeout", SECONDS, "PARALLEL_QUEUE_TIMEOUT of its group.", _timeout),),
 )
 """What `queue` says of a statement that waits."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from presman.figures.figure import FLAG, INSTANT
 from presman.figures.measures import MEASURES
-from presman.recording.measure_tables import ARRIVALS, BUCKET, ROW_TABLES, SCALE, SPAN, KeptFigure, RowTable
+from presman.recording.measure_tables import ARRIVALS, BUCKET, MICRO, ROW_TABLES, SCALE, SPAN, KeptFigure, RowTable
 
 _ESTIMATOR = "0.75"
 """Of its upper bound, what a wait in a bucket took: presman.analysis.readings.wait_readings.ESTIMATOR."""
@@ -53,7 +53,7 @@ def _selects(instant: Instant, where: str) -> dict[str, str]:
 def _common(instant: Instant, poll: str = "p") -> list[str]:
     return [
         "d.database_id", f"{poll}.poll", f"{poll}.at", f'{instant(poll + ".at")} AS "time"', 'd.name AS "database"',
-        f'{poll}.interval_us / {SCALE}.0 AS "interval_s"',
+        f'{poll}.interval_us / {MICRO}.0 AS "interval_s"',
     ]  # fmt: skip
 
 

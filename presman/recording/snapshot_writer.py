@@ -15,8 +15,8 @@ from presman.recording.schema import BLOCKS
 from presman.recording.text_keeper import TextKeeper
 from presman.records.snapshot import Snapshot
 
-CHAIN = 128
-"""Polls of a chain: what one damaged byte can cost, some ten minutes at five seconds."""
+CHAIN = 256
+"""Polls of a chain: what one damaged byte can cost, some twenty minutes at five seconds."""
 
 _LARGEST_CHAIN = 6 << 20
 """Bytes of frames after which a chain ends early, so that a recorder of a large database stays small."""

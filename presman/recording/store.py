@@ -241,15 +241,11 @@ def _make_private(path: Path, name: str) -> None:
 def _connected(path: Path, *, writing: bool) -> sqlite3.Connection:
     if writing:
         connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        for pragma in (
-            f"application_id={APPLICATION_ID}",
-            "auto_vacuum=INCREMENTAL",
-            "journal_mode=WAL",
-            "synchronous=NORMAL",
-        ):
-            if not pragma.startswith("application") or not path.stat().st_size:
+        if not path.stat().st_size:
+            for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", f"application_id={APPLICATION_ID}"):
                 connection.execute(f"PRAGMA {pragma}")
-        connection.execute("PRAGMA cache_size=-1024")
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "cache_size=-1024"):
+            connection.execute(f"PRAGMA {pragma}")
         return connection
     return _read_only(path)
 

@@ -14,7 +14,7 @@ from presman.codec.values import microseconds
 from presman.recording.compiled_statements import run
 from presman.recording.events import EventWatch, RecordedEvent
 from presman.recording.figure_writer import FigureWriter
-from presman.recording.measure_tables import SCALE, scaled
+from presman.recording.measure_tables import MICRO, scaled
 from presman.recording.schema import DATABASES, EVENTS, POLLS
 from presman.recording.snapshot_writer import SnapshotWriter, pack_again
 from presman.recording.statement_lives import StatementLives
@@ -135,7 +135,7 @@ def _poll_row(snapshot: Snapshot, reading: Reading) -> dict[str, Any]:
     waiting = [group.waiting for group in groups if group.waiting is not None]
     return {
         "at": microseconds(snapshot.at), "number": snapshot.number, "epoch": snapshot.epoch,
-        "interval_us": None if reading.interval is None else round(reading.interval * SCALE),
+        "interval_us": None if reading.interval is None else round(reading.interval * MICRO),
         "queued": len(reading.queue), "servers_in_use": servers.in_use, "servers_target": servers.target,
         "used_cpus": scaled(sum(used)) if used else None,
         "waited_cpus": scaled(sum(waiting)) if waiting else None,
