@@ -82,9 +82,8 @@ def _trim_store(store: Store, limits: RetentionLimits, now: datetime) -> int:
             removed += went
             if went:
                 _remove_unused(connection, now)
-        if store.kind == "sqlite" and went:
-            with store.saying(), store.engine.connect() as connection:
-                connection.exec_driver_sql("PRAGMA incremental_vacuum").all()
+        if went:
+            store.shrink()
         if not went:
             return removed
 

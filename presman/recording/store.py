@@ -9,7 +9,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from threading import Lock
 
@@ -111,6 +111,15 @@ class Store:
                 for name in ("page_count", "freelist_count", "page_size")
             )
         return int((pages - free) * size)
+
+    def shrink(self) -> None:
+        """Give back to the disk what nothing is in any more."""
+        if self.kind != "sqlite":
+            return
+        with self._turn, self.saying(), closing(self.engine.raw_connection()) as connection:
+            cursor = connection.cursor()
+            cursor.execute("PRAGMA incremental_vacuum")
+            cursor.fetchall()  # each step frees a page
 
     # ---- opening
 
