@@ -11,7 +11,9 @@ from presman.base.measure_names import MEASURES
 from presman.cli import exit_codes
 from presman.cli.parser import Parser, age, measure, of_group, one_of, positive, seconds, size, some_seconds
 
-COMMANDS = ("demo", "once", "export", "record", "whatif", "lint", "doctor", "grants", "collect", "trace", "config")
+COMMANDS = (
+    "demo", "once", "export", "record", "replay", "whatif", "lint", "doctor", "grants", "collect", "trace", "config",
+)  # fmt: skip
 TARGET_HELP = """\
 TARGET is one thing everywhere:
   NAME                        a section of config.ini
@@ -77,6 +79,7 @@ commands (each has --help):
   once       one reading as text, JSON or CSV
   export     readings as CSV, one poll after the other
   record     everything that is read, poll after poll, into a file that can be watched again and asked by SQL
+  replay     a recording on the screens of the monitor
   whatif     observed parallel statements once more, under other limits
   lint       what is doubtful about the plans in force, and why
   doctor     what presman can see in a database, and which grants are missing
@@ -265,6 +268,23 @@ def record() -> Parser:
     return parser
 
 
+def replay() -> Parser:
+    """Return the parser of `presman replay`."""
+    parser = _parser(
+        "replay",
+        "A recording on the screens of the monitor: Space plays and stops, + and - change the speed, arrows step, J\n"
+        "goes to a time, n and p to what happened next and before.",
+        """\
+  presman replay prod.presman
+  presman replay prod.presman --from 03:00 --to 04:00
+  presman replay postgresql+psycopg://presman@dbhost/presman?database=prod""",
+    )
+    parser.add_argument("target", metavar="FILE|FOLDER|URL", help="what `presman record` wrote")
+    parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
+    parser.set_defaults(allow_actions=False)
+    return parser
+
+
 def lint() -> Parser:
     """Return the parser of `presman lint`."""
     parser = _parser(
@@ -395,6 +415,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "once": once,
     "export": export,
     "record": record,
+    "replay": replay,
     "whatif": whatif,
     "doctor": doctor,
     "grants": grants,

@@ -87,6 +87,16 @@ def record(options: Namespace) -> int:
     return run(options)
 
 
+def replay(options: Namespace) -> int:
+    """Run `presman replay FILE`."""
+    from presman.cli.settings import load
+    from presman.cli.start import watch
+    from presman.config.targets import is_recording
+
+    text = options.target if is_recording(options.target) else f"recording:{options.target}"
+    return watch(text, load(options), options)
+
+
 def doctor(options: Namespace) -> int:
     """Run `presman doctor TARGET`."""
     from presman.cli.database import doctor as run
@@ -162,6 +172,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "once": once,
         "export": export,
         "record": record,
+        "replay": replay,
         "whatif": whatif,
         "lint": lint,
         "classic": classic,

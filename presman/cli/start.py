@@ -38,6 +38,8 @@ def watch(text: str, config: Config, options: Namespace) -> int:
         watcher.start()
         return resolved.target.make_source()
 
+    if resolved.target.tape is not None:
+        return _replay(resolved)
     try:
         return run_monitor(
             make_source,
@@ -49,6 +51,26 @@ def watch(text: str, config: Config, options: Namespace) -> int:
             budget=resolved.budget,
             gateway=_gateway() if options.allow_actions else None,
             ascii_only=console.wants_ascii(),
+        )
+    finally:
+        watcher.farewell()
+
+
+def _replay(resolved: Resolved) -> int:
+    """Play a recording on the screens of the monitor."""
+    from presman import watcher
+    from presman.recording.recording_source import RecordingSource
+    from presman.tui.replay_app import run_replay
+
+    def make_source() -> RecordingSource:
+        watcher.start()
+        source = resolved.target.make_source()
+        assert isinstance(source, RecordingSource)
+        return source
+
+    try:
+        return run_replay(
+            make_source, name=resolved.target.name, theme=resolved.theme, ascii_only=console.wants_ascii()
         )
     finally:
         watcher.farewell()

@@ -43,6 +43,28 @@ def window_selects() -> dict[str, str]:
     return _selects(lambda column: column, where)
 
 
+_JOIN_POLLS = (
+    f"JOIN polls p ON p.database_id = {{rows}}.database_id AND "
+    f"p.poll BETWEEN {{rows}}.span * {SPAN} + {{rows}}.first AND {{rows}}.span * {SPAN} + {{rows}}.last"
+)
+
+CHART_ROWS = (
+    "SELECT p.at, c.inst_id, c.con_id, c.consumer_group, r.used_cpus, r.waited_cpus, r.small_read_mb_per_s +"
+    " r.small_write_mb_per_s + r.large_read_mb_per_s + r.large_write_mb_per_s AS io_mb_per_s, r.px_servers_active,"
+    " r.px_statements_queued FROM group_rows r JOIN group_cases c ON c.database_id = r.database_id AND"
+    f" c.case_id = r.case_id {_JOIN_POLLS.format(rows='r')} WHERE r.database_id = :database_id AND"
+    f" r.span BETWEEN :first / {SPAN} AND :last / {SPAN} AND p.poll BETWEEN :first AND :last"
+)
+"""What charts are drawn from, of the polls `:first` to `:last` of `:database_id`; as they are kept."""
+
+STRIP = (
+    "SELECT CAST((at - :start) / :width AS INTEGER) AS place, MAX(queued) AS queued, SUM(waited_cpus) AS waited,"
+    " SUM(used_cpus) AS used, COUNT(*) AS polls FROM polls WHERE database_id = :database_id"
+    " GROUP BY CAST((at - :start) / :width AS INTEGER)"
+)
+"""Queue and CPU of all polls, in stretches of `:width` microseconds from `:start` on."""
+
+
 def _selects(instant: Instant, where: str) -> dict[str, str]:
     found = {name: _of_rows(name, table, instant, where) for table in ROW_TABLES for name in table.measures}
     found["latency"] = _latency(instant, where)
@@ -83,12 +105,6 @@ def _of_rows(name: str, table: RowTable, instant: Instant, where: str) -> str:
         _JOIN_POLLS.format(rows="r"),
         "JOIN databases d ON d.database_id = r.database_id" + where.format(rows="r"),
     )
-
-
-_JOIN_POLLS = (
-    f"JOIN polls p ON p.database_id = {{rows}}.database_id AND "
-    f"p.poll BETWEEN {{rows}}.span * {SPAN} + {{rows}}.first AND {{rows}}.span * {SPAN} + {{rows}}.last"
-)
 
 
 def _latency(instant: Instant, where: str) -> str:

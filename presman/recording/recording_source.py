@@ -62,6 +62,11 @@ class RecordingSource:
         except RecordingError as error:
             raise SourceError(str(error), retry=False) from error
 
+    @property
+    def places(self) -> range:
+        """The places of the polls that are replayed."""
+        return range(self._first, self._end)
+
     def _bound(self, tape: Tape, words: str) -> datetime | None:
         if not words or tape.first is None or tape.last is None:
             return None

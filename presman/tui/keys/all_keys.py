@@ -58,6 +58,13 @@ _BEHIND = (COPY, ACT, EXPORT, WINDOW, SLOWER, FASTER, THEME, PALETTE)
 """What the bottom line offers before and behind the keys of the tab, the most needed first."""
 
 
+def keys_of(app: FrameApp) -> tuple[AppKey, ...]:
+    """Return the keys of an app: all of them, its own in place of those with their names, and behind the others."""
+    own = app.own_keys
+    usual = tuple(own.get(each.key.name, each) for each in APP_KEYS)
+    return (*usual, *(each for name, each in own.items() if name not in BY_NAME))
+
+
 def tab_keys(app: FrameApp) -> tuple[Key, ...]:
     """Return the keys of the present tab, while they do something."""
     return app.panels.present.tab.keys if has_tables(app) else ()
@@ -68,15 +75,26 @@ def offered(app: FrameApp) -> list[Labelled]:
     if not app.begun:
         return []
     own = [Labelled(key.shown, key.label, tab_key_action(key.keys)) for key in tab_keys(app)]
-    before = [each.labelled(app) for each in _BEFORE if each.when(app) and (each is not POLL_NOW or is_lost(app))]
-    return [*before, *own, *(each.labelled(app) for each in _BEHIND if each.when(app))]
+    before = [_own(app, each) for each in _BEFORE if each is not POLL_NOW or is_lost(app)]
+    more = [each for name, each in app.own_keys.items() if name not in BY_NAME]
+    behind = [_own(app, each) for each in _BEHIND]
+    return [
+        *(each.labelled(app) for each in (*before, *more) if each.when(app)),
+        *own,
+        *(each.labelled(app) for each in behind if each.when(app)),
+    ]
+
+
+def _own(app: FrameApp, key: AppKey) -> AppKey:
+    found: AppKey = app.own_keys.get(key.key.name, key)
+    return found
 
 
 def listed(app: FrameApp) -> list[Key]:
     """Return the keys that the help of a tab lists: all but those that this database or this tab never has."""
     present = app.panels.present.tab
     without = [each for each, has in ((INSTANCES, has_instances(app)), (WINDOW, present.over_time)) if not has]
-    found = [each.key for each in APP_KEYS if each not in without]
+    found = [each.key for each in keys_of(app) if each not in without]
     place = found.index(COPY.key)
     return [*found[:place], *present.keys, *found[place:]]
 
