@@ -39,8 +39,8 @@ SCALE = 10_000
 MICRO = 1_000_000
 
 _LARGEST = 2**63 - 1
-_WHOLE = (NUMBER, COUNT, TOTAL)
-_TEXTUAL = (TEXT, NAME)
+_WHOLE = frozenset(unit.name for unit in (NUMBER, COUNT, TOTAL, FLAG, INSTANT))
+_TEXTUAL = frozenset(unit.name for unit in (TEXT, NAME, WORD))
 
 
 class KeptFigure:
@@ -53,9 +53,9 @@ class KeptFigure:
     def __init__(self, figure: Figure[Any]) -> None:
         self.figure = figure
         self.key = figure.key
-        self.is_text = figure.unit in (*_TEXTUAL, WORD)
+        self.is_text = figure.unit.name in _TEXTUAL
         self.is_long = figure.key == "sql_text"
-        self.is_scaled = not self.is_text and figure.unit not in (*_WHOLE, FLAG, INSTANT)
+        self.is_scaled = not self.is_text and figure.unit.name not in _WHOLE
         # Hundreds at each poll: no question is asked twice.
         self.kept: Callable[[Any], Any] = _keeper(figure.value, self.is_text, self.is_scaled)
 
