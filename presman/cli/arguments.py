@@ -12,7 +12,8 @@ from presman.cli import exit_codes
 from presman.cli.parser import Parser, age, measure, of_group, one_of, positive, seconds, size, some_seconds
 
 COMMANDS = (
-    "demo", "once", "export", "record", "replay", "whatif", "lint", "doctor", "grants", "collect", "trace", "config",
+    "demo", "once", "export", "record", "replay", "bundle", "whatif", "lint", "doctor", "grants", "collect", "trace",
+    "config",
 )  # fmt: skip
 TARGET_HELP = """\
 TARGET is one thing everywhere:
@@ -80,6 +81,7 @@ commands (each has --help):
   export     readings as CSV, one poll after the other
   record     everything that is read, poll after poll, into a file that can be watched again and asked by SQL
   replay     a recording on the screens of the monitor
+  bundle     a short recording that names nobody, to send to somebody
   whatif     observed parallel statements once more, under other limits
   lint       what is doubtful about the plans in force, and why
   doctor     what presman can see in a database, and which grants are missing
@@ -263,6 +265,9 @@ def record() -> Parser:
     parser.add_argument("--interval", type=seconds, metavar="S", help="seconds between polls (default: --refresh)")
     parser.add_argument("--polls", type=positive, metavar="N", help="stop after N polls of each")
     parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
+    parser.add_argument(
+        "--redact", action="store_true", help="without SQL texts, users, machines and programs; names become others"
+    )
     parser.add_argument("--retain", type=age, metavar="AGE", help="remove what is older (12h, 14d)")
     parser.add_argument("--max-size", type=size, metavar="SIZE", help="remove the oldest beyond it (500M, 2G)")
     return parser
@@ -283,6 +288,27 @@ def replay() -> Parser:
     parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
     parser.set_defaults(allow_actions=False)
     return parser
+
+
+def bundle() -> Parser:
+    """Return the parser of `presman bundle`."""
+    parser = _parser(
+        "bundle",
+        "A recording of some minutes without SQL text, bind, user, machine or program, for a bug report: of a\n"
+        "database the next minutes, of a recording its last ones, or those from --from to --to.",
+        """\
+  presman bundle prod --minutes 10
+  presman bundle prod.presman --from 03:05 --to 03:20 -o incident.presman""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument("--minutes", type=_minutes, default=10.0, metavar="N", help="how long (default 10)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default presman-bundle-TIME.presman)")
+    return parser
+
+
+def _minutes(text: str) -> float:
+    """Read a number of minutes."""
+    return some_seconds(f"{text}m") / 60
 
 
 def lint() -> Parser:
@@ -416,6 +442,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "export": export,
     "record": record,
     "replay": replay,
+    "bundle": bundle,
     "whatif": whatif,
     "doctor": doctor,
     "grants": grants,

@@ -97,6 +97,13 @@ def replay(options: Namespace) -> int:
     return watch(text, load(options), options)
 
 
+def bundle(options: Namespace) -> int:
+    """Run `presman bundle TARGET`."""
+    from presman.cli.bundle_command import run
+
+    return run(options)
+
+
 def doctor(options: Namespace) -> int:
     """Run `presman doctor TARGET`."""
     from presman.cli.database import doctor as run
@@ -173,6 +180,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "export": export,
         "record": record,
         "replay": replay,
+        "bundle": bundle,
         "whatif": whatif,
         "lint": lint,
         "classic": classic,

@@ -9,9 +9,10 @@ from datetime import timedelta
 
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.settings import load, resolve
+from presman.cli.settings import Resolved, load, resolve
 from presman.recorder.database_recorder import RecordedTarget
 from presman.recorder.recorder import Recorder
+from presman.recording.redaction import Redactor
 from presman.recording.retention import RetentionLimits
 from presman.recording.store import RecordingError
 
@@ -21,19 +22,16 @@ def run(options: Namespace) -> int:
     config = load(options)
     names = options.targets or [None]
     resolved = [resolve(name, config, options) for name in names]
-    targets = [
-        RecordedTarget(
-            each.target.name, each.target.kind, each.target.make_source, options.interval or each.refresh, each.scope,
-            each.packs, each.budget,
-        )
-        for each in resolved
-    ]  # fmt: skip
+    targets = [target_of(each, options.interval) for each in resolved]
+    redactor = Redactor() if options.redact else None
+    if redactor is not None:
+        targets = [each._replace(name=redactor.target(each.name)) for each in targets]
     if len({each.name for each in targets}) < len(targets):
         raise Failure("a database is named twice")
     limits = RetentionLimits(None if options.retain is None else timedelta(seconds=options.retain), options.max_size)
     progress = ProgressLine()
     try:
-        recorder = Recorder(targets, options.output, progress.say, polls=options.polls, limits=limits)
+        recorder = Recorder(targets, options.output, progress.say, polls=options.polls, limits=limits, redact=redactor)
     except RecordingError as error:
         raise Failure(str(error), exit_codes.OUTPUT) from error
     console.say(f"recording {', '.join(each.name for each in targets)} to {recorder.shelf.name}; Ctrl-C ends it")
@@ -47,6 +45,15 @@ def run(options: Namespace) -> int:
     if any(each.waiting for each in recorder.databases):
         return exit_codes.OUTPUT
     return exit_codes.OK if any(each.written for each in recorder.databases) else exit_codes.SOURCE
+
+
+def target_of(resolved: Resolved, interval: float | None) -> RecordedTarget:
+    """Return what is to be recorded, polled every `interval` seconds, or as is usual for it."""
+    target = resolved.target
+    return RecordedTarget(
+        target.name, target.kind, target.make_source, interval or resolved.refresh, resolved.scope, resolved.packs,
+        resolved.budget,
+    )  # fmt: skip
 
 
 class ProgressLine:

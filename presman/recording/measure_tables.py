@@ -39,7 +39,7 @@ SCALE = 10_000
 MICRO = 1_000_000
 
 _LARGEST = 2**63 - 1
-_WHOLE = frozenset(unit.name for unit in (NUMBER, COUNT, TOTAL, FLAG, INSTANT))
+_WHOLE = frozenset(unit.name for unit in (NUMBER, COUNT, TOTAL, FLAG, INSTANT)) | {"microseconds"}
 _TEXTUAL = frozenset(unit.name for unit in (TEXT, NAME, WORD))
 
 
