@@ -16,6 +16,8 @@ from ptyprocess import PtyProcess
 
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
 SIZE = (50, 200)
+WHERE_IS_THE_CURSOR = re.compile(rb"\x1b\[6n")
+"""Asked by programs that wait for the answer of a real terminal, pg_activity among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,8 @@ class Screen:
             raise RuntimeError(f"the program ended: {ESCAPES.sub(b'', self._tail)[-500:]!r}") from error
         self.written += len(data)
         self._tail = (self._tail + data)[-200_000:]
+        if asked := len(WHERE_IS_THE_CURSOR.findall(data)):
+            self._process.write(asked * b"\x1b[1;1R")
         return True
 
 

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from benchmarks.crowd import EACH, FEW, cost
 from benchmarks.terminal import Screen, key_answer
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.polling.poller import Poller
+from presman.records.breadth import Breadth
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
@@ -114,8 +116,19 @@ def reactions(server: OracleServer, presman: str, refresh: str, latency: float =
         screen.close()
 
 
+def crowd(report: Lines) -> None:
+    """A refresh with 40,000 idle sessions against one with 40: what idles should cost nothing."""
+    many, few = cost(EACH, Breadth.NARROW), cost(FEW, Breadth.NARROW)
+    what = f"19, {many.sessions:,} idle sessions against {few.sessions}"
+    report.line(f"{what}: rows per poll", many.rows, "", yardstick=few.rows, bar=1.2)
+    report.line(f"{what}: bytes", many.size, "B", yardstick=few.size, bar=1.2)
+    report.line(f"{what}: round trips", many.round_trips, "", yardstick=few.round_trips, bar=1.0)
+    report.line(f"{what}: CPU", many.cpu, "ms", yardstick=few.cpu, bar=1.5)
+
+
 def wire(report: Lines, presman: str) -> None:
     """Print the section."""
     for release in RELEASES:
         round_trips(report, release)
+    crowd(report)
     reaction(report, presman)

@@ -1,5 +1,6 @@
 -- How long do the waits for CPU, the parallel queue, storage and the redo log take?
 -- every: refresh
+-- shown: histograms
 -- needs: GV_$EVENT_HISTOGRAM
 -- pack: none
 SELECT

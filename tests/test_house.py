@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,6 @@ import pytest
 import presman
 
 ROOT = Path(presman.__file__).parent
-MODULES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}
-CLASSES = [(path, node) for path, tree in MODULES.items() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
 
 MOST_METHODS = 20
 
@@ -40,24 +39,37 @@ BY_ROOM = {"containers.py", "database.py", "settings.py", "polling.py", "paralle
 """File names that say one thing in each of two rooms."""
 
 
+@cache
+def modules() -> dict[Path, ast.Module]:
+    """Return each module, read: not when this file is, which every worker does."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}
+
+
+@cache
+def classes() -> list[tuple[Path, ast.ClassDef]]:
+    """Return every class with the module that it stands in."""
+    nodes = ((path, node) for path, tree in modules().items() for node in ast.walk(tree))
+    return [(path, node) for path, node in nodes if isinstance(node, ast.ClassDef)]
+
+
 def named(path: Path) -> str:
     """Return the path as people say it."""
     return str(path.relative_to(ROOT))
 
 
 def test_a_module_begins_with_what_it_is() -> None:
-    said = {named(path): (ast.get_docstring(tree) or "").splitlines()[:1] for path, tree in MODULES.items()}
+    said = {named(path): (ast.get_docstring(tree) or "").splitlines()[:1] for path, tree in modules().items()}
     assert [name for name, lines in said.items() if not lines] == []
     assert {name: line for name, (line,) in said.items() if line.split()[0].rstrip(":,").lower() in NO_NOUN} == {}
 
 
 def test_a_class_name_stands_for_one_thing() -> None:
-    names = Counter(node.name for _, node in CLASSES if not node.name.startswith("_"))
+    names = Counter(node.name for _, node in classes() if not node.name.startswith("_"))
     assert {name: number for name, number in names.items() if number > 1 and name not in TEXTUALS} == {}
 
 
 def test_a_file_name_stands_for_one_thing() -> None:
-    names = Counter(path.name for path in MODULES if path.name != "__init__.py")
+    names = Counter(path.name for path in modules() if path.name != "__init__.py")
     assert {name for name, number in names.items() if number > 1} <= BY_ROOM
 
 
@@ -65,7 +77,7 @@ def test_a_file_name_stands_for_one_thing() -> None:
 def test_no_class_of_the_screen_is_a_god(room: str) -> None:
     sizes = {
         node.name: sum(isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)) for each in node.body)
-        for path, node in CLASSES
+        for path, node in classes()
         if path.relative_to(ROOT).parts[0] == room
     }
     assert {name: size for name, size in sizes.items() if size > MOST_METHODS} == {}

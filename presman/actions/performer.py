@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 from presman.base.private_files import open_private, state_folder
 from presman.base.release import Release
 from presman.base.text import clean, one_line
+from presman.polling.named_sessions import requests
 from presman.records.commands import Command, CommandKind
 from presman.records.queries import load
-from presman.records.session_rows import Session
+from presman.records.session_rows import NamedSession, Session
 from presman.records.wait_events import is_queued
-from presman.sources import OutcomeUnknown, Request, SourceError
+from presman.sources import OutcomeUnknown, SourceError
 
 _LONGEST = 500
 
@@ -93,7 +94,8 @@ class Performer:
     def _session(self, command: Command, source: Any, release: Release) -> Session | None:
         """Read the session again. Raises SourceError if it cannot be read."""
         victim = command.victim
-        section = source.read([Request(load(release)[Session])]).sections[0]
+        question = requests(load(release)[NamedSession], [(victim.inst_id, victim.sid)])
+        section = source.read(question).sections[0]
         if section.problem is not None:
             raise SourceError(f"its session cannot be read: {section.problem}", retry=False)
         rows = (row for row in section.rows if (row.inst_id, row.sid, row.serial) == victim[:3])

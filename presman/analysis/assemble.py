@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from presman.analysis import instances, session_list, sight
+from presman.analysis.activity import activity
+from presman.analysis.containers.limited_containers import limited_containers
 from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.groups import consumer_groups
+from presman.analysis.groups.group_reasons import with_reasons
 from presman.analysis.latency import io_outliers, redo, system_waits
 from presman.analysis.lazy_rows import LazyRows
 from presman.analysis.parallel import detail, queue, queue_heads, running, server_pools
 from presman.analysis.parallel.usual import hours
+from presman.analysis.plans.plan_changes import newest_switch
 from presman.analysis.readings.instance_readings import CLUSTER, Header
 from presman.analysis.readings.reading import LateView, Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, RunningStatement
-from presman.base.formats import duration
+from presman.base.formats import counted, duration
 from presman.records.group_rows import ConsumerGroup, GroupMetricHistory
 from presman.records.parallel_rows import PxSession
+from presman.records.plan_rows import RsrcPlanHistory
 from presman.records.queries import Scope
 from presman.records.rows import OF_AN_UPDATE
+from presman.records.session_rows import Session, SessionCount
 from presman.records.snapshot import Section, Snapshot
+from presman.records.wait_rows import EventHistogram
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:
@@ -42,6 +50,9 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     queued = tuple(_placed(facts, each) for each in queue.queued(facts, statements))
     rows = consumer_groups.groups(facts, each, consumer_groups.Statements(queued, statements), budgets)
     rows = sight.known_only(rows, current.section(ConsumerGroup).absent)
+    cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
+    heads = queue_heads.heads(facts, queued, cluster_rows, budgets, pools)
+    limited = limited_containers(facts)
     header = instances.header(facts, each, cluster)
     waited = system_waits.events(facts)
     histograms = system_waits.histograms(facts)
@@ -54,9 +65,9 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         poll_seconds=current.seconds,
         round_trips=current.round_trips,
         header=header,
-        groups=rows,
+        groups=with_reasons(rows, heads, queued, limited),
         queue=queued,
-        heads=queue_heads.heads(facts, queued, [row for row in rows if row.inst_id == CLUSTER], budgets, pools),
+        heads=heads,
         running=statements,
         sessions=LazyRows(lambda: session_list.sessions(facts, holdings)),
         waits=waited,
@@ -70,11 +81,16 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         hour=facts.cache.call(hour, current.rows(GroupMetricHistory)),
         redo=redo.redo(facts, waited),
         outliers=io_outliers.outliers(facts, histograms),
-        basis=sight.bases(current, [row for row in rows if row.inst_id == CLUSTER]),
+        basis=sight.bases(current, cluster_rows),
         unseen=sight.unseen_views(current),
         statements_to_come=current.statements_to_come,
         late=late(current),
         stale=stale(current),
+        unlisted=facts.unlisted,
+        histograms_at=current.section(EventHistogram).at,
+        io_limited=limited,
+        switched=facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
+        activity=activity(current.rows(Session)) if _was_read(current) else None,
     )
 
 
@@ -88,6 +104,12 @@ def _placed(facts: Facts, statement: _Statement) -> _Statement:
     return replace(statement, container=facts.container_name(statement.con_id))
 
 
+def _was_read(snapshot: Snapshot) -> bool:
+    """Tell whether the sessions are those of this poll."""
+    section = snapshot.section(Session)
+    return section.at is not None and section.problem is None
+
+
 def hour(rows: tuple[GroupMetricHistory, ...]) -> tuple[HourReading, ...]:
     """Return the last hour of each group's queue."""
     return tuple(HourReading(*key, usual) for key, usual in sorted(hours(rows).items()))
@@ -98,6 +120,8 @@ def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:
     found = []
     for record, problem in snapshot.problems().items():
         if record in OF_AN_UPDATE and problem.code == "ORA-00904":
+            continue
+        if record is SessionCount and snapshot.section(Session).problem:  # it reads the same view
             continue
         name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in record.__name__).lstrip("_")
         text = f"{problem.code}: {problem.text}" if problem.code else problem.text
@@ -141,8 +165,10 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
     if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.instances.values()):
         found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
     if number := sum(row.qcsid == 0 for row in facts.snapshot.rows(PxSession)):
-        found.append(f"whose parallel servers {number} sessions of V$PX_SESSION are is not known: they have no QCSID")
+        found.append(
+            f"{counted(number, 'session')} of V$PX_SESSION without QCSID: whose parallel servers they are is not known"
+        )
     if number := facts.snapshot.statements_to_come:
-        whose = f"{number} statement{'s' * (number > 1)} in the queue or running"
+        whose = f"{counted(number, 'statement')} in the queue or running"
         found.append(f"texts and plans of {whose} are still to come, a few with each poll")
     return (*found, *facts.snapshot.notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from presman.analysis.containers.containers import PdbReading, pdbs
 from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
@@ -16,8 +16,7 @@ from presman.analysis.readings.reading import Reading
 from presman.records.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(Struct, frozen=True):
     """The verdict on one group in words; `inst_id` 0 is the cluster."""
 
     inst_id: int
@@ -26,8 +25,7 @@ class Sentence:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
+class Assessment(Struct, frozen=True):
     """What the pages about CPU, the plan and the containers show besides the reading.
 
     `plan` is that of the first instance, `other_plans` are those that other instances run.

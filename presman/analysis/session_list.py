@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.counter_deltas import SessionRates, of_sessions
-from presman.analysis.parallel.running import Holdings
+from presman.analysis.parallel.running import Coordinator, Holdings
 from presman.analysis.readings.session_readings import SessionReading
 from presman.records.session_rows import Session, SessionInfo
 from presman.records.wait_events import ON_CPU, blocker, doing, is_held, is_queued
@@ -23,7 +23,11 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
     infos = facts.infos
     statements = holdings.statements
     held = {coordinator: len(holding.rows) for coordinator, holding in statements.items()}
-    servers = {(row.inst_id, row.sid): row.serial for holding in statements.values() for row in holding.rows}
+    servers = {
+        (row.inst_id, row.sid): (row.serial, coordinator)
+        for coordinator, holding in statements.items()
+        for row in holding.rows
+    }
     originals: dict[tuple[int, int], str] = {}
     found = []
     for row in facts.snapshot.rows(Session):
@@ -38,15 +42,16 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
                 originals[known] = facts.original_group(info)
             original = originals[known]
         rates = grown.get(place, NO_RATES)
-        found.append(_session(row, group or facts.group_of(row), original, info, role, number, rates))
+        session = _session(row, group or facts.group_of(row), original, info, role, number, rates)
+        found.append(session._replace(coordinator=servers[place][1]) if role == SERVER else session)
     return tuple(found)
 
 
-def _role(row: Session, held: int, servers: Mapping[tuple[int, int], int]) -> str:
+def _role(row: Session, held: int, servers: Mapping[tuple[int, int], tuple[int, Coordinator]]) -> str:
     if held:
         return COORDINATOR
-    serial = servers.get((row.inst_id, row.sid))
-    if serial is not None and serial in {row.serial, 0}:
+    server = servers.get((row.inst_id, row.sid))
+    if server is not None and server[0] in {row.serial, 0}:
         return SERVER
     return QUEUED if is_queued(row.event, row.state) else ""
 

@@ -25,6 +25,23 @@ def duration(seconds: float | None) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def spelled(seconds: float | None) -> str:
+    """Return a duration in words, for sentences: ``41 s``, ``15 min 37 s``, ``1 h 2 min``, ``2 d 3 h``.
+
+    >>> spelled(937)
+    '15 min 37 s'
+    """
+    if seconds is None:
+        return "an unknown time"
+    rest = max(0, int(seconds))
+    parts: list[str] = []
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        many, rest = divmod(rest, size)
+        if many or (unit == "s" and not parts):
+            parts.append(f"{many} {unit}")
+    return " ".join(parts[:2])
+
+
 def number(value: float | None, digits: int = 1) -> str:
     """Return a number with `digits` decimals and thousands separated; ``-`` for None."""
     return ABSENT if value is None else f"{value:,.{digits}f}"
@@ -33,6 +50,15 @@ def number(value: float | None, digits: int = 1) -> str:
 def count(value: float | None) -> str:
     """Return a whole number, thousands separated; ``-`` for None."""
     return ABSENT if value is None else f"{round(value):,}"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun in the singular or the plural.
+
+    >>> counted(1, "statement"), counted(2, "statement"), counted(0, "query", "queries")
+    ('1 statement', '2 statements', '0 queries')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def compact(value: float | None) -> str:
@@ -50,6 +76,26 @@ def compact(value: float | None) -> str:
     raise AssertionError("unreachable")
 
 
+def megabytes(value: float | None) -> str:
+    """Return megabytes per second for a column of them: ``9.5``, ``212``, ``1,024``, ``1.2M`` (of them).
+
+    >>> megabytes(1024)
+    '1,024'
+    """
+    return compact(value) if value is None or abs(value) < 999.5 or abs(value) >= 99_999.5 else f"{value:,.0f}"
+
+
+def throughput(value: float | None) -> str:
+    """Return megabytes per second with their unit, for sentences: ``9.5 MB/s``, ``212 MB/s``, ``1.0 GB/s``.
+
+    >>> throughput(1024)
+    '1.0 GB/s'
+    """
+    if value is None:
+        return ABSENT
+    return f"{compact(value)} MB/s" if abs(value) < 999.5 else f"{value / 1024:,.1f} GB/s"
+
+
 def percent(value: float | None) -> str:
     """Return a percentage without decimals, ``-`` for None; anything between 0 and 1 is ``<1``."""
     if value is None:
@@ -63,7 +109,7 @@ def clock(at: datetime | None) -> str:
 
 
 def microseconds(value: float | None) -> str:
-    """Return a latency with its unit: ``512µs``, ``1.0ms``, ``4.2s``.
+    """Return a latency with its unit: ``512µs``, ``1.0ms``, ``4.2s``; from 100 seconds on as a duration.
 
     >>> microseconds(1024)
     '1.0ms'
@@ -72,4 +118,6 @@ def microseconds(value: float | None) -> str:
         return ABSENT
     if value < 1_000:
         return f"{value:.0f}µs"
-    return f"{value / 1e3:.1f}ms" if value < 1e6 else f"{value / 1e6:.1f}s"
+    if value < 1e6:
+        return f"{value / 1e3:.1f}ms"
+    return f"{value / 1e6:.1f}s" if value < 100e6 else duration(value / 1e6)

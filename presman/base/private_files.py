@@ -48,6 +48,25 @@ def open_private(path: Path, flags: int) -> int:
     return descriptor
 
 
+def read_private(path: Path, most: int) -> bytes:
+    """Return what is in a file of the user's, at most `most` bytes of it.
+
+    Raises OSError where there is none, a link, something that is no file, somebody else's, or more than that.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a link", str(path)) from None
+        raise
+    with os.fdopen(descriptor, "rb") as file:
+        _check(os.fstat(descriptor), path)
+        found = file.read(most + 1)
+    if len(found) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+    return found
+
+
 def _check(found: os.stat_result, path: Path) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EPERM, "it is no file", str(path))

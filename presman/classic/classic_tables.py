@@ -8,8 +8,9 @@ the I/O of all groups on the same instance.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from presman.analysis.facts.plan_book import LEVELS
 from presman.analysis.plans.plan_view import GROUP, plan_view
@@ -26,8 +27,7 @@ PARAMETERS = ("resource_manager_plan", "resource_manager_cpu_allocation", "cpu_c
 """What 1.x printed above every table (V$SYSTEM_PARAMETER)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClassicTable:
+class ClassicTable(Struct, frozen=True):
     """One table: headings, rows, the index of the column with the groups' names.
 
     `figures` are the indexes of columns that hold numbers, so can be drawn as bars and written to CSV.
@@ -84,6 +84,12 @@ PARALLEL = (
     "PX_STMT_TIMEOUTS",
 )
 EMPHASIS = ("GROUP_OR_SUBPLAN", *(f"MGMT_P{level}" for level in range(1, LEVELS + 1)))
+
+
+NOTES: Mapping[str, str] = MappingProxyType(
+    {"cpu": "(the last whole minute; HOST_CPU: since the last poll, so it may be less than ORACLE_CPU)"}
+)
+"""What must be known of a table's figures, by measure."""
 
 
 def parameters(snapshot: Snapshot) -> dict[str, str]:

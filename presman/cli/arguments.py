@@ -110,6 +110,7 @@ environment: PRESMAN_CONFIG, PRESMAN_PASSWORD, PRESMAN_DEBUG=1 (tracebacks), NO_
         action="store_true",
         help="offer to start, switch, cancel or kill (key a), after a question",
     )
+    parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
     parser.add_argument("--version", action="version", version=f"presman {__version__}")
     return parser
 
@@ -138,6 +139,7 @@ def demo() -> Parser:
         action="store_true",
         help="offer to start, switch, cancel or kill (key a), after a question",
     )
+    parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
     return parser
 
 
@@ -360,7 +362,7 @@ def whatif() -> Parser:
         ("timeout", "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
     ):
         parser.add_argument(f"--{name}", type=of_group, action="append", default=[], metavar="GROUP=N", help=text)
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another course of the draws between groups")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another random order of the groups")
     return parser
 
 

@@ -32,7 +32,7 @@ def run(options: Namespace) -> int:
             if file is not None and column is not None:
                 file.write(reading.at, table.values(column))
             console.show(
-                _screen(resolved, classic_tables.parameters(snapshot), table, column if options.plot else None)
+                _screen(resolved, measure, classic_tables.parameters(snapshot), table, column if options.plot else None)
             )
     except KeyboardInterrupt:
         console.say("Bye!")
@@ -59,8 +59,11 @@ def _column(options: Namespace, measure: str) -> int | None:
     raise Failure(f"-c {text}: {measure} has these columns of numbers: {known}")
 
 
-def _screen(resolved: Resolved, parameters: dict[str, str], table: ClassicTable, column: int | None) -> str:
+def _screen(
+    resolved: Resolved, measure: str, parameters: dict[str, str], table: ClassicTable, column: int | None
+) -> str:
     clear = _CLEAR if sys.stdout.isatty() else ""
     head = classic_text.head(resolved.target.name, parameters)
     drawn = "" if column is None else "\n" + classic_text.bars(table, column)
-    return f"{clear}{head}\n(Refresh time: {resolved.refresh:g} seconds)\n{classic_text.boxed(table)}{drawn}\n"
+    note = f"{classic_tables.NOTES[measure]}\n" if measure in classic_tables.NOTES else ""
+    return f"{clear}{head}\n(Refresh time: {resolved.refresh:g} seconds)\n{note}{classic_text.boxed(table)}{drawn}\n"

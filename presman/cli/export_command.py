@@ -6,12 +6,14 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
+from presman.base.formats import counted
 from presman.base.suggest import did_you_mean
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.polling import Polling, late_views
 from presman.cli.settings import load, resolve
 from presman.output.csv_export import MEASURES, CsvExport
+from presman.records.breadth import of_measure
 
 
 def run(options: Namespace) -> int:
@@ -31,7 +33,8 @@ def run(options: Namespace) -> int:
     taken, late = 0, list[str]()
     begun = time.monotonic()
     try:
-        for snapshot, reading in Polling(resolved).measured(polls=options.polls, duration=options.duration):
+        polling = Polling(resolved, breadth=of_measure(measure))
+        for snapshot, reading in polling.measured(polls=options.polls, duration=options.duration):
             before, late = late, late_views(snapshot)
             if late and late != before:
                 console.say(f"no answer in time, left out: {', '.join(late)}")
@@ -44,7 +47,7 @@ def run(options: Namespace) -> int:
         file.close()
         if to_file and taken:
             seconds = time.monotonic() - begun
-            console.say(f"{taken} poll{'s' * (taken != 1)} of {measure} in {file.name} ({seconds:.0f} s)")
+            console.say(f"{counted(taken, 'poll')} of {measure} in {file.name} ({seconds:.0f} s)")
     return exit_codes.OK
 
 

@@ -16,6 +16,7 @@ from presman.cli.polling import Polling
 from presman.cli.settings import load, resolve
 from presman.output.json_document import plain
 from presman.output.text_report import findings
+from presman.records.breadth import Breadth
 from presman.records.snapshot import Snapshot
 
 NEVER = "never"
@@ -36,7 +37,7 @@ def run(options: Namespace) -> int:
 
 
 def _one(options: Namespace) -> tuple[Snapshot, Reading]:
-    polling = Polling(resolve(options.target, load(options), options))
+    polling = Polling(resolve(options.target, load(options), options), breadth=Breadth.NARROW)
     last: Snapshot | None = None
     for snapshot in polling.snapshots(polls=1 if polling.endless else None, newest=1):
         last = snapshot

@@ -16,6 +16,7 @@ from presman.cli.settings import Resolved
 from presman.polling.budget import budget_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import pause_before
+from presman.records.breadth import Breadth
 from presman.records.rows import RecordType
 from presman.records.snapshot import Snapshot
 from presman.records.wait_rows import IoOutlier, LgwrioOutlier
@@ -39,7 +40,7 @@ class Polling:
     After a good poll a lost connection is tried again until it is back; before, SourceError goes to the caller.
     `requests` are queries on demand that are asked once (of a spool, at each moment). `timeout` bounds, in seconds, the
     whole of `once`; without it each poll has the budget that befits the interval. What does not come in time is left
-    out.
+    out. `breadth` is how much each poll reads.
     """
 
     def __init__(
@@ -48,12 +49,14 @@ class Polling:
         *,
         requests: Sequence[RecordType] = (),
         timeout: float | None = None,
+        breadth: Breadth = Breadth.WHOLE,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._resolved = resolved
         self._requests = requests
         self._timeout = timeout
+        self._breadth = breadth
         self._sleep = sleep
         self._clock = clock
         self._replayed: Snapshot | None = None
@@ -114,6 +117,7 @@ class Polling:
         source = self._resolved.target.make_source()
         source.scope = self._resolved.scope
         poller = Poller(source, packs=self._resolved.packs, keep_late=False)
+        poller.breadth = self._breadth
         for record in self._requests:
             poller.request(record, lasting=not self.endless)
         number = 0

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from os import environ
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from presman.cli import console
 from presman.cli.arguments import COMMANDS
@@ -25,11 +27,10 @@ _NAMES = {item.name: item.name for item in fields(Settings)} | {
 """Settings by the names they have in config.ini."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(Struct, frozen=True):
     """A target with everything decided: seconds between polls, scope, colours, measure, packs.
 
-    `budget` are the seconds that a poll may take, None for what befits the interval.
+    `budget` are the seconds that a poll may take, None for what befits the interval; `bell` rings at new alerts.
     """
 
     target: Target
@@ -39,6 +40,7 @@ class Resolved:
     measure: str | None
     packs: tuple[str, ...]
     budget: float | None = None
+    bell: bool = False
 
 
 def load(options: Namespace) -> Config:
@@ -87,6 +89,7 @@ def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
         own.measure,
         packs,
         options.poll_timeout or own.poll_timeout,
+        bool(getattr(options, "bell", False) or own.bell),
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from presman.base.errors import InputError
+from presman.base.formats import counted
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import Resolved, resolve
@@ -13,6 +15,7 @@ from presman.config.config_file import Config
 if TYPE_CHECKING:
     from presman.sources import Source
     from presman.tui.action_gateway import ActionGateway
+    from presman.tui.app import MonitorEnd
 
 GETTING_STARTED = """\
 presman watches Oracle Database Resource Manager. Nothing is configured yet; to start:
@@ -25,12 +28,30 @@ presman watches Oracle Database Resource Manager. Nothing is configured yet; to 
 
 
 def watch(text: str, config: Config, options: Namespace) -> int:
-    """Open the monitor on a target. Without a terminal, print `--polls` readings."""
+    """Open the monitor on a target, then on those switched to. Without a terminal, print `--polls` readings."""
     resolved = resolve(text, config, options)
     if not console.is_terminal():
         return _readings(resolved, options.polls)
     if resolved.theme:
         check_theme(resolved.theme)
+    from presman import watcher
+
+    try:
+        outcome = _show(resolved, config, options)
+        while outcome.target:
+            notice = ""
+            try:
+                resolved = resolve(outcome.target, config, options)
+            except (InputError, Failure) as error:  # what was on the screen is better than nothing
+                notice = f"Not switched: {error}"
+            outcome = _show(resolved, config, options, notice)
+    finally:
+        watcher.farewell()
+    return outcome.code
+
+
+def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = "") -> MonitorEnd:
+    """Show the monitor on one target."""
     from presman import watcher
     from presman.tui.app import run_monitor
 
@@ -40,26 +61,28 @@ def watch(text: str, config: Config, options: Namespace) -> int:
 
     if resolved.target.tape is not None:
         return _replay(resolved)
-    try:
-        return run_monitor(
-            make_source,
-            name=resolved.target.name,
-            refresh=resolved.refresh,
-            scope=resolved.scope,
-            theme=resolved.theme,
-            packs=resolved.packs,
-            budget=resolved.budget,
-            gateway=_gateway() if options.allow_actions else None,
-            ascii_only=console.wants_ascii(),
-        )
-    finally:
-        watcher.farewell()
+    return run_monitor(
+        make_source,
+        name=resolved.target.name,
+        refresh=resolved.refresh,
+        scope=resolved.scope,
+        theme=resolved.theme,
+        packs=resolved.packs,
+        budget=resolved.budget,
+        gateway=_gateway() if options.allow_actions else None,
+        ascii_only=console.wants_ascii(),
+        fixed=[name for name in ("theme", "refresh") if getattr(options, name)],
+        targets=config.targets,
+        bell=resolved.bell,
+        notice=notice,
+    )
 
 
-def _replay(resolved: Resolved) -> int:
+def _replay(resolved: Resolved) -> MonitorEnd:
     """Play a recording on the screens of the monitor."""
     from presman import watcher
     from presman.recording.recording_source import RecordingSource
+    from presman.tui.app import MonitorEnd
     from presman.tui.replay_app import run_replay
 
     def make_source() -> RecordingSource:
@@ -68,12 +91,10 @@ def _replay(resolved: Resolved) -> int:
         assert isinstance(source, RecordingSource)
         return source
 
-    try:
-        return run_replay(
-            make_source, name=resolved.target.name, theme=resolved.theme, ascii_only=console.wants_ascii()
-        )
-    finally:
-        watcher.farewell()
+    ascii_only = console.wants_ascii()
+    return MonitorEnd(
+        run_replay(make_source, name=resolved.target.name, theme=resolved.theme, ascii_only=ascii_only), ""
+    )
 
 
 def _gateway() -> ActionGateway:
@@ -97,7 +118,7 @@ def _readings(resolved: Resolved, polls: int) -> int:
     from presman.cli.polling import Polling
     from presman.output.text_report import brief
 
-    console.say(f"no terminal: {polls} reading{'s' * (polls > 1)} as text")
+    console.say(f"no terminal: {counted(polls, 'reading')} as text")
     for number, (_, reading) in enumerate(Polling(resolved).measured(polls=polls)):
         console.show("\n" * bool(number) + brief(reading, console.width()))
     return exit_codes.OK

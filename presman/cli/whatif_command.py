@@ -7,6 +7,7 @@ from pathlib import Path
 
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.records.breadth import Breadth
 from presman.simulator.plan_tree import Group
 from presman.watch.arrivals import Arrival, ArrivalTracker
 from presman.whatif.observed import ArrivalsError, read
@@ -43,10 +44,10 @@ def _watched(options: Namespace) -> list[Arrival]:
     from presman.cli.settings import load, resolve
 
     resolved = resolve(options.target, load(options), options)
-    console.say(f"watching {resolved.target.name} for {options.live_minutes:g} minutes")
+    console.say(f"watching {resolved.target.name} for {options.live_minutes:g} min")
     following = ArrivalTracker()
     found: list[Arrival] = []
-    for _, reading in Polling(resolved).moments(duration=options.live_minutes * 60):
+    for _, reading in Polling(resolved, breadth=Breadth.NARROW).moments(duration=options.live_minutes * 60):
         found += following.add(reading)
     found += following.rest()
     if not found:

@@ -6,10 +6,11 @@ The frames may come from a stranger: sizes are bounded, types checked, texts cle
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.base.text import clean, clean_lines

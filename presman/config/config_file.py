@@ -17,10 +17,12 @@ from configparser import (
     MissingSectionHeaderError,
     ParsingError,
 )
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import fields
 
 from presman.base.errors import InputError
 from presman.base.measure_names import MEASURES
@@ -46,8 +48,7 @@ class ConfigError(InputError):
     """The configuration cannot be used; the text is one line free of secrets."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """One section. None where the file is silent.
 
     `connection` is whatever :func:`presman.config.targets.parse_target` takes and may hold a password, so it is a
@@ -72,6 +73,7 @@ class Settings:
     https_proxy_port: int | None = None
     call_timeout: float | None = None
     poll_timeout: float | None = None
+    bell: bool | None = None
 
     def over(self, defaults: Settings) -> Settings:
         """Return these settings with `defaults` where they are silent; who connects where is not inherited."""
@@ -86,8 +88,7 @@ class Settings:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     """What was read: `path` is None if there was no file. `warnings` are lines for the user."""
 
     path: Path | None = None
@@ -297,4 +298,5 @@ _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "https_proxy_port": ("https_proxy_port", _port),
     "call_timeout": ("call_timeout", _seconds),
     "poll_timeout": ("poll_timeout", _seconds),
+    "bell": ("bell", _flag),
 }

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
+from msgspec import structs
+
 from presman.base.release import SUPPORTED, Release
 from presman.base.secret import Secret
 from presman.base.suggest import did_you_mean, nearest
@@ -89,7 +91,7 @@ class Target:
         """Return the same target with a password that was asked for."""
         if self.connect is None:
             return self
-        return _oracle(self.name, replace(self.connect, password=password), self.settings, self.warnings)
+        return _oracle(self.name, structs.replace(self.connect, password=password), self.settings, self.warnings)
 
     def within(self, at: str | None, start: str | None, end: str | None) -> Target:
         """Return the same recording up to an instant, or between two. Raises TargetError for what is no recording."""
@@ -104,7 +106,7 @@ class Target:
         """Return the same target through the thick driver and its client libraries in `lib_dir`."""
         if self.connect is None:
             return self
-        connect = replace(self.connect, thick=True, lib_dir=lib_dir or self.connect.lib_dir)
+        connect = structs.replace(self.connect, thick=True, lib_dir=lib_dir or self.connect.lib_dir)
         return _oracle(self.name, connect, self.settings, self.warnings)
 
 

@@ -1,14 +1,16 @@
 """V$, GV$ and DBA_ views as SQL tables: the embedded database that the simulator and the spool share.
 
 The tables are made from `catalog.csv` (which view has which column since which release), so the very text of
-queries/ that runs on Oracle runs here, on SQLite in memory, through SQLAlchemy.
+queries/ that runs on Oracle runs here, on SQLite in memory.
 """
 
 from __future__ import annotations
 
 import csv
 import re
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from sys import intern
@@ -16,18 +18,17 @@ from time import perf_counter
 from typing import Any, NamedTuple
 from weakref import finalize
 
-from sqlalchemy import Connection, DateTime, Engine, Float, Integer, String, TextualSelect, column, create_engine, text
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import StaticPool
-from sqlalchemy.types import TypeEngine
-
 from presman.base.release import Release
 from presman.base.text import clean
 from presman.records.conversion import field_types, to_records
 from presman.records.queries import Query, Scope
+from presman.records.rows import RecordType
 from presman.records.snapshot import Problem, Section
 
 CATALOG = Path(__file__).with_name("catalog.csv")
+
+_STATEMENTS = 256
+"""Texts that are kept parsed: some forty queries in two scopes, and what fills their tables."""
 
 _VIEW = re.compile(r"\b(?:G?V\$|DBA_|CDB_)\w+", re.IGNORECASE)
 
@@ -75,21 +76,17 @@ class EmbeddedDatabase:
 
     def __init__(self, release: Release) -> None:
         self.release = release
-        self._engine: Engine = create_engine(
-            "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
-        )
-        self._connection: Connection = self._engine.connect()
-        self._drop = finalize(self, _drop, self._connection, self._engine)
-        self._statements: dict[tuple[str, Scope], TextualSelect] = {}
+        self.driver = sqlite3.connect(":memory:", check_same_thread=False, cached_statements=_STATEMENTS)
+        """The connection, for bulk loading."""
+        self._drop = finalize(self, self.driver.close)
         self._made: set[str] = set()
-
-    @property
-    def driver(self) -> Any:
-        """The DBAPI connection, for bulk loading."""
-        return self._connection.connection.driver_connection
+        self._provided: set[str] = set()
 
     def provide(self, sql: str) -> None:
         """Make the tables of all views that `sql` names and the release has."""
+        if sql in self._provided:
+            return
+        self._provided.add(sql)
         for view in {name.upper() for name in _VIEW.findall(sql)} - self._made:
             facts = columns_of(view, self.release)
             if facts:
@@ -109,31 +106,17 @@ class EmbeddedDatabase:
         """Run one query and return its section (without an instant); an SQL error becomes its problem."""
         begun = perf_counter()
         try:
-            found = self._connection.execute(self._statement(query, scope), binds).all()
-            rows = to_records(query.record, found)
-        except (SQLAlchemyError, ValueError, TypeError) as error:
-            cause = getattr(error, "orig", None) or error
-            problem = Problem("", clean(str(cause)), query.view)
+            sql = query.sql(scope)
+            self.provide(sql)
+            rows = to_records(query.record, _with_instants(query.record, self.driver.execute(sql, binds)))
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            problem = Problem("", clean(str(error)), query.view)
             return Section(seconds=perf_counter() - begun, problem=problem)
         return Section(rows, seconds=perf_counter() - begun)
-
-    def _statement(self, query: Query, scope: Scope) -> TextualSelect:
-        key = (query.cluster_sql, scope)
-        if key not in self._statements:
-            # By position: SQLite reports a column by the name it was created with, in capitals.
-            types = [column(name, _sql_type(kind)) for name, (kind, _) in field_types(query.record).items()]
-            self.provide(query.sql(scope))
-            self._statements[key] = text(query.sql(scope)).columns(*types)
-        return self._statements[key]
 
     def close(self) -> None:
         """Drop the database; whoever forgets it has it dropped all the same."""
         self._drop()
-
-
-def _drop(connection: Connection, engine: Engine) -> None:
-    connection.close()
-    engine.dispose()
 
 
 def _declared(fact: SqlColumn) -> str:
@@ -141,6 +124,20 @@ def _declared(fact: SqlColumn) -> str:
     return f"{fact.datatype} {'NUMERIC' if fact.datatype.startswith('NUMBER') else 'TEXT'}"
 
 
-def _sql_type(kind: type[Any]) -> TypeEngine[Any]:
-    types: dict[str, TypeEngine[Any]] = {"int": Integer(), "float": Float(), "str": String(), "datetime": DateTime()}
-    return types[kind.__name__]
+@cache
+def _instants(record: RecordType) -> tuple[int, ...]:
+    """Return which fields of a record are instants; SQLite keeps them as text."""
+    return tuple(number for number, (kind, _) in enumerate(field_types(record).values()) if kind is datetime)
+
+
+def _with_instants(record: RecordType, rows: Iterable[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
+    places = _instants(record)
+    return (_parsed(row, places) for row in rows) if places else rows
+
+
+def _parsed(row: tuple[Any, ...], places: tuple[int, ...]) -> tuple[Any, ...]:
+    values = list(row)
+    for place in places:
+        if values[place] is not None:
+            values[place] = datetime.fromisoformat(values[place])
+    return tuple(values)

@@ -7,13 +7,15 @@ So no two of them can disagree about what a figure is called, which unit it has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar
 
-from presman.base.formats import ABSENT, clock, compact, count, duration, number, percent
+from msgspec import Struct
+
+from presman.base.formats import ABSENT, clock, compact, count, duration, megabytes, number, percent
 
 T = TypeVar("T")
 
@@ -23,8 +25,7 @@ State = Literal["", "good", "note", "warn", "bad", "dim"]
 Side = Literal["left", "right"]
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """What a figure is measured in: its name, how a value (or None) is written, the cells that takes at least."""
 
     name: str
@@ -49,7 +50,7 @@ COUNT = Unit("count", count, 4)
 TOTAL = Unit("count", compact, 4)
 """A count that grows without end."""
 RATE = Unit("per second", compact, 6)
-MEGABYTES = Unit("MB per second", compact, 6)
+MEGABYTES = Unit("MB per second", megabytes, 6)
 CPUS = Unit("CPUs", number, 6)
 SESSIONS = Unit("average sessions", number, 6)
 PERCENT = Unit("percent", percent, 4)
@@ -60,8 +61,7 @@ MILLISECONDS = Unit("milliseconds", number, 6)
 INSTANT = Unit("instant", clock, 8, "left")
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """A bar inside a cell. All lengths in the figure's unit; the bars of a column share one scale.
 
     `full` is what the whole width stands for (0: the longest bar or limit of the column), `beyond` where a scale ends
@@ -154,12 +154,13 @@ def _order(unit: Unit, value: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda row: _word(value(row))
 
 
-@dataclass(frozen=True)  # no slots, as above
-class Table(Generic[T]):
+class Table(Struct, Generic[T], frozen=True, dict=True):
     """A table as a value: its figures, what makes a row the same row at the next poll, and its usual order.
 
     `order` is the key of the figure it is sorted by at first ("" keeps the order of the data), `empty` the
     sentence that stands where there are no rows, `json` where the rows stand in the JSON document ("" if nowhere).
+    `worst_first` tells that the data come in order of trouble: the cursor stays on the first row until it is moved.
+    `stands_for` how many a folded row is, `parent` the identity of the row that one stands below, None for none.
     """
 
     key: str
@@ -170,6 +171,13 @@ class Table(Generic[T]):
     order: str = ""
     descending: bool = False
     json: str = ""
+    worst_first: bool = False
+    stands_for: Callable[[T], int] | None = None
+    parent: Callable[[T], Hashable] | None = None
+
+    def counted(self, rows: Sequence[T]) -> int:
+        """Return how many some rows stand for."""
+        return len(rows) if self.stands_for is None else sum(map(self.stands_for, rows))
 
     def column(self, key: str) -> Figure[T]:
         """Return the figure of that key. Raises KeyError."""

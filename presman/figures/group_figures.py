@@ -35,7 +35,7 @@ VERDICT_MARKS: dict[Verdict, tuple[str, State]] = {
     Verdict.NOT_MANAGED: ("○", "dim"),
     Verdict.IDLE: ("·", "dim"),
     Verdict.NOT_THROTTLED: ("●", "good"),
-    Verdict.CAPPED: ("▲", "warn"),
+    Verdict.CAPPED: ("▬", "note"),
     Verdict.CONTENDED: ("▬", "note"),
     Verdict.CAGED: ("▬", "note"),
     Verdict.THROTTLED: ("▬", "note"),
@@ -43,6 +43,9 @@ VERDICT_MARKS: dict[Verdict, tuple[str, State]] = {
     Verdict.ZERO_SHARE: ("✕", "bad"),
 }
 """The glyph and the state that go with each verdict's words."""
+
+_LEVEL_MARKS: dict[str, str] = {"bad": "✕", "warn": "▲", "note": "▬", "good": "●", "dim": "·"}
+_OWN_MARKS = {verdict.name.lower(): mark for verdict, (mark, _) in VERDICT_MARKS.items()}
 
 
 def identity(row: GroupReading) -> Hashable:
@@ -69,6 +72,12 @@ def cpu_bar(row: Loaded) -> Bar | None:
 def verdict_text(verdict: Verdict | None) -> str:
     """Return a verdict with its glyph."""
     return ABSENT if verdict is None else f"{VERDICT_MARKS[verdict][0]} {verdict.value}"
+
+
+def state_text(row: GroupReading) -> str:
+    """Return the state of a group with its glyph."""
+    state = row.state
+    return f"{_OWN_MARKS.get(state.word, _LEVEL_MARKS[state.level])} {state.text}"
 
 
 def _servers_bar(row: GroupReading) -> Bar:
@@ -136,7 +145,7 @@ USED = Group(
 )
 WANTED = Group(
     "wanted_cpus", "want", CPUS,
-    f"CPUs wanted: used + waiting, i.e. the change of CONSUMED_CPU_TIME + CPU_WAIT_TIME in {_VIEW} since the last poll "
+    f"CPUs wanted: used + waiting, the change of CONSUMED_CPU_TIME + CPU_WAIT_TIME in {_VIEW} since the last poll "
     "/ seconds.", "wanted",
 )
 WAITING = Group(
@@ -149,13 +158,22 @@ CAPACITY = Group(
     "CPUs Resource Manager hands out: V$RSRCMGRMETRIC.NUM_CPUS, else CPU_COUNT if the instance is caged, else the "
     "host's.", "capacity",
 )
+STATE = Group(
+    "state", "state", TEXT,
+    "The worst of what is the matter with the group, then what else is: its CPU (the verdict of the tab CPU), its "
+    "parallel queue (how many wait, for how long the first, why), its active session pool (how many work of those "
+    "allowed, + how many wait, for how long the first), an I/O limit of its container that holds it back. ✕ somebody "
+    "is hurt, ▲ look at it, ▬ to know. Files have one word for the worst.",
+    "state.word", text=state_text, order=lambda row: (row.rank, row.state.word), width=18, most=56,
+    state=lambda row: row.state.level,
+)
 VERDICT = Group(
-    "verdict", "verdict", WORD,
-    "What happens to the group's CPU, since the last poll. ● not throttled: next to nothing waits. ▲ at its limit: "
+    "verdict", "CPU verdict", WORD,
+    "What happens to the group's CPU, since the last poll. ● not throttled: next to nothing waits. ▬ at its limit: "
     "UTILIZATION_LIMIT holds it, even if CPU is free. ▬ contended, gets its share: all CPUs are busy and it gets what "
     "the plan entitles it to. ✕ starved: it waits and gets less than that. ✕ no share while others run: the plan "
     "gives it nothing under contention. ○ CPU not managed: the plan leaves CPU to the operating system.",
-    "verdict", text=lambda row: verdict_text(row.verdict), width=18, most=28,
+    "verdict", text=lambda row: verdict_text(row.verdict), width=18, most=28, narrow=False,
     state=lambda row: VERDICT_MARKS[row.verdict][1],
 )
 LIMIT = Group(
@@ -359,22 +377,24 @@ NO_GROUPS = "No consumer groups: V$RSRC_CONSUMER_GROUP gave no rows."
 OVERVIEW: Table[GroupReading] = Table(
     "overview",
     "Consumer groups",
-    (INST, CON, NAME, CPU_BAR, USED, WANTED, VERDICT, IO_MB, IO_TREND, PX_SERVERS, QUEUED, HEAD, POOL),
+    (INST, CON, NAME, CPU_BAR, USED, WANTED, STATE, IO_MB, IO_TREND, PX_SERVERS, QUEUED, HEAD, POOL),
     identity,
     NO_GROUPS,
     json="groups",
+    worst_first=True,
 )
 CPU: Table[GroupReading] = Table(
     "cpu",
     "CPU by consumer group",
     (
-        *(INST, CON, NAME, CPU_BAR, USED, WAITING, VERDICT, ENTITLED, LIMIT, USED_PERCENT, THROTTLED, CPU_EXHAUSTED),
+        *(INST, CON, NAME, CPU_BAR, USED, WAITING, STATE, ENTITLED, LIMIT, USED_PERCENT, THROTTLED, CPU_EXHAUSTED),
         *(ACTIVE, CPU_WAITERS, YIELDS, REQUESTS, CPU_WAITS, GUARANTEED, CONSUMED, CPU_WAIT_MS, USED_TREND, POOL),
-        *(POOL_WAITS, POOL_MS, SWITCHED_IN, SWITCHED_OUT),
+        *(VERDICT, POOL_WAITS, POOL_MS, SWITCHED_IN, SWITCHED_OUT),
     ),
     identity,
     NO_GROUPS,
     json="groups",
+    worst_first=True,
 )
 PARALLEL_GROUPS: Table[GroupReading] = Table(
     "parallel_groups",
@@ -386,4 +406,5 @@ PARALLEL_GROUPS: Table[GroupReading] = Table(
     identity,
     NO_GROUPS,
     json="groups",
+    worst_first=True,
 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from presman.analysis.latency.histograms import THRESHOLDS_US, EventLatency, Latency, LatencyBucket, Percentile
 from presman.analysis.readings.wait_readings import Outlier, RedoHealth
-from presman.base.formats import ABSENT, compact, count, duration, microseconds, number
+from presman.base.formats import ABSENT, compact, count, microseconds, number, throughput
 from presman.figures.figure import NUMBER, RATE, TEXT, TOTAL, Bar, Figure, Table, Unit
 from presman.figures.group_figures import INSTANCE
 
@@ -18,8 +19,7 @@ Line = tuple[tuple[str, str], ...]
 """Runs of text with the name of a style each."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpanFacts:
+class SpanFacts(Struct, frozen=True):
     """One fact about a histogram as text, over each of the three spans."""
 
     name: str
@@ -35,23 +35,14 @@ def bound_text(bucket: LatencyBucket | None) -> str:
     """Return the bucket of the longest wait: ``<8.2ms``, or ``>=35.8min`` for the one without an upper end."""
     if bucket is None:
         return ABSENT
-    return f"≥{long_time(bucket.lower_us)}" if bucket.open_ended else f"<{long_time(bucket.upper_us)}"
-
-
-def long_time(microsecond: float) -> str:
-    """Return a latency with its unit, minutes and hours as such.
-
-    >>> long_time(512), long_time(2**31)
-    ('512µs', '35:47')
-    """
-    return microseconds(microsecond) if microsecond < 100e6 else duration(microsecond / 1e6)
+    return f"≥{microseconds(bucket.lower_us)}" if bucket.open_ended else f"<{microseconds(bucket.upper_us)}"
 
 
 def range_text(lower: float, upper: float | None) -> str:
     """Return a bucket from bound to bound: ``256-512µs``, ``512µs-1.0ms``, ``≥35:47``."""
     if upper is None:
-        return f"≥{long_time(lower)}"
-    low, high = long_time(lower), long_time(upper)
+        return f"≥{microseconds(lower)}"
+    low, high = microseconds(lower), microseconds(upper)
     for unit in ("µs", "ms", "s"):
         if high.endswith(unit):
             if low.endswith(unit) and not low[: -len(unit)].endswith(("µ", "m")):
@@ -70,7 +61,7 @@ def percentile_text(percentile: Percentile | None) -> str:
 
 def _roughly(microsecond: float) -> str:
     """Return an estimate with no more digits than it deserves."""
-    return f"{microsecond / 1000:.0f}ms" if 1e5 <= microsecond < 1e6 else long_time(microsecond)
+    return f"{microsecond / 1000:.0f}ms" if 1e5 <= microsecond < 1e6 else microseconds(microsecond)
 
 
 def _sessions(row: EventLatency) -> str:
@@ -125,13 +116,17 @@ def brief(name: str, span: Latency | None) -> Line:
 def _short_time(microsecond: float | None) -> str:
     """Return a mean in three digits."""
     if microsecond is None or microsecond >= 1e6:
-        return ABSENT if microsecond is None else long_time(microsecond)
+        return ABSENT if microsecond is None else microseconds(microsecond)
     return f"{microsecond / 1000:.3g} ms"
 
 
 def percentile_bound(percentile: Percentile) -> str:
     """Return the bound of the bucket a percentile lies in: ``<8.2ms``."""
-    return f"≥{long_time(percentile.lower_us)}" if percentile.upper_us is None else f"<{long_time(percentile.upper_us)}"
+    return (
+        f"≥{microseconds(percentile.lower_us)}"
+        if percentile.upper_us is None
+        else f"<{microseconds(percentile.upper_us)}"
+    )
 
 
 def _rate(span: Latency) -> str:
@@ -168,7 +163,7 @@ def redo_text(redo: RedoHealth) -> str:
     if redo.outside_percent is not None:
         parts.append(f"{redo.outside_percent:.0f} % of a commit outside the write")
     if redo.redo_mb is not None:
-        parts.append(f"redo {redo.redo_mb:.2f} MB/s")
+        parts.append(f"redo {throughput(redo.redo_mb)}")
     rates = f"{compact(redo.syncs_per_s)} syncs/s, {compact(redo.writes_per_s)} writes/s"
     return ", ".join([*parts, rates])
 

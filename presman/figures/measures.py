@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
@@ -25,8 +26,7 @@ T = TypeVar("T")
 _MICROSECONDS = Unit("microseconds", count, 8)
 
 
-@dataclass(frozen=True, slots=True)
-class Measure(Generic[T]):
+class Measure(Struct, Generic[T], frozen=True):
     """What is exported under one name.
 
     Tidy: `rows` gives one record per line, `figures` its cells. Wide: `across` gives the columns of one line by
@@ -88,6 +88,7 @@ _CPU = (
     group_figures.USED_PERCENT,
     group_figures.THROTTLED,
     group_figures.VERDICT,
+    group_figures.STATE,
     group_figures.ACTIVE,
     group_figures.CPU_WAITERS,
     group_figures.YIELDS,
@@ -163,8 +164,7 @@ _QUEUE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class BucketRow:
+class BucketRow(Struct, frozen=True):
     """One bucket of one event's histogram."""
 
     histogram: Histogram

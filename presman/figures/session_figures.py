@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from presman.analysis.folds import ServerBelow, folded_servers
 from presman.analysis.readings.session_readings import SessionReading
 from presman.base.formats import clock, count, number
 from presman.figures.figure import COUNT, MEGABYTES, NAME, SECONDS, TEXT, Figure, State, Table, Unit
@@ -20,6 +21,21 @@ _DELTA = "change since the last poll / seconds; - until two polls saw the sessio
 def identity(row: SessionReading) -> Hashable:
     """Return what makes a session the same at the next poll: SERIAL# tells the users of a SID apart."""
     return row.inst_id, row.sid, row.serial
+
+
+def stands_for(row: SessionReading) -> int:
+    """Return how many sessions a row is."""
+    return 0 if isinstance(row, ServerBelow) else 1 + folded_servers(row)
+
+
+def _coordinator(row: SessionReading) -> Hashable:
+    return row.coordinator if isinstance(row, ServerBelow) else None
+
+
+def _session(row: SessionReading) -> str:
+    servers = folded_servers(row)
+    below = "└ " if isinstance(row, ServerBelow) else ""
+    return f"{below}{row.inst_id}:{row.sid},{row.serial}" + (f"+{servers}" if servers else "")
 
 
 def _state(row: SessionReading) -> State:
@@ -56,9 +72,10 @@ def why_there(row: SessionReading) -> str:
 SESSIONS: Table[SessionReading] = Table(
     "sessions", "Sessions",
     (
-        Session("session", "Session", TEXT, "inst:sid,serial: INST_ID, SID and SERIAL# (V$SESSION).",
-                lambda row: f"{row.inst_id}:{row.sid},{row.serial}", order=lambda row: (row.inst_id, row.sid),
-                width=13, most=18),
+        Session("session", "Session", TEXT,
+                "inst:sid,serial: INST_ID, SID and SERIAL# (V$SESSION). `+32`: it coordinates 32 parallel servers; "
+                "CPU and I/O of its row are the sums of all 33. u unfolds the servers: └, below it.",
+                _session, order=lambda row: (row.inst_id, row.sid), width=13, most=22),
         Session("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=10, most=20),
         Session("consumer_group", "Group", TEXT,
                 f"Consumer group now ({_INFO}). ◂ tells the group the mapping rules put it in, where that is "
@@ -107,5 +124,5 @@ SESSIONS: Table[SessionReading] = Table(
         Session("os_user", "OS user", NAME, "V$SESSION.OSUSER.", "os_user", width=10, narrow=False),
     ),
     identity, "No user sessions but presman's own.", order="used_cpus", descending=True,
-    json="sessions",
+    json="sessions", stands_for=stands_for, parent=_coordinator,
 )

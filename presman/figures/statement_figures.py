@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from presman.analysis.folds import QueuedFold, kind_of
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, group_title
 from presman.base.formats import ABSENT, count, duration
 from presman.base.text import one_line
@@ -16,7 +17,9 @@ _SHOWN_SQL = 400
 
 
 def statement_identity(row: QueuedStatement | RunningStatement) -> Hashable:
-    """Return what makes a statement the same at the next poll: who runs which SQL where."""
+    """Return what makes a statement the same at the next poll: who runs which SQL where; of folded ones, which."""
+    if isinstance(row, QueuedFold):
+        return kind_of(row)
     return row.inst_id, row.sid, row.serial, row.sql_id
 
 
@@ -64,6 +67,23 @@ def _servers_bar(row: RunningStatement) -> Bar:
     return Bar(0.0, row.servers)
 
 
+def stands_for(row: QueuedStatement) -> int:
+    """Return how many statements a row of the queue is."""
+    return row.count if isinstance(row, QueuedFold) else 1
+
+
+def _queued_sql_id(row: QueuedStatement) -> str:
+    return f"{row.sql_id or ABSENT} x{row.count}" if isinstance(row, QueuedFold) else row.sql_id or ABSENT
+
+
+def _wanted(row: QueuedStatement) -> str:
+    return str(row.wants.times(stands_for(row))) if row.wants else ABSENT
+
+
+def _queued_session(row: QueuedStatement) -> str:
+    return f"{_coordinator(row)} +{row.count - 1}" if isinstance(row, QueuedFold) else _coordinator(row)
+
+
 def _coordinator(row: QueuedStatement | RunningStatement) -> str:
     return f"{row.inst_id}:{row.sid},{row.serial}"
 
@@ -96,7 +116,12 @@ POSITION = Queued(
     state=lambda row: "warn" if row.position == 1 else "",
 )
 Q_USER = Queued("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=12, narrow=False)
-Q_SQL_ID = Queued("sql_id", "SQL_ID", NAME, "V$SESSION.SQL_ID.", "sql_id", width=13)
+Q_SQL_ID = Queued(
+    "sql_id", "SQL_ID", NAME,
+    "V$SESSION.SQL_ID. `x9` are nine statements of one user and group that are the same but for their sessions: the "
+    "row is that of the first, which has waited longest; u unfolds them.",
+    "sql_id", text=_queued_sql_id, width=13, most=18,
+)
 CHILD = Queued("child_number", "Child", NUMBER, "V$SESSION.SQL_CHILD_NUMBER.", "child")
 WAITED = Queued(
     "waited_s", "Waited", SECONDS,
@@ -138,8 +163,8 @@ SERVERS_HIGH = Queued(
     "of: V$RSRC_SESSION_INFO.PQ_SERVERS, where it is the DOP or up to four times it; a running execution of the same "
     "cursor (V$PX_SESSION); its plan (V$SQL_PLAN.OBJECT_NODE: the data flow tree with most sets). A range for one set, "
     "because it is not documented what the queue counts then, and where the sets are not known; ~ is the mean of its "
-    "group's queue in the last minute (V$RSRCMGRMETRIC), where no DOP is known.", "wants.high",
-    text=lambda row: str(row.wants or ABSENT),
+    "group's queue in the last minute (V$RSRCMGRMETRIC), where no DOP is known. Of folded statements it is the sum.",
+    "wants.high", text=_wanted, order=lambda row: row.wants.high * stands_for(row) if row.wants else None,
 )
 SERVERS_SOURCE = Queued(
     "servers_source", "told by", WORD,
@@ -155,8 +180,9 @@ Q_CLIENT = Queued(
     "client", "Module", TEXT, "V$SESSION.MODULE, or PROGRAM where it is empty.", _program, width=18, narrow=False,
 )
 Q_SESSION = Queued(
-    "session", "QC inst:sid,serial", TEXT, "Instance, SID and SERIAL# of the query coordinator (V$SESSION).",
-    _coordinator, order=_place, width=18, narrow=False,
+    "session", "QC inst:sid,serial", TEXT,
+    "Instance, SID and SERIAL# of the query coordinator (V$SESSION). `+8`: of the first of nine.",
+    _coordinator, text=_queued_session, order=_place, width=18, narrow=False,
 )
 Q_TEXT = Queued(
     "sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT; on one line.", "sql_text", text=_text, width=12, flexible=True,
@@ -167,7 +193,7 @@ QUEUE: Table[QueuedStatement] = Table(
     (POSITION, Q_GROUP, Q_INST, WAITED, TIMEOUT, Q_SQL_ID, Q_USER, DOP, REASON, SERVERS_HIGH, Q_CLIENT, Q_SESSION,
      Q_TEXT),
     statement_identity, "Nothing is queued.",
-    json="queue",
+    json="queue", stands_for=stands_for,
 )
 
 R_SESSION = Running(

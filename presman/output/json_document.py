@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
 from math import isfinite
 from typing import Any
 
+from msgspec import Struct
+
 from presman import __version__
+from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.advice.unblock import Candidate, Unblock, unblock
+from presman.analysis.alerts.alert import Alert
+from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.assessment import Assessment
 from presman.analysis.latency.histograms import events, summaries
 from presman.analysis.parallel.usual import compare
@@ -37,10 +41,24 @@ def document(reading: Reading, assessment: Assessment | None = None) -> dict[str
         **plain(reading),
         "latency": plain(summaries(reading)),
         "latency_events": plain(events(reading, by_instance=True)),
+        "alerts": [_alert(each) for each in worst_first(wrong(reading))],
+        "to_do": _to_do(to_do(reading)),
         "unblock": [_unblock(each) for each in unblock(reading)],
         "usual": [plain(each._asdict()) for each in compare(reading)],
     }
     return found if assessment is None else {**found, "assessment": plain(assessment)}
+
+
+def _alert(found: Alert) -> dict[str, str]:
+    return {"key": found.key, "severity": found.state, "subject": found.subject, "text": found.text}
+
+
+def _to_do(found: ToDo | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    command = None if found.command is None else _command(found.command)
+    told = {"step": found.step.value, "subject": found.subject, "text": found.text, "affects": found.affects}
+    return {**told, "command": command}
 
 
 def _unblock(found: Unblock) -> dict[str, Any]:
@@ -90,7 +108,7 @@ def plain(value: Any) -> Any:
 def _compound(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
-    if is_dataclass(value) or hasattr(value, "_fields"):
+    if isinstance(value, Struct) or hasattr(value, "_fields"):
         return {name: plain(getattr(value, name)) for name in names(value.__class__)}
     if isinstance(value, Sequence):
         return [plain(item) for item in value]
@@ -100,6 +118,6 @@ def _compound(value: Any) -> Any:
 @cache
 def names(kind: type[Any]) -> tuple[str, ...]:
     """Return what a record says of itself: its fields, then its properties."""
-    own = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else tuple(kind._fields)
+    own = tuple(kind.__struct_fields__ if issubclass(kind, Struct) else kind._fields)
     derived = tuple(sorted(name for name, member in vars(kind).items() if isinstance(member, property)))
     return own + derived

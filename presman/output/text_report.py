@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.containers.containers import io_limited, pdbs
 from presman.analysis.containers.io_limits import explain
 from presman.analysis.groups.verdicts import conformance, in_words
@@ -13,7 +15,7 @@ from presman.analysis.plans.lint_sight import LintSight
 from presman.analysis.readings.instance_readings import CLUSTER, Header, ServerPool
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import OutlierReading
-from presman.base.formats import ABSENT, count, duration, number
+from presman.base.formats import ABSENT, count, counted, duration, number
 from presman.base.release import named
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW
@@ -21,7 +23,7 @@ from presman.figures.histogram_figures import OUTLIERS, redo_text
 from presman.output.cells import instant
 from presman.output.text_table import table
 from presman.tabs import tab, tab_names
-from presman.tabs.alerts import sight, wrong
+from presman.tabs.alerts import sight
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment, Pair, servers_scale
 from presman.tabs.parts import Rows
@@ -33,8 +35,8 @@ _SIGNS = {"█": "used", "▒": "waiting", "│": "entitled", "┊": "limit", "�
 
 def brief(reading: Reading, width: int | None = None) -> str:
     """Return one reading in a few lines: header, alerts and the groups. Ends in a newline."""
-    least = servers_scale(Moment(reading))
-    return _join([*_head(reading, width), "", *_table(OVERVIEW, reading.cluster_groups(), width, least=least)])
+    moment = Moment(reading)
+    return _join([*_head(reading, width), "", *_table(OVERVIEW, moment.groups(), width, least=servers_scale(moment))])
 
 
 def full(reading: Reading, width: int | None = None, snapshots: Pair | None = None) -> str:
@@ -70,7 +72,7 @@ def findings(reading: Reading, found: Sequence[Finding], seen: LintSight, width:
         lines += ["", *_wrapped(f"{each.severity.value}: {where}: {each.text}", width)]
         lines += _wrapped(f"  {each.rule}  ({each.source})", width)
     counts = ", ".join(
-        f"{many} {severity.value}{'s' if many != 1 else ''}"
+        f"{counted(many, severity.value)}"
         for severity in Severity
         if (many := sum(each.severity is severity for each in found))
     )
@@ -99,7 +101,7 @@ def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Se
     for name in tab_names():
         if name.containers and not reading.header.cdb:
             continue
-        choices = Choices(by_instance=name != tab_names()[0])
+        choices = Choices(by_instance=name != tab_names()[0], plain=True)
         moment = Moment(reading, choices, find=lambda: snapshots)
         shown = tab(name.name)
         for part in (*shown.rows(), *shown.for_text):
@@ -146,12 +148,22 @@ def _head(reading: Reading, width: int | None) -> list[str]:
         f"redo writes{f' of instance {each.inst_id}' if each.inst_id else ''}: {redo_text(each)}"
         for each in reading.redo
     ]
-    lines += [f"! {alert.text}" for alert in wrong(reading)]
+    lines += [f"! {alert.text}" for alert in worst_first(wrong(reading))]
+    lines += _to_do(reading)
     lines += [
         f"! {trouble.view or trouble.query}: {trouble.text} {trouble.cure}".rstrip() for trouble in reading.troubles
     ]
     lines += [f"note: {note}" for note in (*sight(reading), *reading.notes)]
     return [piece for line in lines for piece in _wrapped(line, width)]
+
+
+def _to_do(reading: Reading) -> list[str]:
+    """Return the one thing to do now, and its command."""
+    found = to_do(reading)
+    if found is None:
+        return []
+    command = [] if found.command is None else [f"   {found.command.text}  -- affects {found.affects}"]
+    return [f"DO {found.text}", *command]
 
 
 def _plan(header: Header, name: str) -> str:

@@ -14,11 +14,12 @@ import zlib
 from array import array
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import replace
 from errno import ENOSPC
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple
 from weakref import finalize
+
+from msgspec.structs import replace
 
 from presman.records.snapshot import Section, Snapshot
 

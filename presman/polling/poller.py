@@ -1,21 +1,26 @@
 """Poller: asks a source what is due and makes a Snapshot of the answers.
 
-A poll is at most two reads. The first has the questions known to be due; the second what the answers to the first
-made necessary: the texts and plans of statements now on show, and questions whose time had come after all.
+A poll is at most three reads. The first has the questions known to be due. What its answers make necessary follows:
+idle sessions that others name, then the texts and plans of statements now on show, and questions whose time had come
+after all.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from presman.base.release import Release
 from presman.polling.budget import rest_after
 from presman.polling.lookups import PER_POLL, CursorKey, Lookup, Lookups, statements_on_show
+from presman.polling.named_sessions import BECOME, NamedSessions, named, requests, together
+from presman.records.breadth import Breadth
 from presman.records.focus import RECORDS as FOCUSED
 from presman.records.focus import Focus
 from presman.records.gv_servers import ServerProcesses
@@ -23,7 +28,7 @@ from presman.records.instance_rows import SEED, Database, Instance, Pdb
 from presman.records.parallel_rows import PxProcess, PxSession
 from presman.records.plan_rows import RsrcPlan, RsrcPlanHistory
 from presman.records.queries import Cadence, Query, load
-from presman.records.session_rows import Session, SessionLongops, StatisticName
+from presman.records.session_rows import NamedSession, Session, SessionCount, SessionLongops, StatisticName
 from presman.records.snapshot import Section, Snapshot
 from presman.records.wait_events import is_queued
 from presman.sources import Answer, Request, Source, WholePolls
@@ -32,8 +37,7 @@ MINUTE = timedelta(seconds=60)
 """How often a `minute` query runs and a failed one is tried again, on the source's clock."""
 
 
-@dataclass(frozen=True, slots=True)
-class LastAnswer:
+class LastAnswer(Struct, frozen=True):
     """The last answer to one query: when on the source's clock, in which poll, and what.
 
     `late` counts how often in a row there was none in time; the rows are then those of the last one that came.
@@ -51,16 +55,20 @@ class LastAnswer:
         return now is None or now - self.at < (rest_after(self.late) if self.late else MINUTE)
 
 
-@dataclass(frozen=True, slots=True)
-class OnDemandRequest:
+class OnDemandRequest(Struct, frozen=True):
     """What somebody wants to know that is not asked at each poll: the binds, and whether at every poll from now on."""
 
     binds: Mapping[str, Any]
     lasting: bool
 
 
-def is_due(query: Query, asked: LastAnswer | None, now: datetime | None) -> bool:
-    """Return whether `query` should run at `now` (None: not known yet), given its last answer.
+def cadence_in(query: Query, breadth: Breadth) -> Cadence:
+    """Return how often a query runs in polls of this breadth."""
+    return query.cadence if query.shown in breadth else Cadence.MINUTE
+
+
+def is_due(query: Query, asked: LastAnswer | None, now: datetime | None, breadth: Breadth = Breadth.WHOLE) -> bool:
+    """Return whether `query` should run at `now` (None: not known yet), given its last answer, in polls of `breadth`.
 
     A failed one rests for a minute, so that a missing grant does not fill the audit trail; one that was late rests
     the longer, the more often it was.
@@ -71,14 +79,14 @@ def is_due(query: Query, asked: LastAnswer | None, now: datetime | None) -> bool
         return True
     if asked.late or asked.section.problem:
         return not asked.rests(now)
-    if query.cadence is Cadence.MINUTE:
+    if cadence_in(query, breadth) is Cadence.MINUTE:
         return now is not None and now - asked.at >= MINUTE
     return query.cadence is Cadence.REFRESH
 
 
-def is_within_cadence(query: Query, section: Section, now: datetime) -> bool:
+def is_within_cadence(query: Query, section: Section, now: datetime, breadth: Breadth = Breadth.WHOLE) -> bool:
     """Return whether rows that are asked for each minute are no older than two."""
-    return query.cadence is Cadence.MINUTE and section.at is not None and now - section.at < 2 * MINUTE
+    return cadence_in(query, breadth) is Cadence.MINUTE and section.at is not None and now - section.at < 2 * MINUTE
 
 
 class Poller:
@@ -86,7 +94,7 @@ class Poller:
 
     `packs` are the licensed packs whose views may be read; `clock` measures seconds. `budget` are the seconds that a
     poll may take (None: as long as it takes): what has not come by then stays as it was, or, without `keep_late`, is
-    not there.
+    not there. `breadth` is how much each poll reads of what is read whole once a minute; it may be set at any time.
     """
 
     def __init__(
@@ -99,6 +107,12 @@ class Poller:
     ) -> None:
         self.source = source
         self.budget: float | None = None
+        self.breadth = Breadth.WHOLE
+        self._breadth = Breadth.WHOLE
+        self._lists_idle = True
+        self._listed_at: datetime | None = None
+        self._listing_was_late = False
+        self._named = NamedSessions()
         self._keep_late = keep_late
         self._begun = 0.0
         self._packs = frozenset(packs) | {"none"}
@@ -173,6 +187,7 @@ class Poller:
         plans = self._plans()
         self._look_closer()
         expected = self._expected_now()
+        self._breadth = self._breadth_at(expected)
         due = self._due(expected)
         first = self._ask(due + [query for query in self._requested(expected) if query not in due])
         measured = self._clock()
@@ -181,6 +196,8 @@ class Poller:
         elif plans and plans != self._plans():
             self._forget(Cadence.ONCE, Cadence.MINUTE)
         self._last = (first.at, measured)
+        self._note_listing(first.at)
+        between = self._look_up_named(first.at)
         shown = statements_on_show(self._rows(Session), self._rows(PxSession), self._servers())
         second = self._follow(shown, first.at)
         sections = {record: asked.section for record, asked in self._asked.items()} | self._lookups.sections(shown)
@@ -193,12 +210,68 @@ class Poller:
             number=self._number,
             epoch=self._epoch,
             seconds=self._clock() - begun,
-            round_trips=first.round_trips + second.round_trips,
+            round_trips=first.round_trips + between + second.round_trips,
             sections=MappingProxyType(sections),
             cloud_service=first.cloud_service,
             notes=first.notes,
             statements_to_come=self._lookups.to_come(shown, self._queries),
+            lists_idle=self._lists_idle,
         )
+
+    def _breadth_at(self, now: datetime | None) -> Breadth:
+        """Return how much to read: all of what is at hand, and of a database idle sessions each minute.
+
+        The first poll of an epoch lists none by itself, so that there is something to see soon. Where listing them took
+        too long it is left alone for a minute: those that work are to be seen all the same.
+        """
+        if self.source.kind == "spool":
+            return Breadth.WHOLE
+        if now is not None and self._listed_at is None:
+            self._listed_at = now
+        if now is not None and self._listed_at is not None and now - self._listed_at >= MINUTE:
+            return self.breadth | Breadth.IDLE_SESSIONS
+        return self.breadth & ~Breadth.IDLE_SESSIONS if self._listing_was_late else self.breadth
+
+    def _note_listing(self, now: datetime) -> None:
+        """Note whether the sessions read in this poll are all there are."""
+        asked = self._asked.get(Session)
+        if asked is None or asked.poll != self._number:
+            return
+        listed = Breadth.IDLE_SESSIONS in self._breadth
+        if listed:
+            self._listed_at, self._listing_was_late = now, bool(asked.late)
+        if not asked.late:
+            self._lists_idle = listed
+
+    def _look_up_named(self, now: datetime) -> int:
+        """Read the idle sessions that others name into the sections of all sessions; return the round trips it took."""
+        known = self._asked.get(Session)
+        if self._lists_idle or known is None or known.poll != self._number or known.late:
+            return 0
+        if self._rests(NamedSession, now):
+            return 0
+        focus = self._focused
+        places = named(self._rows(Session), self._rows(PxSession))
+        places |= {(focus.inst_id, focus.sid)} if focus and focus.sid else set()
+        wanted = self._named.wanted(places, self._rows(Session), now)
+        asked = [request for record in BECOME for request in requests(self._queries[record], wanted)]
+        if not asked:
+            return 0
+        answer = self._read(asked)
+        for record, become in BECOME.items():
+            pairs = zip(asked, answer.sections, strict=True)
+            sections = [section for request, section in pairs if request.query.record is record]
+            failed = next((section for section in sections if section.problem), None)
+            if failed is not None:
+                self._asked[record] = self._answered(self._queries[record], failed, answer.at)
+                continue
+            self._asked.pop(record, None)
+            if become in self._asked:
+                all_known = self._asked[become]
+                self._asked[become] = replace(all_known, section=together(all_known.section, sections, wanted, become))
+        if NamedSession not in self._asked:
+            self._named.learn(wanted, self._rows(Session), now)
+        return answer.round_trips
 
     def _no_lookups(self) -> Lookups:
         """Return lookups that know nothing yet; what is here already costs nobody anything to ask at once."""
@@ -210,7 +283,8 @@ class Poller:
         self._scope = self.source.scope
         self._asked = {record: asked for record, asked in self._asked.items() if asked.poll == keep and not asked.late}
         self._lookups = self._no_lookups()
-        self._last = None
+        self._named = NamedSessions()
+        self._last = self._listed_at = None
 
     def _forget(self, *cadences: Cadence) -> None:
         """Make the queries of these cadences due, but for those answered in this poll."""
@@ -227,12 +301,15 @@ class Poller:
 
     def _due(self, now: datetime | None) -> list[Query]:
         asked = self._asked.get
-        due = [query for record, query in self._queries.items() if is_due(query, asked(record), now)]
+        due = [query for record, query in self._queries.items() if is_due(query, asked(record), now, self._breadth)]
         progress = self._queries.get(SessionLongops)
         if progress and progress not in due and self._has_queue() and not self._rests(SessionLongops, now):
             due.append(progress)
         answers = {"": True, "cdb": self._has_containers(), "root": self._is_root(), "cluster": self._is_cluster()}
-        return [query for query in due if answers[query.only]]
+        slow = (known := asked(Session)) is not None and known.late
+        due = [query for query in due if answers[query.only] and not (slow and query.record is SessionCount)]
+        # The count reads the view that is slow first where there are many sessions: last, so that it holds nobody up.
+        return sorted(due, key=lambda query: query.record is SessionCount)
 
     def _has_queue(self) -> bool:
         """Whether a statement was queued: then who is nearly done is asked at each poll, because one waits for him."""
@@ -281,9 +358,11 @@ class Poller:
 
     def _ask(self, queries: Sequence[Query], lookups: Sequence[Lookup] = ()) -> Answer:
         kept = {query.record: self._requests.get(query.record) for query in queries}
-        wanted = [Request(query, request.binds if (request := kept[query.record]) else {}) for query in queries]
-        left = None if self.budget is None else max(0.0, self._begun + self.budget - self._clock())
-        answer = self.source.read(wanted + [lookup.request for lookup in lookups], left)
+        wanted = [
+            Request(query, request.binds if (request := kept[query.record]) else self._binds(query))
+            for query in queries
+        ]
+        answer = self._read(wanted + [lookup.request for lookup in lookups])
         for record, request in kept.items():
             # Not one that was made while this was being read.
             if request and not request.lasting and self._requests.get(record) is request:
@@ -291,6 +370,14 @@ class Poller:
         for query, section in zip(queries, answer.sections, strict=False):
             self._asked[query.record] = self._answered(query, section, answer.at)
         return answer
+
+    def _binds(self, query: Query) -> Mapping[str, Any]:
+        listed = query.record in BECOME.values()
+        return {"with_idle": int(Breadth.IDLE_SESSIONS in self._breadth)} if listed else {}
+
+    def _read(self, asked: Sequence[Request]) -> Answer:
+        left = None if self.budget is None else max(0.0, self._begun + self.budget - self._clock())
+        return self.source.read(asked, left)
 
     def _answered(self, query: Query, section: Section, at: datetime) -> LastAnswer:
         """Return what is known now that `section` came; if nothing did in time, what was known before stays."""
@@ -301,7 +388,7 @@ class Poller:
         if before is None or not self._keep_late or (before.section.problem and not before.late):
             return LastAnswer(at, self._number, replace(section, at=None), late)
         old = before.section
-        why = None if is_within_cadence(query, old, at) else section.problem
+        why = None if is_within_cadence(query, old, at, self._breadth) else section.problem
         return LastAnswer(at, self._number, replace(old, problem=why), late)
 
     def _rows(self, record: type[Any]) -> tuple[Any, ...]:

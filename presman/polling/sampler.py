@@ -8,15 +8,17 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
 
 from presman.base.errors import InputError
 from presman.base.release import Release
 from presman.base.text import clean, one_line
 from presman.polling.budget import budget_of
 from presman.polling.poller import Poller
+from presman.records.breadth import Breadth
 from presman.records.commands import Command
 from presman.records.focus import Focus
 from presman.records.queries import Scope
@@ -34,15 +36,13 @@ NUDGE = 0.05
 """Seconds between two times it is told."""
 
 
-@dataclass(frozen=True, slots=True)
-class Polled:
+class Polled(Struct, frozen=True):
     """A poll succeeded."""
 
     snapshot: Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLost:
+class SourceLost(Struct, frozen=True):
     """The source cannot be opened or was lost; `text` is one line free of secrets.
 
     `code` is Oracle's or the driver's, or "". The next attempt is in `retry_in` seconds; None means none without
@@ -55,13 +55,11 @@ class SourceLost:
     since: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class SourceEnded:
+class SourceEnded(Struct, frozen=True):
     """A finite source has been read to its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionResult:
+class ActionResult(Struct, frozen=True):
     """A command was carried out, or was not: `text` is one line about it."""
 
     command: Command
@@ -121,6 +119,7 @@ class Sampler:
         self._stopping = False
         self._poller: Poller | None = None
         self._focus: Focus | None = None
+        self._breadth = Breadth.WHOLE
         self._requests: list[tuple[type[Any], Mapping[str, Any], bool]] = []
         self._is_open = False
         self._attempts = 0
@@ -156,6 +155,13 @@ class Sampler:
         if self._poller is not None:
             self._poller.focus(focus)
         if focus is not None:
+            self.poll_now()
+
+    def widen(self, breadth: Breadth) -> None:
+        """Read so much at each poll from now on; what is to be read besides comes at once."""
+        more = breadth & ~self._breadth
+        self._breadth = breadth
+        if more and self._poller is not None:
             self.poll_now()
 
     def request(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
@@ -239,6 +245,7 @@ class Sampler:
         for record, binds, lasting in requests:
             self._poller.request(record, binds, lasting=lasting)
         self._poller.source.scope = self._scope
+        self._poller.breadth = self._breadth
         self._poller.budget = budget_of(self._refresh, self.budget)
         if not self._is_open:
             self._is_open = True

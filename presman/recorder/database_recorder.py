@@ -16,6 +16,7 @@ from presman.recording.events import lost
 from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store, StoreLostError
 from presman.recording.writer import RecordingWriter
+from presman.records.breadth import Breadth
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
 from presman.sources import Source
@@ -78,6 +79,8 @@ class DatabaseRecorder:
             target.make_source, refresh=target.interval, scope=target.scope, post=self._post, packs=target.packs
         )
         self._sampler.budget = target.budget
+        # Histograms are figures of each poll; of tens of thousands of idle sessions once a minute is enough.
+        self._sampler.widen(Breadth.HISTOGRAMS)
         self._thread = threading.Thread(target=self._write_all, name="presman-recorder", daemon=True)
 
     # ---- from outside

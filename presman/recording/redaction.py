@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
+
+from msgspec.structs import replace
 
 from presman.records.conversion import field_types
 from presman.records.rows import RecordType

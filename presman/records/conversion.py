@@ -74,7 +74,7 @@ def _null_row(record: RecordType) -> Any:
 def _maker(record: RecordType, zone: tzinfo) -> Callable[[tuple[Any, ...]], Any]:
     """Compile one function for the record: hundreds of rows pass at each poll, so no loop per field."""
     values: list[str] = []
-    environment: dict[str, Any] = {"new": vars(record)["_make"].__get__(None, record), "short": _short}
+    environment: dict[str, Any] = {"new": cast(Any, record)._make, "short": _short}
     for index, (name, (kind, optional)) in enumerate(field_types(record).items()):
         environment[f"c{index}"] = _converter(kind, name, zone)
         null = {int: "0", float: "0.0", str: "''"}.get(kind, "None") if not optional else "None"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from presman.records.cursor_rows import CursorTotals, PlanLine
 from presman.records.parallel_rows import PxStatistic
@@ -17,8 +18,7 @@ RECORDS: tuple[type[Any], ...] = (SessionLongops, PlanLine, CursorTotals, Sessio
 """What a focus may ask."""
 
 
-@dataclass(frozen=True, slots=True)
-class Focus:
+class Focus(Struct, frozen=True):
     """One session and the cursor it executes; without a session only the progress of operations is followed.
 
     `coordinator` tells that it may have parallel servers; `child` None is taken for 0.

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from presman.records.instance_rows import Instance
 from presman.records.parallel_rows import PxProcess
@@ -30,8 +31,7 @@ def serves_gv(process: PxProcess) -> bool:
     return process.is_gv == "TRUE" or is_gv_name(process.server_name)
 
 
-@dataclass(frozen=True, slots=True)
-class ServerProcesses:
+class ServerProcesses(Struct, frozen=True):
     """What is known of parallel servers by instance, SID and SERIAL#: whether each works for a GV$ query.
 
     `clustered` is false where no GV$ query has servers, so that all are statements'; `complete` whether V$PX_PROCESS

@@ -3,21 +3,24 @@
 One question, one file, one SELECT on one view. A file's header lines say what it answers (the first line),
 `every:` (refresh, minute, once, demand), `needs:` (the view to grant), `pack:` (none, diagnostics, tuning);
 where the view is younger than 11.2, `since:`; `only: cdb`, `only: root` or `only: cluster` where only
-such a database has an answer. Folders named after a release hold what that release and later ones read instead.
+such a database has an answer; `shown: histograms` where it runs each refresh only while those are shown or written, and
+else each minute. Folders named after a release hold what that release and later ones read instead.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
+from msgspec import Struct
+
 from presman.base.errors import InputError
 from presman.base.release import Release
+from presman.records.breadth import Breadth
 from presman.records.rows import RecordType, by_query
 
 OLDEST = Release(11, 2)
@@ -44,13 +47,13 @@ class Scope(Enum):
     INSTANCE = "instance"
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """One question in the form one release takes it.
 
     `record` is the NamedTuple whose fields are the select list; `grant` the object to grant SELECT on, in the
     form Oracle wants it (``GV_$SESSION``); `view` the name as users know it (``GV$SESSION``). `only` is "cdb",
-    "root" or "cluster" for what only a container database, its root or a cluster can answer, else "".
+    "root" or "cluster" for what only a container database, its root or a cluster can answer, else "". `shown` is what
+    must be on show, or be written, for it to run more often than each minute.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Query:
     cluster_sql: str
     path: Path
     only: str = ""
+    shown: Breadth = Breadth.NARROW
 
     def sql(self, scope: Scope = Scope.CLUSTER) -> str:
         """Return the text for `scope`; in instance scope V$ stands for GV$ and :inst_id for the column."""
@@ -85,6 +89,7 @@ class Query:
 
 _LEADING_INSTANCE = re.compile(r"^(SELECT\s+)inst_id\b", re.IGNORECASE)
 _INSTANCE_COLUMN = re.compile(r"(?<![:\w])inst_id\b")
+_GROUPED_BY_INSTANCE = re.compile(r"^(GROUP BY )inst_id, ", re.MULTILINE)
 _GLOBAL_VIEW = re.compile(r"\bgv\$", re.IGNORECASE)
 
 
@@ -92,7 +97,8 @@ _GLOBAL_VIEW = re.compile(r"\bgv\$", re.IGNORECASE)
 def _instance_text(text: str) -> str:
     if not _GLOBAL_VIEW.search(text):
         return text
-    text = _LEADING_INSTANCE.sub(r"\1:inst_id AS instance_number", _GLOBAL_VIEW.sub("v$", text))
+    text = _GROUPED_BY_INSTANCE.sub(r"\1", _GLOBAL_VIEW.sub("v$", text))
+    text = _LEADING_INSTANCE.sub(r"\1:inst_id AS instance_number", text)
     return _INSTANCE_COLUMN.sub(":inst_id", text).replace("instance_number", "inst_id", 1)
 
 
@@ -164,4 +170,10 @@ def read(path: Path, record: RecordType) -> Query:
     only = header.get("only", "")
     if only not in {"", "cdb", "root", "cluster"}:
         raise QueryError(f"{path}: only must be cdb, root or cluster, not {only!r}")
-    return Query(path.stem, record, comments[0], cadence, header["needs"], header["pack"], since, body, path, only)
+    shown = header.get("shown", "")
+    if shown not in {"", "histograms"}:
+        raise QueryError(f"{path}: shown must be histograms, not {shown!r}")
+    breadth = Breadth.HISTOGRAMS if shown else Breadth.NARROW
+    return Query(
+        path.stem, record, comments[0], cadence, header["needs"], header["pack"], since, body, path, only, breadth
+    )

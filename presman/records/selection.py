@@ -12,7 +12,10 @@ from typing import NamedTuple
 
 from presman.records.queries import Query, Scope
 
-_BODY = re.compile(r"SELECT\s+(?P<list>.+?)\s+FROM\s+(?P<view>[\w$]+)(?:\s+WHERE\s+(?P<where>.+))?", re.I | re.S)
+_BODY = re.compile(
+    r"SELECT\s+(?P<list>.+?)\s+FROM\s+(?P<view>[\w$]+)(?:\s+WHERE\s+(?P<where>.+?))?(?:\s+GROUP\s+BY\s.+)?",
+    re.I | re.S,
+)
 _ALIAS = re.compile(r"(?P<expression>.+?)\s+AS\s+(?P<field>\w+)", re.I | re.S)
 _LITERAL = re.compile(r"'[^']*'|:\w+")
 _WORD = re.compile(r'"[^"]+"|[A-Za-z_][\w$#]*')

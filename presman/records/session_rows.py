@@ -7,6 +7,8 @@ from typing import NamedTuple
 class Session(NamedTuple):
     """GV$SESSION, user sessions (parallel servers among them), presman's own left out.
 
+    A poll that is narrow (:class:`presman.records.breadth.Breadth`) has of the idle ones only those that others name.
+
     `wait_time_micro` is the current wait's age while `state` is WAITING; `last_call_et` counts seconds since the
     session became ACTIVE or INACTIVE.
     """
@@ -39,6 +41,26 @@ class Session(NamedTuple):
     wait_time_micro: int
     blocking_instance: int | None
     blocking_session: int | None
+
+
+class NamedSession(Session):
+    """The same of sessions that others name, whatever they do: they become rows of :class:`Session`."""
+
+    __slots__ = ()
+
+
+class SessionCount(NamedTuple):
+    """GV$SESSION counted: user sessions by instance, container, group and STATUS, presman's own left out."""
+
+    inst_id: int
+    con_id: int
+    resource_consumer_group: str
+    status: str
+    sessions: int
+
+
+IDLE_STATUSES = frozenset({"INACTIVE", "SNIPED", "CACHED"})
+"""V$SESSION.STATUS of sessions that idle: no call of theirs is under way."""
 
 
 class SessionInfo(NamedTuple):
@@ -82,6 +104,12 @@ class SessionInfo(NamedTuple):
     last_action: str
     last_action_reason: str
     last_action_time: datetime | None
+
+
+class NamedSessionInfo(SessionInfo):
+    """The same of sessions that others name: they become rows of :class:`SessionInfo`."""
+
+    __slots__ = ()
 
 
 class SessionLongops(NamedTuple):

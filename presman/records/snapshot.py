@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from presman.base.release import Release
 from presman.records.queries import Scope
@@ -15,8 +16,7 @@ from presman.records.rows import RecordType
 R = TypeVar("R", bound=tuple[Any, ...])
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Why a section could not be filled.
 
     `code` is Oracle's or the driver's ("ORA-00942"), or "" where there is none; `view` what was asked; `cure`
@@ -35,8 +35,7 @@ class Problem:
         return f"{head}: {self.text}" if head else self.text
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One query's answer: rows as records, the instant (UTC) they were read, seconds it took, its problem.
 
     A query that runs less often than the poll leaves its last section in the snapshots between.
@@ -53,8 +52,7 @@ class Section:
 EMPTY = Section()
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """Everything read in one poll of one database.
 
     `at` is the database's instant in UTC (the simulated or recorded one for other sources); `number` counts polls
@@ -62,7 +60,8 @@ class Snapshot:
     reconnects or a source jumps: counters of different epochs are never subtracted. `cloud_service` is "" outside the
     Autonomous Database. `notes` are the source's own: what of it is not used, what was assumed.
     `statements_to_come` counts the statements on show whose texts and plans have not been asked for yet: so many follow
-    in the next polls.
+    in the next polls. `lists_idle` tells whether all idle sessions are among the rows of sessions, or only those that
+    others name.
     """
 
     target: str
@@ -78,6 +77,7 @@ class Snapshot:
     cloud_service: str = ""
     notes: tuple[str, ...] = ()
     statements_to_come: int = 0
+    lists_idle: bool = True
 
     def section(self, record: RecordType) -> Section:
         """Return the section that `record`'s query filled; an empty one if it was never asked."""

@@ -28,6 +28,11 @@ def is_quantum(event: str) -> bool:
     return event.startswith("resmgr:") and event.replace(" ", "") == _QUANTUM
 
 
+def is_waiting(state: str) -> bool:
+    """Tell whether a session waits now; a listing without STATE does not tell."""
+    return state == "WAITING"
+
+
 def doing(event: str, state: str, status: str) -> str:
     """Return what a session does now, by V$SESSION: the event it waits for, ON_CPU, or "" where nothing is known.
 
@@ -44,7 +49,7 @@ def doing(event: str, state: str, status: str) -> str:
 
 def blocker(state: str, inst_id: int, blocking_instance: int | None, blocking_session: int | None) -> str:
     """Return whom a session waits for as ``instance:SID`` (V$SESSION.BLOCKING_SESSION), "" if for nobody now."""
-    if not blocking_session or state != "WAITING":
+    if not blocking_session or not is_waiting(state):
         return ""
     return f"{blocking_instance or inst_id}:{blocking_session}"
 

@@ -7,9 +7,10 @@ Some take more than a SELECT: then it is said what to try. docs/proof.md lists t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from presman.base.formats import count
 from presman.base.release import Release
@@ -38,11 +39,10 @@ Judge = Callable[[Sequence[Observation]], str]
 """Reads an answer of at least one row; returns a sentence that begins with holds, does NOT hold, or look."""
 
 
-@dataclass(frozen=True)
-class Assumption:
+class Assumption(Struct, frozen=True, dict=True):
     """`taken` is what presman takes as so, and what hangs on it; `confirmed` when it is.
 
-    `sql` selects observations from one view, from release `since` on; without it `confirmed` says what to try by hand.
+    `sql` selects observations, from release `since` on; without it `confirmed` says what to try by hand.
     """
 
     key: str
@@ -272,6 +272,24 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         "counts.",
         "fetch some rows of a parallel query, then run SELECT 1 FROM dual in the same session: V$SESSION.SQL_ID of its "
         "servers (V$PX_SESSION) is still the query's",
+    ),
+    Assumption(
+        "idle-sessions",
+        "STATE of V$RSRC_SESSION_INFO is IDLE for sessions that idle; where Resource Manager is off it is NOT MANAGED, "
+        "and CURRENT_IDLE_TIME is above 0: their rows are left out of a poll that shows no idle session.",
+        "hardly any session is INACTIVE in V$SESSION and anything else here; the first figure counts sessions, the "
+        "second those with an idle time",
+        "SELECT state AS name, COUNT(*) AS value, COUNT(CASE WHEN current_idle_time > 0 THEN 1 END) AS against"
+        " FROM gv$rsrc_session_info GROUP BY state",
+    ),
+    Assumption(
+        "servers-without-a-call",
+        "The session of a parallel server is ACTIVE while its statement runs, or its PROGRAM ends in the name of the "
+        "process, as in (P00A): otherwise only its coordinator is seen.",
+        "there is no row: parallel servers that are INACTIVE and named otherwise",
+        "SELECT program AS name, NULL AS value, NULL AS against FROM gv$session"
+        " WHERE status = 'INACTIVE' AND (inst_id, sid) IN (SELECT inst_id, sid FROM gv$px_session WHERE degree > 0)"
+        " AND program NOT LIKE '%(P___)'",
     ),
     Assumption(
         "larger-than-its-limit",

@@ -179,8 +179,12 @@ def _spooled(view: str, queries: Sequence[Query], release: Release) -> Spooled:
 _KEY = "inst_id = &1 AND sql_id = '&2' AND child_number = &3"
 
 
+_NARROW = re.compile(r"(?:\s*AND \()?:with_idle = 1\b.*", re.DOTALL)
+"""What leaves idle sessions out of a poll: a script takes few samples, and all of each."""
+
+
 def _condition(query: Query) -> str:
-    where = selection(query).where
+    where = _NARROW.sub("", selection(query).where)
     for bind, name in ((":own_inst_id", "INSTANCE"), (":own_sid", "SID")):
         where = where.replace(bind, f"TO_NUMBER(SYS_CONTEXT('USERENV', '{name}'))")
     return where

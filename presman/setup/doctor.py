@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from presman.analysis.database_kind import database_kind
+from presman.base.formats import counted
 from presman.base.release import Release, named
 from presman.config.targets import Target
 from presman.records.conversion import field_types
@@ -180,7 +181,7 @@ def _seen(query: Query, section: Section) -> str:
         return f"may be read, {_milliseconds(section.seconds)}"
     count = len(section.rows)
     lacking = f", without {', '.join(sorted(section.absent)).upper()}" if section.absent else ""
-    return f"{count} row{'s' * (count != 1)}, {_milliseconds(section.seconds)}{lacking}"
+    return f"{counted(count, 'row')}, {_milliseconds(section.seconds)}{lacking}"
 
 
 def _is_unseen(query: Query, section: Section) -> bool:
@@ -190,7 +191,7 @@ def _is_unseen(query: Query, section: Section) -> bool:
 
 def _advice(cures: Mapping[str, None], untold: Mapping[str, None], told: int) -> Iterator[str]:
     if not cures and not untold:
-        yield f"Nothing is missing: {told} queries were answered in full."
+        yield f"Nothing is missing: {counted(told, 'query was', 'queries were')} answered in full."
         return
     if untold:
         yield f"Nothing is known of what these tell: {', '.join(untold)}."

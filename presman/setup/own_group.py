@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from presman.base.formats import counted
 from presman.base.release import Release
 from presman.records.plan_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan
 from presman.records.queries import load
@@ -62,7 +63,7 @@ def _hazards(group: str, plan: RsrcPlan, found: Mapping[type[Any], Section]) -> 
     if row.utilization_limit is not None and row.utilization_limit < 100:
         yield f"its group never gets more than {row.utilization_limit} % of the CPU"
     if row.active_sess_pool_p1 is not None:
-        yield f"at most {row.active_sess_pool_p1} sessions of its group are active at once: it may be queued"
+        yield f"its group may have {counted(row.active_sess_pool_p1, 'active session')} at once: it may be queued"
     if row.switch_group:
         yield f"what runs for long is switched: {row.switch_group}"
     if row.max_idle_time is not None:

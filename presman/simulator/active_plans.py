@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import count
+
+from msgspec import Struct
 
 from presman.base.release import Release
 from presman.simulator.plan_tree import Group, Node, cdb_tree, plan_tree
@@ -19,8 +20,7 @@ _KEPT_WINDOWS = 15
 _ALWAYS = ("SYS_GROUP", "ORA$AUTOTASK", OTHER_GROUPS)
 
 
-@dataclass(slots=True)
-class PlanActivation:
+class PlanActivation(Struct):
     """One activation of a plan: V$RSRC_PLAN_HISTORY. `plan` is "" while Resource Manager was off."""
 
     sequence: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct, field
 
 from presman.simulator.parsing import Cursor
 from presman.simulator.plan_tree import Group
@@ -21,8 +22,7 @@ class Phase(Enum):
     HOLDING = "done, but its cursor is not fetched to the end"
 
 
-@dataclass(slots=True, eq=False)
-class Execution:
+class Execution(Struct, eq=False):
     """One execution of a cursor by a session. Times are instants of the simulation, CPU in seconds.
 
     `left` is seconds of work left at full speed; `speed` what part of it passes per second now; `threads` how

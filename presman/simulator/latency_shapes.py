@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cache
 from math import erf, exp, inf, log, log2, sqrt
+
+from msgspec import Struct, field
 
 BUCKETS = 33
 """Bucket b holds waits shorter than 2**b microseconds and not shorter than 2**(b - 1)."""
@@ -69,8 +70,7 @@ STORAGE["exadata"] = STORAGE["flash"]
 _PX_REPLY = shape((0.6, 900.0, 1.2), (0.4, 700_000.0, 1.0))
 
 
-@dataclass(slots=True)
-class Event:
+class Event(Struct):
     """One wait event of one instance: counts per bucket, microseconds in all. `good` and `bad` are its shapes."""
 
     name: str

@@ -143,7 +143,7 @@ class Machine:
                 yield Demand(requests, requests * _SMALL_MB, speed(pool.group))
         for execution in running:
             if execution.group.con_id == con_id:
-                mb = execution.threads.get(self.inst_id, 0.0) * execution.mb_each * (1 + _written(execution))
+                mb = execution.threads.get(self.inst_id, 0.0) * execution.mb_each * (1 + execution.cursor.writing)
                 yield Demand(mb, mb, speed(execution.group))
 
     @staticmethod
@@ -200,7 +200,7 @@ class Machine:
         mb = execution.mb_each * at_work
         execution.mb_rate += mb
         self._charge(rates, cpu, wait, fraction)
-        written = _written(execution) * mb
+        written = execution.cursor.writing * mb
         rates[Count.IO_THROTTLE] += threads * fraction * (1 - own_pace)
         rates[Count.LARGE_READS] += mb
         rates[Count.LARGE_READ_MB] += mb
@@ -262,7 +262,8 @@ class Machine:
         events["log file sync"].record(commits, load * 0.5)
         events["control file sequential read"].record(0.7 * seconds, load)
         events["latch free"].record(total[Count.CPU] * 0.05)
-        events["PX Deq: reap credit"].record(total[Count.LARGE_READS] * 0.6)
+        if self.names.in_use:  # servers pass rows on; who reads serially has nobody to dequeue from
+            events["PX Deq: reap credit"].record(total[Count.LARGE_READS] * 0.6)
         events["PX Deq: Execute Reply"].record(1.3 * running * seconds)
         events["SQL*Net message from client"].record(calls)
         if "gc cr block 2-way" in events:
@@ -292,11 +293,6 @@ class Machine:
 def is_limited(pdb: PdbSpec) -> bool:
     """Whether a pluggable database limits its I/O."""
     return bool(pdb.directive.max_iops or pdb.directive.max_mbps)
-
-
-def _written(execution: Execution) -> float:
-    """Return the MB a statement writes for each one it reads."""
-    return 0.3 if execution.cursor.writes else 0.0
 
 
 def starvation(fraction: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import zlib
 from dataclasses import dataclass, field
 from functools import cache
@@ -43,6 +44,15 @@ class PlanOperation(NamedTuple):
     distribution: str | None
 
 
+_WRITTEN = 0.3
+"""MB that a statement which writes does so for each one it reads."""
+
+_VERBS = frozenset({"SELECT", "INSERT", "MERGE", "UPDATE", "DELETE"})
+
+_TABLE = re.compile(r"\b(?:from|using|update)\s+(?:\w+\.)?([a-z]\w*)", re.IGNORECASE)
+"""Where a text names the first table that is read."""
+
+
 @dataclass(slots=True)
 class Cursor:
     """A child cursor: one text parsed to one DOP. `asked` is the DOP wanted before any limit.
@@ -80,6 +90,17 @@ class Cursor:
         """Whether it writes what it reads."""
         return self.text.lstrip().lower().startswith(("insert", "merge", "create", "update", "delete"))
 
+    @property
+    def writing(self) -> float:
+        """The MB it writes for each one it reads."""
+        return _WRITTEN if self.writes else 0.0
+
+    @property
+    def table(self) -> str:
+        """The table that it reads: the first its text names, without the schema."""
+        found = _TABLE.search(self.text)
+        return found[1].upper() if found else "SALES"
+
     def other_xml(self, release: Release) -> str:
         """Return the OTHER_XML document of the plan."""
         if not self._xml:
@@ -106,22 +127,23 @@ class Cursor:
     def lines(self) -> list[PlanOperation]:
         """Return the lines of its plan, line 0 first."""
         verb = self.text.split(None, 1)[0].upper()
-        top = f"{verb} STATEMENT" if verb in {"SELECT", "INSERT", "MERGE", "UPDATE", "DELETE"} else "SELECT STATEMENT"
+        verb = "CREATE TABLE" if verb == "CREATE" else verb if verb in _VERBS else "SELECT"
+        top = f"{verb} STATEMENT"
         plan = [PlanOperation(0, None, 0, top, None, None, None, None)]
         if self.dop == 1:
-            return [*plan, PlanOperation(1, 0, 1, "TABLE ACCESS", "FULL", "SALES", None, None)]
+            return [*plan, PlanOperation(1, 0, 1, "TABLE ACCESS", "FULL", self.table, None, None)]
         if self.trees > 1:
             plan.append(PlanOperation(1, 0, 1, "TEMP TABLE TRANSFORMATION", None, None, None, None))
         parent = plan[-1]
         for tree in range(1, self.trees + 1):
             above = parent
-            for step in _tree(tree, self.sets):
+            for step in _tree(tree, self.sets, self.table):
                 above = PlanOperation(len(plan), above.id, above.depth + 1, *step)
                 plan.append(above)
         return plan
 
 
-def _tree(number: int, sets: int) -> list[_Step]:
+def _tree(number: int, sets: int, table: str) -> list[_Step]:
     """Return the operations of one data flow tree, each the only child of the one before."""
 
     def queue(operation: int) -> tuple[str, str]:
@@ -138,7 +160,7 @@ def _tree(number: int, sets: int) -> list[_Step]:
             ("PX RECEIVE", None, None, node, None),
             ("PX SEND", "HASH", first, scan, "HASH"),
         ]
-    return [*steps, ("PX BLOCK", "ITERATOR", None, scan, None), ("TABLE ACCESS", "FULL", "SALES", scan, None)]
+    return [*steps, ("PX BLOCK", "ITERATOR", None, scan, None), ("TABLE ACCESS", "FULL", table, scan, None)]
 
 
 class Parsed(NamedTuple):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from presman.simulator.scenario import OTHER_GROUPS, Directive, PdbSpec, PlanSpec
 
@@ -19,8 +20,7 @@ class Group(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """One plan, PDB or consumer group in the tree. `group` is set on the leaves.
 
     `weights` is its part of each level of its parent (0..1); `limit` its UTILIZATION_LIMIT as a fraction of what
@@ -32,7 +32,7 @@ class Node:
     limit: float = 1.0
     children: tuple[Node, ...] = ()
     group: Group | None = None
-    directive: Directive = Directive()  # noqa: RUF009 - frozen
+    directive: Directive = Directive()
 
     def leaves(self) -> Iterator[Node]:
         """Yield the consumer groups below, in the plan's order."""

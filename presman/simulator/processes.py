@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from random import Random
+
+from msgspec import Struct
 
 from presman.simulator.parsing import Cursor
 from presman.simulator.scenario import Client
@@ -91,8 +92,7 @@ def server_name(number: int) -> str:
     return "P" + digits[number // 1296] + digits[number // 36 % 36] + digits[number % 36]
 
 
-@dataclass(slots=True, eq=False)
-class SimulatedSession:
+class SimulatedSession(Struct, eq=False):
     """A connected session. `cpu`, `wait` and the like are what ended calls have added up to, in seconds.
 
     `group` is what it is mapped to, `switched` where a SWITCH_TIME without SWITCH_FOR_CALL has left it. `changed` is
@@ -127,8 +127,7 @@ class SimulatedSession:
         return self.switched or self.group
 
 
-@dataclass(slots=True)
-class Server:
+class Server(Struct):
     """A parallel server process at work for a statement. `skew` is how much more of it is its own than the mean has."""
 
     inst_id: int

@@ -11,9 +11,10 @@ rule; published observations on 12.1 show it started alone, once nothing was in 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
+
+from msgspec import Struct, field
 
 from presman.simulator.plan_tree import LEVELS, Group, Node
 
@@ -43,16 +44,14 @@ class QueueOutcome(Enum):
     FORCED = "timed out and started"
 
 
-@dataclass(frozen=True, slots=True)
-class ServerPoolLimit:
+class ServerPoolLimit(Struct, frozen=True):
     """A limit on servers that several statements share: a group's or a PDB's limit."""
 
     name: str
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
-class QueueRule:
+class QueueRule(Struct, frozen=True):
     """What the plan says of one group's parallel statements. `timeout` in seconds; `bypass` never queues."""
 
     pools: tuple[ServerPoolLimit, ...] = ()
@@ -63,8 +62,7 @@ class QueueRule:
     degree_limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The whole set-up: target and maximum of servers over all instances, the queueing, a rule per group.
 
     `root` orders the groups (levels, then a draw by allocation); None means first come, first served.
@@ -84,8 +82,7 @@ class Limits:
 _FREE = QueueRule()
 
 
-@dataclass(slots=True)
-class QueueEntry:
+class QueueEntry(Struct):
     """One parallel statement as the queue sees it. `wants` is DOP x sets; `queues` its session's policy.
 
     `degree` and `servers` are what it got when it started; `managed` whether the group's
@@ -110,8 +107,7 @@ class QueueEntry:
         return degree * self.sets if degree > 1 else 0
 
 
-@dataclass(frozen=True, slots=True)
-class QueueHold:
+class QueueHold(Struct, frozen=True):
     """Why a statement waits, with the figures at hand: both tests are told even where one would do.
 
     `ahead` counts the statements of its queue before it; `pool` is the tightest limit ("" if none), of which

@@ -7,14 +7,18 @@ target (see :mod:`presman.config.targets`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
+from msgspec import Struct, field
+
 from presman.base.release import Release
 from presman.records.queries import Query, Scope
 from presman.records.snapshot import Section, Snapshot
+
+USUAL_BINDS: Mapping[str, Any] = MappingProxyType({"with_idle": 1})
+"""Binds that a source fills in where a request does not: who asks once wants idle sessions, too."""
 
 NO_BINDS: Mapping[str, Any] = MappingProxyType({})
 
@@ -39,16 +43,14 @@ class Exhausted(Exception):  # noqa: N818 - an end, not an error
     """A source of finite length (a spool, a recording) has been read to its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One query to run, with the binds that are its own (the source adds inst_id and own_sid)."""
 
     query: Query
     binds: Mapping[str, Any] = field(default_factory=lambda: NO_BINDS)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What came back for a list of requests: one section each, in their order.
 
     `at` is the database's instant in UTC; `round_trips` what it cost the network (0 for embedded sources);

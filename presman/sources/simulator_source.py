@@ -12,7 +12,7 @@ from presman.base.release import Release
 from presman.base.text import clean
 from presman.records.queries import Scope
 from presman.records.snapshot import Problem, Section
-from presman.sources import Answer, Request, SourceError
+from presman.sources import USUAL_BINDS, Answer, Request, SourceError
 
 if TYPE_CHECKING:
     from presman.embedded.database import EmbeddedDatabase
@@ -125,7 +125,7 @@ class SimulatorSource:
         if self._database is None or self._publisher is None:
             raise SourceError(f"{self.name} is closed")
         at = simulation.origin + timedelta(seconds=simulation.now)
-        own = {"inst_id": 1, "own_inst_id": 1, "own_sid": simulation.own_sid}
+        own = {**USUAL_BINDS, "inst_id": 1, "own_inst_id": 1, "own_sid": simulation.own_sid}
         sections = []
         for request in requests:
             view = request.query.view_in(self.scope)

@@ -36,7 +36,7 @@ def tab_names() -> tuple[TabName, ...]:
             match = _FIRST_LINE.match(file.readline())
         if match:
             found.append(TabName(match["key"], path.stem, match["title"], match["only"] is not None))
-    return tuple(sorted(found))
+    return tuple(sorted(found, key=lambda name: (name.key == "0", name.key)))  # as on the keyboard
 
 
 @cache

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.readings.group_readings import GroupReading
@@ -43,8 +44,7 @@ class Area(NamedTuple):
     values: tuple[float | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ChartData:
+class ChartData(Struct, frozen=True):
     """What a chart shows: areas one on the other, the lowest first, of `length` equal stretches up to now.
 
     `ticks` are (stretch, label) on the time axis, `capacity` is a line across (the CPUs there are), None without one,

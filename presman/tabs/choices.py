@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
+
+from presman.tabs.trail import INSIDE, Place
 
 WINDOWS = (15, 60, 5)
 """Minutes a chart can show; the first is usual."""
@@ -11,12 +13,13 @@ STEPS = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 30.0, 60.0)
 """Refresh intervals that + and - go through, in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(Struct, frozen=True):
     """The user's choices. `behind` counts polls back from the newest while scrolled back, 0 is live.
 
     `paused` is when the view was frozen, None if it is not. `filters` are kept per tab. `packs` are the licensed
-    packs the user says he has.
+    packs the user says he has. `places` are those gone into from the tab, the last one is on show. `unfolded` tells
+    that parallel servers and identical queued statements have rows of their own, `plain` that all rows are as they
+    were read: in texts.
     """
 
     tab: str = "overview"
@@ -27,11 +30,19 @@ class Choices:
     window: int = WINDOWS[0]
     filters: dict[str, str] = field(default_factory=dict)
     packs: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()
+    unfolded: bool = False
+    plain: bool = False
+
+    @property
+    def panel(self) -> str:
+        """The name of what is on show: the tab, or the list of a place in it."""
+        return INSIDE if self.places else self.tab
 
     @property
     def filter(self) -> str:
-        """The filter of the present tab."""
-        return self.filters.get(self.tab, "")
+        """The filter of what is on show."""
+        return self.filters.get(self.panel, "")
 
 
 def next_step(refresh: float, direction: int) -> float:

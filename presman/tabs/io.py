@@ -9,9 +9,11 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.drawing.lines import Line
 from presman.figures.io_figures import IO, IO_SESSIONS
+from presman.records.breadth import Breadth
 from presman.tabs.levels import io_levels
 from presman.tabs.moment import Moment, alike_in_groups
 from presman.tabs.parts import Box, Lines, OverTime, Rows, Tab
+from presman.tabs.sessions import without_idle
 from presman.tabs.verdict_lines import io_lines
 
 
@@ -46,7 +48,7 @@ TAB = Tab(
         Box(
             (
                 OverTime("io-chart", "io", "MB/s", io_levels),
-                Rows(IO_SESSIONS, busy_sessions, filterable=False, in_text=10),
+                Rows(IO_SESSIONS, busy_sessions, note=without_idle, filterable=False, in_text=10),
             ),
         ),
     ),
@@ -56,5 +58,6 @@ TAB = Tab(
         "(V$RSRCPDBMETRIC.AVG_IO_THROTTLE, read on 18 and later).",
     ),
     over_time=True,
+    breadth=Breadth.IDLE_SESSIONS,
     measure="session_io",
 )

@@ -8,6 +8,7 @@ from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import EventLatency, Latency
 from presman.figures.histogram_figures import BUCKETS, EVENTS, FACTS
 from presman.figures.latency_figures import HISTOGRAMS
+from presman.records.breadth import Breadth
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Key, Rows, Tab
 
@@ -37,10 +38,11 @@ TAB = Tab(
     for_text=(Rows(HISTOGRAMS, latencies),),
     notes=(
         "The heat maps have a column per poll and a row per bucket, the longest waits on top; the shades span four "
-        "powers of ten. Frequency is waits per second, intensity seconds waited per second, estimated at 0.75 of the "
-        "bucket's bound. Below them, on the same time axis, the CPUs that Resource Manager held back: full height is "
-        "all the CPUs there are. Long waits without throttling are slow storage; with it they may be the plan. ┆ marks "
-        "where a plan was activated, by which window.",
+        "powers of ten. While this tab is not open and its CSV file is not written, histograms are read once a minute, "
+        "and a column is a minute. Frequency is waits per second, intensity seconds waited per second, estimated at "
+        "0.75 of the bucket's bound. Below them, on the same time axis, the CPUs that Resource Manager held back: full "
+        "height is all the CPUs there are. Long waits without throttling are slow storage; with it they may be the "
+        "plan. ┆ marks where a plan was activated, by which window.",
         "m gives the maps the whole tab. In a map ↑ and ↓ read another bucket, ← and → another poll. b changes the "
         "span of the buckets; on a small screen it goes through the figures and the buckets in place of the maps. "
         "o asks for I/O outliers.",
@@ -52,5 +54,6 @@ TAB = Tab(
     ),
     panel="presman.tui.panels.latency_panel:LatencyPanel",
     over_time=True,
+    breadth=Breadth.HISTOGRAMS,
     measure="latency",
 )

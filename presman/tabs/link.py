@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 
 class LinkState(Enum):
@@ -16,8 +17,7 @@ class LinkState(Enum):
     REPLAY = "replay"
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """The link to the source. Times are of the app's monotonic clock; `text` says why it was lost, and of a
     recording what it does.
 

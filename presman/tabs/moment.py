@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias, TypeVar, cast
 
+from presman.analysis.alerts.alert import Alert
 from presman.analysis.latency.latency_history import LatencyHistory
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
 from presman.records.snapshot import Snapshot
-from presman.tabs.alert import Alert
 from presman.tabs.choices import Choices
 from presman.watch import Watch
 from presman.watch.series import Series
@@ -63,8 +63,8 @@ class Moment:
         return self.newest or self.reading.at
 
     def groups(self) -> tuple[GroupReading, ...]:
-        """Return the groups to show: the cluster's, or those of each instance side by side."""
-        cluster = self.reading.cluster_groups()
+        """Return the groups to show, those in trouble first: the cluster's, or those of each instance side by side."""
+        cluster = tuple(sorted(self.reading.cluster_groups(), key=lambda group: group.rank))
         if not self.choices.by_instance:
             return cluster
         places = {(group.con_id, group.name): place for place, group in enumerate(cluster)}

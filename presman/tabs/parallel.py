@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from presman.analysis.folds import fold_queue
 from presman.analysis.parallel.usual import Comparison
+from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.tabs.alerts import unseen_queue
+from presman.tabs.folded import statements_folded
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Key, Rows, Tab
 from presman.tabs.queue_summary import by_class
 from presman.tabs.unseen import blind
 from presman.watch.downgrade_ledger import Downgrade
+
+
+def queue_rows(moment: Moment) -> tuple[QueuedStatement, ...]:
+    """Return the queue, identical statements in one row unless they are unfolded."""
+    choices = moment.choices
+    return moment.reading.queue if choices.plain or choices.unfolded else fold_queue(moment.reading.queue)
 
 
 def compared(moment: Moment) -> tuple[Comparison, ...]:
@@ -33,8 +42,9 @@ TAB = Tab(
     parts=(
         Rows(
             QUEUE,
-            lambda moment: moment.reading.queue,
+            lambda moment: moment.once(queue_rows),
             alike_on_one_instance,
+            lambda moment: statements_folded(moment.once(queue_rows)),
             measure="queue",
             news=True,
             unseen=lambda moment: unseen_queue(moment.reading),
@@ -70,12 +80,15 @@ TAB = Tab(
     ),
     for_text=(Rows(DOWNGRADES, lambda moment: moment.reading.downgrades),),
     notes=(
-        "WHY tells why the head of a queue waits; ENDS IT who would let it start: first who should end by itself "
+        "WHY tells why the head of a queue waits; TO START IT who would let it start: first who should end by itself "
         "within 30 seconds, then idle holders, then those whose end throws away least work (servers x elapsed). "
         "Statements joined by + are needed together. The queue of the row under the cursor comes first.",
         "c copies the command for ① of the row's queue, or for the running statement under the cursor; nothing is run. "
         "Again, it copies the next: ② and so on, then what acts on the waiting statement itself. Where there is "
         "nothing to do but wait, it copies nothing and says so.",
+        "Identical queued statements are one row: `7xq3hjskd0abc x9` with the servers that all nine want, the place "
+        "and the wait of the first. Enter lists them, u gives each a row of its own; then a is about one of them. c is "
+        "about the head of the row's queue, folded or not.",
         "g shows the statements over time in place of the tables: ░ queued █ running ▒ idle holder; the more servers, "
         "the higher a block.",
     ),

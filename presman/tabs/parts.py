@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
+from msgspec import Struct, field
+
 from presman.drawing.lines import Line
 from presman.figures.figure import Table
+from presman.records.breadth import Breadth
 from presman.tabs.moment import Moment
 
 
@@ -42,8 +44,7 @@ def _no_least(_moment: Moment) -> Mapping[str, float]:
     return {}
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(Struct, frozen=True, dict=True):
     """A table with its rows at an instant.
 
     `hidden` gives the keys of columns that say nothing there, `note` what stands behind the title, `least` what the
@@ -68,8 +69,7 @@ class Rows:
     unseen: Callable[[Moment], str] = lambda _moment: ""
 
 
-@dataclass(frozen=True)
-class Lines:
+class Lines(Struct, frozen=True, dict=True):
     """Sentences, wrapped to the width; `key` names their place in the style sheet.
 
     Their height goes in steps of `step`, so that what is below seldom moves; `optional` ones are away while there are
@@ -83,8 +83,7 @@ class Lines:
     shorter: Callable[[Moment], Sequence[Line]] = lambda _moment: ()
 
 
-@dataclass(frozen=True)
-class OverTime:
+class OverTime(Struct, frozen=True, dict=True):
     """A chart of a series by group, as areas one on the other.
 
     `levels` are the groups' values at the instant on screen, `capacity` a line across: what there is for all of them.
@@ -99,8 +98,7 @@ class OverTime:
     optional: bool = False
 
 
-@dataclass(frozen=True)
-class Box:
+class Box(Struct, frozen=True, dict=True):
     """Parts side by side (`across`) or one below the other; `key` names it in the style sheet."""
 
     parts: tuple[Part, ...]
@@ -111,13 +109,13 @@ class Box:
 Part: TypeAlias = Rows | Lines | OverTime | Box
 
 
-@dataclass(frozen=True)
-class Tab:
+class Tab(Struct, frozen=True, dict=True):
     """What a tab says.
 
     `parts` from top to bottom; `panel` is the class that lays them out (``module:Class``), "" for the usual one;
     `keys` are actions of that class. `over_time` tells that it shows a window of time, which `w` changes, `progress`
-    that statements' progress is to be read while it is on show. `measure` is what `e` exports. `for_text` are tables
+    that statements' progress is to be read while it is on show, `breadth` what else is to be read at each poll then.
+    `measure` is what `e` exports. `for_text` are tables
     that only texts have.
     """
 
@@ -127,6 +125,7 @@ class Tab:
     panel: str = ""
     over_time: bool = False
     progress: bool = False
+    breadth: Breadth = Breadth.NARROW
     measure: str = "cpu"
     for_text: tuple[Rows, ...] = ()
 

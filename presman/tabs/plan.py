@@ -29,8 +29,8 @@ def plan_line(view: PlanView) -> Line:
     if view.doubt:
         facts.append(f"percent or shares? ({view.doubt})")
     elif view.unallocated >= 0.0005:
-        facts.append(f"{100 * view.unallocated:.2f} % guaranteed to nobody")
-    facts.append(f"{number(view.capacity, 0)} CPUs, {count(view.target)} servers of target")
+        facts.append(f"{100 * view.unallocated:.2f} % unallocated")
+    facts.append(f"{number(view.capacity, 0)} CPUs, servers target {count(view.target)}")
     head, *rest = [fact for fact in facts if fact]
     return ((" Plan ", "dim"), (head, "title"), (f"   {', '.join(rest)}", ""))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
-from presman.base.formats import count
+from presman.base.formats import count, counted
 from presman.drawing.bars import spark
 from presman.drawing.lines import Line, Run, length, wrap
 from presman.watch import Watch
@@ -37,10 +37,10 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     facts += [("  max ", "dim"), (count(pool.maximum), "")]
     if reading.unmanaged_servers:
         held = sum(group.px_servers for group in reading.cluster_groups())
-        outside = f"   groups {count(held)} + {count(reading.unmanaged_servers)} outside the queue (bypass, GV$ …)"
-        facts.append((outside, "note"))
+        outside = f"{count(reading.unmanaged_servers)} more bypass the queue or serve GV$ queries"
+        facts.append((f"   groups hold {count(held)}, {outside}", "note"))
     if reading.monitor_servers:
-        facts.append((f"   monitors: {reading.monitor_servers} servers", "dim"))
+        facts.append((f"   monitors: {counted(reading.monitor_servers, 'server')}", "dim"))
     if reading.statements_to_come:
         facts.append((f"   plans of {reading.statements_to_come} still to come", "note"))
     return (*facts, *_downgrades(reading, watch))
@@ -97,7 +97,7 @@ def holders(reading: Reading) -> Line:
     if not groups:
         runs.append(("no group holds any", "dim"))
     if reading.unmanaged_servers:
-        runs.append((f" · outside the queue {count(reading.unmanaged_servers)}", "dim"))
+        runs.append((f" · others {count(reading.unmanaged_servers)}", "dim"))
     if len(reading.header.instances) > 1:
         parts = (f"{each.inst_id}: {each.servers.in_use}" for each in reading.header.instances)
         runs.append((f" · by instance {', '.join(parts)}", "dim"))

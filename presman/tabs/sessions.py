@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from presman.analysis.folds import fold_sessions
 from presman.analysis.groups.cpu_waiters import CpuWaiter, cpu_waiters
+from presman.analysis.readings.session_readings import SessionReading
 from presman.figures.cpu_waiter_figures import CPU_WAITERS
 from presman.figures.session_figures import SESSIONS
+from presman.records.breadth import Breadth
+from presman.tabs.folded import servers_folded
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Rows, Tab
 from presman.tabs.unseen import blind
@@ -13,6 +19,20 @@ from presman.tabs.unseen import blind
 def waiters(moment: Moment) -> tuple[CpuWaiter, ...]:
     """Return the statements whose sessions are held off CPU."""
     return cpu_waiters(moment.reading, moment.snapshot)
+
+
+def shown(moment: Moment) -> Sequence[SessionReading]:
+    """Return the sessions, parallel servers under their coordinators unless they are unfolded."""
+    return moment.reading.sessions if moment.choices.plain else moment.once(_folded)
+
+
+def _folded(moment: Moment) -> tuple[SessionReading, ...]:
+    return fold_sessions(moment.reading.sessions, unfolded=moment.choices.unfolded)
+
+
+def folded(moment: Moment) -> str:
+    """Return what is said of folded servers."""
+    return "" if moment.choices.unfolded else servers_folded(shown(moment))
 
 
 def nobody_blocked(moment: Moment) -> set[str]:
@@ -25,10 +45,25 @@ def hidden(moment: Moment) -> set[str]:
     return set() if len({row.con_id for row in moment.once(waiters)}) > 1 else {"con_id"}
 
 
+def without_idle(moment: Moment) -> str:
+    """Return which sessions are not listed, "" where all are: narrow polls have of the idle ones only the named."""
+    number = moment.reading.unlisted
+    if number == 0:
+        return ""
+    which = "idle sessions" if number is None else f"{number:,} idle session{'s' * (number != 1)}"
+    return f"not listed: {which}, which are read once a minute and while this tab is open"
+
+
+def told(moment: Moment) -> str:
+    """Return what stands behind the title: what is folded and what is not listed."""
+    return "; ".join(filter(None, (folded(moment), without_idle(moment))))
+
+
 TAB = Tab(
     parts=(
-        Rows(SESSIONS, lambda moment: moment.reading.sessions, nobody_blocked, unseen=blind("V$SESSION")),
+        Rows(SESSIONS, shown, nobody_blocked, told, unseen=blind("V$SESSION")),
         Rows(CPU_WAITERS, lambda moment: moment.once(waiters), hidden, optional=True, filterable=False),
     ),
+    breadth=Breadth.IDLE_SESSIONS,
     measure="session_io",
 )

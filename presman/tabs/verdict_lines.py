@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from presman.analysis.containers import io_limits
 from presman.analysis.containers.containers import PdbReading, io_limited
-from presman.analysis.groups.verdicts import conformance, explain, in_words
+from presman.analysis.groups.verdicts import Conformance, conformance, explain, in_words
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
@@ -15,7 +15,7 @@ from presman.figures.container_figures import IO_MARKS
 from presman.figures.figure import State
 from presman.figures.group_figures import VERDICT_MARKS
 
-CPU_LEGEND = "CPU of all there are: █ used ▒ waiting │ entitled ┊ limit"
+CPU_LEGEND = "a full bar is all CPUs: █ used ▒ waiting │ entitled ┊ limit"
 """What the bars of CPU are made of."""
 
 _QUIET = frozenset({Verdict.IDLE, Verdict.NOT_THROTTLED, Verdict.UNKNOWN, Verdict.NOT_MANAGED})
@@ -28,10 +28,9 @@ def verdict_lines(reading: Reading, groups: Sequence[GroupReading]) -> list[Line
     several = len(reading.header.instances) > 1
     for kept in conformance(reading):
         if kept.sentence:
-            state: State = "good" if kept.score is not None and kept.score >= 99.95 else "bad"
-            glyph = {"good": "●", "bad": "✕"}[state] if kept.score is not None else "○"
+            glyph, state = _mark(kept)
             name = f"instance {kept.inst_id}: " if several else ""
-            lines.append(((f" {glyph} ", state if kept.score is not None else "dim"), (name + kept.sentence, "")))
+            lines.append(((f" {glyph} ", state), (name + kept.sentence, "")))
     waiting = sorted((row for row in groups if row.verdict not in _QUIET), key=lambda row: _ORDER.index(row.verdict))
     for row in waiting:
         mark, state = VERDICT_MARKS[row.verdict]
@@ -41,6 +40,15 @@ def verdict_lines(reading: Reading, groups: Sequence[GroupReading]) -> list[Line
     if not lines:
         return [((" ○ No delta yet: verdicts need two polls of the same plan window.", "dim"),)]
     return lines
+
+
+def _mark(kept: Conformance) -> tuple[str, State]:
+    """Return the mark of how a plan is kept: green only where nobody is left without."""
+    if kept.score is None:
+        return "○", "dim"
+    if kept.score < 99.95:
+        return "✕", "bad"
+    return ("▲", "warn") if kept.shareless else ("●", "good")
 
 
 def pdb_lines(rows: tuple[PdbReading, ...]) -> list[Line]:

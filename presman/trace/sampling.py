@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
+
+from msgspec import Struct
 
 from presman.trace.tally import Tally
 
 MOST_SLOTS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Scatter:
+class Scatter(Struct, frozen=True):
     """Waits in their order. Each of `waits` is a point, or stands behind one of `points`."""
 
     points: list[tuple[int, int]]
@@ -72,8 +72,7 @@ def _united(one: tuple[int, int, int, int], two: tuple[int, int, int, int]) -> t
     return (*one[:2], *longer[2:])
 
 
-@dataclass(frozen=True, slots=True)
-class HistogramBar:
+class HistogramBar(Struct, frozen=True):
     """A bar of a histogram: waits of at least `low` and less than `high` microseconds."""
 
     low: float

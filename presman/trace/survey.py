@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from presman.base.text import clean
 from presman.trace.pieces import pieces, without_statements
@@ -18,8 +19,7 @@ _MOST_EVENTS = 3_000
 _MOST_SLOTS = 30_000
 
 
-@dataclass(slots=True)
-class FileFigures:
+class FileFigures(Struct):
     """What one file said."""
 
     name: str

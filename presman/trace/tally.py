@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 DISTINCT = 100_000
 """Different values kept of all tallies of a :class:`EventTallies` together: about 10 MB."""
@@ -25,8 +26,7 @@ LIMITS = (1_000, 10_000, 20_000)
 PERMILLES = (500, 950, 990, 999)
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """Figures of one event in one file, or in all. Times are microseconds."""
 
     event: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 REDO_WRITE = "log file parallel write"
 """The redo writer's write to all members of a log group: the event summarised by default."""
@@ -125,8 +126,7 @@ EVERYTHING = ("*",)
 """The names of a Selection of all events."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventSelection:
+class EventSelection(Struct, frozen=True):
     """Which events to summarise.
 
     `names` are event names or patterns with ``*`` and ``?``; upper and lower case are alike. Idle events are left

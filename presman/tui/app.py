@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual.app import SystemCommand
 from textual.binding import BindingType
@@ -17,7 +17,10 @@ from presman.base.text import clean
 from presman.tabs import tab
 from presman.tui.feed import Feed, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
+from presman.tui.keeper import Keeper
 from presman.tui.keys import all_keys
+from presman.tui.keys.go_keys import go
+from presman.tui.keys.place_keys import enter
 from presman.tui.keys.table_keys import set_filter
 from presman.tui.messages import PageWanted, QueryWanted
 from presman.tui.widgets.tab_line import Clicked, Labelled
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from presman.sources import Source
     from presman.tui.action_gateway import ActionGateway
     from presman.tui.widgets.filter_line import FilterLine
+    from presman.tui.widgets.go_line import GoLine
     from presman.tui.widgets.grid import Grid
 
 
@@ -36,13 +40,18 @@ class MonitorApp(FrameApp):
 
     BINDINGS: ClassVar[list[BindingType]] = [each.binding for each in all_keys.APP_KEYS if each.key.keys]
 
+    keeper: Keeper | None = None
+    """Who keeps what is set; None keeps nothing."""
+
     async def run_action(self, *arguments: Any, **named: Any) -> bool:
         """Do what a key or a click asks for; a fault in that is told, and the screen lives on."""
         try:
-            return await super().run_action(*arguments, **named)
+            done = await super().run_action(*arguments, **named)
+            self.note_view()
         except Exception as error:
             self.complain(error)
             return True
+        return done
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let keys do nothing but quit until there is something to act on."""
@@ -89,20 +98,28 @@ class MonitorApp(FrameApp):
         if self.monitor.reading is not None:
             self.paint_lines()
 
-    def on_grid_opened(self, event: Grid.Opened) -> None:
-        """Show the details of a row."""
+    async def on_grid_opened(self, event: Grid.Opened) -> None:
+        """Go into what a row stands for, or show the page about it."""
         if event.row is None:
             self.tell("There is no row here.")
             return
-        from presman.tui.pages.content import details_of
-        from presman.tui.pages.detail_lines import focus_of
-
-        watch = self.monitor.timeline.watch
-        self.reader.open(details_of(event.row, event.grid.table, watch, self.size.width - 6), focus_of(event.row))
+        try:
+            await enter(self, event.row, event.grid)
+        except Exception as error:
+            self.complain(error)
 
     def on_filter_line_typed(self, event: FilterLine.Typed) -> None:
         """Filter by what is typed."""
         set_filter(self, event.needle, done=event.done)
+        if event.done:
+            self.note_view()
+
+    async def on_go_line_named(self, event: GoLine.Named) -> None:
+        """Go to what was named."""
+        try:
+            await go(self, event.text)
+        except Exception as error:
+            self.complain(error)
 
     def on_query_wanted(self, event: QueryWanted) -> None:
         """Have a query asked that runs on demand only."""
@@ -124,6 +141,11 @@ class MonitorApp(FrameApp):
             yield SystemCommand(
                 f"{key.label} ({key.shown})", key.help, partial(self._run, all_keys.tab_key_action(key.keys))
             )
+        if self.keeper is not None:
+            yield SystemCommand(
+                "forget the kept view", "Do away with what is kept of this target: sorting, columns, filters, colours.",
+                partial(self.keeper.forget, self),
+            )  # fmt: skip
         yield SystemCommand("themes", "Choose one of all themes.", self.action_change_theme)
 
     def _run(self, action: str) -> None:
@@ -145,6 +167,13 @@ def sampler_feed(
     return lambda post, refresh: SamplerFeed(make_source, scope, post, refresh, carry_out, packs, budget)
 
 
+class MonitorEnd(NamedTuple):
+    """How the monitor ended: its exit code, and the target to watch next, "" for none."""
+
+    code: int
+    target: str
+
+
 def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     make_source: Callable[[], Source],
     *,
@@ -156,20 +185,33 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     budget: float | None = None,
     gateway: ActionGateway | None = None,
     ascii_only: bool = False,
-) -> int:
-    """Show the monitor until the user quits, and return the exit code.
+    fixed: Collection[str] = (),
+    targets: Sequence[str] = (),
+    bell: bool = False,
+    notice: str = "",
+) -> MonitorEnd:
+    """Show the monitor until the user quits or wants another of the `targets`.
 
     `make_source` is called in the sampler's thread, after the first frame; `name` is the target without secrets.
     `packs` are the licensed packs the user has; `budget` are the seconds a poll may take; `gateway` leads to actions
     and is given only where they were allowed. `ascii_only` is for terminals that have no other signs; without a
-    `theme`, those of 16 colours get one of their own.
+    `theme`, those of 16 colours get one of their own. `fixed` names what the command line said, which comes before
+    what is kept of the last time; `bell` rings at new alerts; `notice` is told at first.
     """
     make_feed = sampler_feed(make_source, scope, gateway.carry_out if gateway is not None else None, packs, budget)
-    app = MonitorApp(make_feed, name=clean(name), refresh=refresh, theme=theme, packs=packs, gateway=gateway)
+    name = clean(name)
+    app = MonitorApp(make_feed, name=name, refresh=refresh, theme=theme, packs=packs, gateway=gateway)
+    app.targets, app.notice = targets, notice
+    app.keeper = Keeper(name, fixed)
+    app.keeper.attend(app)
+    if bell:
+        from presman.tabs.alert_news import AlertNews
+
+        app.news = AlertNews()
     if ascii_only:
         app.keep_to_ascii()
     asyncio.run(run_until_ended(app))
-    return app.return_code or 0
+    return MonitorEnd(app.return_code or 0, app.switch_to)
 
 
 async def run_until_ended(app: MonitorApp) -> None:

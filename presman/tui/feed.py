@@ -13,6 +13,7 @@ from presman.base.text import clean, one_line
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.polling.sampler import CarryOut, Event, Sampler
+    from presman.records.breadth import Breadth
     from presman.records.commands import Command
     from presman.records.focus import Focus
     from presman.records.queries import Scope
@@ -83,6 +84,9 @@ class Feed(Protocol):
     def focus(self, focus: Focus | None) -> None:
         """Read one session closely from now on, at once; None ends that."""
 
+    def widen(self, breadth: Breadth) -> None:
+        """Read so much at each poll from now on."""
+
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask the query of that name, which runs on demand only, at once, or (`lasting`) at each poll from now on."""
 
@@ -111,6 +115,7 @@ class SamplerFeed:
         self._scope = scope
         self._post = post
         self._refresh = refresh
+        self._breadth: Breadth | None = None
         self._sampler: Sampler | None = None
         self._previous: Snapshot | None = None
         self._cache = RowCache()
@@ -129,6 +134,8 @@ class SamplerFeed:
             packs=self._packs,
         )
         self._sampler.budget = self._budget
+        if self._breadth is not None:
+            self._sampler.widen(self._breadth)
         self._sampler.start()
 
     def stop(self) -> None:
@@ -156,6 +163,12 @@ class SamplerFeed:
         """Read one session closely."""
         if self._sampler is not None:
             self._sampler.focus(focus)
+
+    def widen(self, breadth: Breadth) -> None:
+        """Read so much at each poll from now on."""
+        self._breadth = breadth
+        if self._sampler is not None:
+            self._sampler.widen(breadth)
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand only."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,13 @@ from presman.tui.page_reader import PageReader
 from presman.tui.screen import MonitorScreen
 from presman.tui.tab_panels import PACE, TabPanels
 from presman.tui.terminal_app import TerminalApp
+from presman.tui.wanted_breadth import read_enough
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
     from textual.notifications import SeverityLevel
 
+    from presman.tabs.alert_news import AlertNews
     from presman.tui.action_gateway import ActionGateway
 
 SETTLED = 4.0
@@ -66,6 +68,12 @@ class FrameApp(TerminalApp):
     ) -> None:
         super().__init__()
         self.gateway = gateway
+        self.targets: Sequence[str] = ()
+        self.switch_to = ""
+        self.notice = ""
+        self.put_back: Callable[[], None] = lambda: None
+        self.note_view: Callable[[], None] = lambda: None
+        self.news: AlertNews | None = None
         self.monitor = Monitor(name, refresh, packs, clock)
         self.panels = TabPanels(self, self.monitor, self.bind_tab_keys)
         self.feed = make_feed(self.post_message, refresh)
@@ -95,6 +103,7 @@ class FrameApp(TerminalApp):
     def on_mount(self) -> None:
         """Begin to poll as soon as the first frame is on the screen."""
         self.animation_level = "none"
+        self.put_back()
         self.paint_lines()
         self.call_after_refresh(self._begin)
 
@@ -104,16 +113,21 @@ class FrameApp(TerminalApp):
         body = self.query_one_optional("#body")
         if body is None:  # quit before the first frame
             return
-        await body.mount(self.panels.make(self.monitor.choices.tab), Page())
+        panel = self.panels.make(self.monitor.choices.tab)
+        read_enough(self.feed, self.panels, self.recording)
+        self.feed.start()  # the database has its part to do meanwhile
+        await body.mount(panel, Page())
         self.begun = True
         self.panels.focus_first()
-        self.feed.start()
         self.set_interval(1.0, self._tick)
+        if self.notice:
+            self.tell(self.notice, severity="warning", seconds=12)
 
     def on_unmount(self) -> None:
         """Let go of the database and of the export."""
         self.feed.stop()
         self.recording.close()
+        self.note_view()
 
     def on_resize(self) -> None:
         """Say plainly when the terminal is too small."""
@@ -130,7 +144,10 @@ class FrameApp(TerminalApp):
             self.paint_lines()
         else:
             self.repaint()
+        if self.news is not None and self.news.is_any(event.reading, monitor.link):
+            self.bell()
         if problem := self.recording.write(event.reading):
+            read_enough(self.feed, self.panels, self.recording)
             self.paint_lines()
             self.tell(problem, severity="error", seconds=15)
             self.bell()

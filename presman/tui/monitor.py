@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property, partial
 from statistics import median_high
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from presman.tabs.choices import Choices
 from presman.tabs.link import Link, LinkState
 
 if TYPE_CHECKING:
+    from presman.analysis.advice.to_do import ToDo
+    from presman.analysis.alerts.alert import Alert
     from presman.analysis.readings.reading import Reading
     from presman.records.snapshot import Snapshot
-    from presman.tabs.alert import Alert
     from presman.tabs.moment import Moment
     from presman.tui.timeline import Timeline
 
@@ -26,7 +28,7 @@ class Monitor:
     """One database being watched: the newest reading, the one on screen, the link, and the user's choices.
 
     `latest` is the newest reading and `reading` the one on screen: the same but while the view is frozen or somebody
-    looks back. `alerts` are those of the screen.
+    looks back. `alerts` are those of the screen, `to_do` is the one thing to do.
     """
 
     def __init__(self, name: str, refresh: float, packs: tuple[str, ...], clock: Callable[[], float]) -> None:
@@ -38,6 +40,7 @@ class Monitor:
         self.latest: Reading | None = None
         self.reading: Reading | None = None
         self.alerts: tuple[Alert, ...] = ()
+        self.to_do: ToDo | None = None
         self._costs: list[float] = []
 
     @cached_property
@@ -131,10 +134,14 @@ class Monitor:
     # ---- what is drawn
 
     def look(self) -> None:
-        """Work out what is wrong at the instant on screen."""
+        """Work out what is wrong at the instant on screen, and what to do: of what is old no command is offered."""
+        from presman.analysis.advice.to_do import to_do
         from presman.tabs.alerts import alerts
 
         self.alerts = alerts(self.reading, self.link)
+        self.to_do = to_do(self.reading) if self.reading is not None else None
+        if self.to_do is not None and (self.is_frozen or self.link.state is LinkState.LOST):
+            self.to_do = self.to_do._replace(command=None, affects="")
 
     def moment(self) -> Moment | None:
         """Return the instant on screen with all that a tab is drawn from; None before the first poll."""

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual.app import App
+from textual.widget import Widget
 
+from presman.drawing.lines import Line
 from presman.tui.pages.content import Content
 from presman.tui.tab_panels import TabPanels
 
@@ -26,6 +28,8 @@ class PageReader:
         self._feed = feed
         self._repaint = repaint
         self._content: Content | None = None
+        self._trail = ""
+        self._left: Widget | None = None
 
     @property
     def is_open(self) -> bool:
@@ -43,9 +47,11 @@ class PageReader:
 
         return self._app.screen_stack[0].query_one(Page)
 
-    def open(self, content: Content, focus: Focus | None = None) -> None:
-        """Put the page in place of the panel, and have one session read closely, if it is about one."""
-        self._content = content
+    def open(self, content: Content, focus: Focus | None = None, trail: str = "") -> None:
+        """Put the page in place of the panel, below the `trail`, and have the session it is about read closely."""
+        if self._content is None:
+            self._left = self._app.focused
+        self._content, self._trail = content, trail
         page = self._page
         self._panels.present.display = False
         page.display = True
@@ -57,14 +63,18 @@ class PageReader:
     def refresh(self, reading: Reading | None) -> None:
         """Draw the page from this reading."""
         if self._content is not None:
-            self._page.show_lines(self._content(reading))
+            trail: list[Line] = [((self._trail, "title"),)] if self._trail else []
+            self._page.show_lines([*trail, *self._content(reading)])
 
-    def close(self) -> None:
-        """Put the panel back."""
+    def close(self, *, back: bool = True) -> None:
+        """Put the panel back, and (`back`) the focus to where it was."""
         if self._content is not None:
             self._page.display = False
             self._panels.present.display = True
-        self._content = None
+            if back and self._left is not None and self._panels.present.shows(self._left):
+                self._left.focus()
+            self._panels.focus_first()
+        self._content = self._left = None
 
     def look_at(self, focus: Focus | None) -> None:
         """Have one session read closely; without one only progress, and that only where the tab shows it.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from presman.recording.events import RecordedEvent
     from presman.recording.recording_source import RecordingSource
     from presman.recording.tape import ChartRow, Stretch, Tape
+    from presman.records.breadth import Breadth
     from presman.records.commands import Command
     from presman.records.focus import Focus
     from presman.records.snapshot import Snapshot
@@ -37,7 +38,7 @@ _LONGEST_PAUSE = 2.0
 """Seconds between two polls at most, however long nothing was recorded."""
 
 
-class Loaded(Message):
+class TapeLoaded(Message):
     """The recording is open: from when to when it is, what it holds in short, and what happened."""
 
     def __init__(
@@ -136,6 +137,9 @@ class Player:
     def focus(self, focus: Focus | None) -> None:
         """Do nothing: what was not asked then is not known."""
 
+    def widen(self, breadth: Breadth) -> None:
+        """Do nothing: what was not asked then is not known."""
+
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Do nothing: what was not asked then is not known."""
 
@@ -162,7 +166,7 @@ class Player:
         assert tape.first is not None
         assert tape.last is not None
         told = " ".join(source.damage)
-        self._post(Loaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(), told))
+        self._post(TapeLoaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(), told))
         self._show(tape, places.start, jumped=True)
         while (wanted := self._next(tape)) is not None:
             target, jumped = wanted

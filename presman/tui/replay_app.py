@@ -14,7 +14,7 @@ from presman.base.text import clean
 from presman.tui.app import MonitorApp, run_until_ended
 from presman.tui.feed import Arrived
 from presman.tui.keys.replay_keys import REPLAY_KEYS
-from presman.tui.player import Jumped, Loaded, Player, Stopped
+from presman.tui.player import Jumped, Player, Stopped, TapeLoaded
 from presman.tui.widgets.scrub_bar import ScrubBar
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class ReplayApp(MonitorApp):
         assert isinstance(self.feed, Player)
         return self.feed
 
-    async def on_loaded(self, event: Loaded) -> None:
+    async def on_tape_loaded(self, event: TapeLoaded) -> None:
         """Show the bar, and say what of the recording cannot be read."""
         self.span, self.events = (event.first, event.last), event.events
         self.scrub.load(event.first, event.last, event.strip, event.events)

@@ -42,9 +42,9 @@ class MonitorScreen(Screen[None], PlainBackground):
         yield self._keys
 
     def paint_top(self, monitor: Monitor, exporting: str) -> None:
-        """Draw the line of facts, the state and the line of alerts."""
+        """Draw the line of facts, the state, the line of alerts and that of what to do."""
         top = _top_line(monitor, exporting)
-        self._top.show(top, monitor.alerts)
+        self._top.show(top, monitor.alerts, monitor.to_do)
         self._state.show(top)
 
     def paint_lines(self, monitor: Monitor, exporting: str, hidden: Sequence[str], keys: Sequence[Labelled]) -> None:

@@ -9,6 +9,8 @@ from textual.app import App
 from textual.widget import Widget
 
 from presman.tabs import tab, tab_names
+from presman.tabs.trail import Place
+from presman.tui.kept_view import KeptView
 from presman.tui.monitor import Monitor
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.grid import Grid
@@ -29,6 +31,8 @@ class TabPanels:
         self._monitor = monitor
         self._made: dict[str, Panel] = {}
         self._painted: set[str] = set()
+        self._left: list[Widget | None] = []
+        self.kept = KeptView()
 
     @property
     def made(self) -> tuple[str, ...]:
@@ -37,14 +41,19 @@ class TabPanels:
 
     @property
     def present(self) -> Panel:
-        """The panel of the present tab."""
-        return self._made[self._monitor.choices.tab]
+        """The panel on show: of the present tab, or the list of a place in it."""
+        return self._made[self._monitor.choices.panel]
 
     @property
     def grid(self) -> Grid | None:
         """The table that has the focus, else the first one of the tab."""
         focused = self._app.focused
         return focused if isinstance(focused, Grid) else next(iter(self.present.grids()), None)
+
+    @property
+    def all_grids(self) -> dict[str, Grid]:
+        """The tables made so far, by the name they are kept under."""
+        return {name: grid for panel in self._made.values() for name, grid in panel.all_grids.items()}
 
     def of(self, name: str) -> Panel:
         """Return the panel of a tab that was made already. Raises KeyError."""
@@ -54,26 +63,49 @@ class TabPanels:
         """Make the panel of a tab, not mounted yet."""
         module, _, kind = tab(name).panel.partition(":")
         panel: Panel = getattr(import_module(module), kind)(name) if module else Panel(name)
+        panel.kept = self.kept
         self._made[name] = panel
         self._bind([name])
         return panel
 
     async def show(self, name: str) -> None:
-        """Put one panel on show, and the others away."""
+        """Put the panel of a tab on show, and the others away."""
+        self._left.clear()
+        self._monitor.choose(tab=name, places=())
+        await self._show(name)
+        self.filter()
+
+    async def go_into(self, places: tuple[Place, ...]) -> None:
+        """Show the list of the last of some places in the present tab; of the tab itself without any."""
+        before = len(self._monitor.choices.places)
+        if len(places) > before:
+            self._left += [self._app.focused] * (len(places) - before)
+        self._monitor.choose(places=places)
+        await self._show(self._monitor.choices.panel)
+        self.filter()
+
+    def focus_again(self) -> None:
+        """Give the focus back to what had it before one went into the place just left."""
+        depth = len(self._monitor.choices.places)
+        left, self._left[depth:] = self._left[depth:][:1], []
+        if left and left[0] is not None and self.present.shows(left[0]):
+            left[0].focus()
+        else:
+            self.focus_first()
+
+    async def _show(self, name: str) -> None:
         with self._app.batch_update():  # or it would be laid out before it has anything to show
             if name not in self._made:
                 await self._app.screen_stack[0].query_one("#body").mount(self.make(name))
             for each, panel in self._made.items():
                 panel.display = each == name
-        self._monitor.choose(tab=name)
-        self.filter()
 
     def fill(self) -> None:
         """Fill the panel on show from the instant on screen."""
         moment = self._monitor.moment()
         if moment is not None and self.present.is_mounted:
             self.present.show(moment)
-            self._painted.add(self._monitor.choices.tab)
+            self._painted.add(self._monitor.choices.panel)
 
     def filter(self) -> None:
         """Have the tables of the tab show what its filter leaves."""
@@ -100,7 +132,7 @@ class TabPanels:
 
     def forget_unseen(self) -> None:
         """Let go of what the tabs that are not on show have painted."""
-        present = self._monitor.choices.tab
+        present = self._monitor.choices.panel
         for name in self._painted - {present}:
             self._made[name].forget()
         self._painted = {present}

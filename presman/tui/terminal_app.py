@@ -71,9 +71,14 @@ class TerminalApp(App[None]):
             self._typed.popleft()
         await self._send_key()
 
-    def keep_to_ascii(self) -> None:
-        """Paint ASCII only, from now on."""
-        self._ascii = AsciiFilter()
+    def keep_to_ascii(self, *, only: bool = True) -> None:
+        """Paint ASCII only from now on, or all signs again."""
+        self._ascii = AsciiFilter() if only else None
+
+    @property
+    def is_ascii(self) -> bool:
+        """Whether only ASCII is painted."""
+        return self._ascii is not None
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what all that is painted goes through."""

@@ -1,4 +1,4 @@
-"""Watch over many readings: who was downgraded, how the queue usually is, who ran when.
+"""Watch over many readings: who was downgraded, how the queue usually is, who ran when, which SQL was busy.
 
 State of whoever consumes readings one after the other (a screen); fed by `add`, bounded in size.
 """
@@ -8,19 +8,22 @@ from __future__ import annotations
 from presman.analysis.readings.reading import Reading
 from presman.watch.downgrade_ledger import DowngradeLedger
 from presman.watch.queue_marks import QueueMarks
+from presman.watch.sql_minutes import SqlMinutes
 from presman.watch.statement_spans import Spans
 
 
 class Watch:
-    """The ledger of downgrades, the marks of an hour and the spans of statements, fed together."""
+    """The ledger of downgrades, the marks of an hour, the spans and the minutes of statements, fed together."""
 
     def __init__(self) -> None:
         self.ledger = DowngradeLedger()
         self.queue_marks = QueueMarks()
         self.spans = Spans()
+        self.sql_minutes = SqlMinutes()
 
     def add(self, reading: Reading) -> None:
         """Take the next reading. One that is not newer than the last begins anew."""
         self.ledger.add(reading)
         self.queue_marks.add(reading)
         self.spans.add(reading)
+        self.sql_minutes.add(reading)

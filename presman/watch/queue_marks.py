@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
+
+from msgspec import Struct
 
 from presman.analysis.parallel.usual import Comparison, CounterMark, compare, counter_marks
 from presman.analysis.readings.reading import Reading
@@ -20,8 +21,7 @@ _NOT = "not downgraded"
 GroupMarks = tuple[tuple[int, str, CounterMark], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Minute:
+class _Minute(Struct, frozen=True):
     at: datetime
     groups: GroupMarks
     operations: Mapping[str, int]

@@ -10,6 +10,7 @@ from itertools import repeat
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
+from presman.analysis.readings.activity_readings import CLASSES
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
 from presman.records.container_rows import PdbMetricHistory
@@ -21,10 +22,15 @@ if TYPE_CHECKING:
     from presman.analysis.containers.containers import PdbReading
 
 Key = tuple[str, int, int, str]
-"""Measure (used, waiting, io, servers, queued), inst_id, con_id, group; group "" is all of them."""
+"""Measure (used, waiting, io, servers, queued), inst_id, con_id, group; group "" is all of them.
+
+Of `active` (average active sessions) the name is a wait class."""
 
 KEPT = 3600
 """Instants kept: two hours at the usual refresh, as long as the history of snapshots."""
+
+GAP = 120.0
+"""Seconds without a value after which nothing is known of the time between."""
 
 _TRIM = 200
 """Instants beyond that before the oldest are dropped, all at once."""
@@ -56,6 +62,9 @@ class Series:
             self._append(values, group.inst_id, group.con_id, group.name)
         for pdb in containers:
             self._append({"pdb_used": pdb.used, "pdb_waiting": pdb.waiting}, pdb.inst_id, pdb.con_id, pdb.name)
+        if reading.activity is not None:
+            for name in CLASSES:
+                self._append({"active": reading.activity.by_class.get(name, 0)}, CLUSTER, 0, name)
         self._append({"in_use": reading.header.servers.in_use, "queued": len(reading.queue)}, CLUSTER, 0, "")
         self._trim()
 
@@ -142,6 +151,22 @@ class Series:
                 sums[place] += value
                 counts[place] += 1
         return tuple(sums[i] / counts[i] if counts[i] else None for i in range(count))
+
+    def integral(self, key: Key, start: float, end: float) -> tuple[float, float]:
+        """Return value x seconds between two instants, and the seconds that were measured.
+
+        A value stands for the time since the instant before it, if there was one then, too, no longer than GAP ago.
+        """
+        values = self._values.get(key, ())
+        area = seconds = 0.0
+        first = max(1, bisect_left(self._times, start))
+        for index in range(first, min(len(values), bisect_left(self._times, end + 0.001))):
+            before = self._times[index - 1]
+            step = self._times[index] - max(start, before)
+            if not isnan(values[index] + values[index - 1]) and self._times[index] - before <= GAP:
+                area += values[index] * step
+                seconds += step
+        return area, seconds
 
     def names(self, measure: str, inst_id: int) -> list[tuple[int, str]]:
         """Return the (con_id, group) that have values of a measure on an instance."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
@@ -16,8 +17,7 @@ KEPT = 400
 _SAME = timedelta(seconds=5)
 
 
-@dataclass(slots=True)
-class Span:
+class Span(Struct):
     """One execution: queued from `queued`, running from `started`, idle from `idle`, gone at `ended`; None if not yet.
 
     `servers` is what it holds, or wants at most while it waits (0: not known); `waiting_at` is when it was last seen in

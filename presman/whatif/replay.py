@@ -7,13 +7,15 @@ ran, however many others run beside it; it comes when it came.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import combinations
 from math import inf
 from random import Random
 from statistics import fmean
 from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from presman.simulator.plan_tree import LEVELS, Group, Node
 from presman.simulator.scheduler import (
@@ -34,7 +36,8 @@ ASSUMPTIONS = (
     "those that ran when the observation began, or that started past a limit, are not queued",
     "who was queued before the observation began, or still is at its end, has waited so long at least: that wait, "
     "observed and replayed, is cut there, so many of them make medians look alike",
-    "groups of one level are drawn by their guaranteed shares; all are on one level but where --level says otherwise",
+    "which group of a level comes next is random, weighted by guaranteed shares; all are on one level but where "
+    "--level says otherwise",
     "a statement that timed out or was cancelled in the queue leaves after its group's timeout only",
 )
 
@@ -46,8 +49,7 @@ _SETTLED = 1.0
 """Seconds of waiting that are still called none: polls see no more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """What the replay is told: target of servers; per group its limit, weight, level (1..8), timeout and its action."""
 
     target: int
@@ -66,8 +68,7 @@ class ReplayedStatement(NamedTuple):
     timed_out: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(Struct, frozen=True):
     """The result: what became of each arrival, in their order, and the most servers in use at once.
 
     `spread` is by how many seconds the wait of a statement differs between two courses of the draws, on average.
@@ -275,4 +276,4 @@ def changed(rules: Rules, **changes: object) -> Rules:
         for name, value in changes.items()
         if value is not None
     }
-    return replace(rules, **laid)  # type: ignore[arg-type]
+    return replace(rules, **laid)

@@ -68,8 +68,8 @@ def report(observed: Sequence[ReplayedStatement], same: Replayed, other: Replaye
 def _drawn(spread: float) -> str:
     """Say how much of the error nothing can be done about."""
     return (
-        "which group's statement is next is drawn, and nobody sees the draws: a wait differs by "
-        f"{spread:.1f} s between two courses of them; the middle one of {COURSES} is shown"
+        f"which group's statement comes next is random: {COURSES} orders are replayed and the median is shown; a wait "
+        f"differs by {spread:.1f} s between two orders"
     )
 
 

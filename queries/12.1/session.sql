@@ -1,4 +1,4 @@
--- Who is connected, in which group, doing or waiting for what?
+-- Who works, waits or serves a parallel statement, and, where that is asked for, who idles?
 -- every: refresh
 -- needs: GV_$SESSION
 -- pack: none
@@ -34,3 +34,7 @@ SELECT
 FROM gv$session
 WHERE COALESCE(type, 'USER') = 'USER'
     AND (inst_id <> :own_inst_id OR COALESCE(sid, -1) <> :own_sid)
+    AND (:with_idle = 1
+        OR COALESCE(status, 'ACTIVE') NOT IN ('INACTIVE', 'SNIPED', 'CACHED')
+        OR (state = 'WAITING' AND COALESCE(wait_class, ' ') <> 'Idle')
+        OR program LIKE '%(P___)')

@@ -1,4 +1,4 @@
--- What has Resource Manager done with each session?
+-- What has Resource Manager done with each session, idle ones only where that is asked for?
 -- every: refresh
 -- needs: GV_$RSRC_SESSION_INFO
 -- pack: none
@@ -35,3 +35,6 @@ SELECT
     last_action_reason,
     last_action_time
 FROM gv$rsrc_session_info
+WHERE :with_idle = 1
+    OR COALESCE(state, ' ') NOT IN ('IDLE', 'NOT MANAGED')
+    OR (state = 'NOT MANAGED' AND COALESCE(current_idle_time, 0) = 0)

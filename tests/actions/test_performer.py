@@ -21,7 +21,7 @@ from presman.base.release import Release
 from presman.polling.sampler import ActionResult, Event, Sampler
 from presman.records.commands import CommandKind, Victim, cancel, dequeue, kill, switch
 from presman.records.queries import Scope
-from presman.records.session_rows import Session
+from presman.records.session_rows import NamedSession, Session
 from presman.records.snapshot import Problem, Section
 from presman.sources import Answer, OutcomeUnknown, Request, SourceError
 from tests.actions.test_obedience import Play, victim
@@ -45,7 +45,7 @@ class Database:
         self.error: Exception | None = None
 
     def read(self, requests: list[Request]) -> Answer:
-        assert [request.query.record for request in requests] == [Session]
+        assert [(request.query.record, request.binds["sid_1"]) for request in requests] == [(NamedSession, 144)]
         return Answer(NOON, tuple(self.sections))
 
     def container(self) -> int | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from presman.actions.performer import Performer
 from presman.analysis import analyse
@@ -91,10 +91,10 @@ def test_a_line_that_is_lost_after_sending_leaves_the_outcome_unknown(
     live: tuple[Poller, OracleSource, Clock], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Cut | Mute
 ) -> None:
     poller, source, clock = live
-    monkeypatch.setattr(oracle_source, "ACTING", 0.3)
-    monkeypatch.setattr(source, "_settings", replace(source._settings, call_timeout=0.3))
     clock.now += 60
     who = victim(reading(poller).queue[1])
+    monkeypatch.setattr(oracle_source, "ACTING", 0.3)
+    monkeypatch.setattr(source, "_settings", replace(source._settings, call_timeout=0.3))  # not while it polls
     SERVERS[source].faults.add(Stage.STATEMENT, fault, "alter system")
     performer = Performer(tmp_path / "actions.log")
     outcome = performer.carry_out(kill(who), source, RELEASE)

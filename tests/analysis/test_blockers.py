@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.advice.unblock import ends_in, unblock
@@ -53,7 +53,7 @@ def test_a_load_that_waits_for_a_lock_with_its_servers_in_hand() -> None:
     assert (load.servers, load.blocker) == (32, "1:88")
     assert running_state(load) == "● enq: TM - contention, blocked by 1:88"
     (told,) = [each.text for each in alerts(reading, Link()) if "blocked" in each.text]
-    assert told.startswith("32 servers held by who is blocked: ETL 1:412,9031 (32) waits for MARTIN 1:88, idle ")
+    assert told.startswith("32 servers held by blocked statements: ETL 1:412,9031 (32) waits for MARTIN 1:88, idle ")
     (session,) = [each for each in reading.sessions if each.sid == 412]
     assert session.blocker == "1:88"
     assert nobody_blocked(Moment(reading)) == set()
@@ -71,7 +71,7 @@ def test_before_anybody_is_ended_one_is_sent_to_who_holds_him_up() -> None:
     (found,) = unblock(reading)
     assert [each.user for each in found.blocked] == ["ETL"]
     line = "".join(text for text, _ in ends_it(found, key=True))
-    assert line.startswith(" ENDS IT  look at 1:88 first: ETL 1:412 (32 servers) waits for it   ①")
+    assert line.startswith(" TO START IT  look at 1:88 first: ETL 1:412 (32 servers) waits for it   ①")
     (blocked,) = found.blocked
     assert blocked.remaining is None, "nobody knows when one ends that does not move"
 

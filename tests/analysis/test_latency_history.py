@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn, LatencyHistory, Track, number_of
@@ -12,6 +12,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.base.release import Release
 from presman.polling.poller import Poller
+from presman.records.breadth import Breadth
 from presman.records.group_rows import ConsumerGroup
 from presman.records.wait_rows import EventHistogram
 from presman.sources.simulator_source import SimulatorSource
@@ -126,16 +127,28 @@ def test_throttled_cpus_are_those_of_the_instance_or_of_all() -> None:
     assert before.rows(ConsumerGroup)
 
 
-@pytest.mark.parametrize(("scenario", "release"), [("mixed", None), ("mixed", Release(11, 2)), ("rac", None)])
-def test_deltas_are_what_the_simulated_instances_counted(scenario: str, release: Release | None) -> None:
+@pytest.mark.parametrize(
+    ("scenario", "release", "breadth"),
+    [
+        ("mixed", None, Breadth.WHOLE),
+        ("mixed", Release(11, 2), Breadth.WHOLE),
+        ("rac", None, Breadth.WHOLE),
+        ("mixed", None, Breadth.NARROW),
+    ],
+)
+def test_deltas_are_what_the_simulated_instances_counted(
+    scenario: str, release: Release | None, breadth: Breadth
+) -> None:
     """The deltas of every poll, summed, against the events' own counts, whatever the intervals.
 
-    In 11.2 there is only V$EVENT_HISTOGRAM, whose first bucket is a whole millisecond, number 10.
+    In 11.2 there is only V$EVENT_HISTOGRAM, whose first bucket is a whole millisecond, number 10. Narrow polls read
+    histograms once a minute: fewer columns, which lose nothing.
     """
     first = 0 if release is None else 10
     clock = [0.0]
     source = SimulatorSource(with_short_past(scenario), seed=3, clock=lambda: clock[0], release=release)
-    poller = Poller(source)
+    poller = Poller(source, clock=lambda: clock[0])
+    poller.breadth = breadth
     poller.open()
     previous = poller.poll()
     own = {(machine.inst_id, name): (list(event.counts), event.total, event.micros)
@@ -143,8 +156,9 @@ def test_deltas_are_what_the_simulated_instances_counted(scenario: str, release:
     read = {(each.inst_id, each.event) for each in previous.rows(EventHistogram)}
     history = LatencyHistory()
     rng = random.Random(1)
-    for _ in range(25):
+    for number in reversed(range(25)):
         clock[0] += rng.choice([0.5, 2.0, 7.0])
+        poller.breadth = breadth if number else Breadth.WHOLE  # in the last one
         current = poller.poll()
         history.add(analyse(previous, current))
         previous = current
@@ -160,11 +174,16 @@ def test_deltas_are_what_the_simulated_instances_counted(scenario: str, release:
             columns = history.columns(machine.inst_id, name)
             assert Counter(_sum(columns)) == grown
             seen += sum(grown.values())
-            if event.wait_class != "Idle":
+            if breadth is Breadth.NARROW:
+                assert all(column.waited is None for column in columns if column.counts), (
+                    "what all waits are summed up in is of a poll"
+                )
+            elif event.wait_class != "Idle":
                 assert sum(column.waited.waits for column in columns if column.waited) == event.total - total
                 measured = sum(column.waited.microseconds for column in columns if column.waited)
                 assert measured == pytest.approx(event.micros - micros, abs=1)
     assert seen > 10_000
+    assert len(history) == (25 if breadth is Breadth.WHOLE else 3)
     poller.close()
 
 

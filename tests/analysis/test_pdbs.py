@@ -8,8 +8,8 @@ import pytest
 
 from presman.analysis import analyse
 from presman.analysis.containers.containers import PdbReading, io_limited, pdbs
-from presman.analysis.containers.io_limits import IoVerdict
 from presman.analysis.groups.cpu_waiters import cpu_waiters
+from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import Verdict
 from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.records.group_rows import ConsumerGroup, GroupMetric

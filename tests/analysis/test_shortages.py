@@ -1,21 +1,27 @@
-"""What runs short is an alert: CPU without a plan, the host's CPU, session pools, time in the queue, servers."""
+"""What runs short or holds back is an alert: CPU, session pools, time in the queue, servers, I/O limits, a new plan."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis import analyse
+from presman.analysis.alerts.alert import Alert
+from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.group_readings import ActiveSessionPool
+from presman.analysis.readings.instance_readings import SwitchedPlan
 from presman.analysis.readings.reading import Reading
+from presman.base.formats import duration
 from presman.records.group_rows import GroupMetric
 from presman.records.instance_rows import Osstat, Parameter
 from presman.records.parallel_rows import PxProcessSysstat
-from presman.tabs.shortage_alerts import shortages
-from tests.analysis.make import active_plan, group, instance, row, snapshot
-from tests.tui.readings import busy
+from presman.records.plan_rows import RsrcPlanHistory
+from tests.analysis.make import NOON, active_plan, group, instance, row, snapshot
+from tests.tui.readings import busy, quiet
 
 
 def two_polls(used: float, cpu_managed: str = "OFF", busy_part: float = 1.0, host: int = 8) -> Reading:
@@ -30,6 +36,13 @@ def two_polls(used: float, cpu_managed: str = "OFF", busy_part: float = 1.0, hos
     before = snapshot(*fixed, *first, group("OTHER_GROUPS"))
     after = group("OTHER_GROUPS", consumed_cpu_time=round(2000 * used))
     return analyse(before, snapshot(*fixed, *then, after, after=2.0, number=2))
+
+
+SHORT = {"cpu_without_plan", "host_shared", "session_pool", "queue_timeout", "servers_at_maximum"}
+
+
+def shortages(reading: Reading) -> list[Alert]:
+    return [alert for alert in wrong(reading) if alert.key in SHORT]
 
 
 def texts(reading: Reading) -> list[str]:
@@ -70,7 +83,7 @@ def test_the_host_works_for_others(used: float, busy_part: float, told: list[str
         ),
         (ActiveSessionPool(4, 15, 30.0, 600), "warn", "timeout 10:00"),
         (ActiveSessionPool(4, 15, 30.0, None), "warn", "they wait without end"),
-        (ActiveSessionPool(None, 1, 30.0, None), "warn", "2 of - allowed work"),
+        (ActiveSessionPool(None, 1, 30.0, None), "warn", "2 work (ACTIVE"),
     ],
 )
 def test_sessions_wait_for_their_pool(pool: ActiveSessionPool, state: str, text: str) -> None:
@@ -78,7 +91,7 @@ def test_sessions_wait_for_their_pool(pool: ActiveSessionPool, state: str, text:
     groups = tuple(each._replace(pool=pool, active_sessions=2) for each in reading.groups)
     (alert,) = shortages(replace(reading, groups=groups))
     assert alert.state == state
-    assert alert.text.startswith(f"OTHER_GROUPS: {pool.queued} wait for the session pool")
+    assert alert.text.startswith(f"OTHER_GROUPS: {pool.queued} wait{'s' * (pool.queued == 1)} for the session pool")
     assert text in alert.text
 
 
@@ -100,3 +113,49 @@ def test_no_server_is_left() -> None:
 
     assert texts(reading(32)) == ["all 32 parallel servers in use"]
     assert texts(reading(31)) == []
+
+
+LIMITED = LimitedContainer(
+    1, 3, "SALES", None, 1.6, None, 200, IoVerdict.THROTTLED, "MAX_MBPS", "Does 193 of 200 MB/s (MAX_MBPS): held."
+)
+
+
+def test_a_container_is_held_by_its_io_limit() -> None:
+    (alert,) = wrong(replace(quiet(), io_limited=(LIMITED, LIMITED._replace(con_id=4, verdict=IoVerdict.NEAR))))
+    assert alert.short == "SALES: I/O held back 1.6 ms each by MAX_MBPS"
+    assert alert.text == "SALES I/O: Does 193 of 200 MB/s (MAX_MBPS): held"
+    assert (alert.state, alert.key, alert.subject) == ("warn", "io_limit", "SALES")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "window", "told"),
+    [
+        (599.0, "NIGHT", "NIGHT_PLAN after DAY_PLAN, by the window NIGHT"),
+        (42.0, "", "NIGHT_PLAN after DAY_PLAN, by whom no view tells"),
+        (600.0, "NIGHT", ""),
+    ],
+)
+def test_a_plan_was_switched(seconds: float, window: str, told: str) -> None:
+    reading = quiet()
+    switched = SwitchedPlan(reading.at - timedelta(seconds=seconds), "NIGHT_PLAN", "DAY_PLAN", window)
+    found = [alert for alert in wrong(replace(reading, switched=switched)) if alert.key == "plan_switched"]
+    assert [alert.state for alert in found] == ["note"] * bool(told)
+    assert all(alert.text.startswith(f"Plan switched {duration(seconds)} ago") for alert in found)
+    assert all(alert.text.endswith(told) for alert in found)
+
+
+def test_the_newest_change_of_plan_is_found_in_the_history() -> None:
+    history = [
+        row(RsrcPlanHistory, con_id=0, name=name, start_time=NOON - timedelta(minutes=minutes), window_name=window)
+        for name, minutes, window in (("DAY_PLAN", 90, ""), ("NIGHT_PLAN", 5, "NIGHT"))
+    ]
+    found = analyse(None, snapshot(instance(), active_plan(), *history)).switched
+    assert found == SwitchedPlan(NOON - timedelta(minutes=5), "NIGHT_PLAN", "DAY_PLAN", "NIGHT")
+    assert analyse(None, snapshot(instance(), active_plan(), history[0])).switched is None
+
+
+def test_every_rule_has_a_key_of_its_own() -> None:
+    found = wrong(busy())
+    assert all(alert.key and alert.text and alert.short for alert in found)
+    assert {alert.key for alert in found} == {"queue_waits", "cpu_starved", "cpu_capped", "idle_holder", "downgraded"}
+    assert len({(alert.key, alert.subject) for alert in found}) == len(found)

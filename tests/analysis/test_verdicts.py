@@ -15,6 +15,7 @@ from presman.analysis.readings.reading import Reading
 from presman.records.group_rows import CpuExhausted, GroupMetric
 from presman.records.instance_rows import Osstat, Parameter
 from presman.records.plan_rows import Plan, PlanDirective
+from presman.tabs.verdict_lines import verdict_lines
 from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
 
 SAMPLE = {
@@ -176,8 +177,10 @@ def test_a_plan_that_is_kept_and_leaves_a_group_nothing_is_not_praised() -> None
     assert of(reading, "BATCH").verdict is Verdict.ZERO_SHARE
     (kept,) = conformance(reading)
     assert kept.sentence.startswith(
-        "The plan is kept, and it leaves some groups nothing. What BATCH is due is only what the levels above leave."
+        "The plan is kept, but it leaves some groups nothing. Only what the levels above leave is due to BATCH."
     )
+    first = verdict_lines(reading, reading.cluster_groups())[0]
+    assert first[0] == (" ▲ ", "warn"), "no green above two red"
 
 
 def test_a_limit_holds_a_group_on_an_idle_host_and_the_sentence_says_so() -> None:

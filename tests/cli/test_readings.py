@@ -249,6 +249,7 @@ def test_the_tables_of_1_x(measure: str, column: str, tmp_path: Path, inside: Ru
         f"[presman]\nconnection_string={DEMO}\noption={measure}\nrefresh_rate=0.5\n", encoding="utf-8"
     )
     done = inside("-m", measure, "-c", column, "-p", "-o", "out.csv", "--polls", "2")
+    assert ("HOST_CPU: since the last poll" in done.stdout) == (measure == "cpu"), "its other figures are of a minute"
     assert done.returncode == exit_codes.OK, done.stderr
     assert done.stdout.count("resource_manager_plan: ") == 2
     assert done.stdout.count("%]") >= 2

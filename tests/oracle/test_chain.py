@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
 
 from presman.analysis import analyse
 from presman.base.release import Release

@@ -74,10 +74,10 @@ def test_the_group_that_presman_is_in_and_what_may_happen_to_it_there(
 def test_missing_grants_are_the_sql_to_run(serve: Callable[..., OracleServer]) -> None:
     server = serve("rac", Release(19))
     for view in ("v$session\n", "v$px_session", "dba_rsrc_plans"):
-        server.faults.add(Stage.STATEMENT, Ora(942, "table or view does not exist"), view)
+        server.faults.add(Stage.STATEMENT, Ora(942, "table or view does not exist"), view, times=-1)
     lines = examined(server, Scope.INSTANCE)
     start = lines.index("What would help:")
-    assert lines[start + 1 : start + 4] == [
+    assert sorted(lines[start + 1 : start + 4]) == [
         "  GRANT SELECT ON SYS.DBA_RSRC_PLANS TO PRESMAN;",
         "  GRANT SELECT ON SYS.V_$PX_SESSION TO PRESMAN;",
         "  GRANT SELECT ON SYS.V_$SESSION TO PRESMAN;",

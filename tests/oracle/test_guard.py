@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.records.conversion import LONG_TEXTS, has_long_texts
@@ -74,9 +75,8 @@ def test_no_clob_is_asked_for_in_a_pipeline(bench23: Bench) -> None:
     source = bench23.opened(call_timeout=5)
     bench23.server.counters.reset()
     binds = {"at_inst_id": 1, "sql_id": "9md3ukhghgj58", "child_number": 0}
-    requests = [*bench23.requests(Instance, Session), *bench23.requests(SqlText, PlanXml)]
-    for request in requests[2:]:
-        object.__setattr__(request, "binds", binds)
+    clobs = [replace(each, binds=binds) for each in bench23.requests(SqlText, PlanXml)]
+    requests = [*bench23.requests(Instance, Session), *clobs]
     answer = source.read(requests)
     assert [len(section.rows) for section in answer.sections] == [1, 40, 1, 0]
     calls = [(seen.call, "CLOB" if "sql_fulltext" in seen.sql or "other_xml" in seen.sql else "")

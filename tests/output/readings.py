@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from presman.analysis.readings.group_readings import GroupReading, IoRates, QueueTotals, Verdict
 from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool

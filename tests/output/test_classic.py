@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, get_type_hints
 
 import pytest
+from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.classic import classic_tables, classic_text

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
 from datetime import UTC, datetime
+
+from msgspec.structs import fields, replace
 
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from presman.drawing.bars import Scale, bar_runs, shared_scale
@@ -94,6 +93,7 @@ def test_trends_of_a_column_share_one_scale() -> None:
 @acted
 async def test_a_group_without_a_limit_has_no_full_bar() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
-        bars = {name: acting.screen.split(f" {name} ")[1].splitlines()[0] for name in ("OTHER_GROUPS", "BATCH")}
+        rows = acting.screen.split("Consumer groups", 1)[1]
+        bars = {name: rows.split(f" {name} ")[1].splitlines()[0] for name in ("OTHER_GROUPS", "BATCH")}
     assert "78/-         ████     " in bars["OTHER_GROUPS"], "78 of a target of 256, in 13 cells"
     assert "64/64        ███┊     " in bars["BATCH"]

@@ -3,11 +3,11 @@ from __future__ import annotations
 import csv
 import io
 import os
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.readings.reading import LateView
 from presman.output.csv_export import MEASURES, CsvExport, Layout, OutputError, WideCsv

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.base.ascii_signs import ascii_only
@@ -50,13 +49,13 @@ def test_no_line_is_wider_than_asked(width: int) -> None:
 
 def test_eighty_columns_keep_name_use_verdict_and_queue() -> None:
     lines = brief(reading(), 80).splitlines()
-    heads = [OVERVIEW.column(key).head for key in ("consumer_group", "used_cpus", "verdict", "px_statements_queued")]
+    heads = [OVERVIEW.column(key).head for key in ("consumer_group", "used_cpus", "state", "px_statements_queued")]
     assert any(all(head in line for head in heads) for line in lines)
 
 
 def test_columns_are_aligned() -> None:
     lines = table(OVERVIEW.columns, [group("A"), group("LONGER_NAME", used=12.25)])
-    places = {line.index("contended") for line in lines[1:]}
+    places = {line.index("1 queued") for line in lines[1:]}
     assert len(places) == 1
 
 

@@ -20,16 +20,14 @@ from presman.records.queries import Cadence, Query, Scope, load, read, variants
 from presman.records.rows import by_query
 
 Databases = Callable[[Release], EmbeddedDatabase]
-CASES = [
-    pytest.param(release, query, scope, id=f"{release}-{query.name}-{scope.value}")
-    for release, scope in product(SUPPORTED, Scope)
-    for query in load(release).values()
-]
+each_query = pytest.mark.parametrize("name", sorted(by_query()))
+"""A test for each query goes through the releases and scopes: tests by the thousand cost time of their own."""
+
 BINDS = {
     **{"inst_id": 1, "own_inst_id": 1, "own_sid": 0, "at_inst_id": 1, "sql_id": "9md3ukhghgj58", "child_number": 0},
     **{"sid": 144, "cpu_number": 19, "logical_number": 20, "read_number": 21},
 }
-BINDS |= {"event": "latch free"}
+BINDS |= {"event": "latch free", "with_idle": 1, **{f"sid_{number}": 7 for number in range(1, 9)}}
 FORBIDDEN = {"rownum", "sysdate", "nvl", "decode", "xmltable", "fetch first", "(+)"}
 PACK_VIEWS = (
     "V$ACTIVE_SESSION_HISTORY",
@@ -56,6 +54,15 @@ def databases() -> Iterator[Databases]:
         each.close()
 
 
+def forms(name: str) -> Iterator[tuple[Release, Query, Scope]]:
+    """Yield a query as each release is asked it, of all instances and of one; there is at least one such."""
+    record = by_query()[name]
+    found = [(release, query) for release in SUPPORTED if (query := load(release).get(record))]
+    assert found, f"{name} is asked of no release"
+    for (release, query), scope in product(found, Scope):
+        yield release, query, scope
+
+
 def parse(query: Query, scope: Scope) -> exp.Select:
     return parsed(query.sql(scope))
 
@@ -67,54 +74,56 @@ def parsed(text: str) -> exp.Select:
     return statement
 
 
-@pytest.mark.parametrize(("release", "query", "scope"), CASES)
-def test_is_one_select_on_one_view_with_columns_of_that_release(release: Release, query: Query, scope: Scope) -> None:
-    statement = parse(query, scope)
-    (table,) = statement.find_all(exp.Table)
-    existing = {column.name for column in columns_of(table.name.upper(), release)}
-    assert existing, f"{table.name} is not in the catalog for {release}"
-    used = {column.name.upper() for column in statement.find_all(exp.Column)}
-    assert used - existing == set()
+@each_query
+def test_is_one_select_on_one_view_with_columns_of_that_release(name: str) -> None:
+    for release, query, scope in forms(name):
+        statement = parse(query, scope)
+        (table,) = statement.find_all(exp.Table)
+        existing = {column.name for column in columns_of(table.name.upper(), release)}
+        assert existing, f"{table.name} is not in the catalog for {release}"
+        used = {column.name.upper() for column in statement.find_all(exp.Column)}
+        assert used - existing == set(), (release, scope)
 
 
-@pytest.mark.parametrize(("release", "query", "scope"), CASES)
-def test_select_list_is_the_record(release: Release, query: Query, scope: Scope) -> None:
-    names = [column.alias_or_name.lower() for column in parse(query, scope).selects]
-    assert names == list(get_type_hints(query.record))
+@each_query
+def test_select_list_is_the_record(name: str) -> None:
+    for release, query, scope in forms(name):
+        names = [column.alias_or_name.lower() for column in parse(query, scope).selects]
+        assert names == list(get_type_hints(query.record)), (release, scope)
 
 
-@pytest.mark.parametrize(("release", "query", "scope"), CASES)
-def test_runs_and_one_full_row_fills_the_record(
-    release: Release, query: Query, scope: Scope, databases: Databases
-) -> None:
-    (table,) = parse(query, scope).find_all(exp.Table)
-    full = {column.name: _sample(column.datatype, column.name) for column in columns_of(table.name.upper(), release)}
-    full |= {"INST_ID": 1} if table.name.startswith("g") else {}
-    full |= _admitted_by_filters(query.name)
-    database = databases(release)
-    database.replace(table.name.upper(), list(full), [list(full.values())])
-    section = database.run(query, scope, {name: BINDS[name] for name in _binds(query.sql(scope))})
-    assert section.problem is None
-    (row,) = section.rows
-    for name, (kind, optional) in field_types(query.record).items():
-        value = getattr(row, name)
-        assert (value is None and optional) or (value is None and kind is datetime) or isinstance(value, kind), name
+@each_query
+def test_runs_and_one_full_row_fills_the_record(name: str, databases: Databases) -> None:
+    for release, query, scope in forms(name):
+        (table,) = parse(query, scope).find_all(exp.Table)
+        columns = columns_of(table.name.upper(), release)
+        full = {column.name: _sample(column.datatype, column.name) for column in columns}
+        full |= {"INST_ID": 1} if table.name.startswith("g") else {}
+        full |= _admitted_by_filters(name)
+        database = databases(release)
+        database.replace(table.name.upper(), list(full), [list(full.values())])
+        section = database.run(query, scope, {bind: BINDS[bind] for bind in _binds(query.sql(scope))})
+        assert section.problem is None, (release, scope)
+        (row,) = section.rows
+        for field, (kind, optional) in field_types(query.record).items():
+            value = getattr(row, field)
+            absent = value is None and (optional or kind is datetime)
+            assert absent or isinstance(value, kind), (release, scope, field)
 
 
-@pytest.mark.parametrize(("release", "query", "scope"), CASES)
-def test_a_row_of_nulls_fills_the_record_too(
-    release: Release, query: Query, scope: Scope, databases: Databases
-) -> None:
-    (table,) = parse(query, scope).find_all(exp.Table)
-    keep = {"INST_ID": 1} if table.name.startswith("g") else {}
-    keep |= _admitted_by_filters(query.name)
-    columns = [column.name for column in columns_of(table.name.upper(), release)]
-    database = databases(release)
-    database.replace(table.name.upper(), columns, [[keep.get(name) for name in columns]])
-    section = database.run(query, scope, {name: BINDS[name] for name in _binds(query.sql(scope))})
-    assert section.problem is None
-    if query.cadence is not Cadence.DEMAND:
-        assert len(section.rows) == 1
+@each_query
+def test_a_row_of_nulls_fills_the_record_too(name: str, databases: Databases) -> None:
+    for release, query, scope in forms(name):
+        (table,) = parse(query, scope).find_all(exp.Table)
+        keep = {"INST_ID": 1} if table.name.startswith("g") else {}
+        keep |= _admitted_by_filters(name)
+        columns = [column.name for column in columns_of(table.name.upper(), release)]
+        database = databases(release)
+        database.replace(table.name.upper(), columns, [[keep.get(column) for column in columns]])
+        section = database.run(query, scope, {bind: BINDS[bind] for bind in _binds(query.sql(scope))})
+        assert section.problem is None, (release, scope)
+        if query.cadence is not Cadence.DEMAND:
+            assert len(section.rows) == 1, (release, scope)
 
 
 @pytest.mark.parametrize("path", variants(), ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -183,6 +192,8 @@ def _admitted_by_filters(query: str) -> dict[str, Any]:
         "parameter": {"NAME": "cpu_count"},
         "px_process": {"STATUS": "IN USE"},
         "session": {"TYPE": "USER"},
+        "session_count": {"TYPE": "USER"},
+        "named_session": {"TYPE": "USER"},
         "sysstat": {"NAME": "Parallel operations not downgraded"},
         "osstat": {"STAT_NAME": "NUM_CPUS"},
         "event_histogram": {"EVENT": "resmgr:cpu quantum"},

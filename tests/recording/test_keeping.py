@@ -6,11 +6,11 @@ import os
 import sqlite3
 import stat
 from contextlib import closing
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.readings.reading import Reading

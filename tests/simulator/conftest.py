@@ -24,7 +24,7 @@ _DEMAND = {"at_inst_id": 1, "sql_id": "", "child_number": 0, "event": "log file 
 
 def binds_of(query: Query) -> dict[str, Any]:
     """Values for the binds that a query asks its caller for."""
-    asked = set(re.findall(r":(\w+)", query.cluster_sql)) - {"inst_id", "own_inst_id", "own_sid"}
+    asked = set(re.findall(r":(\w+)", query.cluster_sql)) - {"inst_id", "own_inst_id", "own_sid", "with_idle"}
     return {bind: _DEMAND.get(bind, "") for bind in asked}
 
 

@@ -275,3 +275,71 @@ def test_nobody_has_more_than_a_second_in_a_second(played: Played) -> None:
             if key in before:
                 assert value - before[key] <= 1000 * (SECONDS[1] - SECONDS[0]) + 2, key
         before = now
+
+
+def test_a_session_has_no_more_seconds_than_the_clock(played: Played) -> None:
+    """It runs or waits for CPU, one at a time: V$RSRC_SESSION_INFO grows by no more than the time that passed."""
+    before: dict[tuple[int, int, int], int] = {}
+    for second in (20.0, 22.0, 24.5, 40.0):
+        passed = 1000 * (second - played.seconds)
+        played.to(second)
+        serials = {(row.inst_id, row.sid): row.serial for row in played.rows(Session)}
+        now = {
+            (row.inst_id, row.sid, serials[row.inst_id, row.sid]): row.consumed_cpu_time + row.cpu_wait_time
+            for row in played.rows(SessionInfo)
+            if (row.inst_id, row.sid) in serials
+        }
+        for who in before.keys() & now.keys():
+            assert now[who] - before[who] <= passed + 2, who
+        before = now
+
+
+def test_servers_wait_for_each_other_only_where_there_are_some(played: Played) -> None:
+    machines = played.source.simulation.machines
+    played.to(20)
+    seen = []
+    for second in (20, 22, 24, 26):
+        played.to(second)
+        waits = {(row.inst_id, row.event): row.total_waits for row in played.rows(SystemEvent)}
+        seen.append((waits, {each.inst_id: (each.names.in_use, each.names.sessions) for each in machines}))
+    for (before, had), (after, has) in pairwise(seen):
+        none = {inst_id for inst_id, (in_use, begun) in has.items() if (in_use, begun) == had[inst_id] and not in_use}
+        grown = {key for key in after if key[1] == "PX Deq: reap credit" and after[key] > before.get(key, 0)}
+        assert not {key for key in grown if key[0] in none}
+
+
+def test_what_groups_write_sessions_write(played: Played) -> None:
+    """A session that executes what writes shows it, as its group does."""
+    played.to(120)
+    workload = played.source.simulation.workload
+    writing = {
+        (server.inst_id, server.sid)
+        for one in workload.executions.values()
+        if one.cursor.writes and one.mb > 20 * max(1, len(one.servers))
+        for server in (one.servers or [one.session])
+    }
+    infos = {(row.inst_id, row.sid): row for row in played.rows(SessionInfo)}
+    for who in writing:
+        assert infos[who].large_write_megabytes > 0
+        assert infos[who].large_write_megabytes == pytest.approx(0.3 * infos[who].large_read_megabytes, abs=1)
+
+
+def test_a_plan_scans_what_the_text_names_and_begins_with_its_verb(played: Played) -> None:
+    played.to(30)
+    cursors = played.source.simulation.library.cursors.values()
+    assert cursors
+    for cursor in cursors:
+        lines = cursor.lines()
+        scanned = [line.object_name for line in lines if line.operation == "TABLE ACCESS"]
+        assert scanned
+        assert all(name is not None and name.lower() in cursor.text.lower() for name in scanned), cursor.text
+        assert lines[0].operation.split()[0].lower() in {cursor.text.split()[0].lower(), "select"}
+
+
+def test_no_two_polls_are_alike(played: Played) -> None:
+    """Something happens in every database in a second: at least its sessions' waits and its counters move."""
+    seen = []
+    for second in (30.0, 31.0, 32.0):
+        played.to(second)
+        seen.append((played.rows(Session), played.rows(SystemEvent)))
+    assert seen[0] != seen[1] != seen[2]

@@ -237,7 +237,7 @@ def test_a_database_is_asked_about_a_few_statements_at_a_time_what_is_here_about
 
 
 def test_licensed_packs_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     known = dict(load(Release(19)))
     known[Session] = replace(known[Session], pack="diagnostics")

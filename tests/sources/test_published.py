@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from presman.analysis import analyse
+from presman.analysis.alerts.queue_alerts import head_sentence
 from presman.analysis.latency.histograms import since_startup
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
@@ -15,7 +16,6 @@ from presman.config.targets import parse_target
 from presman.polling.poller import Poller
 from presman.records.snapshot import Snapshot
 from presman.sources import Exhausted
-from presman.tabs.alerts import head_sentence
 
 DATA = Path(__file__).parents[1] / "data"
 

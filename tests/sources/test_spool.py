@@ -20,7 +20,7 @@ from presman.records.instance_rows import Instance, Osstat, Parameter
 from presman.records.parallel_rows import PxSession
 from presman.records.plan_rows import Plan, PlanDirective
 from presman.records.queries import Scope, load
-from presman.records.session_rows import Session
+from presman.records.session_rows import Session, SessionCount
 from presman.records.snapshot import Section, Snapshot
 from presman.records.wait_rows import EventHistogram
 from presman.setup.doctor import doctor
@@ -393,7 +393,8 @@ def test_an_error_that_was_spooled_is_the_sections_problem(tmp_path: Path) -> No
     found = snapshots(folder(tmp_path, {"v$session.csv": ERRORS, "v$osstat.csv": "VALUE\n1\n"}))[0]
     problem = found.problems()[Session]
     assert (problem.code, problem.text, problem.view) == ("ORA-00942", "table or view does not exist", "V$SESSION")
-    assert list(found.problems()) == [Session]
+    assert set(found.problems()) == {Session, SessionCount}
+    assert [trouble.query for trouble in analyse(None, found).troubles] == ["session"], "told once"
 
 
 def test_an_error_between_rows_leaves_the_rows(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from textual.pilot import Pilot
 from presman.analysis.readings.reading import Reading
 from presman.tui.app import MonitorApp
 from presman.tui.feed import Arrived, Post
+from tests.tui.thrift import thrifty
 
 GOLDEN = Path(__file__).parent / "golden"
 NEVER = 1e6
@@ -44,6 +45,7 @@ class HandFeed:
     started: bool = False
     told: list[Any] = field(default_factory=list)
     focused: Any = None
+    breadth: Any = None
 
     def start(self) -> None:
         self.started = True
@@ -65,6 +67,9 @@ class HandFeed:
 
     def focus(self, focus: Any) -> None:
         self.focused = focus
+
+    def widen(self, breadth: Any) -> None:
+        self.breadth = breadth
 
 
 @dataclass
@@ -121,13 +126,22 @@ async def drained(min_sleep: float = 0, max_sleep: float = 0) -> None:
         await asyncio.sleep(0)
 
 
+async def processed(pilot: Pilot[None], timeout: float = 0) -> bool:
+    """Return when all messages are processed, and whether without a fault: Textual sends each widget one for that."""
+    await drained()
+    return not pilot.app._exception_event.is_set()
+
+
 @asynccontextmanager
 async def stage(
     reading: Reading | None = None,
     size: tuple[int, int] = (120, 30),
     theme: str | None = None,
     folder: Path | None = None,
+    *,
+    painted: bool = False,
 ) -> AsyncIterator[Stage]:
+    """Run the app; `painted` has each change painted, too, where otherwise only a look at the screen draws it."""
     clock = Clock()
     feeds: list[HandFeed] = []
 
@@ -137,8 +151,10 @@ async def stage(
 
     app = MonitorApp(make, name="DWPROD", theme=theme, clock=clock, folder=folder)
     with (
+        thrifty(painted),
         mock.patch("textual.pilot.wait_for_idle", drained),
         mock.patch("textual.app.wait_for_idle", drained),
+        mock.patch("textual.pilot.Pilot._wait_for_screen", processed),
         mock.patch.multiple("presman.tui.frame_app", PACE=NEVER, SETTLED=NEVER),  # or they act while a test looks on
         mock.patch("presman.tui.tab_panels.PACE", NEVER),
         mock.patch.object(Notification, "time_left", NEVER),  # or a busy machine loses what a test looks for
@@ -151,15 +167,21 @@ async def stage(
             yield acting
 
 
+def top_lines(screen: str) -> int:
+    """Return how many lines stand above the tabs: two, three where there is something to do."""
+    lines = screen.splitlines()
+    return next((place for place, line in enumerate(lines) if "1 Overview" in line), 2)
+
+
 def body(screen: str) -> str:
     """Return what stands between the lines of every tab: those of facts, alerts and tabs, and that of keys."""
-    return "\n".join(screen.splitlines()[3:-1]) + "\n"
+    return "\n".join(screen.splitlines()[top_lines(screen) + 1 : -1]) + "\n"
 
 
 def frame(screen: str) -> str:
     """Return the lines of every tab."""
     lines = screen.splitlines()
-    return "\n".join([*lines[:3], lines[-1]]) + "\n"
+    return "\n".join((*lines[: top_lines(screen) + 1], lines[-1])) + "\n"
 
 
 def check(name: str, text: str) -> None:

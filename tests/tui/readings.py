@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
 
 from presman.analysis.readings.group_readings import GroupReading, IoRates, QueueTotals, Verdict
 from presman.analysis.readings.instance_readings import Header, InstanceReading, ServerPool

@@ -34,7 +34,7 @@ async def test_what_is_copied_is_of_the_tab_that_was_opened_first() -> None:
         await burst(acting, "4c")
         assert "ALTER SYSTEM" in copied()
         await burst(acting, "1c")
-        assert "Group: INTERACTIVE" in copied()
+        assert "Group: ETL" in copied()
 
 
 @acted

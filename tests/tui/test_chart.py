@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 from textual.theme import BUILTIN_THEMES
 
 from presman.analysis.readings.reading import Reading

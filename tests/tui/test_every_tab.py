@@ -84,6 +84,9 @@ async def test_its_tables_are_sorted_filtered_and_read(name: TabName, faults: li
             if acting.app.reader.is_open:
                 assert acting.app.reader.text
                 await acting.press("escape")
+            elif acting.app.monitor.choices.places:
+                assert acting.app.panels.of("inside").shows(acting.app.focused)
+                await acting.press("escape")
             else:
                 assert grid is not None
                 assert grid.row is None, f"{grid.table.key}: a row, and no page about it"

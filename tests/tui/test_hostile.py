@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import fields, replace
 
 from presman.analysis.readings.reading import Reading
 from presman.base.text import clean
@@ -30,7 +31,7 @@ def poisoned(value: Any, text: str) -> Any:
     """Return the same with every text replaced."""
     if isinstance(value, str):
         return text
-    if is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, Struct):
         return replace(value, **{each.name: poisoned(getattr(value, each.name), text) for each in fields(value)})
     if hasattr(value, "_make"):
         return value._make(poisoned(each, text) for each in value)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from presman.tabs import tab_names
 from presman.tui.widgets.grid import Grid
 from tests.tui.drive import acted, body, check, stage
 from tests.tui.readings import busy, queued, sessions
@@ -43,7 +44,7 @@ async def test_filter_narrows_while_typed_and_says_so() -> None:
         assert "filter: etl" in kept
         await acting.show(busy(2))
         assert "Queued  2 of 14" in acting.screen
-        assert "filter" not in (await acting.press("1")).splitlines()[2], "a filter belongs to its tab"
+        assert "filter" not in (await acting.press("1")).splitlines()[3], "a filter belongs to its tab"
         assert "Queued  2 of 14" in await acting.press("4")
         assert "Queued  14" in await acting.press("escape")
 
@@ -102,6 +103,10 @@ async def test_cursor_stays_on_its_row() -> None:
         assert grid.row is not None
 
 
+def title_of(key: str) -> str:
+    return next(name.title for name in tab_names() if name.key == key)
+
+
 @pytest.mark.parametrize("tab", TABS)
 @acted
 async def test_details_and_back_to_the_same_row(tab: str) -> None:
@@ -111,11 +116,12 @@ async def test_details_and_back_to_the_same_row(tab: str) -> None:
         grid = acting.app.panels.grid
         assert grid is not None
         row = grid.table.identity(grid.row)
-        page = await acting.press("enter")
-        assert "read at 03:12:40" in page
-        assert await acting.press("q") == before
-        await acting.press("enter")
-        assert await acting.press("escape") == before
+        for key in ("enter", "d"):
+            page = await acting.press(key)
+            assert f"{title_of(tab)} › " in page
+            assert await acting.press("q") == before
+            await acting.press(key)
+            assert await acting.press("escape") == before
         assert grid.has_focus
         assert grid.table.identity(grid.row) == row
 
@@ -128,7 +134,7 @@ async def test_details_of_queued_and_running() -> None:
         await acting.press("q", "tab")
         check("details-idle-holder", body(await acting.press("enter")))
         await acting.press("q", "2", "down")
-        check("details-group", body(await acting.press("enter")))
+        check("details-group", body(await acting.press("d")))
 
 
 @acted
@@ -140,7 +146,7 @@ async def test_details_follow_a_statement_that_ends() -> None:
         again = replace(queued(1), waited=300.0)
         await acting.show(replace(busy(3), queue=(again,)))
         assert "no longer there" not in acting.screen
-        assert "5:00" in acting.screen
+        assert "for 5 min:" in acting.screen
 
 
 @acted
@@ -172,6 +178,8 @@ async def test_keys_line_offers_what_does_something() -> None:
         assert "back in time" not in line, "there is no past yet"
         page = await acting.press("enter")
         assert "q back" in page.splitlines()[-1]
+        assert "sort" in page.splitlines()[-1], "a list of sessions and statements"
+        page = await acting.press("d")
         assert "sort" not in page.splitlines()[-1]
 
 
@@ -250,7 +258,7 @@ async def test_theme_key() -> None:
 @acted
 async def test_mouse_tabs_and_heads() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
-        await acting.pilot.click("#tabs", offset=(acting.screen.splitlines()[2].index("4 Parallel"), 0))
+        await acting.pilot.click("#tabs", offset=(acting.screen.splitlines()[3].index("4 Parallel"), 0))
         await acting.settle()
         assert "[4 Parallel]" in acting.screen
         grid = acting.app.query_one("#grid-queue", Grid)

@@ -54,14 +54,16 @@ class FaultyDatabase(SimulatorSource):
         answer = super().read(requests)
         self.spend(self.cost)
         left = max(0.0, (math.inf if within is None else within) - self.cost)
-        sections = []
+        sections, silent = [], set[str]()
         for request, section in zip(requests, answer.sections, strict=True):
             view = request.query.view
             if any(name in view for name in self.hanging):
-                taken = left / 2 if left > 1 else left
-                self.spend(taken)
-                left -= taken
-                self.unheard.append(view)
+                if view not in silent:  # it is not asked twice
+                    taken = left / 2 if left > 1 else left
+                    self.spend(taken)
+                    left -= taken
+                    self.unheard.append(view)
+                    silent.add(view)
                 late = Problem("", "no answer within 3 s", view, late=True)
                 sections.append(Section(problem=late))
             else:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.plans.plan_changes import plan_switches
@@ -62,7 +62,7 @@ async def test_the_plan_is_a_tree_with_findings_windows_and_mappings() -> None:
             assert words in screen, words
         assert "BATCH_PLAN" not in screen
         await acting.press("down", "down")
-        page = await acting.press("enter")
+        page = await acting.press("d")
         assert "Plan: REPORTS" in page
         assert "after 300 s of CPU in a call: BATCH" in page
         assert "[6 Plan]" in await acting.press("escape")
@@ -91,9 +91,9 @@ async def test_without_snapshots_the_tab_says_so() -> None:
 async def test_pdbs_are_there_only_in_a_container_database() -> None:
     async with playing("pdb", (200, 110)) as acting:
         screen = await acting.press("8")
-        for words in ("[8 PDBs]", "SALES", "▲ at its limit", "SALES: Wants", "CPUs used, 15 min"):
+        for words in ("[8 PDBs]", "SALES", "▬ at its limit", "SALES: Wants", "CPUs used, 15 min"):
             assert words in screen, words
-        page = await acting.press("enter")
+        page = await acting.press("d")
         for words in ("Pluggable databases: ", "SALES_PLAN", "12.0G", "MAX_IOPS and MAX_MBPS"):
             assert words in page, words
     async with playing("quiet") as acting:
@@ -124,7 +124,7 @@ async def test_every_figure_of_cpu_fits_on_a_wide_screen_and_exhaustion_on_23() 
     async with playing("throttled", (200, 50), release=Release(23)) as acting:
         screen = await acting.press("2")
         (line,) = [line for line in screen.splitlines() if "entitled" in line and "yields/s" in line]
-        heads = "use CPU waiting verdict entitled limit use % throt % full % active wait now yields/s reqs/s held/s"
+        heads = "use CPU waiting state entitled limit use % throt % full % active wait now yields/s reqs/s held/s"
         assert f"{heads} min" in " ".join(line.split()), "with names and verdicts that are not cut"
         await acting.resize(220, 50)
         assert f"{heads} min of all use %" in " ".join(acting.screen.split())
@@ -134,7 +134,7 @@ async def test_every_figure_of_cpu_fits_on_a_wide_screen_and_exhaustion_on_23() 
 async def test_the_cpu_tab_tells_verdicts_in_words_and_the_sessions_tab_who_is_held() -> None:
     async with playing("throttled") as acting:
         screen = await acting.press("2")
-        assert "The plan is kept, and it leaves some groups nothing." in screen
+        assert "The plan is kept, but it leaves some groups nothing." in screen
         assert "BATCH: Wants" in screen
         assert "held/s" in screen
         screen = await acting.press("5")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.advice.unblock import unblock
@@ -98,10 +98,10 @@ def test_a_change_of_plan_is_a_line_where_nothing_else_is_drawn() -> None:
 
 def test_who_ends_it_in_one_line() -> None:
     first, second = (plain(ends_it(found)) for found in unblock(busy()))
-    assert first.startswith(" ENDS IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32  or ② ETL")
+    assert first.startswith(" TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32  or ② ETL")
     assert second.count("①") == 1
     short = plain(ends_it(unblock(busy())[0], 90, key=True))
-    assert short == " ENDS IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32 …   c copies ①"
+    assert short == " TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32 …   c copies ①"
 
 
 def test_a_plan_as_dbms_xplan_writes_it() -> None:
@@ -139,7 +139,7 @@ def test_a_plan_as_dbms_xplan_writes_it() -> None:
 async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         screen = await acting.press("4")
-        assert "ENDS IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32" in screen
+        assert "TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32" in screen
         await acting.press("c")
         assert acting.app.clipboard == "ALTER SYSTEM KILL SESSION '526,60805,@1';"
         assert "not run" in acting.screen

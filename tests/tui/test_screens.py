@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from textual.filter import Monochrome
 
 from presman.tui.feed import Ended, Lost

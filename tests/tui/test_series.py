@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
+
+from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Reading
 from presman.watch.series import KEPT, Series

@@ -10,11 +10,13 @@ few as will do are named together. What may be a monitor's query is not named at
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
+
+from msgspec import Struct
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, Shortage
+from presman.base.formats import counted
 from presman.base.release import Release
 from presman.records.commands import Command, Victim, for_queued, to_end
 
@@ -25,8 +27,7 @@ NEARLY_DONE = 30.0
 """Seconds left up to which a statement is waited for: to decide and to end a session takes as long, KILL even 60."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A running statement whose end helps a head.
 
     `frees` is what it certainly frees under every limit that binds, `perhaps` what it may free: they differ where it
@@ -44,8 +45,7 @@ class Candidate:
     ends_in: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unblock:
+class Unblock(Struct, frozen=True):
     """How to let one head start. The first `needed` of `candidates` do together; 0 if none are known to.
 
     `commands` act on the waiting statement itself. `sentence` says it all in words. `wait` is in how many seconds the
@@ -103,8 +103,7 @@ def _unblock(head: QueueHead, reading: Reading, release: Release | None, counts:
     return Unblock(head, found, needed, commands, _sentence(found, needed, doubtful), wait, blocked)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Helper:
+class _Helper(Struct, frozen=True, eq=False):
     """What the end of a statement frees of each shortage, at least and at most."""
 
     statement: RunningStatement
@@ -263,8 +262,7 @@ def commands_to_end(statement: RunningStatement, release: Release | None) -> tup
     return to_end(victim, release, idle=statement.idle is not None or shows != statement.sql_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """Which running statements the queue counts against the limits of their group, as far as sums can tell.
 
     V$RSRC_CONSUMER_GROUP does not count the servers of statements that bypassed the queue, and no view says which those
@@ -339,19 +337,23 @@ def _sentence(found: Sequence[Candidate], needed: int, doubtful: int) -> str:
     total = sum(each.statement.servers for each in chosen)
     if len(waits) == needed:
         return (
-            f"wait: it should start by itself in about {_clock(max(waits))}, with {total} servers that are freed then"
+            f"wait: it should start by itself in about {_clock(max(waits))}, with {counted(total, 'server')} freed then"
         )
     after = f"after {_statements(len(waits))} that should end in about {_clock(max(waits))}, " if waits else ""
     to_end = chosen[len(waits) :]
     if len(to_end) == 1:
         kind = "idle holder" if to_end[0].statement.idle is not None else "statement"
-        return f"{after}the end of one {kind} frees the {to_end[0].statement.servers} servers that let it start"
+        return (
+            f"{after}the end of one {kind} frees the {counted(to_end[0].statement.servers, 'server')} that let it start"
+        )
     freed = sum(each.statement.servers for each in to_end)
-    return f"{after}the end of {_statements(len(to_end))} together frees the {freed} servers that let it start"
+    return (
+        f"{after}the end of {_statements(len(to_end))} together frees the {counted(freed, 'server')} that let it start"
+    )
 
 
 def _statements(number: int) -> str:
-    return f"{number} statement{'s' * (number != 1)}"
+    return counted(number, "statement")
 
 
 def _clock(seconds: float) -> str:

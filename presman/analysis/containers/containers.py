@@ -8,30 +8,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from operator import itemgetter
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.analysis.containers import io_limits
-from presman.analysis.containers.io_limits import IoVerdict
-from presman.analysis.facts.cdb_plan import ROOT, Allotment, whole_servers
-from presman.analysis.facts.deltas import difference
+from presman.analysis.containers.container_deltas import grown_counters
+from presman.analysis.facts.cdb_plan import Allotment, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.groups import entitlement
-from presman.analysis.groups.counter_deltas import CounterDeltas
 from presman.analysis.groups.io_rates import rates, together
+from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import IoRates, Verdict, demand, throttled_percent
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.records.conversion import null_row
 from presman.records.group_rows import ConsumerGroup
-from presman.records.session_rows import Session
 from presman.records.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class PdbReading:
+class PdbReading(Struct, frozen=True):
     """One container on one instance, or on the cluster (`inst_id` 0).
 
     CPUs as in a group's reading. `shares` are those of the CDB plan, `share` the guaranteed minimum as a fraction,
@@ -88,13 +86,6 @@ class PdbReading:
         return throttled_percent(self.used, self.waiting)
 
 
-_COUNTERS = itemgetter(
-    *(RsrcPdb._fields.index(name) for name in CounterDeltas._fields if name in RsrcPdb._fields),
-)
-_COUNTED = tuple(name for name in CounterDeltas._fields if name in RsrcPdb._fields)
-_NO_GROWTH = CounterDeltas._make([0] * len(CounterDeltas._fields))
-
-
 def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tuple[PdbReading, ...]:
     """Return the containers of the cluster, then those of each instance where there are several; by CON_ID.
 
@@ -123,7 +114,7 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.pdbs)
     given = facts.allotments(inst_id)
     shares = PlanShares.of(_tree(names, given))
-    grown = _grown(facts, inst_id)
+    grown = grown_counters(facts, inst_id)
     seconds = facts.deltas.interval(RsrcPdb)
     lasting = _lasting(facts, inst_id)
     loads = {
@@ -163,20 +154,6 @@ def _tree(names: Mapping[int, str], given: Mapping[int, Allotment]) -> Branch:
     return Branch("", (100.0,), by_weight=True, branches=tuple(branches))
 
 
-def _grown(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:
-    """Return each container's counters' deltas within one start of the instance and one window of the CDB plan."""
-    if not facts.deltas.same_window(inst_id, ROOT):
-        return {}
-    before = {row.con_id: row for row in facts.deltas.before(RsrcPdb) if row.inst_id == inst_id}
-    found = {}
-    for row in facts.snapshot.rows(RsrcPdb):
-        if row.inst_id == inst_id and row.con_id in before:
-            grown = difference(_COUNTERS(row), _COUNTERS(before[row.con_id]))
-            if grown is not None:
-                found[row.con_id] = _NO_GROWTH._replace(**dict(zip(_COUNTED, grown, strict=True)))
-    return found
-
-
 def _lasting(facts: Facts, inst_id: int) -> dict[int, float]:
     """Return the part of each container's active sessions that were there before and are now."""
     before, now = Counter[int](), Counter[int]()
@@ -193,7 +170,7 @@ def _row(facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: Rs
     share = frame.shares.shares.get(key, 0.0)
     most = None if limit is None else limit * frame.capacity
     claim = frame.claims.get(key)
-    sessions = [each for each in facts.snapshot.rows(Session) if (each.inst_id, each.con_id) == (inst_id, con_id)]
+    counts = [each for each in facts.session_counts if (each.inst_id, each.con_id) == (inst_id, con_id)]
     target = facts.number(inst_id, "parallel_servers_target")
     most_requests, most_mb = io_limits.limits_of(facts, inst_id, con_id)
     servers = frame.shares.servers.get(key)
@@ -216,8 +193,8 @@ def _row(facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: Rs
         io_throttle_ms=metric.avg_io_throttle,
         iops_limit=most_requests,
         mb_limit=most_mb,
-        sessions=len(sessions),
-        active_sessions=sum(each.status == "ACTIVE" for each in sessions),
+        sessions=sum(each.sessions for each in counts),
+        active_sessions=sum(each.sessions for each in counts if each.status == "ACTIVE"),
         px_active=row.current_pqs_active,
         px_servers=row.current_pq_servers_active,
         px_queued=row.current_pqs_queued,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 from typing import Protocol
 
 from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.facts import Facts
+from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import IoRates
 
 NEAR = 0.95
@@ -15,16 +15,6 @@ NEAR = 0.95
 
 FELT = 0.1
 """Milliseconds: I/O that is held back for less than this on average is not throttled to speak of."""
-
-
-class IoVerdict(Enum):
-    """What MAX_IOPS and MAX_MBPS do to a container's I/O, in the words shown."""
-
-    UNKNOWN = "no delta yet"
-    FREE = "no limit"
-    UNDER = "under its limit"
-    NEAR = "near its limit"
-    THROTTLED = "throttled"
 
 
 _WORST_FIRST = (IoVerdict.THROTTLED, IoVerdict.NEAR, IoVerdict.UNDER, IoVerdict.UNKNOWN, IoVerdict.FREE)
@@ -61,7 +51,7 @@ def verdict(row: Limited) -> IoVerdict:
         return IoVerdict.THROTTLED
     if row.io is None:
         return IoVerdict.UNKNOWN
-    return IoVerdict.NEAR if _reached(row) else IoVerdict.UNDER
+    return IoVerdict.NEAR if reached(row) else IoVerdict.UNDER
 
 
 def worst(verdicts: Iterable[IoVerdict]) -> IoVerdict:
@@ -82,16 +72,16 @@ def explain(row: Limited) -> str:
 
 
 def _consequence(row: Limited) -> str:
-    held, reached = row.io_throttle_ms, _reached(row)
+    held, nearest = row.io_throttle_ms, reached(row)
     if held is not None and held >= FELT:
-        by = f"{reached} holds it there" if reached else "a limit held it"
+        by = f"{nearest} holds it there" if nearest else "a limit held it"
         return f"{by}, each I/O for {held:.1f} ms on average in the last closed minute"
     if held is None:
-        return f"{reached} is nearly reached" if reached else "below its limits"
-    return f"{reached} is nearly reached, but no I/O was held back" if reached else "no I/O was held back"
+        return f"{nearest} is nearly reached" if nearest else "below its limits"
+    return f"{nearest} is nearly reached, but no I/O was held back" if nearest else "no I/O was held back"
 
 
-def _reached(row: Limited) -> str:
+def reached(row: Limited) -> str:
     """Return the limit that is used up most, if it nearly is; else ""."""
     if row.io is None:
         return ""

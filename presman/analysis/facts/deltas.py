@@ -7,10 +7,11 @@ or a reconnect. Every rate of a reading goes through here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from operator import sub
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from presman.records.instance_rows import Instance
 from presman.records.plan_rows import RsrcPlan, RsrcPlanHistory
@@ -37,8 +38,7 @@ def difference(after: tuple[Any, ...], before: tuple[Any, ...]) -> tuple[Any, ..
     return None if min(grown) < 0 else grown
 
 
-@dataclass(frozen=True, slots=True)
-class Deltas:
+class Deltas(Struct, frozen=True):
     """The previous and the current snapshot of one database, and what has changed between them.
 
     `previous` is None where nothing may be subtracted: the first poll, another target, a reconnect. What one of the

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 from operator import itemgetter
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from presman.analysis.facts import cdb_plan
 from presman.analysis.facts.cdb_plan import ROOT, Allotment
@@ -42,14 +44,13 @@ from presman.records.plan_rows import (
     PlanDirective,
     RsrcPlan,
 )
-from presman.records.session_rows import Session, SessionInfo, SessionLongops
+from presman.records.session_rows import IDLE_STATUSES, Session, SessionCount, SessionInfo, SessionLongops
 from presman.records.snapshot import Snapshot
 
 _TAKING_PART = (Instance, RsrcPlan, ConsumerGroup, PxProcessSysstat, Osstat, Session, PxSession)
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True, dict=True):
     """The current snapshot, its deltas, and lookups into it."""
 
     snapshot: Snapshot
@@ -314,6 +315,30 @@ class Facts:
     def sessions(self) -> Mapping[tuple[int, int], Session]:
         """V$SESSION by (instance, SID)."""
         return by_session(self.snapshot.rows(Session))
+
+    @cached_property
+    def session_counts(self) -> tuple[SessionCount, ...]:
+        """How many sessions there are by instance, container, group and status: the database's count.
+
+        Where it could not be read, that of the sessions which could.
+        """
+        section = self.snapshot.section(SessionCount)
+        if section.problem is None and SessionCount in self.snapshot.sections:
+            return section.rows
+        rows = self.snapshot.rows(Session)
+        found = Counter((row.inst_id, row.con_id, row.resource_consumer_group, row.status) for row in rows)
+        return tuple(SessionCount(*key, number) for key, number in found.items())
+
+    @cached_property
+    def unlisted(self) -> int | None:
+        """How many sessions, all idle, were counted but not read; None where they could not be counted."""
+        if self.snapshot.lists_idle:
+            return 0
+        if self.snapshot.section(SessionCount).problem is not None:
+            return None
+        counted = sum(row.sessions for row in self.session_counts if row.status in IDLE_STATUSES)
+        listed = sum(row.status in IDLE_STATUSES for row in self.snapshot.rows(Session))
+        return max(0, counted - listed)
 
     def session(self, inst_id: int, sid: int, serial: int | None) -> Session | None:
         """Return a session if it is still the same one: a SID is used again by others."""

@@ -17,6 +17,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
+import msgspec
+from msgspec import Struct
+
 from presman.records.plan_rows import Plan, PlanDirective
 
 Key = tuple[int, str]
@@ -103,8 +106,7 @@ class Cap(NamedTuple):
     owner: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanShares:
+class PlanShares(Struct, frozen=True):
     """A plan tree and the figures that do not depend on demand.
 
     `shares` are the guaranteed minima; with `unallocated` they sum to 1. `limits` and `servers` hold only limited
@@ -154,15 +156,14 @@ class PlanShares:
         return max(wanted, min(self.shares[key], self.limits.get(key, 1.0)))
 
 
-@dataclass(frozen=True)  # no slots: cached properties
-class PlanBook:
+class PlanBook(Struct, frozen=True, dict=True):
     """The plans and directives in force in one container, found once per reading of the dictionary.
 
     `cpu_limits_servers` tells that UTILIZATION_LIMIT limits parallel servers, too; MAX_UTILIZATION_LIMIT of 11.2 does
     not.
     """
 
-    directives: Mapping[str, tuple[PlanDirective, ...]] = field(default_factory=dict)
+    directives: Mapping[str, tuple[PlanDirective, ...]] = msgspec.field(default_factory=dict)
     plans: tuple[Plan, ...] = ()
     cpu_limits_servers: bool = True
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
@@ -29,8 +30,7 @@ from presman.records.plan_rows import CdbPlanDirective
 from presman.records.session_rows import Session
 
 
-@dataclass(frozen=True, slots=True)
-class Statements:
+class Statements(Struct, frozen=True):
     """The parallel statements by group, where V$RSRC_CONSUMER_GROUP says nothing: queued, running, servers."""
 
     queue: tuple[QueuedStatement, ...]
@@ -51,8 +51,7 @@ class _Place(NamedTuple):
     hidden: str
 
 
-@dataclass(slots=True)
-class _Parallel:
+class _Parallel(Struct):
     sessions: int = 0
     active: int = 0
     held: int = 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from presman.analysis.groups.entitlement import FULL, QUIET
 from presman.analysis.readings.group_readings import GroupReading, Verdict
@@ -81,7 +82,7 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
         )
     got = f"Wants {wanted:.1f}, gets {group.used:.1f} of {group.capacity:.0f} CPUs"
     if group.execution_waiters and group.waiting < QUIET:
-        got += f" ({group.execution_waiters} sessions wait for a slice)"
+        got += f" (waiting for a time slice now: {group.execution_waiters})"
     return f"{got}; {_reason(group, host_busy)}."
 
 
@@ -140,13 +141,13 @@ def _capped(group: Judged) -> str:
     return f"a limit it shares with others (at most {group.limit:.1f} CPUs for it) is reached, whatever CPU is free"
 
 
-@dataclass(frozen=True, slots=True)
-class Conformance:
+class Conformance(Struct, frozen=True):
     """How well one instance keeps its plan, and its host beside it. CPUs but for `score` (percent) and `host_busy`.
 
     `due` sums over the groups that want CPU the lesser of what each wants and what it is entitled to now; `missing`
     what starved groups get less than that. `score` is 100 x (1 - missing / due): 100 exactly while no group is
-    starved, however many are throttled. None where nobody's due is known. `sentence` says it in words.
+    starved, however many are throttled. None where nobody's due is known. `shareless` tells that it leaves some groups
+    nothing, `sentence` says it in words.
     """
 
     inst_id: int
@@ -158,6 +159,7 @@ class Conformance:
     host_cpus: float | None
     host_busy: float | None
     sentence: str
+    shareless: bool = False
 
 
 def conformance(reading: Reading) -> tuple[Conformance, ...]:
@@ -188,6 +190,7 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
         host_cpus=instance.host_cpus,
         host_busy=instance.host_busy,
         sentence=f"{kept}{shareless} {_pressure(instance, total, rows)}".strip(),
+        shareless=bool(shareless),
     )
 
 
@@ -197,7 +200,7 @@ def _kept(instance: InstanceReading, score: float | None, missing: float, sharel
     if score is None:
         return ""
     if missing <= 0 and shareless:
-        return "The plan is kept, and it leaves some groups nothing."
+        return "The plan is kept, but it leaves some groups nothing."
     if missing <= 0:
         return "The plan is kept: every group that wants CPU gets its due."
     return f"The plan is kept to {score:.0f} %: groups get {missing:.1f} CPUs less than their due."
@@ -205,8 +208,8 @@ def _kept(instance: InstanceReading, score: float | None, missing: float, sharel
 
 def _shareless(groups: Iterable[GroupReading]) -> str:
     """Name the groups whose due may be nothing, lest a plan that is kept be taken for one that is good."""
-    names = ", ".join(row.name for row in groups if row.verdict is Verdict.ZERO_SHARE)
-    return f" What {names} is due is only what the levels above leave." if names else ""
+    names = " and ".join(row.title for row in groups if row.verdict is Verdict.ZERO_SHARE)
+    return f" Only what the levels above leave is due to {names}." if names else ""
 
 
 def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[GroupReading]) -> str:

@@ -7,8 +7,9 @@ single waits inside it is an estimate and is called so; percentiles are given as
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
@@ -34,8 +35,7 @@ class HistogramSpan(Enum):
     STARTUP = "since startup"
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyBucket:
+class LatencyBucket(Struct, frozen=True):
     """Waits from `lower_us` up to, not including, `upper_us` (`open_ended`: of any length from `lower_us` on).
 
     `time_us` is the estimated time of all of them; percents are of all waits and of all estimated time.
@@ -50,8 +50,7 @@ class LatencyBucket:
     open_ended: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Percentile:
+class Percentile(Struct, frozen=True):
     """The bucket in which a percentile (nearest rank) lies. `upper_us` is None in the open-ended one.
 
     `estimate_us` is interpolated inside the bucket, as if its waits were spread evenly: an estimate, and None there.
@@ -63,8 +62,7 @@ class Percentile:
     estimate_us: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(Struct, frozen=True):
     """Percent of waits certainly under and certainly not under `limit_us`: only whole buckets count in either.
 
     What is missing to 100 lies in the bucket that holds the limit.
@@ -75,8 +73,7 @@ class Threshold:
     over: float
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(Struct, frozen=True):
     """One event's waits over one span of time. `seconds` is its length, None where it is not known.
 
     `mean_us` is measured (V$SYSTEM_EVENT), None where that says nothing; `estimated_mean_us` is what the buckets give.
@@ -265,8 +262,7 @@ def histogram_of(reading: Reading, inst_id: int, event: str) -> Histogram | None
     return together(found)
 
 
-@dataclass(frozen=True, slots=True)
-class EventLatency:
+class EventLatency(Struct, frozen=True):
     """One event to choose: what it costs since the last poll. None where there is no delta, or no such wait.
 
     `sessions` is the average number of sessions that waited, `estimated` if only the buckets tell it. `counted` says
@@ -321,8 +317,7 @@ def _event(place: tuple[int, str], waits: list[WaitReading], histograms: list[Hi
     return EventLatency(*place, wait_class, estimate, True, lately.waits_per_s, mean, p99, longest, True)
 
 
-@dataclass(frozen=True, slots=True)
-class LatencySummary:
+class LatencySummary(Struct, frozen=True):
     """An event's waits on one instance since the last poll (None without a delta) and since startup."""
 
     now: Latency | None

@@ -7,8 +7,9 @@ values only grew from row to row. presman looks before it prints.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.latency.histograms import OPEN_FROM

@@ -10,9 +10,11 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from datetime import datetime
 from math import log2
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from presman.analysis.latency.blocks import Blocks
 from presman.analysis.latency.histograms import HistogramSpan, Latency, latency
@@ -77,6 +79,9 @@ class LatencyHistory:
         self._size = size
         self._polls = Blocks()
         self._newest = 0.0
+        self._read_at: datetime | None = None
+        self._held: dict[int, float] = {}
+        self._held_for = 0.0
         self._events: dict[str, int] = {}
         self.bounds: dict[int, int] = {}
 
@@ -94,18 +99,34 @@ class LatencyHistory:
         return self._polls.dropped
 
     def add(self, reading: Reading) -> None:
-        """Add what a reading says. One that is not newer than the last changes nothing."""
+        """Add what a reading says. One that is not newer than the last changes nothing.
+
+        One that has no histograms of its own has no column either; what was held back counts for the next.
+        """
         at = reading.at.timestamp()
         if self._polls and at <= self._newest:
             return
         self._newest = at
+        self._hold(reading)
+        if self._read_at is not None and reading.histograms_at == self._read_at:
+            return
+        self._read_at = reading.histograms_at
         seconds = next((each.seconds for each in reading.histograms if each.seconds), 0.0)
-        throttled = [_THROTTLED.pack(*each) for each in _throttled(reading)]
+        throttled = [_THROTTLED.pack(inst_id, held / self._held_for) for inst_id, held in self._held.items()]
+        self._held, self._held_for = {}, 0.0
         block = self._packed(reading.histograms) if seconds else ()
         poll = b"".join((_POLL.pack(at, seconds, len(throttled)), *throttled, *block))
         self._polls.append(poll)
         while len(self._polls) > self._count or (self._polls.size > self._size and len(self._polls) > 1):
             self._polls.drop()
+
+    def _hold(self, reading: Reading) -> None:
+        """Add up what was held back since the last column."""
+        known = dict(_throttled(reading))
+        seconds = reading.interval or 1.0
+        if known:
+            self._held = {key: self._held.get(key, 0.0) + cpus * seconds for key, cpus in known.items()}
+            self._held_for += seconds
 
     def _packed(self, histograms: Iterable[Histogram]) -> Iterator[bytes]:
         for histogram in histograms:
@@ -170,8 +191,7 @@ def _column(poll: bytes, inst_id: int, event: int) -> LatencyColumn:
     return LatencyColumn(at, seconds if known else None, counts if known else {}, waited, held)
 
 
-@dataclass(slots=True)
-class Track:
+class Track(Struct):
     """The columns of the one event on show, decoded once and then poll by poll."""
 
     history: LatencyHistory

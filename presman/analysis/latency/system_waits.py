@@ -92,6 +92,9 @@ def histograms(facts: Facts) -> tuple[Histogram, ...]:
     return (*usual, *(each for each in _histograms(facts, WatchedHistogram, waited) if each.event not in known))
 
 
+_ALIKE = 0.2
+"""Part by which the intervals of two views may differ that are read one after the other in each poll."""
+
 Counts = dict[tuple[int, str], dict[int, int]]
 """Waits by bound, of each event on each instance."""
 
@@ -101,6 +104,7 @@ Measured = dict[tuple[int, str], tuple[str, EventWaits, EventWaits | None]]
 
 def _histograms(facts: Facts, record: type[Any], waited: Measured) -> list[Histogram]:
     seconds = facts.deltas.interval(record)
+    together = _is_alike(seconds, facts.deltas.interval(SystemEvent))
     before = _counts(facts.deltas.before(record))
     read = {inst_id for inst_id, _ in before} if record is EventHistogram else set()
     readings = []
@@ -114,8 +118,14 @@ def _histograms(facts: Facts, record: type[Any], waited: Measured) -> list[Histo
             for upper, count in sorted(counts.items())
         ]
         name, startup, now = waited.get(place, ("", None, None))
-        readings.append(Histogram(*place, tuple(buckets), seconds, name, startup, None if old is None else now))
+        measured = now if old is not None and together else None
+        readings.append(Histogram(*place, tuple(buckets), seconds, name, startup, measured))
     return readings
+
+
+def _is_alike(seconds: float | None, others: float | None) -> bool:
+    """Whether two intervals are the same: histograms may be read more rarely than what all waits are summed up in."""
+    return seconds is not None and others is not None and abs(seconds - others) <= _ALIKE * max(seconds, others)
 
 
 def _was_reset(old: Mapping[int, int], counts: Mapping[int, int]) -> bool:

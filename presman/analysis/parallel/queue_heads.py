@@ -21,6 +21,7 @@ from presman.analysis.readings.statement_readings import (
     Shortage,
     WantsSource,
 )
+from presman.base.formats import counted
 
 _ANYWHERE = "; on which instances its servers may run is not known"
 _COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
@@ -161,7 +162,7 @@ def explain(wants: Servers | None, dop: int | None, situation: QueueState) -> tu
     system, tightest = situation.system, situation.tightest
     frees = [free for free in (system.free, tightest.free if tightest else None) if free is not None]
     if wants is None or wants.source is WantsSource.MEAN:
-        mean = f" (its group's queue wanted {wants.low} servers each in the last minute)" if wants else ""
+        mean = f" (its group's queue wanted {counted(wants.low, 'server')} each in the last minute)" if wants else ""
         return Cause.UNKNOWN, None, "; ".join([f"its DOP is not known{mean}", *_figures(situation)])
     never = _never(wants, situation)
     if never:
@@ -204,7 +205,7 @@ def shortages(wants: Servers | None, cause: Cause, situation: QueueState) -> tup
 def _fitting(start: str, situation: QueueState) -> tuple[Cause, int | None, str]:
     """Explain a head that fits: the queue's order holds it, or the views were read at different instants."""
     if situation.ahead:
-        number = f"{situation.ahead} statement{'s' if situation.ahead > 1 else ''} of other groups"
+        number = f"{counted(situation.ahead, 'statement')} of other groups"
         return Cause.BEHIND, 0, f"{start}; one queue for all groups, {number} ahead of it"
     if situation.containers:
         last = f", then the plan between it and {', '.join(situation.rivals)}" if situation.rivals else ""
@@ -232,9 +233,9 @@ def _want(wants: Servers, dop: int | None) -> str:
     if wants.low != wants.high:
         return f"wants {wants.low} to {wants.high} servers (DOP {dop}, {'one set' if by else 'one or two sets'}{by})"
     if not dop or wants.low % dop:
-        return f"wants {wants.low} servers{by}"
+        return f"wants {counted(wants.low, 'server')}{by}"
     sets = wants.low // dop
-    return f"wants {wants.low} servers (DOP {dop}, {_COUNTS.get(sets, f'{sets} sets')}{by})"
+    return f"wants {counted(wants.low, 'server')} (DOP {dop}, {_COUNTS.get(sets, f'{sets} sets')}{by})"
 
 
 def _figures(situation: QueueState) -> list[str]:

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import sub
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.analysis.readings.group_readings import GroupReading, QueueTotals
 from presman.analysis.readings.instance_readings import CLUSTER
@@ -35,8 +37,7 @@ FEW = 2
 """Fewer queued statements than this are never called worse than usual."""
 
 
-@dataclass(frozen=True, slots=True)
-class CounterMark:
+class CounterMark(Struct, frozen=True):
     """A group's counters at an instant, with the statements that are running and queued just then."""
 
     at: datetime

@@ -15,8 +15,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from presman.analysis.facts.facts import Facts, by_cursor, of_cursor
 from presman.analysis.readings.statement_readings import RunningStatement, Servers, WantsSource
@@ -38,8 +39,7 @@ _FORCED_SERIAL = "FORCED SERIAL"
 Cursor = tuple[str, int | None]
 
 
-@dataclass(frozen=True, slots=True)
-class WantedServers:
+class WantedServers(Struct, frozen=True):
     """What is known of the server sets of cursors: `running` executions, `plans`, and the `means` of groups' queues."""
 
     running: Mapping[Cursor, int]

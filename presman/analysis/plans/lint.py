@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.facts import Facts
@@ -17,7 +18,7 @@ from presman.analysis.plans.plan_view import plan_windows, plans_by_instance
 from presman.analysis.readings.instance_readings import ServerPool
 from presman.analysis.readings.reading import Reading
 from presman.records.plan_rows import ContainerGroupMapping, GroupMapping
-from presman.records.session_rows import Session, SessionInfo
+from presman.records.session_rows import SessionInfo
 from presman.records.snapshot import Snapshot
 
 _PARAMETER = "Database Reference: RESOURCE_MANAGER_PLAN"
@@ -140,6 +141,6 @@ def _names(shares: PlanShares, con_id: int) -> Iterable[str]:
 
 def _reached(facts: Facts, con_id: int, mapped: Iterable[tuple[str, str, str]]) -> frozenset[str]:
     names = {OTHER_GROUPS} | {group for _, _, group in mapped}
-    names |= {row.resource_consumer_group for row in facts.snapshot.rows(Session) if row.con_id == con_id}
+    names |= {row.resource_consumer_group for row in facts.session_counts if row.con_id == con_id}
     names |= {row.current_consumer_group for row in facts.snapshot.rows(SessionInfo) if row.con_id == con_id}
     return frozenset(names)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+
+from msgspec import Struct
 
 from presman.analysis.facts.plan_book import PlanShares
 from presman.analysis.plans.plan_view import PlanPeriod
@@ -22,8 +23,7 @@ class Severity(Enum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One doubt: the rule's name, how much it matters, the plan and its group (or "") it is about, why, and whence."""
 
     rule: str
@@ -34,8 +34,7 @@ class Finding:
     source: str
 
 
-@dataclass(frozen=True)  # no slots: cached properties
-class Case:
+class Case(Struct, frozen=True, dict=True):
     """One plan in force as one container runs it, with all that a rule may want to know.
 
     `reached` are the groups that sessions are in, are mapped to or are switched to; `by_weight` tells that level 1

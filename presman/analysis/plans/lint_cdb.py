@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from presman.analysis.containers.io_limits import limits_of
 from presman.analysis.facts.cdb_plan import DEFAULT_PDB, DORMANT_CDB, ROOT, percent_fraction, whole_servers
@@ -13,6 +14,7 @@ from presman.analysis.plans.lint_case import Finding, Severity
 from presman.analysis.plans.lint_rules import TINY, swapping_windows
 from presman.analysis.plans.plan_view import PlanPeriod, plan_windows
 from presman.analysis.readings.reading import Reading
+from presman.base.formats import counted
 from presman.base.release import Release
 from presman.records.plan_rows import CdbPlanDirective
 
@@ -26,8 +28,7 @@ _QUEUE = "VLDB and Partitioning Guide: Managing Parallel Statement Queuing for C
 _IO = "Database Reference: MAX_IOPS, MAX_MBPS"
 
 
-@dataclass(frozen=True)  # no slots: cached properties
-class CdbCase:
+class CdbCase(Struct, frozen=True, dict=True):
     """The CDB plan in force with all that a rule may want to know.
 
     `rows` are its directives by container, `given` what each open container gets of them (the default directive where
@@ -137,7 +138,7 @@ def default_directive(case: CdbCase) -> Found:
     named = [name for name in case.plans if (row := case.given.get(name)) is None or row is case.rows.get(DEFAULT_PDB)]
     if named:
         row = case.rows.get(DEFAULT_PDB)
-        what = f"{row.shares or 1} share{'s' * ((row.shares or 1) != 1)}" if row else "one share"
+        what = counted(row.shares or 1, "share") if row else "one share"
         limit = f", at most {row.utilization_limit} % of CPU" if row and percent_fraction(row.utilization_limit) else ""
         text = f"No directive names {', '.join(named)}: the default directive rules there ({what}{limit})."
         yield case.finding("cdb-default-directive", Severity.NOTE, named[0], text, _GUIDE)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from presman.analysis.facts.plan_book import OTHER_GROUPS
 from presman.analysis.plans.lint_case import Case, Finding, Severity
 from presman.analysis.plans.plan_view import PlanPeriod
+from presman.base.formats import counted
 
 TINY = 0.01
 """A guaranteed share below this is next to nothing."""
@@ -138,7 +139,8 @@ def pdb_plan_with_subplans(case: Case) -> Found:
 def pdb_plan_too_large(case: Case) -> Found:
     """A pluggable database's plan has at most eight groups."""
     if case.con_id > 2 and len(case.directives) > PDB_GROUPS:
-        text = f"The plan has {len(case.directives)} groups; that of a pluggable database may have {PDB_GROUPS}."
+        has = counted(len(case.directives), "group")
+        text = f"The plan has {has}; that of a pluggable database may have {PDB_GROUPS}."
         yield case.finding("pdb-plan-too-large", Severity.ERROR, "", text, _PDB_PLANS)
 
 
@@ -174,7 +176,7 @@ def unallocated(case: Case) -> Found:
     """What no level hands out is nobody's by right."""
     if case.top and case.rows and not case.doubt and case.shares.unallocated >= TINY:
         text = (
-            f"{100 * case.shares.unallocated:.1f} % of CPU is guaranteed to nobody; it goes to whoever wants it, in "
+            f"{100 * case.shares.unallocated:.1f} % of CPU is unallocated; it goes to whoever wants it, in "
             "proportion. Add it to a group, or put OTHER_GROUPS with 100 % at the last level."
         )
         yield case.finding("unallocated", Severity.NOTE, "", text, _DIRECTIVES)
@@ -187,7 +189,7 @@ def limit_below_share(case: Case) -> Found:
         if share is not None and limit is not None and limit < share - 1e-9:
             text = (
                 f"{name} is guaranteed {100 * share:.1f} % of CPU but limited to {100 * limit:.1f} %: the difference "
-                "is nobody's guarantee."
+                "can never be used."
             )
             yield case.finding("limit-below-share", Severity.WARNING, name, text, _DIRECTIVES)
 
@@ -229,8 +231,9 @@ def pool_without_timeout(case: Case) -> Found:
     """An active session pool without a timeout lets sessions wait for ever."""
     for name, row in case.directives.items():
         if row.active_sess_pool_p1 is not None and row.queueing_p1 is None:
+            allowed = counted(row.active_sess_pool_p1, "session")
             text = (
-                f"{name} lets {row.active_sess_pool_p1} sessions work at a time and the others wait without a timeout "
+                f"{name} lets {allowed} work at a time and the others wait without a timeout "
                 "(QUEUEING_P1): a session that waits may hold locks for as long."
             )
             yield case.finding("pool-without-timeout", Severity.NOTE, name, text, _DIRECTIVES)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
+
+from msgspec import Struct
 
 from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.plan_book import plan_name
+from presman.analysis.readings.instance_readings import SwitchedPlan
 from presman.records.plan_rows import RsrcPlanHistory
 from presman.records.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class PlanSwitch:
+class PlanSwitch(Struct, frozen=True):
     """A change of plan: the instant, the plan that came ("" where Resource Manager was turned off), its window."""
 
     at: datetime
@@ -32,7 +34,20 @@ def plan_switches(snapshot: Snapshot) -> tuple[PlanSwitch, ...]:
 
     In a container database those of the CDB plan and, where only one container is seen, its own.
     """
-    rows = [row for row in snapshot.rows(RsrcPlanHistory) if row.start_time is not None]
+    return _switches(snapshot.rows(RsrcPlanHistory))
+
+
+def newest_switch(rows: tuple[RsrcPlanHistory, ...]) -> SwitchedPlan | None:
+    """Return the newest change from one plan to another; None where only one is known: it came with the instance."""
+    marks = _switches(rows)
+    for before, mark in reversed(list(pairwise(marks))):
+        if mark.con_id == before.con_id and mark.plan != before.plan:
+            return SwitchedPlan(mark.at, mark.plan, before.plan, mark.window)
+    return None
+
+
+def _switches(history: tuple[RsrcPlanHistory, ...]) -> tuple[PlanSwitch, ...]:
+    rows = [row for row in history if row.start_time is not None]
     top = {row.con_id for row in rows if row.con_id <= ROOT} or {row.con_id for row in rows}
     found: dict[tuple[int, int, str], PlanSwitch] = {}
     for row in rows:

@@ -6,9 +6,10 @@ Made only while somebody looks: the plan tab, `presman lint` and `once` call it,
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from presman.analysis.facts.cdb_plan import ROOT, whole_servers
 from presman.analysis.facts.facts import Facts
@@ -64,8 +65,7 @@ class PlanRow(NamedTuple):
     runs: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanPeriod:
+class PlanPeriod(Struct, frozen=True):
     """One activation of a plan (V$RSRC_PLAN_HISTORY); `until` is None while it lasts, `window` a scheduler window."""
 
     inst_id: int
@@ -78,8 +78,7 @@ class PlanPeriod:
     switches_allowed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRule:
+class GroupRule(Struct, frozen=True):
     """Sessions whose `attribute` has `value` go to `group`; `in_plan` tells whether the plan names that group.
 
     `in_plan` is None where the plan in view is not about the container that the rule is from. `container` is that
@@ -93,16 +92,14 @@ class GroupRule:
     container: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRun:
+class PlanRun(Struct, frozen=True):
     """A plan ("" for none) and the instances that run it."""
 
     plan: str
     instances: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlanView:
+class PlanView(Struct, frozen=True):
     """All about one plan. `unallocated` is the fraction nobody is given; `plans` are those there are to choose from.
 
     `instances` run it, none where it is not active; `elsewhere` is what the other instances run. The lines' limits are
@@ -127,8 +124,7 @@ class PlanView:
     doubt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """What two plans give the same group or subplan, one fact: `before` in the first, `after` in the second plan."""
 
     name: str

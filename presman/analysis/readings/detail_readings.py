@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class PlanStep:
+class PlanStep(Struct, frozen=True):
     """One line of an execution plan, in the words of DBMS_XPLAN.
 
     `queue` is the table queue ("Q1,00"), `in_out` how rows are passed on ("P->S", "PCWP", ...), `distribution` how they
@@ -29,8 +28,7 @@ class PlanStep:
     filter: str
 
 
-@dataclass(frozen=True, slots=True)
-class CursorCost:
+class CursorCost(Struct, frozen=True):
     """What the executions of a cursor have cost (V$SQL). Means are per execution, in seconds.
 
     `offloaded` is the part of the bytes read that the storage could filter, `saved` the part of those that it did not
@@ -53,8 +51,7 @@ class CursorCost:
     written: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ServerWork:
+class ServerWork(Struct, frozen=True):
     """One parallel server at work: what it waits for now, and what it has done (V$PX_SESSTAT).
 
     `cpu` in seconds, `megabytes` read; `cpu_rate` is CPUs since the last poll, None without a delta.
@@ -72,8 +69,7 @@ class ServerWork:
     megabytes: float
 
 
-@dataclass(frozen=True, slots=True)
-class SetSkew:
+class SetSkew(Struct, frozen=True):
     """How unevenly the work of a server set is spread: `cpu` and `megabytes` of the busiest server over the mean."""
 
     server_set: int
@@ -82,8 +78,7 @@ class SetSkew:
     megabytes: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFigure:
+class SessionFigure(Struct, frozen=True):
     """A statistic of the session (V$SESSTAT): since logon, and since the last poll (None without a delta)."""
 
     name: str
@@ -91,8 +86,7 @@ class SessionFigure:
     delta: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """An operation of the statement that is not done yet (V$SESSION_LONGOPS), over all its processes."""
 
     name: str
@@ -108,8 +102,7 @@ class Operation:
         return self.done / self.total if self.total else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
+class Detail(Struct, frozen=True):
     """All about one session and its cursor. Parts that were not read are empty or None."""
 
     inst_id: int

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+from presman.analysis.readings.statement_readings import Cause
+from presman.base.formats import ABSENT, duration
 
 
 class Verdict(Enum):
@@ -11,7 +14,7 @@ class Verdict(Enum):
 
     UNKNOWN = "no delta yet"
     NOT_MANAGED = "CPU not managed"
-    IDLE = "idle"
+    IDLE = "wants no CPU"
     NOT_THROTTLED = "not throttled"
     CAPPED = "at its limit"
     CONTENDED = "contended, gets its share"
@@ -77,6 +80,11 @@ class ActiveSessionPool(NamedTuple):
     longest: float | None = None
     timeout: int | None = None
 
+    @property
+    def near_timeout(self) -> bool:
+        """Whether the first that waits is about to run into the timeout."""
+        return self.timeout is not None and self.longest is not None and self.timeout - self.longest <= SOON
+
 
 class QueueTotals(NamedTuple):
     """Counters of a group's parallel statements since the plan was activated (V$RSRC_CONSUMER_GROUP)."""
@@ -87,6 +95,47 @@ class QueueTotals(NamedTuple):
     active_ms: int
     queued_ms: int
     timeouts: int
+
+
+SOON = 300.0
+"""Seconds before a timeout from which it is trouble that hurts."""
+
+
+class GroupState(NamedTuple):
+    """What is the matter with a group, or that nothing is.
+
+    `word` is stable (that of a CPU verdict, or queued, session_pool, io_limit), `level` how bad it is, `text` says it
+    with its figures, `brief` among others.
+    """
+
+    word: str
+    level: Literal["bad", "warn", "note", "good", "dim"]
+    text: str
+    brief: str = ""
+
+    @property
+    def is_trouble(self) -> bool:
+        """Whether somebody should look at it."""
+        return self.level in {"bad", "warn"}
+
+
+_CPU_LEVELS: dict[Verdict, Literal["bad", "warn", "note", "good", "dim"]] = {
+    Verdict.STARVED: "bad",
+    Verdict.ZERO_SHARE: "bad",
+    Verdict.CAPPED: "note",
+    Verdict.CONTENDED: "note",
+    Verdict.CAGED: "note",
+    Verdict.THROTTLED: "note",
+    Verdict.NOT_THROTTLED: "good",
+}
+_LEVELS = ("bad", "warn", "note", "good", "dim")
+_BRIEF_CAUSES = {
+    Cause.SYSTEM: " (target)",
+    Cause.GROUP: " (group limit)",
+    Cause.BEHIND: " (behind others)",
+    Cause.NOT_CHOSEN: " (next)",
+    Cause.NEVER_FITS: " (too large)",
+}
 
 
 def demand(used: float | None, waiting: float | None) -> float | None:
@@ -115,7 +164,9 @@ class GroupReading(NamedTuple):
     without one. `container` is the pluggable database's
     name, "" outside of one. `limited_by` is whose limit holds the group where it is not its own, with the CPUs used
     under it and allowed; `hidden` is what keeps its due from being known; `inside` tells that other containers, with
-    which it shares the CPUs, are not seen.
+    which it shares the CPUs, are not seen. `head_cause` is why its queue waits, None without one, `timeout_left` the
+    seconds until the first of it times out; `io_held_by` is the I/O limit of its container that holds I/O back while
+    the group does some.
     """
 
     inst_id: int
@@ -154,6 +205,27 @@ class GroupReading(NamedTuple):
     limit_allowed: float | None = None
     hidden: str = ""
     inside: bool = False
+    head_cause: Cause | None = None
+    timeout_left: float | None = None
+    io_held_by: str = ""
+
+    @property
+    def states(self) -> tuple[GroupState, ...]:
+        """What is the matter with its CPU, its queue, its session pool and its container's I/O limit, worst first."""
+        found = [_cpu_state(self), *_queue_state(self), *_pool_state(self), *_io_state(self)]
+        return tuple(sorted(found, key=lambda state: _LEVELS.index(state.level)))
+
+    @property
+    def state(self) -> GroupState:
+        """The worst of its states, with what else is wrong behind it."""
+        worst, *others = self.states
+        more = [state.brief for state in others if state.is_trouble]
+        return worst._replace(text=" · ".join([worst.brief, *more])) if more else worst
+
+    @property
+    def rank(self) -> int:
+        """Where it stands among groups: 0 if somebody is hurt, 1 if it is to be looked at, 2 otherwise."""
+        return {"bad": 0, "warn": 1}.get(self.states[0].level, 2)
 
     @property
     def title(self) -> str:
@@ -186,3 +258,37 @@ class GroupReading(NamedTuple):
         if self.waiting is None or not self.cpu_waits_per_s:
             return None
         return 1000 * self.waiting / self.cpu_waits_per_s
+
+
+def _cpu_state(row: GroupReading) -> GroupState:
+    text = row.verdict.value
+    brief = "no share" if row.verdict is Verdict.ZERO_SHARE else text
+    return GroupState(row.verdict.name.lower(), _CPU_LEVELS.get(row.verdict, "dim"), text, brief)
+
+
+def _queue_state(row: GroupReading) -> list[GroupState]:
+    if not row.px_queued:
+        return []
+    near = row.timeout_left is not None and row.timeout_left <= SOON
+    waited = "" if row.head_waited is None else f" {duration(row.head_waited)}"
+    why = f" (timeout {duration(row.timeout_left)})" if near else _BRIEF_CAUSES.get(row.head_cause or Cause.UNKNOWN, "")
+    level: Literal["bad", "warn"] = "bad" if near or row.head_cause is Cause.NEVER_FITS else "warn"
+    text = f"{row.px_queued} queued{waited}"
+    return [GroupState("queued", level, f"{text}{why}", text)]
+
+
+def _pool_state(row: GroupReading) -> list[GroupState]:
+    pool = row.pool
+    if pool is None or not pool.queued:
+        return []
+    allowed = ABSENT if pool.allowed is None else pool.allowed
+    waited = "" if pool.longest is None else f" {duration(pool.longest)}"
+    more = f"+{pool.queued}{waited}"
+    text = f"pool {row.active_sessions}/{allowed} {more}"
+    return [GroupState("session_pool", "bad" if pool.near_timeout else "warn", text, f"pool {more}")]
+
+
+def _io_state(row: GroupReading) -> list[GroupState]:
+    if not row.io_held_by:
+        return []
+    return [GroupState("io_limit", "warn", f"I/O held by {row.io_held_by}", row.io_held_by)]

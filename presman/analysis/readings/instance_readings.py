@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 CLUSTER = 0
 """The `inst_id` of figures over all instances."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerPool:
+class ServerPool(Struct, frozen=True):
     """Parallel servers of one instance (V$PX_PROCESS_SYSSTAT, V$RSRC_PLAN, V$SYSTEM_PARAMETER).
 
     `in_use` and `available` are processes now; `counted` is PARALLEL_SERVERS_ACTIVE, what the queue counts;
@@ -26,8 +26,7 @@ class ServerPool:
     highwater: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceReading:
+class InstanceReading(Struct, frozen=True):
     """One instance: identity, what its plan manages, its CPUs and its parallel servers.
 
     `num_cpus` is what Resource Manager hands out (CPU_COUNT when caged, else the host's); `host_busy` the share
@@ -49,8 +48,19 @@ class InstanceReading:
     servers: ServerPool
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class SwitchedPlan(Struct, frozen=True):
+    """The newest change of plan (V$RSRC_PLAN_HISTORY): when, the plan that came and the one before, "" for none.
+
+    `window` is the scheduler's window that brought it, "" where none did; no view tells who else did.
+    """
+
+    at: datetime
+    plan: str
+    before: str
+    window: str
+
+
+class Header(Struct, frozen=True):
     """What the top line shows. `px_managed` etc. are those of the first instance; `mixed_plans` tells they differ.
 
     `exadata` tells that storage cells answered, so that the database's I/O figures are not all there is to say;

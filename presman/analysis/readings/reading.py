@@ -8,12 +8,15 @@ waiting sessions, i.e. CPU seconds per second. Seconds are seconds; MB are 2**20
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
+
+from presman.analysis.readings.activity_readings import Activity
+from presman.analysis.readings.container_readings import LimitedContainer
 from presman.analysis.readings.detail_readings import Detail
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.instance_readings import CLUSTER, Header
+from presman.analysis.readings.instance_readings import CLUSTER, Header, SwitchedPlan
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.sight_readings import Basis, UnseenView
 from presman.analysis.readings.statement_readings import (
@@ -26,8 +29,7 @@ from presman.analysis.readings.statement_readings import (
 from presman.analysis.readings.wait_readings import Histogram, OutlierReading, RedoHealth, WaitReading
 
 
-@dataclass(frozen=True, slots=True)
-class UnansweredQuery:
+class UnansweredQuery(Struct, frozen=True):
     """A question that got no answer: the query's name, what is wrong and what cures it."""
 
     query: str
@@ -36,8 +38,7 @@ class UnansweredQuery:
     cure: str
 
 
-@dataclass(frozen=True, slots=True)
-class LateView:
+class LateView(Struct, frozen=True):
     """A view that did not answer in time: its name, and how many seconds before `Reading.at` its rows were read.
 
     `age` is None where there are no rows at all.
@@ -47,8 +48,7 @@ class LateView:
     age: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """All of it. `interval` is seconds between the two snapshots on the database's clock, None without a delta.
 
     `detail` is what a close look at one session adds, None without; `hour` comes from the metric history. `sessions`
@@ -57,8 +57,13 @@ class Reading:
     `basis` says what may be said not to be there, and by which views; `unseen` are views that told nothing;
     `notes` what a reader of the figures must know.
     `statements_to_come` counts the statements on show whose texts and plans are still to be read, a few at each poll.
+    `unlisted` counts the idle sessions that are not among `sessions`, as in most polls of a screen that does not show
+    them; None where they could not be counted, 0 where all are there.
+    `histograms_at` is when the histograms were read: they are older than the reading where nobody needs them.
     `late` are the views whose rows are older than the poll, `stale` the seconds by which the newest rows are: 0 if
     anything was answered, None if nothing ever was.
+    `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance; `switched` is the newest plan change.
+    `activity` are the sessions that were active at that instant, None where V$SESSION was not read for it.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -91,6 +96,11 @@ class Reading:
     statements_to_come: int = 0
     late: tuple[LateView, ...] = ()
     stale: float | None = 0.0
+    unlisted: int | None = 0
+    histograms_at: datetime | None = None
+    io_limited: tuple[LimitedContainer, ...] = ()
+    switched: SwitchedPlan | None = None
+    activity: Activity | None = None
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

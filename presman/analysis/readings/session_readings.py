@@ -18,6 +18,7 @@ class SessionReading(NamedTuple):
 
     Three groups: `mapped_group` is the mapping rule's (by `mapping_attribute`), `original_group` where the active plan
     put the session at first (OTHER_GROUPS if it has no directive for the mapped one), `group` where it is now.
+    `coordinator` is that of a parallel server (instance, SID, SERIAL#), None for others.
     `last_action` is what Resource Manager last did to it, as the view words it ("" before 12.1).
     """
 
@@ -60,3 +61,4 @@ class SessionReading(NamedTuple):
     os_user: str = ""
     action: str = ""
     exec_id: int | None = None
+    coordinator: tuple[int, int, int] | None = None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 from typing import Protocol
+
+from msgspec import Struct, field
 
 
 class Cause(Enum):
@@ -20,8 +21,7 @@ class Cause(Enum):
     UNKNOWN = "not known"
 
 
-@dataclass(frozen=True, slots=True)
-class DopStory:
+class DopStory(Struct, frozen=True):
     """What OTHER_XML says of a statement's degree. The first occurrence of each fact counts.
 
     `degree` is the chosen DOP; None and "" where the document is silent, and for a derived degree of 0: a manual one is
@@ -50,8 +50,7 @@ class WantsSource(Enum):
     MEAN = "the mean of its group's queue"
 
 
-@dataclass(frozen=True, slots=True)
-class Servers:
+class Servers(Struct, frozen=True):
     """How many servers a queued statement wants: exact if `low` == `high`, a range where the server sets are not known.
 
     It is a range for one set, too: whether the queue counts the DOP for it or twice the DOP is not documented. A MEAN
@@ -61,6 +60,10 @@ class Servers:
     low: int
     high: int
     source: WantsSource = WantsSource.DEGREE
+
+    def times(self, count: int) -> Servers:
+        """Return how many as many statements want together."""
+        return Servers(self.low * count, self.high * count, self.source)
 
     def __str__(self) -> str:
         if self.source is WantsSource.MEAN:
@@ -82,8 +85,7 @@ def group_title(row: InGroup) -> str:
     return f"{row.group} ({row.container})" if row.container else row.group
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedStatement:
+class QueuedStatement(Struct, frozen=True):
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
     `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `wants` is None if nothing tells of it.
@@ -115,8 +117,7 @@ class QueuedStatement:
     exec_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunningStatement:
+class RunningStatement(Struct, frozen=True):
     """One parallel statement that holds servers, by its coordinator.
 
     `degree` of `requested` (V$PX_SESSION, largest over its server sets), `downgraded` the percent lost; `idle` is
@@ -167,8 +168,7 @@ class RunningStatement:
     exec_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Shortage:
+class Shortage(Struct, frozen=True):
     """Servers that a head is `short` of under one limit that binds: what must be freed there before it can start.
 
     The system's target concerns `everybody`; a container's limit those of `con_id`, a group's those of `group` in it.
@@ -182,8 +182,7 @@ class Shortage:
     inst_ids: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class QueueHead:
+class QueueHead(Struct, frozen=True):
     """Why the first statement of a group's queue waits, with the figures of the sentence.
 
     All in servers: `wants`, the group's `held` of `allowed` (None: no group limit), the system's `in_use` of
@@ -207,8 +206,7 @@ class QueueHead:
     container: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Downgrades:
+class Downgrades(Struct, frozen=True):
     """Parallel operations per class since the last poll and since startup (V$SYSSTAT)."""
 
     inst_id: int
@@ -217,8 +215,7 @@ class Downgrades:
     delta: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Usual:
+class Usual(Struct, frozen=True):
     """A group's parallel queue over some `seconds` (None: not known how many): means and shares, None where unknown.
 
     `mean_wait` is seconds per statement that had to queue, `queued_share` the part of all statements' life that they
@@ -234,8 +231,7 @@ class Usual:
     timeouts: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class HourReading:
+class HourReading(Struct, frozen=True):
     """What V$RSRCMGRMETRIC_HISTORY says of one group's queue over the last hour, all instances."""
 
     con_id: int

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 ESTIMATOR = 0.75
 """What part of its bucket's bound a wait is taken to have lasted: the middle, because each bound is twice the last."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
+class Bucket(Struct, frozen=True):
     """Waits shorter than `upper_us` and not shorter than the bucket before; `delta` since the last poll."""
 
     upper_us: int
@@ -28,8 +28,7 @@ class Bucket:
         return None if self.delta is None else ESTIMATOR * self.upper_us * self.delta
 
 
-@dataclass(frozen=True, slots=True)
-class EventWaits:
+class EventWaits(Struct, frozen=True):
     """How often and how long an event was waited for, measured (V$SYSTEM_EVENT), not estimated."""
 
     waits: int
@@ -41,8 +40,7 @@ class EventWaits:
         return self.microseconds / self.waits if self.waits else None
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(Struct, frozen=True):
     """Latency of one event on one instance, buckets in order of their bounds, totals since startup.
 
     `seconds` lie between the two reads its deltas are of. `startup` and `now` are what V$SYSTEM_EVENT says of the
@@ -58,8 +56,7 @@ class Histogram:
     now: EventWaits | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RedoHealth:
+class RedoHealth(Struct, frozen=True):
     """What commits and the redo writer wait for since the last poll; `inst_id` 0 is the cluster.
 
     `sync_ms` is the mean of 'log file sync' (a commit), `write_ms` of 'log file parallel write' (the write itself);
@@ -75,8 +72,7 @@ class RedoHealth:
     redo_mb: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Outlier:
+class Outlier(Struct, frozen=True):
     """One row of V$IO_OUTLIER or V$LGWRIO_OUTLIER (`view`). Latencies in milliseconds, of the disks too.
 
     They are None, and the disks left out, where presman does not believe them.
@@ -92,8 +88,7 @@ class Outlier:
     disks: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OutlierReading:
+class OutlierReading(Struct, frozen=True):
     """What a view of I/O outliers says on request, `at` when it was asked.
 
     `doubts` tell why its latencies are not believed; then they are not in the rows.
@@ -105,8 +100,7 @@ class OutlierReading:
     doubts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WaitReading:
+class WaitReading(Struct, frozen=True):
     """One wait event on one instance since the last poll: average sessions waiting, waits/s, mean wait in ms.
 
     V$SYSTEM_EVENT counts a wait when it ends: `per_second` and `mean_ms` are of those that did. `sessions` are those

@@ -260,7 +260,9 @@ class SessionRows:
         cpu = session.cpu + (execution.cpu if serial else 0.0)
         wait = session.wait + (execution.wait if serial else 0.0)
         mb = execution.mb if serial else 0.0
-        self.infos.append(self._info(session, execution.group, doing, cpu, wait, execution=execution, mb=mb))
+        written = mb * cursor.writing
+        info = self._info(session, execution.group, doing, cpu, wait, execution=execution, mb=mb, written=written)
+        self.infos.append(info)
         for server in execution.servers:
             self._add_server(execution, server)
 
@@ -283,7 +285,8 @@ class SessionRows:
         cpu, wait = execution.time.of(server.skew, len(execution.servers))
         mb = execution.mb * (1 + server.skew) / len(execution.servers)
         face = SimulatedSession(server.inst_id, con_id, server.sid, server.serial, client, execution.session.group, 0.0)
-        self.infos.append(self._info(face, execution.group, doing, cpu, wait, mb=mb))
+        written = mb * cursor.writing
+        self.infos.append(self._info(face, execution.group, doing, cpu, wait, mb=mb, written=written))
 
     def _info(  # noqa: PLR0913
         self,
@@ -295,6 +298,7 @@ class SessionRows:
         *,
         reads: float = 0.0,
         mb: float = 0.0,
+        written: float = 0.0,
         execution: Execution | None = None,
         state: str = "",
     ) -> Row:
@@ -313,14 +317,25 @@ class SessionRows:
             elif execution.servers:
                 servers, active = ticket.servers, "TRUE"
                 running = self.at - execution.started
+        idle = 0 if doing.active == "TRUE" else doing.wait_micro // 1_000_000
+        io = reads * 0.0005 + (mb + written) * 0.001
         pool = session.pool_queued
         if execution is not None and execution.phase is Phase.POOL:
             pool += self.at - execution.queued_at
         return (
             *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
-            *(mapped, "ORACLE_USER", state or doing.rsrc_state, doing.active, _ms(wait), int(wait / 0.2), _ms(cpu)),
-            *(int(cpu * 2), _ms(pool), _ms(reads * 0.0005 + mb * 0.001), int(reads / 128), int(reads * 0.35 / 128)),
-            *(int(mb), 0, int(reads), int(reads * 0.35), int(mb), 0, session.canceled, dop, servers, active, None),
+            *(mapped, "ORACLE_USER", state or doing.rsrc_state, doing.active, idle, _ms(wait), int(wait / 0.2)),
+            *(
+                _ms(cpu),
+                int(cpu * 2),
+                _ms(pool),
+                _ms(io),
+                int(reads / 128),
+                int(reads * 0.35 / 128),
+                int(mb),
+                int(written),
+            ),
+            *(int(reads), int(reads * 0.35), int(mb), int(written), session.canceled, dop, servers, active, None),
             *(_ms(running), _ms(queued), _ms(session.pq_queued + queued), session.times_queued, session.time_outs),
             *((action, reason, when(self._simulation, at)) if action else (None, None, None)),
         )
@@ -398,9 +413,9 @@ def _longops(simulation: Simulation) -> Iterator[Row]:
         left = int(execution.left / execution.speed) if execution.speed > 0 else None
         session, cursor = execution.session, execution.cursor
         yield (
-            *(session.inst_id, session.sid, session.serial, "Table Scan", "SALES", done, total, "Blocks"),
+            *(session.inst_id, session.sid, session.serial, "Table Scan", cursor.table, done, total, "Blocks"),
             *(when(simulation, execution.started), when(simulation, now), left, int(elapsed)),
-            *(f"Table Scan:  SALES: {done} out of {total} Blocks done", session.client.user, cursor.sql_id),
+            *(f"Table Scan:  {cursor.table}: {done} out of {total} Blocks done", session.client.user, cursor.sql_id),
             *(session.sid, session.con_id),
         )
 
@@ -420,11 +435,12 @@ VIEWS = (
         "V$RSRC_SESSION_INFO",
         columns(
             "INST_ID CON_ID SID CURRENT_CONSUMER_GROUP_ID CURRENT_CONSUMER_GROUP ORIG_CONSUMER_GROUP_ID"
-            " MAPPED_CONSUMER_GROUP MAPPING_ATTRIBUTE STATE ACTIVE CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS"
-            " QUEUED_TIME IO_SERVICE_TIME SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES LARGE_READ_MEGABYTES"
-            " LARGE_WRITE_MEGABYTES SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS"
-            " SQL_CANCELED DOP PQ_SERVERS PQ_ACTIVE PQ_STATUS CURRENT_PQ_ACTIVE_TIME CURRENT_PQ_QUEUED_TIME"
-            " PQ_QUEUED_TIME PQ_QUEUED PQ_QUEUE_TIME_OUTS LAST_ACTION LAST_ACTION_REASON LAST_ACTION_TIME"
+            " MAPPED_CONSUMER_GROUP MAPPING_ATTRIBUTE STATE ACTIVE CURRENT_IDLE_TIME CPU_WAIT_TIME CPU_WAITS"
+            " CONSUMED_CPU_TIME YIELDS QUEUED_TIME IO_SERVICE_TIME SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES"
+            " LARGE_READ_MEGABYTES LARGE_WRITE_MEGABYTES SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS"
+            " LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS SQL_CANCELED DOP PQ_SERVERS PQ_ACTIVE PQ_STATUS"
+            " CURRENT_PQ_ACTIVE_TIME CURRENT_PQ_QUEUED_TIME PQ_QUEUED_TIME PQ_QUEUED PQ_QUEUE_TIME_OUTS LAST_ACTION"
+            " LAST_ACTION_REASON LAST_ACTION_TIME"
         ),
         _session_info,
     ),

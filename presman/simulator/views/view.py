@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from presman.simulator.simulation import Simulation
@@ -29,8 +30,7 @@ def never(_: Simulation) -> object:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """One view. `columns` begin with INST_ID if it is `global_`, i.e. exists as V$ and GV$.
 
     `stamp` tells when its rows may have changed: as long as it returns the same, they have not.

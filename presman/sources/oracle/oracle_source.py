@@ -6,20 +6,21 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache, partial
 from socket import gaierror
 from typing import Any, NamedTuple
 
 import oracledb
+from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.base.text import clean
 from presman.records.conversion import field_types, has_long_texts, shortened, to_records
 from presman.records.queries import Query, Scope, bind_names
 from presman.records.snapshot import Problem, Section
-from presman.sources import Answer, OutcomeUnknown, Request, SourceError
+from presman.sources import USUAL_BINDS, Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.oracle.fetch_sizes import FetchSizes
 from presman.sources.oracle.guard import AnswerTooLarge
 from presman.sources.oracle.oracle_errors import code_of, problem, source_error, text_of
@@ -64,8 +65,7 @@ QUARTER = 15 * 60
 """Seconds: time zones differ by multiples of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionIdentity:
+class SessionIdentity(Struct, frozen=True):
     """Where the session is and when it was asked: `at` (UTC) is the database's clock at `measured` on ours."""
 
     sid: int
@@ -226,8 +226,12 @@ class OracleSource:
             self._ask_time()
         left = [index for index in range(len(requests)) if index not in found]
         reconnected = False
+        silent: set[str] = set()
         for index in sorted(left, key=lambda index: requests[index].query.name in self._apart):
             request, begun = requests[index], self._clock()
+            if request.query.view in silent:  # asked another question it would take as long again
+                found[index] = self._failed(request.query, TimeoutError("not asked, its view did not answer"), 0.0)
+                continue
             if self._left() <= 0:
                 found[index] = self._failed(request.query, TimeoutError("not asked, the time for the poll was up"), 0.0)
                 continue
@@ -239,6 +243,8 @@ class OracleSource:
                 reconnected = True
                 found[index] = self._failed(request.query, lost.cause, self._clock() - begun)
                 self._reconnect()
+            if (problem := found[index].problem) is not None and problem.late:
+                silent.add(request.query.view)
         return tuple(found[index] for index in range(len(requests)))
 
     def _read_together(self, requests: Sequence[Request]) -> dict[int, Section]:
@@ -417,7 +423,7 @@ class OracleSource:
         query = request.query
         sql = _without_odd_dates(query, self.scope) if query.name in self._odd else query.sql(self.scope)
         place = self._identity
-        known: dict[str, Any] = dict(request.binds)
+        known: dict[str, Any] = {**USUAL_BINDS, **request.binds}
         if place is not None:
             known |= {"inst_id": place.instance, "own_inst_id": place.instance, "own_sid": place.sid}
         binds = {name: known[name] for name in bind_names(sql) if name in known}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from presman.base.secret import Secret
 from presman.base.text import clean
@@ -12,8 +13,7 @@ MODES = ("default", "sysdba", "sysoper", "sysbackup", "sysdg", "syskm", "sysrac"
 """Privileges to log in with."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectSettings:
+class ConnectSettings(Struct, frozen=True):
     """How to reach an Oracle database, as the driver takes it.
 
     `dsn` is an easy connect string, a TNS alias or a descriptor; `user` may be `proxy[user]`, None for external

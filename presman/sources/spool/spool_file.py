@@ -6,9 +6,10 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+
+from msgspec import Struct
 
 from presman.base.text import clean, one_line
 from presman.sources import SourceError
@@ -37,8 +38,7 @@ _ERROR_AT = re.compile(r"(ERROR at line|FEHLER in Zeile|ERREUR à la ligne|ERROR
 _WHOLE = re.compile(r"\s*[-+]?\d*\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class SpoolFile:
+class SpoolFile(Struct, frozen=True):
     """One file as text: `columns` in upper case, `rows` of as many fields each, with the line each ends on.
 
     Fields are as they stand there, with blanks around them. `failure` is the error that was spooled in place of rows or

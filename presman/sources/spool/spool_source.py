@@ -13,10 +13,11 @@ import gc
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from presman.base.release import SUPPORTED, Release
 from presman.base.suggest import closest
@@ -26,7 +27,7 @@ from presman.records.instance_rows import Instance
 from presman.records.queries import Cadence, Query, Scope, load
 from presman.records.selection import Selection, selection
 from presman.records.snapshot import Problem, Section
-from presman.sources import Answer, Exhausted, Request, SourceError
+from presman.sources import USUAL_BINDS, Answer, Exhausted, Request, SourceError
 from presman.sources.spool.spool_file import SAMPLE_TIME, SAMPLES, SpoolFile, read_spool_file, refuse_twins, view_name
 from presman.sources.spool.spool_table import (
     Instant,
@@ -144,7 +145,8 @@ class SpoolSource:
             return Section(problem=problem, absent=frozenset(parts.fields))
         self._load(database, parts.view, found, found.at(now, lasting=is_lasting(request.query)))
         # Nothing of presman's own is in a spool: no session has these numbers.
-        binds: dict[str, Any] = {"inst_id": self._own, "own_inst_id": 0, "own_sid": 0, **request.binds}
+        own = {"inst_id": self._own, "own_inst_id": 0, "own_sid": 0}
+        binds: dict[str, Any] = {**USUAL_BINDS, **own, **request.binds}
         section = database.run(request.query, self.scope, binds)
         return replace(section, absent=_absent(parts, found))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from presman.base.release import Release
 from presman.base.text import clean
@@ -56,8 +57,7 @@ class SpoolTable(NamedTuple):
         return place if lasting or time is None or time >= now.at else -1
 
 
-@dataclass(frozen=True, slots=True)
-class SpoolFormat:
+class SpoolFormat(Struct, frozen=True):
     """How this folder writes: the zone of its dates and the decimal mark of its numbers (None: not known)."""
 
     zone: tzinfo

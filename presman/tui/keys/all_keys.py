@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from presman.tabs import tab, tab_names, title
+from presman.tabs import tab, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keys.app_key import AppKey, has_tables
+from presman.tui.keys.go_keys import COLUMNS, GO, SIGNS, TARGETS
 from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, TABS, THEME
+from presman.tui.keys.place_keys import DESCRIBE, FOLDING, UNFOLD
+from presman.tui.keys.place_keys import where as trail_to
 from presman.tui.keys.table_keys import DETAILS, FILTER, INSTANCES, NEXT_TABLE, REVERSE, SORT, WINDOW, has_instances
-from presman.tui.keys.take_keys import ACT, COPY, EXPORT
+from presman.tui.keys.take_keys import ACT, COPY, COPY_TO_DO, EXPORT
 from presman.tui.keys.time_keys import (
     BACK,
     FAR_BACK,
@@ -35,7 +38,7 @@ def show_help(app: FrameApp) -> None:
 
     bindings = [binding for binding in Grid.BINDINGS if not isinstance(binding, tuple) and binding.action != "open"]
     in_table = [(binding.key_display or binding.key, binding.description) for binding in bindings]
-    app.reader.open(help_of(app.panels.present.tab, title(app.monitor.choices.tab), listed(app), in_table))
+    app.reader.open(help_of(app.panels.present.tab, trail_to(app), listed(app), in_table))
 
 
 HELP = AppKey(
@@ -44,8 +47,9 @@ HELP = AppKey(
 )
 
 APP_KEYS: tuple[AppKey, ...] = (
-    HELP, *TABS, DETAILS, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, FILTER, SORT, REVERSE,
-    INSTANCES, WINDOW, SLOWER, FASTER, POLL_NOW, COPY, ACT, EXPORT, THEME, PALETTE, NEXT_TABLE, QUIT,
+    HELP, *TABS, DETAILS, DESCRIBE, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, FILTER, SORT,
+    REVERSE, UNFOLD, INSTANCES, COLUMNS, WINDOW, SLOWER, FASTER, POLL_NOW, COPY, COPY_TO_DO, ACT, EXPORT, GO, TARGETS,
+    THEME, SIGNS,     PALETTE, NEXT_TABLE, QUIT,
 )  # fmt: skip
 """In the order of the help page."""
 
@@ -53,8 +57,23 @@ TAB_NAMES = tuple(each.name for each in tab_names())
 
 BY_NAME = {each.key.name: each for each in APP_KEYS}
 
-_BEFORE = (HELP, LEAVE, POLL_NOW, DETAILS, PAUSE, LIVE, BACK, FORWARD, FILTER, SORT, REVERSE, INSTANCES)
-_BEHIND = (COPY, ACT, EXPORT, WINDOW, SLOWER, FASTER, THEME, PALETTE)
+_BEFORE = (
+    HELP,
+    LEAVE,
+    POLL_NOW,
+    DETAILS,
+    DESCRIBE,
+    PAUSE,
+    LIVE,
+    BACK,
+    FORWARD,
+    FILTER,
+    SORT,
+    REVERSE,
+    UNFOLD,
+    INSTANCES,
+)
+_BEHIND = (COPY, COPY_TO_DO, ACT, EXPORT, GO, WINDOW, SLOWER, FASTER, TARGETS, COLUMNS, THEME, PALETTE)
 """What the bottom line offers before and behind the keys of the tab, the most needed first."""
 
 
@@ -93,7 +112,9 @@ def _own(app: FrameApp, key: AppKey) -> AppKey:
 def listed(app: FrameApp) -> list[Key]:
     """Return the keys that the help of a tab lists: all but those that this database or this tab never has."""
     present = app.panels.present.tab
-    without = [each for each, has in ((INSTANCES, has_instances(app)), (WINDOW, present.over_time)) if not has]
+    folding = app.monitor.choices.panel in FOLDING
+    has = ((INSTANCES, has_instances(app)), (WINDOW, present.over_time), (UNFOLD, folding))
+    without = [each for each, there in has if not there]
     found = [each.key for each in keys_of(app) if each not in without]
     place = found.index(COPY.key)
     return [*found[:place], *present.keys, *found[place:]]

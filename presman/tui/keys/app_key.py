@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from textual.binding import Binding
 
 from presman.tabs.parts import Key
@@ -36,8 +36,7 @@ def has_tables(app: FrameApp) -> bool:
     return has_data(app) and not app.reader.is_open
 
 
-@dataclass(frozen=True)
-class AppKey:
+class AppKey(Struct, frozen=True, dict=True):
     """A key of the monitor. `when` tells whether it does something here and now; `why_not` is told if not.
 
     `relabel` gives the label of the moment, where that changes.

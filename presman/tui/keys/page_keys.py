@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from presman.tabs import TabName, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keys.app_key import AppKey
+from presman.tui.keys.place_keys import go_into
 from presman.tui.keys.table_keys import set_filter
+from presman.tui.wanted_breadth import read_enough
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -18,28 +20,38 @@ THEMES = ("textual-dark", "textual-light", "nord", "gruvbox", "solarized-light",
 
 async def show_tab(app: FrameApp, name: str) -> None:
     """Show a tab."""
-    app.reader.close()
+    app.reader.close(back=False)
     await app.panels.show(name)
+    read_enough(app.feed, app.panels, app.recording)
     app.reader.look_at(None)
     app.panels.focus_first()
     app.repaint()
 
 
-def escape(app: FrameApp) -> None:
-    """Close the page, else end the filter."""
-    if app.reader.is_open:
+async def escape(app: FrameApp) -> None:
+    """Close the page, else end the filter, else go back to where one came from."""
+    choices = app.monitor.choices
+    lines = [line for line in app.query("GoLine") if line.display]
+    if lines:
+        lines[0].display = False
+        if not app.reader.is_open:
+            app.panels.focus_first()
+    elif app.reader.is_open:
         app.reader.close()
         app.reader.look_at(None)
-        app.panels.focus_first()
         app.repaint()
-    else:
+    elif choices.filter or not choices.places:
         set_filter(app, "", done=True)
+    else:
+        await go_into(app, choices.places[:-1])
 
 
 async def leave(app: FrameApp) -> None:
-    """Close the page; at the top, quit."""
+    """Close the page, or go back to where one came from; at the top, quit."""
     if app.reader.is_open:
-        escape(app)
+        await escape(app)
+    elif app.monitor.choices.places:
+        await go_into(app, app.monitor.choices.places[:-1])
     else:
         await app.action_quit()
 
@@ -52,23 +64,25 @@ def next_theme(app: FrameApp) -> None:
 
 
 def can_go_back(app: FrameApp) -> bool:
-    """While a page is open, or something is filtered."""
-    return app.reader.is_open or bool(app.monitor.choices.filter)
+    """While a page is open, something is filtered, or one has gone into something."""
+    choices = app.monitor.choices
+    typing = any(line.display for line in app.query("FilterLine, GoLine"))
+    return app.reader.is_open or typing or bool(choices.filter or choices.places)
 
 
 def leave_label(app: FrameApp) -> str:
     """Return what the key does now."""
-    return "back" if app.reader.is_open else "quit"
+    return "back" if app.reader.is_open or app.monitor.choices.places else "quit"
 
 
 ESCAPE = AppKey(
-    Key("escape", "escape", "Esc", "back", "Back to the table, to the same row; clears a filter."),
+    Key("escape", "escape", "Esc", "back", "Back to where one came from, to the same row; clears a filter."),
     escape,
     can_go_back,
     "No page is open and nothing is filtered; q quits.",
 )
 LEAVE = AppKey(
-    Key("leave", "q", "q", "back / quit", "Back to the table, to the same row; at the top, quit."),
+    Key("leave", "q", "q", "back / quit", "Back to where one came from, to the same row; at the top, quit."),
     leave, relabel=leave_label,
 )  # fmt: skip
 THEME = AppKey(Key("theme", "t", "t", "theme", "Next theme; all of them are in the command palette."), next_theme)

@@ -50,7 +50,7 @@ def set_filter(app: FrameApp, needle: str, *, done: bool) -> None:
     """Filter the tab by what is typed so far; once that is `done`, go back to the table."""
     choices = app.monitor.choices
     if needle != choices.filter:
-        app.monitor.choose(filters={**choices.filters, choices.tab: needle})
+        app.monitor.choose(filters={**choices.filters, choices.panel: needle})
         app.panels.filter()
         app.paint_lines()
     if done:
@@ -96,7 +96,8 @@ def has_several(app: FrameApp) -> bool:
 _PAGE = "A page is open: q goes back to the tables."
 
 DETAILS = AppKey(
-    Key("details", "enter", "Enter", "details", "All about the row under the cursor, on one page."),
+    Key("details", "enter", "Enter", "open", "List the sessions and statements of the group, event, instance or PDB "
+        "under the cursor; of a session or a statement all about it, on one page."),
     details, has_tables, _PAGE,
 )  # fmt: skip
 FILTER = AppKey(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from presman.base.formats import counted
 from presman.figures.figure import Table
 from presman.tabs.parts import Key
 from presman.tui import state_files
 from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
+from presman.tui.wanted_breadth import read_enough
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -28,7 +30,22 @@ def copy(app: FrameApp) -> None:
         _take(app, "" if grid is None or grid.row is None else _row_text(grid.table, grid.row))
         return
     _keep(app, command[0].text)
-    app.tell(f"Copied, not run: {command[0].text}\nIt would hit {command[1]}. {command[0].note}", seconds=8)
+    app.tell(f"Copied, not run: {command[0].text}\nIt affects {command[1]}. {command[0].note}", seconds=8)
+
+
+def copy_to_do(app: FrameApp) -> None:
+    """Copy the command of the line DO, to the clipboard and to a file; nothing is run."""
+    found = app.monitor.to_do
+    if found is None or found.command is None:
+        return
+    _keep(app, found.command.text)
+    app.tell(f"Copied, not run: {found.command.text}\nIt affects {found.affects}. {found.command.note}", seconds=8)
+
+
+def has_to_do(app: FrameApp) -> bool:
+    """While the line DO has a command, of what is there now."""
+    found = app.monitor.to_do
+    return found is not None and found.command is not None
 
 
 def _row_text(table: Table[Any], row: Any) -> str:
@@ -50,7 +67,12 @@ def _keep(app: FrameApp, text: str) -> str:
 
 def act(app: FrameApp) -> None:
     """Ask what to do with the row under the cursor, and have it done if that is confirmed."""
+    from presman.analysis.folds import QueuedFold
+
     grid, reading, gateway = app.panels.grid, app.monitor.reading, app.gateway
+    if grid is not None and isinstance(grid.row, QueuedFold):
+        app.tell(f"{counted(grid.row.count, 'statement')} in one row: u unfolds them, then choose one.", seconds=8)
+        return
     if gateway is None or grid is None or reading is None or not gateway.offers(grid.row, reading):
         app.tell("Nothing can be done with this row.")
         return
@@ -64,6 +86,7 @@ def export(app: FrameApp) -> None:
         return
     measure = app.panels.present.measure(app.panels.grid)
     told, well = app.recording.toggle(monitor.name, measure, monitor.latest)
+    read_enough(app.feed, app.panels, app.recording)
     app.tell(told, severity="information" if well else "error", seconds=8 if well else 10)
     app.paint_lines()
 
@@ -77,6 +100,11 @@ COPY = AppKey(
     Key("copy", "c", "c", "copy", "Copy the page or the row: to the clipboard (OSC 52) and to a file. On the tab "
         "Parallel: the command that would let the queue's head start, or end the running statement."),
     copy, has_data, NO_DATA,
+)  # fmt: skip
+COPY_TO_DO = AppKey(
+    Key("copy_to_do", "C", "C", "copy DO", "Copy the command that the line DO names, from any tab. Nothing is run."),
+    copy_to_do, has_to_do,
+    "The line DO has no command now.",
 )  # fmt: skip
 ACT = AppKey(
     Key("act", "a", "a", "act", "With --allow-actions: start, switch, cancel or kill what the row is about, after a "

@@ -8,7 +8,7 @@ from typing import Any
 from presman.analysis.advice.unblock import Candidate, Unblock, commands_to_end, ends_in, release_of, unblock
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
-from presman.base.formats import ABSENT, duration
+from presman.base.formats import ABSENT, counted, duration
 from presman.drawing.lines import Line, Run, length
 from presman.records.commands import Command, Victim, for_queued
 
@@ -25,7 +25,7 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
 
     As many are named as `room` cells take, at least one; `key` adds what the key c copies.
     """
-    label: Run = (" ENDS IT  ", "title")
+    label: Run = (" TO START IT  ", "title")
     hint = _hint(found) if key else ()
     first = _blockers(found)
     if not found.candidates:
@@ -53,7 +53,7 @@ def _blockers(found: Unblock) -> Line:
         return ()
     each = max(found.blocked, key=lambda one: one.servers)
     more = f" and {len(found.blocked) - 1} more" if len(found.blocked) > 1 else ""
-    who = f"{each.user or '?'} {each.inst_id}:{each.sid} ({each.servers} servers){more}"
+    who = f"{each.user or '?'} {each.inst_id}:{each.sid} ({counted(each.servers, 'server')}){more}"
     return ((f"look at {each.blocker} first: {who} waits for it   ", "warn"),)
 
 

@@ -9,7 +9,7 @@ from presman.analysis.readings.detail_readings import CursorCost, Detail, Server
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Usual
-from presman.base.formats import ABSENT, clock, compact, count, duration, number, percent
+from presman.base.formats import ABSENT, clock, compact, count, counted, duration, number, percent
 from presman.drawing.bars import bar_runs
 from presman.drawing.lines import Line
 from presman.figures.figure import Bar
@@ -130,7 +130,7 @@ def _servers(detail: Detail) -> Iterable[Line]:
         cpu = "no CPU yet" if skew.cpu is None else f"the busiest has {number(skew.cpu, 2)} times the mean CPU"
         read = "" if skew.megabytes is None else f", {number(skew.megabytes, 2)} times the mean MB read"
         style = "warn" if (skew.cpu or 1.0) >= 2 else ""
-        yield _sentence(f"Set {skew.server_set}: {skew.servers} servers; {cpu}{read}.", style)
+        yield _sentence(f"Set {skew.server_set}: {counted(skew.servers, 'server')}; {cpu}{read}.", style)
     most = max((each.cpu for each in detail.servers), default=0.0)
     for each in detail.servers[:_SERVERS]:
         yield _server(each, most)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from presman.analysis.alerts.queue_alerts import head_sentence
 from presman.analysis.facts.dop import hints
 from presman.analysis.groups.verdicts import in_words
 from presman.analysis.readings.group_readings import GroupReading
@@ -19,13 +20,12 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
 )
 from presman.analysis.readings.wait_readings import WaitReading
-from presman.base.formats import ABSENT, clock, count, duration, number, percent
+from presman.base.formats import ABSENT, clock, count, counted, duration, number, percent, spelled, throughput
 from presman.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_there
 from presman.figures.statement_figures import at_timeout
 from presman.records.wait_events import ON_CPU
-from presman.tabs.alerts import head_sentence
 from presman.tui.pages.detail_lines import unblocking
 
 _LABEL = 16
@@ -89,7 +89,7 @@ def queued(row: QueuedStatement, reading: Reading) -> list[Line]:
     lines = [title(f"Queued statement {row.sql_id or '(unknown)'} of {row.group}"), BLANK]
     lines += _who(row)
     lines += [BLANK, title("Why it waits")]
-    place = f"Number {row.position} in the queue of {row.group}, for {duration(row.waited)} (h:mm:ss): {row.event}."
+    place = f"Number {row.position} in the queue of {row.group}, for {spelled(row.waited)}: {row.event}."
     lines.append(sentence(place))
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     if head is not None:
@@ -134,15 +134,15 @@ def running(row: RunningStatement, reading: Reading) -> list[Line]:
     lines += [BLANK, title("What it does")]
     if row.idle is not None:
         text = (
-            f"Idle holder: the coordinator has been INACTIVE for {duration(row.idle)} and keeps {row.servers} servers, "
-            "because its cursor is neither fetched to the end nor closed."
+            f"Idle holder: the coordinator has been INACTIVE for {duration(row.idle)} and keeps "
+            f"{counted(row.servers, 'server')}, because its cursor is neither fetched to the end nor closed."
         )
         lines.append(sentence(text, "bad"))
     else:
         lines.append(sentence(_coordinator(row)))
     lines.append(fact("elapsed", duration(row.elapsed)))
     lines += [BLANK, title("What it holds")]
-    lines.append(fact("servers", f"{row.servers} in {row.sets} server set{'s' if row.sets != 1 else ''}"))
+    lines.append(fact("servers", f"{row.servers} in {counted(row.sets, 'server set')}"))
     if len(row.servers_by_instance) > 1:
         where = ", ".join(f"instance {inst}: {n}" for inst, n in sorted(row.servers_by_instance.items()))
         lines.append(fact("by instance", where))
@@ -180,7 +180,7 @@ def dop_lines(dop: DopStory, requested: int | None, sql_text: str = "") -> list[
     lines = [BLANK, title("How it came to its degree")]
     hinted = hints(sql_text)
     if hinted:
-        lines.append(sentence(f"Its text has the hint{'s' if len(hinted) > 1 else ''} {', '.join(hinted)}."))
+        lines.append(sentence(f"Its text has the hint{'s' * (len(hinted) > 1)} {', '.join(hinted)}."))
     lines += [sentence(text) for text in dop_story(dop, requested)]
     told = ("dop", "derived_", "queuing_reason", *_IN_MEMORY)
     for name, text in sorted(dop.facts.items()):
@@ -223,9 +223,8 @@ def _same_group(name: str, reading: Reading) -> list[Line]:
     for statement in sorted(held, key=lambda statement: -statement.servers)[:8]:
         idle = f", ○ idle for {duration(statement.idle)}" if statement.idle is not None else ""
         who = f"{statement.user} {statement.inst_id}:{statement.sid},{statement.serial}"
-        text = (
-            f"{statement.servers} servers, {who}, {statement.sql_id}, running for {duration(statement.elapsed)}{idle}"
-        )
+        servers = counted(statement.servers, "server")
+        text = f"{servers}, {who}, {statement.sql_id}, {_for_how_long(statement.elapsed)}{idle}"
         lines.append(sentence(text, "bad" if idle else ""))
     return lines
 
@@ -255,7 +254,7 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
     lines += [
         fact("state", row.state),
         fact("CPU", f"uses {number(row.used, 2)}, waits for {number(row.waiting, 2)} CPUs"),
-        fact("I/O", f"{number(row.io_mb)} MB/s in {number(row.io_requests)} requests/s"),
+        fact("I/O", f"{throughput(row.io_mb)} in {number(row.io_requests)} requests/s"),
         fact("parallel", " ".join(part for part in (row.px_role, row.pq_status) if part)),
         fact("servers", f"{row.px_servers}, DOP {count(row.dop)}"),
         BLANK,
@@ -264,6 +263,10 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
         fact("cursor", f"SQL_ID {row.sql_id or ABSENT}, child {ABSENT if row.child is None else row.child}"),
     ]
     return lines + _statement_of(row, reading)
+
+
+def _for_how_long(elapsed: float | None) -> str:
+    return "running for an unknown time" if elapsed is None else f"running for {duration(elapsed)}"
 
 
 def _wait(row: SessionReading) -> str:
@@ -297,9 +300,13 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact("limit", "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"),
         fact("throttled", f"{percent(row.throttled_percent)} % of its demand waits"),
         fact("sessions", f"{row.active_sessions} active, {row.execution_waiters} waiting for a time slice now"),
+        *_session_pool(row),
         BLANK,
         title("Parallel execution"),
-        fact("now", f"{row.px_active} statements on {row.px_servers} servers, {row.px_queued} queued"),
+        fact(
+            "now",
+            f"{counted(row.px_active, 'statement')} on {counted(row.px_servers, 'server')}, {row.px_queued} queued",
+        ),
         fact("servers limit", _servers_limit(row)),
         fact("since the plan", _totals(row)),
         fact("timeouts", str(row.totals.timeouts)),
@@ -309,6 +316,21 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
     if row.io is not None:
         lines += [BLANK, title("I/O"), *_io(row)]
     return lines + _same_group(row.name, reading) + _instances_of(row, reading)
+
+
+def _session_pool(row: GroupReading) -> list[Line]:
+    """Tell how full the group's active session pool is, who waits for it, and how long he may; nothing without one."""
+    if row.pool is None:
+        return []
+    pool = row.pool
+    told = f"{row.active_sessions} work, how many may is not known"
+    if pool.allowed is not None:
+        told = f"{row.active_sessions} of {pool.allowed} allowed work"
+    if pool.queued:
+        longest = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
+        end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
+        told += f"; waiting: {pool.queued}{longest}, {end}"
+    return [fact("session pool", told, "warn" if pool.queued else "")]
 
 
 def _only(row: GroupReading, reading: Reading) -> str:
@@ -324,8 +346,8 @@ def _servers_limit(row: GroupReading) -> str:
     if row.servers_limit is None:
         return "none"
     if row.servers_limit_percent is None:
-        return f"{row.servers_limit} servers (V$RSRCMGRMETRIC)"
-    return f"{row.servers_limit} servers, {count(row.servers_limit_percent)} % of the target"
+        return f"{counted(row.servers_limit, 'server')} (V$RSRCMGRMETRIC)"
+    return f"{counted(row.servers_limit, 'server')}, {count(row.servers_limit_percent)} % of the target"
 
 
 def _totals(row: GroupReading) -> str:
@@ -337,9 +359,9 @@ def _totals(row: GroupReading) -> str:
 def _io(row: GroupReading) -> Iterable[Line]:
     io = row.io
     assert io is not None
-    yield fact("all", f"{number(io.mb)} MB/s, {number(io.requests)} requests/s, {number(io.service_ms)} ms each")
-    yield fact("large", f"{number(io.large_read_mb)} MB/s read, {number(io.large_write_mb)} MB/s written")
-    yield fact("small", f"{number(io.small_read_mb)} MB/s read, {number(io.small_write_mb)} MB/s written")
+    yield fact("all", f"{throughput(io.mb)}, {number(io.requests)} requests/s, {number(io.service_ms)} ms each")
+    yield fact("large", f"{throughput(io.large_read_mb)} read, {throughput(io.large_write_mb)} written")
+    yield fact("small", f"{throughput(io.small_read_mb)} read, {throughput(io.small_write_mb)} written")
 
 
 def _instances_of(row: GroupReading, reading: Reading) -> list[Line]:
@@ -349,7 +371,9 @@ def _instances_of(row: GroupReading, reading: Reading) -> list[Line]:
     lines = [BLANK, title("By instance")]
     for each in rows:
         cpu = f"uses {number(each.used)} of {number(each.capacity)} CPUs, {each.verdict.value}"
-        lines.append(fact(f"instance {each.inst_id}", f"{cpu}; {each.px_servers} servers, {each.px_queued} queued"))
+        lines.append(
+            fact(f"instance {each.inst_id}", f"{cpu}; {counted(each.px_servers, 'server')}, {each.px_queued} queued")
+        )
     return lines
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple, assert_never
 
@@ -16,6 +16,7 @@ from presman.tabs import tab
 from presman.tabs.charts import ChartFeed, Trends
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Box, Lines, OverTime, Part, Rows
+from presman.tui.kept_view import KeptView
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.containers import Horizontal, PlainBackground, Vertical
 from presman.tui.widgets.grid import Grid
@@ -35,10 +36,16 @@ class Panel(PlainBackground):
     """Lays out the parts of a tab. A panel with a layout of its own overrides `compose` and `show`."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(id=f"panel-{name}")
+        super().__init__(id=f"panel-{name}", name=name)
         self.tab = tab(name)
         self._grids: dict[str, Grid] = {}
         self._filled: dict[str, _Filled] = {}
+        self.kept = KeptView()
+
+    @property
+    def all_grids(self) -> Mapping[str, Grid]:
+        """The tables made so far, by the name they are kept under."""
+        return {f"{self.name}/{key}": grid for key, grid in self._grids.items()}
 
     def compose(self) -> ComposeResult:
         """Lay the tab out."""
@@ -62,6 +69,7 @@ class Panel(PlainBackground):
         """Return the grid of a table, made when first asked for; `show` will fill it."""
         trends = Trends(part.trends) if part.trends else None
         made = self._grids[part.table.key] = kind(part.table, trend=trends, filterable=part.filterable)
+        self._as_kept(made, f"{self.name}/{part.table.key}")
 
         def fill(moment: Moment) -> None:
             if trends is not None:
@@ -80,6 +88,13 @@ class Panel(PlainBackground):
 
         self._filled[part.table.key] = _Filled(made, fill, part.optional)
         return made
+
+    def _as_kept(self, grid: Grid, name: str) -> None:
+        """Sort a table and choose its columns as they were kept, as far as it has those."""
+        key, descending = self.kept.sorts.get(name, (grid.rows.sort_key, grid.rows.descending))
+        if not key or any(column.key == key and column.sort for column in grid.table.columns):
+            grid.rows.sort_key, grid.rows.descending = key, descending
+        grid.drawing.choose(self.kept.columns.get(name, ()))
 
     def _sentences(self, part: Lines) -> Sentences:
         made = Sentences(id=part.key, step=part.step)

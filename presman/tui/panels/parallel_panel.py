@@ -21,7 +21,7 @@ from presman.figures.statement_figures import QUEUE, RUNNING, statement_identity
 from presman.records.commands import Command
 from presman.tabs.charts import BRIDGE, plan_changes
 from presman.tabs.moment import Moment
-from presman.tabs.parallel import compared
+from presman.tabs.parallel import compared, queue_rows
 from presman.tabs.queue_summary import in_one_line, queue_line, summary
 from presman.tui.pages.advice_lines import commands_to_copy, why_no_command
 from presman.tui.panels.panel import Panel
@@ -117,12 +117,13 @@ class ParallelPanel(Panel):
         moment = self._moment
         if moment is None:
             return
-        height = self.size.height or self.app.size.height - 4
+        around = self.parent.size.height if isinstance(self.parent, Widget) else 0  # that of the tab shown before
+        height = self.size.height or around or self.app.size.height - 4
         width = self.size.width or self.app.size.width - 2
         lines = self._why_lines(moment, width, height)
         held = summary(moment.reading, width)
         reading = moment.reading
-        rows = len(reading.queue), len(reading.running), len(moment.groups())
+        rows = len(moment.once(queue_rows)), len(reading.running), len(moment.groups())
         parts = divide(height, Contents(len(lines), *rows, len(held)))
         if self.has_class("-gantt"):
             parts = Division(parts.why, 0, 0, 0, 0, height - parts.why - parts.gap, parts.gap)

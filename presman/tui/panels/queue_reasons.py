@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from presman.analysis.advice.unblock import Unblock
+from presman.analysis.alerts.queue_alerts import head_sentence
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import group_title
 from presman.base.formats import number
 from presman.drawing.lines import Line, wrap
-from presman.tabs.alerts import head_sentence, no_queue
+from presman.tabs.alerts import no_queue
 from presman.tui.pages.advice_lines import ends_it
 
 _INDENT = 6
@@ -72,7 +73,7 @@ def _head(heads: Sequence[Unblock], place: int, width: int, *, key: bool) -> lis
     why: Line = ((" WHY  ", "title"), (head_sentence(found.head), "warn"))
     same = next((each for each in heads[:place] if found.candidates and _who(each) == _who(found)), None)
     if same is not None:
-        return wrap((*why, ("   ENDS IT  ", "title"), (f"as for {group_title(same.head)}", "")), width, _INDENT)
+        return wrap((*why, ("   TO START IT  ", "title"), (f"as for {group_title(same.head)}", "")), width, _INDENT)
     room = width if width >= _NARROW and found.needed <= 1 else 2 * (width - _INDENT)
     return [*wrap(why, width, _INDENT), *wrap(ends_it(found, room, key=key), width, _INDENT)]
 

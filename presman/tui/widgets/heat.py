@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from math import ceil, floor, log10
+
+from msgspec import Struct
 
 from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn, frequency, intensity
 
@@ -42,8 +43,7 @@ class Quantity(Enum):
     INTENSITY = "Intensity: seconds waited/s (estimate)"
 
 
-@dataclass(frozen=True, slots=True)
-class HeatData:
+class HeatData(Struct, frozen=True):
     """What a map is drawn from.
 
     `columns` are polls, oldest first, the first of them number `first` counted from the very first poll; `bounds` the
@@ -97,8 +97,7 @@ def glyph(shade: int) -> str:
     return RAMP[(shade - 1) * len(RAMP) // LEVELS] if 0 < shade <= LEVELS else " "
 
 
-@dataclass(frozen=True, slots=True)
-class BucketRows:
+class BucketRows(Struct, frozen=True):
     """Which buckets stand in which row, the longest on top.
 
     From number `low`, `merged` buckets a row, `count` rows of `lines` lines each.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from presman.drawing.bars import Scale
 from presman.drawing.columns import Fitted, Trend, cells_needed, fit_columns, gap_at
 from presman.drawing.lines import Line, pad
 from presman.drawing.table_lines import head_line, row_line, scales_of
+from presman.figures.figure import Figure
 from presman.tui.widgets.table_rows import TableRows
 
 HEADER_LINES = 2
@@ -28,6 +31,7 @@ class TableFrame:
         self.note = self.late = self.unseen = ""
         self.least: Mapping[str, float] = {}
         self.filled = False
+        self._chosen: tuple[Figure[Any], ...] | None = None
         self._counted = counted
         self._trend = trend
         self._scales: dict[str, Scale] = {}
@@ -35,14 +39,37 @@ class TableFrame:
         self._fitted_for: tuple[int, frozenset[str]] = (-1, frozenset())
         self._needed: dict[str, int] = {}
 
+    @property
+    def columns(self) -> tuple[Figure[Any], ...]:
+        """The columns in their order: those that were chosen, else those of the table."""
+        return self.rows.table.columns if self._chosen is None else self._chosen
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The keys of the columns that were chosen, () where none were."""
+        return () if self._chosen is None else tuple(column.key for column in self._chosen)
+
+    def shown(self, width: int) -> tuple[str, ...]:
+        """Return the keys of the columns that show in a width, and of those that were chosen and have no room."""
+        there = tuple(column.key for column, _ in self.fitted(width))
+        return self.chosen or there
+
+    def choose(self, keys: Sequence[str]) -> None:
+        """Show these columns in this order, the first before the others where there is no room; () are the table's."""
+        known = {column.key: column for column in self.rows.table.columns}
+        found = tuple(replace(known[key], narrow=True) for key in dict.fromkeys(keys) if key in known)
+        self._chosen = found or None
+        self._needed.clear()
+        self._fitted_for = (-1, frozenset())
+
     def arrange(self) -> None:
         """Take note of other rows."""
-        self._scales = scales_of(self.rows.table.columns, self.rows.shown, self.least, self._trend)
+        self._scales = scales_of(self.columns, self.rows.shown, self.least, self._trend)
 
     def fitted(self, width: int) -> Fitted:
         """Return the columns that fit and their widths."""
         if self._fitted_for != (width, self.hidden):
-            self._fitted = fit_columns(self.rows.table.columns, width, self.hidden, self._needed)
+            self._fitted = fit_columns(self.columns, width, self.hidden, self._needed)
             self._fitted_for = (width, self.hidden)
         return self._fitted
 
@@ -71,7 +98,7 @@ class TableFrame:
 
     def _widen(self, rows: Sequence[object]) -> None:
         """Take note of how wide the texts of some rows are. Columns only grow, so that they do not move to and fro."""
-        for key, size in cells_needed(self.rows.table.columns, rows).items():
+        for key, size in cells_needed(self.columns, rows).items():
             if size > self._needed.get(key, 0):
                 self._needed[key] = size
                 self._fitted_for = (-1, frozenset())
@@ -80,9 +107,9 @@ class TableFrame:
         rows = self.rows
         runs = [(rows.table.title, "title")]
         if self.filled and self._counted:
-            runs.append((f"  {len(rows.shown)}", "head"))
+            runs.append((f"  {rows.table.counted(rows.shown)}", "head"))
         if rows.is_filtered:
-            runs.append((f" of {len(rows.all)}  filter: {rows.needle}", "warn"))
+            runs.append((f" of {rows.table.counted(rows.all)}  filter: {rows.needle}", "warn"))
         if self.late:
             runs.append((f"  {self.late}", "warn"))
         if self.note:

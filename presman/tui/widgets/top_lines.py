@@ -1,11 +1,11 @@
-"""The two top lines: which database in which state, and what is wrong."""
+"""The top lines: which database in which state, what is wrong, and what to do about it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from presman.base.formats import ABSENT, count, duration
+from presman.base.formats import ABSENT, count, counted, duration
 from presman.base.release import named
 from presman.drawing.bars import bar_runs
 from presman.drawing.lines import Line, Run, fit, length, merge
@@ -15,9 +15,10 @@ from presman.tabs.plan_name import plan_name
 from presman.tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
+    from presman.analysis.advice.to_do import ToDo
+    from presman.analysis.alerts.alert import Alert
     from presman.analysis.readings.instance_readings import Header, ServerPool
     from presman.analysis.readings.reading import Reading
-    from presman.tabs.alert import Alert
 
 COSTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10000)
 """Milliseconds the cost of a poll is rounded up to: a figure that flickers tells nothing more."""
@@ -49,21 +50,22 @@ class TopLine(NamedTuple):
 
 
 class TopLines(LineView):
-    """The line of facts and the line of alerts."""
+    """The line of facts, the line of alerts, and, if there is something to do, the line that says what."""
 
     ground = "panel"
 
-    _last: tuple[TopLine, Sequence[Alert]] | None = None
+    _last: tuple[TopLine, Sequence[Alert], ToDo | None] | None = None
 
-    def show(self, top: TopLine, found: Sequence[Alert]) -> None:
-        """Show both lines."""
-        self._last = top, found
+    def show(self, top: TopLine, found: Sequence[Alert], to_do: ToDo | None = None) -> None:
+        """Show the lines."""
+        self._last = top, found, to_do
+        self.set_class(to_do is not None, "-to-do")
         width = self.size.width or self.app.size.width
         found = (*silence(top), *found)
         waits = top.reading is None and not found
-        self.show_lines(
-            (top_line(top, width), () if waits else alert_line(found, width, listed=top.choices.tab == _LISTING))
-        )
+        alerts = () if waits else alert_line(found, width, listed=top.choices.tab == _LISTING)
+        do = () if to_do is None else (do_line(to_do, width, top.choices.tab),)
+        self.show_lines((top_line(top, width), alerts, *do))
 
     def on_resize(self) -> None:
         """Choose anew what fits."""
@@ -200,7 +202,7 @@ def _age(top: TopLine) -> Line:
 def _cost(top: TopLine, reading: Reading) -> str:
     cost = next((step for step in COSTS if (top.cost or 0.0) * 1000 <= step), None)
     shown = ABSENT if cost is None else f"≤{cost}ms"
-    trips = f" {reading.round_trips} trip{'s' if reading.round_trips != 1 else ''}" if reading.round_trips else ""
+    trips = f" {counted(reading.round_trips, 'trip')}" if reading.round_trips else ""
     return f"poll {shown}{trips}"
 
 
@@ -229,7 +231,7 @@ def _flow(top: TopLine) -> Line:
     if not _is_fresh(top):
         return ((f"◌ LATE {duration(now - link.fresh)}", "warn"),)
     if late := _late(top):
-        return ((f"◌ LATE {duration(max(late))}", "warn"), (f" {len(late)} view{'s' * (len(late) > 1)}", "dim"))
+        return ((f"◌ LATE {duration(max(late))}", "warn"), (f" {counted(len(late), 'view')}", "dim"))
     return (("● LIVE", "good"),)
 
 
@@ -237,7 +239,7 @@ def silence(top: TopLine) -> tuple[Alert, ...]:
     """Return that the database says nothing any more, while the line to it is not known to be lost."""
     if top.link.state is not LinkState.LIVE or _is_fresh(top):
         return ()
-    from presman.tabs.alert import Alert
+    from presman.analysis.alerts.alert import Alert
 
     text = f"No answer for {duration(top.now - top.link.fresh)}: what is shown is that old"
     return (Alert("warn", "◌", text, text),)
@@ -246,6 +248,31 @@ def silence(top: TopLine) -> tuple[Alert, ...]:
 def state_width(state: Line) -> int:
     """Return the cells that the state takes, with blanks beside it: in steps, so that the line seldom moves."""
     return -(-(length(state) + 2) // _STATE_STEP) * _STATE_STEP
+
+
+def do_line(found: ToDo, width: int, on_tab: str = "") -> Line:
+    """Return the one thing to do, in the longer words if they fit, with the key that copies its command.
+
+    Without a command the key of the tab that tells more stands there, unless it is the tab on show.
+    """
+    hint: Line = ()
+    if found.command is not None:
+        hint = (("   C", "key"), (" copies the command", "dim"))
+    elif found.tab and on_tab != key_tabs().get(found.tab):
+        hint = ((f"   {found.tab}", "key"), (" shows more", "dim"))
+    label: Run = (" DO  ", "title")
+    for text in (found.text, found.short):
+        if length((label, (text, ""), *hint)) <= width:
+            return merge([label, (text, ""), *hint])
+    room = width - length((label, *hint))
+    return merge([label, (fit(found.short, max(1, room)), ""), *hint])
+
+
+def key_tabs() -> dict[str, str]:
+    """Return the names of the tabs by their keys."""
+    from presman.tabs import tab_names
+
+    return {each.key: each.name for each in tab_names()}
 
 
 def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> Line:

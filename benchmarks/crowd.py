@@ -1,0 +1,127 @@
+"""What a crowd of idle sessions costs: polls of 8 instances with 5,000 sessions each, against 8 with a handful.
+
+Through the loopback server, in 19c's shape. Rows and bytes are what comes from the database at one refresh; CPU is that
+of presman's thread. Run it alone with `python -m benchmarks.crowd`; it prints a poll that lists idle sessions, too.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from presman.base.secret import Secret
+from presman.polling.poller import Poller
+from presman.records.breadth import Breadth
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.simulator_source import SimulatorSource
+from tests.oracle_server.simulated import simulated_server
+
+INSTANCES, EACH = 8, 5000
+FEW = 5
+"""Sessions on each instance of the database that it is compared with."""
+
+WARM_UP, POLLS = 5, 5
+"""Polls before it counts, in which texts and plans are looked up, and those that count."""
+
+SCENARIO = """
+title = "A crowd of idle sessions"
+database = "BIGDB"
+release = "19"
+warmup = "5m"
+plan = "DAY"
+
+[capacity]
+instances = 8
+cpu_count = 16
+parallel_servers_target = 64
+parallel_max_servers = 160
+
+[plans.DAY.directives]
+SHOP = { mgmt_p1 = 60 }
+ANALYSIS = { mgmt_p1 = 30 }
+OTHER_GROUPS = { mgmt_p1 = 10 }
+
+[[statements]]
+name = "analysis"
+group = "ANALYSIS"
+every = "20s"
+dop = [4, 8, 16]
+work = "45s"
+hold_chance = 0.2
+hold = "3m"
+"""
+
+POOL = """
+[[sessions]]
+name = "shop{number}"
+group = "SHOP"
+user = "SHOP{number}"
+count = {count}
+cpu = "1ms"
+io = "0ms"
+think = "{think}s"
+"""
+
+
+class CrowdCost(NamedTuple):
+    """A poll: rows and bytes from the database, round trips, CPU milliseconds, and the sessions there are."""
+
+    rows: int
+    size: int
+    round_trips: int
+    cpu: float
+    sessions: int
+
+
+def scenario(each: int) -> str:
+    """Return a scenario with so many sessions on each instance, some forty of them at work at a time."""
+    pools = [POOL.format(number=n, count=each, think=max(1, each // FEW) / 100) for n in range(1, INSTANCES + 1)]
+    return SCENARIO + "".join(pools)
+
+
+def cost(each: int, breadth: Breadth) -> CrowdCost:
+    """Return what a poll costs; in the server no time passes, so that it makes its tables once."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "crowd.toml"
+        path.write_text(scenario(each), encoding="utf-8")
+        simulator = SimulatorSource(str(path), seed=1, clock=lambda: 0.0)
+        release = simulator.open()
+        with simulated_server(simulator, release) as server:
+            settings = ConnectSettings(server.dsn, "presman", Secret("presman"), call_timeout=300)
+            poller = Poller(OracleSource(settings, name="crowd"), clock=lambda: 0.0)
+            poller.breadth = breadth
+            poller.open()
+            for _ in range(WARM_UP):
+                poller.poll()
+            server.counters.reset()
+            taken = []
+            for _ in range(POLLS):
+                begun = time.thread_time()
+                snapshot = poller.poll()
+                taken.append(time.thread_time() - begun)
+            rows = sum(len(section.rows) for section in snapshot.sections.values())
+            size = server.counters.bytes_out // POLLS
+            trips = server.counters.round_trips // POLLS
+            poller.close()
+        simulator.close()
+    return CrowdCost(rows, size, trips, median(taken) * 1e3, INSTANCES * each)
+
+
+def main() -> None:
+    """Print what polls of a crowd and of a handful cost, narrow and whole."""
+    for each in (FEW, EACH):
+        for breadth in (Breadth.NARROW, Breadth.WHOLE):
+            found = cost(each, breadth)
+            print(
+                f"{found.sessions:>6,} sessions, {str(breadth.name).lower():<7}{found.rows:>8,} rows "
+                f"{found.size:>11,} bytes {found.round_trips:>4} round trips {found.cpu:>7.0f} ms of CPU",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""Alert: one thing to know."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+Severity: TypeAlias = Literal["bad", "warn", "good", "note"]
+"""How bad it is: `bad` hurts somebody now, `warn` is to be looked at, `note` to be known, `good` is an all-clear."""
+
+
+class Alert(NamedTuple):
+    """One thing to know: how bad, its glyph, the sentence, and a shorter form for one line among others.
+
+    `key` names the rule that found it and stays the same from release to release; `subject` is what it is about (a
+    group, a container, an instance, "" for the database), so that key and subject tell it from poll to poll.
+    """
+
+    state: Severity
+    glyph: str
+    text: str
+    short: str
+    key: str = ""
+    subject: str = ""

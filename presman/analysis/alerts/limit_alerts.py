@@ -1,0 +1,59 @@
+"""Alerts of what a plan or a parameter holds back: session pools, I/O limits of containers, a plan that changed."""
+
+from __future__ import annotations
+
+from presman.analysis.alerts.alert import Alert
+from presman.analysis.readings.container_readings import IoVerdict
+from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.reading import Reading
+from presman.base.formats import clock, duration
+
+NEWS = 600.0
+"""Seconds for which a change of plan is told."""
+
+
+def session_pools(reading: Reading) -> list[Alert]:
+    """Tell where sessions wait for the active session pool of their group."""
+    return [_pool(group) for group in reading.cluster_groups() if group.pool is not None and group.pool.queued]
+
+
+def _pool(group: GroupReading) -> Alert:
+    pool = group.pool
+    assert pool is not None
+    wait = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
+    verb = "waits" if pool.queued == 1 else "wait"
+    short = f"{group.title}: {pool.queued} {verb} for the session pool{wait}"
+    allowed = "" if pool.allowed is None else f" of {pool.allowed} allowed"
+    text = f"{short}; {group.active_sessions}{allowed} work (ACTIVE_SESS_POOL_P1)"
+    end = "they wait without end" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
+    near = pool.near_timeout
+    glyph = "✕" if near else "▲"
+    return Alert("bad" if near else "warn", glyph, f"{text}; {end}", short, "session_pool", group.title)
+
+
+def io_limits(reading: Reading) -> list[Alert]:
+    """Tell which containers MAX_IOPS or MAX_MBPS hold back."""
+    found = []
+    several = len(reading.header.instances) > 1
+    for each in reading.io_limited:
+        if each.verdict is IoVerdict.THROTTLED:
+            where = f" on instance {each.inst_id}" if several else ""
+            held = f"{each.io_throttle_ms or 0.0:.1f} ms each"
+            short = f"{each.name}{where}: I/O held back {held} by {each.nearest or 'its limit'}"
+            text = f"{each.name}{where} I/O: {each.sentence}".removesuffix(".")
+            subject = f"{each.name} on {each.inst_id}" if several else each.name
+            found.append(Alert("warn", "▲", text, short, "io_limit", subject))
+    return found
+
+
+def plan_switched(reading: Reading) -> list[Alert]:
+    """Tell that the plan changed a short while ago; who did it is in no view, but for a scheduler's window."""
+    found = reading.switched
+    ago = (reading.at - found.at).total_seconds() if found is not None else NEWS
+    if found is None or not 0 <= ago < NEWS:
+        return []
+    plan, before = found.plan or "no plan", found.before or "no plan"
+    short = f"plan switched {duration(ago)} ago: {plan} after {before}"
+    by = f"by the window {found.window}" if found.window else "by whom no view tells"
+    return [Alert("note", "┆", f"Plan switched {duration(ago)} ago, at {clock(found.at)}: {plan} after {before}, {by}",
+                  short, "plan_switched", plan)]  # fmt: skip

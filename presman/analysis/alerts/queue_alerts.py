@@ -1,0 +1,106 @@
+"""Alerts of the parallel queue: heads that wait, who holds servers and does nothing with them, downgrades."""
+
+from __future__ import annotations
+
+from presman.analysis.alerts.alert import Alert
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause, QueueHead, group_title
+from presman.base.formats import counted, duration
+
+IDLE = "○"
+"""The glyph of idle holders."""
+
+SOON = 300.0
+"""Seconds before a timeout from which it is an alert."""
+
+
+def heads(reading: Reading) -> list[Alert]:
+    """Tell why each queue waits, the one that has waited longest first."""
+    longest_first = sorted(reading.heads, key=lambda head: -(head.statement.waited or 0.0))
+    return [_head(head, reading) for head in longest_first]
+
+
+def head_sentence(head: QueueHead) -> str:
+    """Return why a queue waits, with the group and the statement it is about."""
+    who = head.statement.sql_id or head.statement.user or "(no SQL_ID)"
+    return f"{_group_of(head)}: head {who} {head.sentence}"
+
+
+def _group_of(head: QueueHead) -> str:
+    return group_title(head) if head.group else "unknown group"
+
+
+def _head(head: QueueHead, reading: Reading) -> Alert:
+    queued = sum((each.con_id, each.group) == (head.con_id, head.group) for each in reading.queue)
+    never = head.cause is Cause.NEVER_FITS
+    name = _group_of(head)
+    short = f"{name}: {queued} queued, head {duration(head.statement.waited)}, {head.cause.value}"
+    return Alert("bad" if never else "warn", "✕" if never else "▲", head_sentence(head), short, "queue_waits", name)
+
+
+def timeouts(reading: Reading) -> list[Alert]:
+    """Tell who is about to run into PARALLEL_QUEUE_TIMEOUT."""
+    soon = [each for each in reading.queue if each.timeout_left is not None and each.timeout_left <= SOON]
+    if not soon:
+        return []
+    first = min(soon, key=lambda each: each.timeout_left or 0.0)
+    short = f"{len(soon)} queued time{'s' * (len(soon) == 1)} out within {duration(SOON)}"
+    who = f"{first.group} {first.sql_id or first.user} in {duration(first.timeout_left)}"
+    text = f"{short}, the first: {who} (PARALLEL_QUEUE_TIMEOUT)"
+    return [Alert("bad", "✕", text, short, "queue_timeout", group_title(first))]
+
+
+def idle_holders(reading: Reading) -> list[Alert]:
+    """Tell who holds servers and does nothing."""
+    idle = [statement for statement in reading.running if statement.idle is not None]
+    if not idle:
+        return []
+    held = sum(statement.servers for statement in idle)
+    who = ", ".join(f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}, idle {duration(s.idle)})" for s in idle[:3])
+    short = f"{counted(len(idle), 'idle holder')} keep{'s' * (len(idle) == 1)} {counted(held, 'server')}"
+    return [Alert("warn", IDLE, f"{short}: {who}{' …' if len(idle) > 3 else ''}", short, "idle_holder")]
+
+
+def blocked_holders(reading: Reading) -> list[Alert]:
+    """Tell who holds servers while he waits for another session."""
+    blocked = [statement for statement in reading.running if statement.blocker]
+    if not blocked:
+        return []
+    held = sum(statement.servers for statement in blocked)
+    who = ", ".join(
+        f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {_whom(s.blocker, reading)}"
+        for s in blocked[:3]
+    )
+    short = f"{counted(held, 'server')} held by blocked statements"
+    return [Alert("warn", "▲", f"{short}: {who}{' …' if len(blocked) > 3 else ''}", short, "blocked_holder")]
+
+
+def _whom(blocker: str, reading: Reading) -> str:
+    """Return a session in words, as far as it can be seen."""
+    found = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
+    if found is None:
+        return blocker
+    idle = f", idle {duration(found.last_call)}" if found.status == "INACTIVE" else ""
+    return f"{found.user} {blocker}{idle}"
+
+
+def downgraded(reading: Reading) -> list[Alert]:
+    """Tell which statements run with fewer servers than they asked for."""
+    running = [statement for statement in reading.running if statement.downgraded > 0]
+    if not running:
+        return []
+    who = ", ".join(f"{s.sql_id} {s.degree}/{s.requested}" for s in running[:3])
+    short = f"{counted(len(running), 'statement')} downgraded"
+    return [Alert("warn", "▼", f"{short}: {who}{' …' if len(running) > 3 else ''}", short, "downgraded")]
+
+
+def servers_at_maximum(reading: Reading) -> list[Alert]:
+    """Tell where no parallel server is left: what does not queue is downgraded, or fails."""
+    pools = [each.servers for each in reading.header.instances if each.servers.maximum]
+    full = [pool for pool in pools if pool.in_use >= (pool.maximum or 0)]
+    if not full:
+        return []
+    where = ", ".join(str(pool.inst_id) for pool in full) if len(reading.header.instances) > 1 else ""
+    short = f"all {sum(pool.maximum or 0 for pool in full)} parallel servers in use{' on ' if where else ''}{where}"
+    text = f"{short} (PARALLEL_MAX_SERVERS): what does not queue is downgraded, or runs serially"
+    return [Alert("warn", "▼", text, short, "servers_at_maximum", where)]

@@ -1,0 +1,94 @@
+"""Folds: identical queued statements in one row, and parallel servers under their coordinator. `u` unfolds them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.statement_readings import QueuedStatement
+from presman.analysis.session_list import COORDINATOR, SERVER
+
+_FIELDS = QueuedStatement.__struct_fields__
+
+
+class QueuedFold(QueuedStatement, frozen=True):
+    """Several queued statements that are the same but for their sessions: the fields are those of the `first`.
+
+    `count` is how many they are.
+    """
+
+    count: int = 1
+    first: QueuedStatement | None = None
+
+
+def fold_queue(rows: Sequence[QueuedStatement]) -> tuple[QueuedStatement, ...]:
+    """Return the queue with identical statements in one row, in the place of the first: the same SQL_ID of one user
+    and group, of the same DOP, that want as many servers and have the same end of waiting."""
+    alike: dict[Hashable, list[QueuedStatement]] = {}
+    for row in rows:
+        alike.setdefault(kind_of(row), []).append(row)
+    return tuple(same[0] if len(same) == 1 else _fold(same) for same in alike.values())
+
+
+def kind_of(row: QueuedStatement) -> Hashable:
+    """Return what identical statements have in common."""
+    if not row.sql_id:
+        return row.inst_id, row.sid, row.serial
+    wants = (row.wants.low, row.wants.high) if row.wants else None
+    return row.con_id, row.group, row.user, row.sql_id, row.requested, row.dop.degree, wants, row.timeout_action
+
+
+def _fold(same: Sequence[QueuedStatement]) -> QueuedFold:
+    first = same[0]
+    return QueuedFold(**{name: getattr(first, name) for name in _FIELDS}, count=len(same), first=first)
+
+
+class ServerBelow(SessionReading):
+    """A parallel server that stands below its coordinator, whose row counts it already."""
+
+    __slots__ = ()
+
+
+def fold_sessions(rows: Iterable[SessionReading], *, unfolded: bool = False) -> tuple[SessionReading, ...]:
+    """Return the sessions without the servers whose coordinator is among them: its row has their sums, and says so.
+
+    CPU and I/O are those of all; what it does is what the coordinator does. `unfolded`, the servers are there, too.
+    """
+    found = list(rows)
+    servers: dict[tuple[int, int, int], list[SessionReading]] = {}
+    for row in found:
+        if row.px_role == SERVER and row.coordinator is not None:
+            servers.setdefault(row.coordinator, []).append(row)
+    if not servers:
+        return tuple(found)
+    there = {place for row in found if (place := (row.inst_id, row.sid, row.serial)) in servers}
+    shown: list[SessionReading] = []
+    for row in found:
+        place = row.inst_id, row.sid, row.serial
+        if row.px_role != SERVER or row.coordinator not in there:
+            shown.append(_with_servers(row, servers[place]) if place in there else row)
+        elif unfolded:
+            shown.append(ServerBelow(*row))
+    return tuple(shown)
+
+
+def _with_servers(row: SessionReading, servers: Sequence[SessionReading]) -> SessionReading:
+    every = (row, *servers)
+
+    def total(name: str) -> float | None:
+        known = [value for each in every if (value := getattr(each, name)) is not None]
+        return sum(known) if known else None
+
+    return row._replace(
+        used=total("used"),
+        waiting=total("waiting"),
+        io_mb=total("io_mb"),
+        io_requests=total("io_requests"),
+        px_role=f"{row.px_role or COORDINATOR} +{len(servers)}",
+    )
+
+
+def folded_servers(row: SessionReading) -> int:
+    """Return how many servers are folded under a session."""
+    _, plus, number = row.px_role.partition(" +")
+    return int(number) if plus and number.isdigit() else 0

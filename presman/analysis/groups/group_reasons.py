@@ -1,0 +1,39 @@
+"""Reasons besides CPU why a group waits: the cause of its queue, and the I/O limit of its container."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
+from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.statement_readings import QueuedStatement, QueueHead
+
+
+def with_reasons(
+    rows: Iterable[GroupReading],
+    heads: Iterable[QueueHead],
+    queue: Iterable[QueuedStatement],
+    limited: Iterable[LimitedContainer],
+) -> tuple[GroupReading, ...]:
+    """Return the groups with the causes of their queues, and what holds their I/O back while they do some."""
+    causes = {(head.con_id, head.group): head.cause for head in heads}
+    left: dict[tuple[int, str], float] = {}
+    for each in queue:
+        if each.timeout_left is not None:
+            key = (each.con_id, each.group)
+            left[key] = min(left.get(key, each.timeout_left), each.timeout_left)
+    held = {
+        (inst_id, each.con_id): each.nearest or "its PDB's limit"
+        for each in limited
+        if each.verdict is IoVerdict.THROTTLED
+        for inst_id in (CLUSTER, each.inst_id)
+    }
+    return tuple(
+        row._replace(
+            head_cause=causes.get((row.con_id, row.name)),
+            timeout_left=left.get((row.con_id, row.name)),
+            io_held_by=held.get((row.inst_id, row.con_id), "") if row.io is not None and row.io.requests else "",
+        )
+        for row in rows
+    )

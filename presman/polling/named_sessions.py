@@ -1,0 +1,81 @@
+"""Idle sessions that others name, looked up by SID: a narrow poll leaves the others out.
+
+A coordinator that keeps its servers while its client does not fetch, and a session that holds a lock others wait for,
+are INACTIVE and matter more than most that work. V$PX_SESSION and V$SESSION.BLOCKING_SESSION name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from presman.records.parallel_rows import PxSession
+from presman.records.queries import Query
+from presman.records.session_rows import NamedSession, NamedSessionInfo, Session, SessionInfo
+from presman.records.snapshot import Section
+from presman.records.wait_events import is_waiting
+from presman.sources import Request
+
+Place = tuple[int, int]
+"""Instance and SID."""
+
+BECOME: Mapping[type[Any], type[Any]] = {NamedSession: Session, NamedSessionInfo: SessionInfo}
+"""What is asked, and what its rows become."""
+
+AT_ONCE = 8
+"""SIDs that one statement asks for."""
+
+NOBODY = -1
+"""The SID that stands where there are fewer."""
+
+RETRY = timedelta(seconds=60)
+"""When one that was not found is asked for again if it is named all the time: a background process, mostly."""
+
+
+def named(sessions: Iterable[Session], px_sessions: Iterable[PxSession]) -> set[Place]:
+    """Return the coordinators of parallel servers and those whom sessions wait for, idle or not."""
+    found = {(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid) for row in px_sessions if row.qcsid}
+    for row in sessions:
+        if row.blocking_session and is_waiting(row.state):
+            found.add((row.blocking_instance or row.inst_id, row.blocking_session))
+    return found
+
+
+class NamedSessions:
+    """Which of the named sessions to ask for, and what came of it."""
+
+    def __init__(self) -> None:
+        self._missing: dict[Place, datetime] = {}
+
+    def wanted(self, places: set[Place], listed: Iterable[Session], now: datetime) -> list[Place]:
+        """Return those of `places` that are not `listed`, without those that were asked for in vain a moment ago."""
+        unlisted = places - {(row.inst_id, row.sid) for row in listed}
+        self._missing = {
+            place: at for place, at in self._missing.items() if place in unlisted and timedelta() <= now - at < RETRY
+        }
+        return sorted(unlisted - self._missing.keys())
+
+    def learn(self, asked: Iterable[Place], found: Iterable[Session], now: datetime) -> None:
+        """Remember who is no user's session."""
+        there = {(row.inst_id, row.sid) for row in found}
+        self._missing |= {place: now for place in asked if place not in there}
+
+
+def requests(query: Query, places: Sequence[Place]) -> list[Request]:
+    """Return the questions for the SIDs of `places`, a few in each."""
+    sids = sorted({sid for _, sid in places})
+    parts = [sids[start : start + AT_ONCE] for start in range(0, len(sids), AT_ONCE)]
+    return [Request(query, _binds(part)) for part in parts]
+
+
+def _binds(sids: Sequence[int]) -> dict[str, int]:
+    filled = [*sids, *[NOBODY] * (AT_ONCE - len(sids))]
+    return {f"sid_{number}": sid for number, sid in enumerate(filled, start=1)}
+
+
+def together(section: Section, found: Iterable[Section], places: Iterable[Place], become: type[Any]) -> Section:
+    """Return a section with the rows of the named sessions besides its own: SIDs are each instance's own."""
+    wanted = set(places) - {(row.inst_id, row.sid) for row in section.rows}
+    rows = [become._make(row) for each in found for row in each.rows if (row.inst_id, row.sid) in wanted]
+    return Section((*section.rows, *rows), section.at, section.seconds, section.problem, section.absent)

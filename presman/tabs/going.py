@@ -1,0 +1,86 @@
+"""Going anywhere by name: what is meant by a tab, a group, an instance, a session, an SQL_ID or a target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import SessionReading
+from presman.base.suggest import did_you_mean
+from presman.tabs import tab_names
+from presman.tabs.place import place_of
+from presman.tabs.trail import Place
+
+_SESSION = re.compile(r"(?:(?P<inst>\d+):)?(?P<sid>\d+)(?:,(?P<serial>\d+))?")
+_SQL_ID = re.compile(r"[0-9a-z]{13}")
+
+
+class Goal(NamedTuple):
+    """What a name means: a tab, a place, a session or a target; `trouble` if it means nothing."""
+
+    tab: str = ""
+    place: Place | None = None
+    session: SessionReading | None = None
+    target: str = ""
+    trouble: str = ""
+
+
+def names(reading: Reading | None, hidden: Sequence[str], targets: Sequence[str]) -> dict[str, Goal]:
+    """Return what can be gone to by name: tabs, the groups and instances of a reading, targets."""
+    found = {each.title: Goal(tab=each.name) for each in tab_names() if each.name not in hidden}
+    if reading is not None:
+        for group in reading.cluster_groups():
+            found.setdefault(group.title, Goal(place=place_of(group)))
+            found.setdefault(group.name, Goal(place=place_of(group)))
+        for instance in reading.header.instances if len(reading.header.instances) > 1 else ():
+            found[f"instance {instance.inst_id}"] = found[instance.name] = Goal(place=place_of(instance))
+        for group in reading.cluster_groups():
+            if group.container:
+                found.setdefault(group.container, Goal(place=Place(group.container, con_id=group.con_id)))
+    return {**{name: Goal(target=name) for name in targets}, **found}
+
+
+def goal(text: str, reading: Reading | None, hidden: Sequence[str], targets: Sequence[str]) -> Goal:
+    """Return what a text means. A tab's key and name come first; a name may be begun only, where it is the one."""
+    wanted = text.strip()
+    known = names(reading, hidden, targets)
+    for each in tab_names():
+        if each.key == wanted and each.name not in hidden:
+            return Goal(tab=each.name)
+    exact = [name for name in known if name.lower() == wanted.lower()]
+    begun = exact or [name for name in known if wanted and name.lower().startswith(wanted.lower())]
+    goals = {known[name]: name for name in begun}
+    if len(goals) == 1:
+        return next(iter(goals))
+    if reading is not None and (found := next(_of_reading(wanted, reading), None)) is not None:
+        return found
+    if goals:
+        return Goal(trouble=f"{wanted} may be {' or '.join(sorted(goals.values()))}.")
+    what = "no tab, group, instance, session (1:503), SQL_ID of now, or target of config.ini"
+    return Goal(trouble=f"{wanted or 'Nothing'}: {what}; {did_you_mean(wanted, known)}.")
+
+
+def _of_reading(wanted: str, reading: Reading) -> Iterator[Goal]:
+    """Return what of the sessions and statements of a reading is meant."""
+    if match := _SESSION.fullmatch(wanted):
+        found = [row for row in reading.sessions if _is_meant(row, match)]
+        if len(found) > 1:
+            there = " or ".join(f"{row.inst_id}:{row.sid}" for row in found)
+            yield Goal(trouble=f"{wanted} may be {there}.")
+        elif found:
+            yield Goal(session=found[0])
+    if _SQL_ID.fullmatch(wanted.lower()):
+        sql_id = wanted.lower()
+        if any(row.sql_id == sql_id for rows in (reading.queue, reading.running, reading.sessions) for row in rows):
+            yield Goal(place=Place(sql_id, sql_id=sql_id))
+
+
+def _is_meant(row: SessionReading, match: re.Match[str]) -> bool:
+    return (
+        str(row.sid) == match["sid"]
+        and match["inst"] in {None, str(CLUSTER), str(row.inst_id)}
+        and match["serial"] in {None, str(row.serial)}
+    )

@@ -1,0 +1,118 @@
+"""Place: what one went into from a table (a group, an event, an instance, a PDB, a statement), and what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from presman.analysis.containers.containers import PdbReading
+from presman.analysis.folds import QueuedFold
+from presman.analysis.groups.cpu_waiters import CpuWaiter
+from presman.analysis.latency.histograms import EventLatency
+from presman.analysis.plans.plan_view import CONTAINER, GROUP, PlanRow
+from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.analysis.readings.wait_readings import WaitReading
+from presman.analysis.session_list import SERVER
+from presman.figures.top_figures import TopStatement
+from presman.tabs.trail import Place
+
+
+class Inside(Struct, frozen=True):
+    """What is in a place at an instant."""
+
+    groups: tuple[GroupReading, ...]
+    queue: tuple[QueuedStatement, ...]
+    running: tuple[RunningStatement, ...]
+    sessions: tuple[SessionReading, ...]
+
+
+def place_of(row: Any) -> Place | None:
+    """Return the place that a row stands for, None for what has a page only: a session, a statement, a finding."""
+    found = None
+    if isinstance(row, GroupReading):
+        found = Place(row.title, inst_id=row.inst_id or None, con_id=row.con_id, group=row.name)
+    elif isinstance(row, PlanRow) and row.kind in {GROUP, CONTAINER}:
+        found = Place(row.name, con_id=row.con_id, group=row.name if row.kind == GROUP else "")
+    elif isinstance(row, WaitReading | EventLatency):
+        found = Place(row.event, inst_id=row.inst_id or None, event=row.event)
+    elif isinstance(row, InstanceReading):
+        found = Place(f"instance {row.inst_id}", inst_id=row.inst_id)
+    elif isinstance(row, PdbReading):
+        found = Place(row.name, inst_id=row.inst_id or None, con_id=row.con_id)
+    elif isinstance(row, TopStatement):
+        found = Place(row.activity.sql_id, con_id=row.activity.con_id, sql_id=row.activity.sql_id)
+    elif isinstance(row, CpuWaiter | QueuedFold) and row.sql_id:
+        found = Place(row.sql_id, con_id=row.con_id, group=row.group, sql_id=row.sql_id)
+    return found
+
+
+def name_of(row: Any) -> str:
+    """Return what a row is called on the trail."""
+    if isinstance(row, SessionReading):
+        return f"{row.inst_id}:{row.sid},{row.serial}"
+    if isinstance(row, QueuedStatement | RunningStatement):
+        return row.sql_id or f"{row.inst_id}:{row.sid},{row.serial}"
+    place = place_of(row)
+    return place.title if place is not None else ""
+
+
+def inside(place: Place, reading: Reading) -> Inside:
+    """Return what is in a place. Statements are there whose coordinator is, or (for an event) one of its servers."""
+    sessions = tuple(row for row in reading.sessions if _has(place, row) and place.event in {"", row.event})
+    at_work = {_coordinator(row) for row in sessions} if place.event else None
+    queue = tuple(row for row in reading.queue if _has(place, row) and _is_one_of(row, at_work))
+    running = tuple(row for row in reading.running if _has(place, row) and _is_one_of(row, at_work))
+    return Inside(_groups(place, reading), queue, running, sessions)
+
+
+def _is_one_of(row: QueuedStatement | RunningStatement, sessions: Collection[tuple[int, int, int]] | None) -> bool:
+    return sessions is None or (row.inst_id, row.sid, row.serial) in sessions
+
+
+def _has(place: Place, row: SessionReading | QueuedStatement | RunningStatement) -> bool:
+    """Tell whether a session or statement is in a place, its event left aside; a statement where it has servers."""
+    on = {row.inst_id, *(row.servers_by_instance if isinstance(row, RunningStatement) else ())}
+    return (
+        (place.inst_id is None or place.inst_id in on)
+        and place.con_id in {None, row.con_id}
+        and place.group in {"", row.group}
+        and place.sql_id in {"", row.sql_id}
+    )
+
+
+def _coordinator(row: SessionReading) -> tuple[int, int, int]:
+    own = row.inst_id, row.sid, row.serial
+    return (row.coordinator or own) if row.px_role == SERVER else own
+
+
+def _groups(place: Place, reading: Reading) -> tuple[GroupReading, ...]:
+    """Return the groups of an instance or a container; a place within a group has none."""
+    if place.group or place.event or place.sql_id:
+        return ()
+    rows: Sequence[GroupReading] = reading.instance_groups(place.inst_id or CLUSTER)
+    found = tuple(row for row in rows if place.con_id in {None, row.con_id})
+    if place.inst_id is not None:  # so that a group of it is that of the instance, also where there is no other
+        found = tuple(row._replace(inst_id=place.inst_id) for row in found)
+    return found
+
+
+def within(outer: Sequence[Place], place: Place) -> Place:
+    """Return a place with what it has from the one that it was gone into from."""
+    if not outer:
+        return place
+    last = outer[-1]
+    return replace(
+        place,
+        inst_id=place.inst_id or last.inst_id,
+        con_id=last.con_id if place.con_id is None else place.con_id,
+        group=place.group or last.group,
+        event=place.event or last.event,
+        sql_id=place.sql_id or last.sql_id,
+    )

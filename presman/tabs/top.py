@@ -1,0 +1,153 @@
+"""Tab 9 Top: host CPU, active sessions by wait class over the last minutes, the busiest SQL, who waits for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from presman.analysis.blocking import Blocking, blocking
+from presman.analysis.readings.activity_readings import CLASSES
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.base.formats import ABSENT, duration, number
+from presman.drawing.lines import Line
+from presman.figures.top_figures import (
+    BLOCKERS,
+    CLASSES_TABLE,
+    TOP_BY_CPU,
+    TOP_BY_SERVERS,
+    ClassActivity,
+    TopStatement,
+)
+from presman.records.wait_events import ON_CPU
+from presman.tabs.levels import capacity
+from presman.tabs.moment import Moment
+from presman.tabs.parts import Box, GroupLevel, Lines, OverTime, Rows, Tab
+from presman.tabs.unseen import blind
+
+MEASURE = "active"
+_MINUTE = 60.0
+
+
+def _average(moment: Moment, name: str, seconds: float) -> tuple[float | None, float | None]:
+    """Return the average of a wait class over some seconds up to the instant, and its session seconds."""
+    end = moment.reading.at.timestamp()
+    area, measured = moment.series.integral((MEASURE, CLUSTER, 0, name), end - seconds, end)
+    return (area / measured, area) if measured else (None, None)
+
+
+def classes(moment: Moment) -> tuple[ClassActivity, ...]:
+    """Return the wait classes in which anybody was active in the window, the busiest first."""
+    return moment.once(_classes)
+
+
+def _classes(moment: Moment) -> tuple[ClassActivity, ...]:
+    now = moment.reading.activity
+    window = {name: _average(moment, name, _MINUTE * moment.choices.window) for name in CLASSES}
+    everything = sum(seconds or 0.0 for _, seconds in window.values())
+    rows = [
+        ClassActivity(
+            name, now.by_class.get(name, 0) if now else None, _average(moment, name, _MINUTE)[0], mean, seconds,
+            seconds / everything if seconds is not None and everything else None,
+        )
+        for name, (mean, seconds) in window.items()
+        if seconds or (now is not None and now.by_class.get(name))
+    ]  # fmt: skip
+    return tuple(sorted(rows, key=lambda row: (-(row.seconds or 0.0), -(row.now or 0))))
+
+
+def statements(moment: Moment) -> Sequence[TopStatement]:
+    """Return the statements that were active or held servers in the window."""
+    return moment.once(_statements)
+
+
+def _statements(moment: Moment) -> tuple[TopStatement, ...]:
+    reading = moment.reading
+    texts: dict[tuple[int, str], str] = {}
+    servers: dict[tuple[int, str], int] = {}
+    for row in reading.running:
+        key = row.con_id, row.sql_id
+        texts.setdefault(key, row.sql_text)
+        servers[key] = servers.get(key, 0) + row.servers
+    for waiting in reading.queue:
+        texts.setdefault((waiting.con_id, waiting.sql_id), waiting.sql_text)
+    found = moment.watch.sql_minutes.top(reading.at, moment.choices.window)
+    keys = [(each.con_id, each.sql_id) for each in found]
+    return tuple(
+        TopStatement(each, servers.get(key, 0), texts.get(key, "")) for each, key in zip(found, keys, strict=True)
+    )
+
+
+def with_servers(moment: Moment) -> Sequence[TopStatement]:
+    """Return those of them that held servers."""
+    return [row for row in statements(moment) if row.activity.servers > 0]
+
+
+def blocked(moment: Moment) -> tuple[Blocking, ...]:
+    """Return who waits for whom."""
+    return moment.once(_blocked)
+
+
+def _blocked(moment: Moment) -> tuple[Blocking, ...]:
+    return blocking(moment.reading.sessions)
+
+
+def about(moment: Moment) -> list[Line]:
+    """Return how busy host and sessions are, and where the figures come from."""
+    reading, choices = moment.reading, moment.choices
+    hosts = [
+        f"{number(None if each.host_busy is None else 100 * each.host_busy, 0)} % of {number(each.host_cpus, 0)} CPUs"
+        + (f" (instance {each.inst_id})" if len(reading.header.instances) > 1 else "")
+        for each in reading.header.instances
+    ]
+    means = [row.window for row in classes(moment) if row.window is not None]
+    active = reading.activity
+    now = f"{active.active} now, {active.by_class.get(ON_CPU, 0)} on CPU" if active else "not known"
+    mean = f"; {number(sum(means))} on average {over(moment)}" if means else ""
+    first: Line = (
+        (" Host CPU ", "dim"), (", ".join(hosts) or ABSENT, ""), ("   Active sessions ", "dim"), (now + mean, ""),
+    )  # fmt: skip
+    told = f"Sampled by presman each {choices.refresh:g} s from V$SESSION while it runs; no ASH, no pack."
+    return [first, ((f" {told}", "dim"),)]
+
+
+def levels(moment: Moment) -> list[GroupLevel]:
+    """Return the sessions that are active in each class now."""
+    now = moment.reading.activity
+    return [GroupLevel(0, name, float(now.by_class.get(name, 0)) if now else None) for name in CLASSES]
+
+
+def over(moment: Moment) -> str:
+    """Return what the averages are over: the window, or as much of it as was watched."""
+    whole = _MINUTE * moment.choices.window
+    end = moment.reading.at.timestamp()
+    _, measured = moment.series.integral((MEASURE, CLUSTER, 0, ON_CPU), end - whole, end)
+    return f"over {moment.choices.window} min" if measured > 0.95 * whole else f"over the {duration(measured)} watched"
+
+
+TAB = Tab(
+    parts=(
+        Lines("top-about", about),
+        Rows(BLOCKERS, blocked, optional=True, filterable=False, unseen=blind("V$SESSION")),
+        Box(
+            (
+                OverTime("top-chart", MEASURE, "Active sessions by wait class", levels, capacity),
+                Rows(CLASSES_TABLE, classes, note=over, filterable=False, in_text=0),
+            ),
+            key="top-classes",
+        ),
+        Box(
+            (
+                Rows(TOP_BY_CPU, statements, note=over, in_text=0),
+                Rows(TOP_BY_SERVERS, with_servers, note=over, in_text=0),
+            ),
+            key="top-sql",
+        ),
+    ),
+    notes=(
+        "presman counts the active user sessions in V$SESSION at each poll: those in a call that wait for nothing (on "
+        "CPU, or in the host's run queue) or for something that is not idle. The averages are of these samples, over "
+        "as much of the window (w) as presman was watching; it ends at the instant on screen. V$ACTIVE_SESSION_HISTORY "
+        "and AWR belong to licensed packs and are never read. The line across the chart is the CPUs there are.",
+        "What is shorter than the time between two polls is seen by chance: the more polls, the truer the averages.",
+    ),
+    over_time=True,
+)

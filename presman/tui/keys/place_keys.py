@@ -1,0 +1,106 @@
+"""Keys about places: going into what a row stands for, all about it on a page, unfolding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from presman.tabs import title
+from presman.tabs.parts import Key
+from presman.tabs.trail import INSIDE, trail
+from presman.tui.keys.app_key import AppKey, has_tables
+from presman.tui.wanted_breadth import read_enough
+
+if TYPE_CHECKING:
+    from presman.figures.figure import Table
+    from presman.tabs.trail import Place
+    from presman.tui.frame_app import FrameApp
+    from presman.tui.widgets.grid import Grid
+
+FOLDING = ("parallel", "sessions", "inside")
+"""What has rows that fold."""
+
+
+async def enter(app: FrameApp, row: Any, grid: Grid) -> None:
+    """List what is in the group, event, instance or PDB of a row; of a session or a statement open the page."""
+    from presman.tabs.place import place_of, within
+
+    place = place_of(row)
+    if place is None:
+        open_page(app, row, grid.table)
+    else:
+        await go_into(app, (*app.monitor.choices.places, within(app.monitor.choices.places, place)))
+
+
+async def go_into(app: FrameApp, places: tuple[Place, ...]) -> None:
+    """Show the list of the last of some places; of the tab itself without any."""
+    monitor = app.monitor
+    deeper = len(places) > len(monitor.choices.places)
+    if deeper:  # what was typed in another list is not meant for this one
+        monitor.choose(filters={**monitor.choices.filters, INSIDE: ""})
+    await app.panels.go_into(places)
+    read_enough(app.feed, app.panels, app.recording)
+    app.reader.look_at(None)
+    app.repaint()
+    if deeper:
+        app.panels.focus_first()
+    else:
+        app.panels.focus_again()
+
+
+def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
+    """Open the page about a row."""
+    from presman.analysis.blocking import Blocking
+    from presman.analysis.folds import QueuedFold
+    from presman.figures.session_figures import SESSIONS
+    from presman.tabs.place import name_of
+    from presman.tui.pages.content import details_of
+    from presman.tui.pages.detail_lines import focus_of
+
+    row = row.first if isinstance(row, QueuedFold) else row
+    if isinstance(row, Blocking) and row.session is not None:
+        row, table = row.session, SESSIONS
+    content = details_of(row, table, app.monitor.timeline.watch, app.size.width - 6)
+    app.reader.open(content, focus_of(row), where(app, name_of(row)))
+
+
+def where(app: FrameApp, page: str = "") -> str:
+    """Return the trail to what is on show."""
+    choices = app.monitor.choices
+    return trail(title(choices.tab), choices.places, page)
+
+
+def describe(app: FrameApp) -> None:
+    """Open the page about the row under the cursor, whatever it is."""
+    grid = app.panels.grid
+    if grid is None or grid.row is None:
+        app.tell("There is no row here.")
+    else:
+        open_page(app, grid.row, grid.table)
+
+
+def unfold(app: FrameApp) -> None:
+    """Give folded rows rows of their own, or fold them again."""
+    app.monitor.choose(unfolded=not app.monitor.choices.unfolded)
+    app.repaint()
+
+
+def folds(app: FrameApp) -> bool:
+    """Where rows fold."""
+    return has_tables(app) and app.monitor.choices.panel in FOLDING
+
+
+def unfold_label(app: FrameApp) -> str:
+    """Return what the key does now."""
+    return "fold" if app.monitor.choices.unfolded else "unfold"
+
+
+DESCRIBE = AppKey(
+    Key("describe", "d", "d", "about", "All about the row under the cursor, on one page; a group or an event, too."),
+    describe, has_tables, "A page is open: q goes back to the tables.",
+)  # fmt: skip
+UNFOLD = AppKey(
+    Key("unfold", "u", "u", "unfold", "Give parallel servers and identical queued statements rows of their own, or "
+        "fold them: servers into the row of their coordinator, statements into that of the first."),
+    unfold, folds, "Nothing is folded here: that is so on Parallel, Sessions and in lists of them.",
+    relabel=unfold_label,
+)  # fmt: skip

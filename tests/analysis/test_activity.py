@@ -1,0 +1,89 @@
+"""Samples of what sessions do, their averages over time, and the tree of who waits for whom."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from msgspec.structs import replace
+
+from presman.analysis.activity import activity
+from presman.analysis.blocking import blocking
+from presman.analysis.readings.activity_readings import Activity, SqlSample
+from presman.analysis.readings.reading import Reading
+from presman.records.conversion import null_row
+from presman.records.session_rows import Session
+from presman.tabs.choices import Choices
+from presman.tabs.moment import Moment
+from presman.tabs.top import classes, over
+from presman.watch.series import Series
+from presman.watch.sql_minutes import SqlMinutes
+from tests.tui.readings import busy, running, sessions
+
+
+def session(**facts: object) -> Session:
+    return null_row(Session)._replace(status="ACTIVE", state="WAITING", **facts)
+
+
+def test_who_is_active_and_in_which_class() -> None:
+    found = activity((
+        session(event="resmgr:cpu quantum", wait_class="Scheduler", sql_id="a"),
+        session(event="db file sequential read", wait_class="User I/O", sql_id="a"),
+        session(event="db file sequential read", wait_class="User I/O")._replace(state="WAITED KNOWN TIME", sql_id="a"),
+        session(event="PX Deq: Execution Msg", wait_class="Idle", sql_id="a"),
+        session(event="SQL*Net message from client", wait_class="Idle")._replace(status="INACTIVE"),
+        session(event="something new", wait_class="Of 2031"),
+    ))  # fmt: skip
+    assert found.active == 4
+    assert found.by_class == {"Scheduler": 1, "on CPU": 1, "User I/O": 1, "Other": 1}
+    assert [(each.sql_id, each.on_cpu, each.waiting) for each in found.statements] == [("a", 1, 2)]
+
+
+def polled(second: float, on_cpu: int, waiting: int = 0) -> Reading:
+    sample = SqlSample(0, "7k36sd695fszu", "BATCH", "RPT", on_cpu, waiting)
+    by_class = {"on CPU": on_cpu, "Commit": waiting}
+    return replace(
+        busy(), at=busy().at + timedelta(seconds=second), activity=Activity(on_cpu + waiting, by_class, (sample,)),
+        running=(running(1, sql_id="7k36sd695fszu", servers=8),),
+    )  # fmt: skip
+
+
+def test_averages_are_weighed_by_the_time_between_polls() -> None:
+    series, minutes = Series(), SqlMinutes()
+    for reading in (polled(0, 9), polled(2, 4, 1), polled(12, 1)):  # 2 s with 4, then 10 s with 1
+        series.add(reading)
+        minutes.add(reading)
+    moment = Moment(reading, Choices(window=5), series=series)
+    by_class = {row.name: row for row in classes(moment)}
+    assert by_class["on CPU"].seconds == 18.0
+    assert by_class["on CPU"].window == 1.5
+    assert by_class["Commit"].seconds == 2.0
+    assert by_class["on CPU"].share == 0.9
+    assert over(moment) == "over the 0:12 watched"
+    (top,) = minutes.top(reading.at, 5)
+    assert (top.on_cpu, top.waiting, top.servers) == (1.5, 2 / 12, 8.0)
+
+
+def test_where_nobody_looked_nothing_is_known() -> None:
+    series, minutes = Series(), SqlMinutes()
+    readings = (polled(0, 9), polled(500, 9), polled(502, 2), replace(polled(504, 9), activity=None))
+    for reading in readings:
+        series.add(reading)
+        minutes.add(reading)
+    end = readings[2].at.timestamp()
+    assert series.integral(("active", 0, 0, "on CPU"), end - 3600, end) == (4.0, 2.0)
+    assert minutes.top(readings[2].at, 60)[0].on_cpu == 2.0
+
+
+def test_the_tree_has_each_session_once_and_the_worst_first() -> None:
+    def who(sid: int, blocker: int | None = None, inst_id: int = 1) -> object:
+        return sessions()[0]._replace(
+            inst_id=inst_id, sid=sid, blocker=f"{inst_id}:{blocker}" if blocker else "", waited=sid
+        )
+
+    found = blocking([who(1), who(2, 1), who(3, 2), who(4, 1), who(5, 99), who(6), who(7, 8), who(8, 7), who(9, 9)])
+    assert [(row.place, row.depth, row.below) for row in found] == [
+        ("1:1", 0, 3), ("1:4", 1, 0), ("1:2", 1, 1), ("1:3", 2, 0),
+        ("1:99", 0, 1), ("1:5", 1, 0), ("1:8", 0, 1), ("1:7", 1, 0),
+    ]  # fmt: skip
+    assert found[4].session is None
+    assert blocking([who(1), who(2)]) == ()

@@ -1,0 +1,94 @@
+"""The state of a group: the worst of its CPU, its queue, its session pool and its container's I/O limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.groups.group_reasons import with_reasons
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
+from presman.analysis.readings.group_readings import ActiveSessionPool, Verdict
+from presman.analysis.readings.statement_readings import Cause
+from presman.figures.group_figures import OVERVIEW, STATE, state_text
+from presman.tabs.moment import Moment
+from presman.tui.widgets.table_rows import TableRows
+from tests.tui.readings import busy, group, queued
+
+POOL = ActiveSessionPool(4, 14, 575.0, None)
+
+
+@pytest.mark.parametrize(
+    ("facts", "text", "level"),
+    [
+        ({"verdict": Verdict.IDLE}, "· wants no CPU", "dim"),
+        ({}, "● not throttled", "good"),
+        ({"verdict": Verdict.CAPPED}, "▬ at its limit", "note"),
+        (
+            {"verdict": Verdict.IDLE, "px_queued": 3, "head_waited": 166.0, "head_cause": Cause.GROUP},
+            "▲ 3 queued 2:46 (group limit)",
+            "warn",
+        ),
+        ({"px_queued": 1, "head_cause": Cause.NEVER_FITS}, "✕ 1 queued (too large)", "bad"),
+        (
+            {"px_queued": 27, "head_waited": 254.0, "timeout_left": 300.0, "head_cause": Cause.SYSTEM},
+            "✕ 27 queued 4:14 (timeout 5:00)",
+            "bad",
+        ),
+        ({"px_queued": 27, "timeout_left": 301.0, "head_cause": Cause.SYSTEM}, "▲ 27 queued (target)", "warn"),
+        ({"pool": POOL, "active_sessions": 4}, "▲ pool 4/4 +14 9:35", "warn"),
+        ({"pool": POOL._replace(timeout=600), "active_sessions": 4}, "✕ pool 4/4 +14 9:35", "bad"),
+        ({"pool": POOL._replace(queued=0)}, "● not throttled", "good"),
+        ({"io_held_by": "MAX_IOPS"}, "▲ I/O held by MAX_IOPS", "warn"),
+        (
+            {"verdict": Verdict.STARVED, "px_queued": 2, "head_waited": 41.0, "pool": POOL, "active_sessions": 4},
+            "✕ starved · 2 queued 0:41 · pool +14 9:35",
+            "bad",
+        ),
+        ({"verdict": Verdict.CONTENDED, "px_queued": 2}, "▲ 2 queued", "warn"),
+        ({"verdict": Verdict.ZERO_SHARE}, "✕ no share while others run", "bad"),
+        ({"verdict": Verdict.ZERO_SHARE, "px_queued": 2}, "✕ no share · 2 queued", "bad"),
+    ],
+)
+def test_the_worst_is_shown_and_what_else_is_wrong(facts: dict[str, Any], text: str, level: str) -> None:
+    row = group("BATCH", **facts)
+    assert (state_text(row), row.state.level) == (text, level)
+    assert (row.rank < 2) == (level in {"bad", "warn"})
+
+
+def test_files_have_one_word() -> None:
+    assert STATE.value(group("BATCH", px_queued=2)) == "queued"
+    assert STATE.value(group("BATCH", verdict=Verdict.ZERO_SHARE, px_queued=2)) == "zero_share"
+
+
+def test_causes_and_timeouts_are_those_of_the_groups_own_queue() -> None:
+    reading = busy()
+    queue = [replace(queued(1), timeout_left=90.0), replace(queued(2), timeout_left=40.0)]
+    rows = {row.name: row for row in with_reasons(reading.groups, reading.heads, queue, ())}
+    assert (rows["BATCH"].head_cause, rows["BATCH"].timeout_left) == (Cause.GROUP, 40.0)
+    assert (rows["ETL"].head_cause, rows["ETL"].timeout_left) == (Cause.SYSTEM, None)
+    assert rows["REPORTS"].head_cause is None
+
+
+def test_an_io_limit_is_that_of_the_groups_container_and_only_where_it_does_io() -> None:
+    held = LimitedContainer(1, 3, "SALES", None, 1.6, None, 200, IoVerdict.THROTTLED, "MAX_MBPS")
+    rows = [group("A", con_id=3), group("A", con_id=3, inst_id=2), group("B", con_id=4), group("C", con_id=3, io=None)]
+    assert [row.io_held_by for row in with_reasons(rows, (), (), [held])] == ["MAX_MBPS", "", "", ""]
+    calm = held._replace(verdict=IoVerdict.NEAR)
+    assert [row.io_held_by for row in with_reasons(rows, (), (), [calm])] == [""] * 4
+
+
+def test_trouble_comes_first_and_the_cursor_starts_on_it() -> None:
+    shown = Moment(busy()).groups()
+    assert [row.name for row in shown][:3] == ["ETL", "BATCH", "INTERACTIVE"], "the others in the order of the plan"
+    rows = TableRows(OVERVIEW)
+    rows.all = [group("A"), group("B")]
+    rows.arrange()
+    rows.all = [group("B", verdict=Verdict.STARVED), group("A")]
+    rows.arrange()
+    assert rows.row.name == "B", "nobody has moved the cursor yet"  # type: ignore[union-attr]
+    rows.go(1)
+    rows.all = [group("A"), group("B")]
+    rows.arrange()
+    assert rows.row.name == "A"  # type: ignore[union-attr]

@@ -1,0 +1,144 @@
+"""The one thing to do: who is named to be ended, who is waited for, and that nothing is said where nothing is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.advice.to_do import LONG_IDLE, Step, ToDo, to_do
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
+from presman.analysis.readings.group_readings import ActiveSessionPool, Verdict
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause, Shortage
+from tests.tui.readings import busy, group, header, quiet, running, session
+
+
+def told(reading: Reading) -> ToDo:
+    found = to_do(reading)
+    assert found is not None
+    return found
+
+
+def one_queue(*held: Any, **facts: Any) -> Reading:
+    """BATCH's head is 32 servers short of its group's limit; these hold servers, and the groups are as they count."""
+    reading = busy()
+    head = replace(reading.heads[0], **facts)
+    servers = sum(each.servers for each in held if each.group == "BATCH")
+    return replace(reading, heads=(head,), running=held, groups=(group("BATCH", px_servers=servers, px_queued=12),))
+
+
+IDLE = {"idle": 900.0, "status": "INACTIVE"}
+
+
+def test_an_idle_holder_who_alone_lets_the_head_start_is_ended() -> None:
+    found = told(one_queue(running(526, **IDLE), running(144, user="ETL")))
+    assert found.step is Step.END
+    assert found.text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
+    assert found.command is not None
+    assert found.command.text == "ALTER SYSTEM KILL SESSION '526,60805,@1';"
+    assert "what it has not committed is rolled back" in found.affects
+
+
+@pytest.mark.parametrize(
+    "holder",
+    [
+        running(526, idle=LONG_IDLE - 1, status="INACTIVE"),  # it may pause between two fetches
+        running(526, certain=False, **IDLE),  # it may be a monitor's query
+        running(526, elapsed=10.0),  # it works, however little would be lost
+        running(526, servers=16, **IDLE),  # not enough
+        running(526, group="ETL", **IDLE),  # its servers do not count where the head is short
+        running(526, remaining=20.0, progress=0.9, operation="Table Scan"),  # it is about to end
+    ],
+)
+def test_nobody_else_is_ever_named_to_be_ended(holder: Any) -> None:
+    found = to_do(one_queue(holder))
+    assert found is None or (found.step is not Step.END and found.command is None)
+
+
+def test_nobody_is_ended_whose_servers_may_not_count() -> None:
+    reading = one_queue(running(526, **IDLE), running(144, **IDLE))
+    uncounted = replace(reading, groups=(group("BATCH", px_servers=32, px_queued=12),))  # one bypassed it
+    assert told(uncounted).command is None
+
+
+def test_what_ends_by_itself_is_waited_for() -> None:
+    ending = running(526, remaining=20.0, progress=0.9, operation="Table Scan")
+    found = told(one_queue(ending, running(144, **IDLE)))
+    assert (found.step, found.command) == (Step.WAIT, None)
+    assert found.text == "wait: the head of BATCH should start by itself in about 0:20, when MARTIN 1:526 ends"
+    later = told(one_queue(running(526, remaining=240.0, progress=0.5, operation="Table Scan")))
+    assert later.text == "wait: the head of BATCH can start in about 4:00, when MARTIN 1:526 should be done"
+
+
+def test_who_holds_up_others_is_looked_at_first_and_not_ended() -> None:
+    reading = one_queue(running(526, blocker="1:88"), running(144, **IDLE))
+    reading = replace(reading, sessions=(session(88, status="INACTIVE", last_call=1318.0, user="MARTIN"),))
+    found = told(reading)
+    assert found.text == "look at MARTIN 1:88, idle 21:58: MARTIN 1:526 waits for it and holds 32 servers"
+    assert (found.step, found.command, found.tab) == (Step.LOOK, None, "7")
+
+
+def test_a_head_that_never_fits_needs_another_degree() -> None:
+    found = told(one_queue(running(526, **IDLE), cause=Cause.NEVER_FITS, shortages=()))
+    assert (found.step, found.command) == (Step.CHANGE, None)
+    assert "a lower DOP or another group" in found.text
+
+
+def test_where_nobody_is_idle_a_person_decides() -> None:
+    found = told(one_queue(running(526)))
+    assert found.text == "nobody is idle who could let the head of BATCH start: wait, or decide whose work to end"
+
+
+def limited(verdict: IoVerdict) -> LimitedContainer:
+    return LimitedContainer(1, 3, "SALES", None, 1.6, None, 200, verdict, "MAX_MBPS", "Does 193 of 200 MB/s: held.")
+
+
+POOL = ActiveSessionPool(4, 14, 575.0, 600)
+
+
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        ({"groups": (group("BATCH", 0.0, 4.0, verdict=Verdict.ZERO_SHARE),)}, "give BATCH a share on a level"),
+        (
+            {"groups": (group("ETL", 0.6, 2.3, entitled=2.4, verdict=Verdict.STARVED),)},
+            "look who has the CPUs: ETL gets 1.8 less than the plan gives it",
+        ),
+        (
+            {"groups": (group("BATCH", pool=POOL),)},
+            "look at the sessions that work in BATCH, or let more work (ACTIVE_SESS_POOL_P1): 14 wait, the first fails "
+            "in 0:25",
+        ),
+        ({"io_limited": (limited(IoVerdict.THROTTLED),)}, "raise MAX_MBPS in SALES if it is to do more"),
+        (
+            {"running": (running(526, **IDLE),)},
+            "nothing yet: nobody waits for the 32 servers that MARTIN 1:526 keeps idle",
+        ),
+    ],
+)
+def test_each_trouble_has_its_advice(facts: dict[str, Any], text: str) -> None:
+    found = told(replace(quiet(), **facts))
+    assert found.text.startswith(text)
+    assert found.command is None
+
+
+def test_an_idle_holder_is_ended_where_no_server_is_left() -> None:
+    full = replace(header().servers, in_use=640)
+    (instance,) = header().instances
+    top = replace(header(), servers=full, instances=(replace(instance, servers=full),))
+    found = told(replace(quiet(), header=top, running=(running(526, **IDLE),)))
+    assert found.text == "end MARTIN 1:526 (idle 15:00): it keeps 32 servers and none is free"
+    assert found.command is not None
+
+
+def test_nothing_is_said_where_nothing_is_wrong() -> None:
+    assert to_do(quiet()) is None
+    capped = group("REPORTS", 6.0, 1.1, limit=6.0, verdict=Verdict.CAPPED)
+    assert to_do(replace(quiet(), groups=(capped,), io_limited=(limited(IoVerdict.NEAR),))) is None
+
+
+def test_the_end_of_a_wait_for_several_names_how_many() -> None:
+    reading = one_queue(running(526, **IDLE), running(144, **IDLE), shortages=(Shortage(64, group="BATCH"),))
+    assert "end MARTIN 1:144 (idle 15:00, keeps 32 servers) and 1 other idle holder" in told(reading).text

@@ -1,0 +1,192 @@
+"""Numbers agree across the header, the tables, the sentences, `once` (text and JSON) and CSV of the same poll."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
+from io import StringIO
+from typing import Any, NamedTuple
+
+import pytest
+
+from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.assessment import assess
+from presman.analysis.readings.reading import Reading
+from presman.base.formats import duration
+from presman.drawing.lines import plain
+from presman.figures import group_figures
+from presman.figures.measures import groups
+from presman.output.csv_export import CsvExport
+from presman.output.json_document import dump
+from presman.output.text_report import full
+from presman.records.snapshot import Snapshot
+from presman.sources.simulator_source import SimulatorSource
+from presman.tabs.choices import Choices
+from presman.tabs.levels import used_levels
+from presman.tabs.link import Link, LinkState
+from presman.tabs.moment import Moment
+from presman.tabs.queue_summary import holders, queue_line
+from presman.tabs.verdict_lines import verdict_lines
+from presman.tui.widgets.top_lines import TopLine, top_line
+from presman.watch import Watch
+from tests.analysis.test_simulated import SCENARIOS, Clock
+from tests.scenarios import with_short_past
+from tests.thorough import some
+
+SEEDS = some([1, 2], range(3, 13))
+POLLS = 4
+
+
+class Told(NamedTuple):
+    """One poll and all that is told of it."""
+
+    reading: Reading
+    text: str
+    document: dict[str, Any]
+    rows: dict[str, list[dict[str, str]]]
+
+
+@cache
+def polls(scenario: str, seed: int) -> tuple[Told, ...]:
+    return tuple(_played(scenario, seed))
+
+
+def _played(scenario: str, seed: int) -> Iterator[Told]:
+    from presman.analysis import analyse
+    from presman.polling.poller import Poller
+
+    clock = Clock()
+    start = datetime(2026, 3, 14, 9, tzinfo=UTC)
+    poller = Poller(SimulatorSource(with_short_past(scenario), seed=seed, clock=clock, start=start))
+    poller.open()
+    previous: Snapshot | None = None
+    for number in range(POLLS):
+        clock.now += 2.0 if number else 40.0 * seed
+        current = poller.poll()
+        reading = analyse(previous, current)
+        if previous is not None:
+            yield _told(reading, previous, current)
+        previous = current
+    poller.close()
+
+
+def _told(reading: Reading, previous: Snapshot, current: Snapshot) -> Told:
+    rows: dict[str, list[dict[str, str]]] = {}
+    for name in ("cpu", "parallel", "session_io", "queue"):
+        out = StringIO()
+        CsvExport(out, name).write(reading)
+        rows[name] = list(csv.DictReader(StringIO(out.getvalue())))
+    document = json.loads(dump(reading, assess(reading, previous, current)))
+    return Told(reading, full(reading, None, (previous, current)), document, rows)
+
+
+CASES = [(scenario, seed) for scenario in SCENARIOS for seed in SEEDS]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{case[1]}", scope="module")
+def told(request: pytest.FixtureRequest) -> tuple[Told, ...]:
+    return polls(*request.param)
+
+
+def line_of(text: str, table: str, *starts: str) -> str:
+    """Return the line of a table in a text that begins with these words."""
+    part = text.split(f"-- {table} (")[1].split("\n\n", maxsplit=1)[0]
+    (found,) = [line for line in part.splitlines() if line.split()[: len(starts)] == list(starts)]
+    return found
+
+
+def test_servers_are_as_many_everywhere(told: tuple[Told, ...]) -> None:
+    for poll in told:
+        reading, pool = poll.reading, poll.reading.header.servers
+        link = Link(LinkState.LIVE)
+        header = plain(top_line(TopLine("X", reading, Choices(), link, None, "", 0.0), 400))
+        assert f"PX servers {pool.in_use}/{pool.target}" in header
+        assert f"servers {pool.in_use} in use of target {pool.target}" in poll.text
+        assert poll.document["header"]["servers"]["in_use"] == pool.in_use
+        assert pool.in_use == sum(each.servers.in_use for each in reading.header.instances)
+        held = sum(int(row["px_servers_active"]) for row in poll.rows["parallel"])
+        assert held == sum(row.px_servers for row in reading.cluster_groups())
+        if reading.unmanaged_servers:
+            assert held + reading.unmanaged_servers == pool.in_use
+            assert f"groups hold {held}, {reading.unmanaged_servers} more" in plain(queue_line(reading, Watch()))
+        summary = plain(holders(reading))
+        for row in reading.cluster_groups():
+            if row.px_servers:
+                assert re.search(rf"\b{re.escape(row.name)} {row.px_servers}\b", summary)
+
+
+def test_the_queue_is_as_long_everywhere(told: tuple[Told, ...]) -> None:
+    for poll in told:
+        reading = poll.reading
+        queued = Counter((each.con_id, each.group) for each in reading.queue)
+        in_csv: Counter[tuple[int, str]] = Counter()
+        for line in poll.rows["parallel"]:
+            in_csv[int(line["con_id"]), line["consumer_group"]] += int(line["px_statements_queued"])
+        assert queued == +in_csv
+        assert len(poll.rows["queue"]) == len(reading.queue) == len(poll.document["queue"])
+        alerts = {alert.subject: alert for alert in wrong(reading) if alert.key == "queue_waits"}
+        for row in reading.cluster_groups():
+            number = queued[row.con_id, row.name]
+            assert row.px_queued == number
+            if number:
+                waited = max(
+                    each.waited for each in reading.queue if (each.con_id, each.group) == (row.con_id, row.name)
+                )
+                assert f"{number} queued, head {duration(waited)}" in alerts[row.title].short
+                assert any(state.text.startswith(f"{number} queued {duration(waited)}") for state in row.states)
+                assert group_figures.HEAD.show(row) == duration(waited)
+
+
+def test_cpu_is_the_same_in_tables_sentences_and_files(told: tuple[Told, ...]) -> None:
+    for poll in told:
+        reading = poll.reading
+        moment = Moment(reading)
+        sentences = [plain(line) for line in verdict_lines(reading, moment.groups())]
+        document = {(row["inst_id"], row["con_id"], row["name"]): row for row in poll.document["groups"]}
+        used: Counter[int] = Counter()
+        for row, line in zip(groups(reading), poll.rows["cpu"], strict=True):
+            shown = document[row.inst_id if len(reading.header.instances) > 1 else 0, row.con_id, row.name]
+            assert float(line["used_cpus"]) == pytest.approx(shown["used"], abs=1e-4)
+            assert float(line["waited_cpus"]) == pytest.approx(shown["waiting"], abs=1e-4)
+            assert line["verdict"] == shown["verdict"] == row.verdict.name.lower()
+            assert line["state"] == shown["state"]["word"]
+            used[row.inst_id] += row.used or 0.0
+        for instance in reading.header.instances:
+            expected = f"{used[instance.inst_id]:.1f} of {instance.num_cpus:.0f} CPUs used"
+            assert any(expected in sentence for sentence in sentences)
+            assert expected in poll.text
+        assert sum(level.value or 0.0 for level in used_levels(moment)) == pytest.approx(sum(used.values()))
+
+
+def test_each_group_is_told_with_the_same_figures(told: tuple[Told, ...]) -> None:
+    for poll in told:
+        for row in poll.reading.cluster_groups():
+            several = len({each.con_id for each in poll.reading.groups}) > 1
+            start = (group_figures.CON.show(row), row.name) if several else (row.name,)
+            line = line_of(poll.text, "Consumer groups", *start)
+            for figure in (group_figures.USED, group_figures.WANTED, group_figures.IO_MB, group_figures.QUEUED):
+                assert re.search(rf"(?<![\d.]){re.escape(figure.show(row))}(?![\d.])", line), figure.key
+            assert group_figures.state_text(row) in line
+            if row.used is not None and row.verdict.name in {"CONTENDED", "CAPPED", "STARVED", "ZERO_SHARE", "CAGED"}:
+                sentence = next(each for each in poll.text.splitlines() if each.startswith(f"{row.title}: "))
+                assert f"Wants {row.wanted:.1f}, gets {row.used:.1f} of" in sentence or "On instance" in sentence
+
+
+def test_alerts_and_what_to_do_are_one(told: tuple[Told, ...]) -> None:
+    for poll in told:
+        alerts = {alert.text for alert in wrong(poll.reading)}
+        assert {each["text"] for each in poll.document["alerts"]} == alerts
+        assert {line[2:] for line in poll.text.splitlines() if line.startswith("! ")} >= alerts
+        do = [line.removeprefix("DO ") for line in poll.text.splitlines() if line.startswith("DO ")]
+        found = poll.document["to_do"]
+        assert do == ([found["text"]] if found else [])
+        idle = [each for each in poll.reading.running if each.idle is not None]
+        if idle:
+            held = sum(each.servers for each in idle)
+            (told_of,) = [alert for alert in wrong(poll.reading) if alert.key == "idle_holder"]
+            assert re.match(rf"{len(idle)} idle holders? keeps? {held} servers?", told_of.short)

@@ -1,0 +1,172 @@
+"""What a user sets is kept for each database; going by name, columns, another target, the bell."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.alerts.alert import Alert
+from presman.tabs.alert_news import AlertNews, kind_of
+from presman.tabs.going import goal
+from presman.tabs.link import Link
+from presman.tui import kept_view
+from presman.tui.keeper import Keeper
+from presman.tui.kept_view import KeptView
+from tests.tui.drive import acted, stage
+from tests.tui.readings import busy, queued
+from tests.tui.test_live import playing
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "presman" / "views"
+
+
+def view_file(state: Path, text: str) -> Path:
+    path = kept_view.path_of("DWPROD")
+    path.parent.mkdir(parents=True, mode=0o700)
+    path.write_text(text)
+    return path
+
+
+@acted
+async def test_what_is_set_is_there_the_next_time_and_nowhere_else() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        Keeper("DWPROD").attend(acting.app)
+        acting.app.put_back()
+        await acting.press(
+            "t", "plus", "5", "s", "S", "u", "slash", *"app", "enter", "O", "space", "down", "space", "enter"
+        )
+        theme, shown = acting.app.theme, acting.screen.splitlines()[4:11]
+        assert " Session " not in shown[1]
+    assert kept_view.path_of("DWPROD").stat().st_mode & 0o077 == 0
+    async with stage(size=(120, 30)) as acting:
+        Keeper("DWPROD").attend(acting.app)
+        acting.app.put_back()
+        await acting.show(busy())
+        await acting.press("5")
+        assert acting.screen.splitlines()[4:11] == shown
+        assert acting.app.theme == theme
+        assert (acting.app.monitor.choices.refresh, acting.feed.told[-1]) == (3.0, 3.0)
+        assert acting.app.monitor.choices.unfolded
+        await acting.press("O", "r")
+        assert " Session " in acting.screen.splitlines()[5]
+    assert kept_view.load("DWPROD")[0].columns == {}
+    assert kept_view.load("OTHER") == (KeptView(), "")
+
+
+@acted
+async def test_the_command_line_comes_first_and_stays_out_of_the_file() -> None:
+    kept_view.save("DWPROD", KeptView(refresh=10.0, theme="nord"))
+    async with stage(busy()) as acting:
+        Keeper("DWPROD", ["refresh"]).attend(acting.app)
+        acting.app.put_back()
+        await acting.press("w")
+        assert (acting.app.monitor.choices.refresh, acting.app.theme) == (2.0, "nord")
+    assert kept_view.load("DWPROD")[0] == KeptView(refresh=10.0, theme="nord", window=60)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no JSON"), ("{", "no JSON"), ("[" * 50_000, "no JSON"), ("[]", "no object"),
+        ('{"refresh": true}', "refresh"),
+        ('{"refresh": 1e999}', "refresh"), ('{"refresh": -1}', "refresh"), ('{"theme": 3}', "theme"),
+        ('{"filters": []}', "filters"), ('{"filters": {"cpu": "\\u001b[2J"}}', "filters"),
+        ('{"sorts": {"cpu/cpu": "x"}}', "sorts"), ('{"columns": {"cpu/cpu": [{}]}}', "columns"),
+        ("x" * 70_000, "bytes"),
+    ],
+)  # fmt: skip
+def test_a_file_that_makes_no_sense_is_told_in_one_line(state: Path, text: str, why: str) -> None:
+    view_file(state, text)
+    view, told = kept_view.load("DWPROD")
+    assert view == KeptView()
+    assert why in told
+    assert told.isprintable()
+
+
+def test_a_link_a_pipe_and_what_somebody_else_linked_are_not_read(state: Path, tmp_path: Path) -> None:
+    path = view_file(state, "{}")
+    path.unlink()
+    (tmp_path / "aim").write_text('{"theme": "nord"}')
+    path.symlink_to(tmp_path / "aim")
+    assert "it is a link" in kept_view.load("DWPROD")[1]
+    path.unlink()
+    os.mkfifo(path)
+    assert "it is no file" in kept_view.load("DWPROD")[1]
+    path.unlink()
+    path.hardlink_to(tmp_path / "aim")
+    assert "it has another name" in kept_view.load("DWPROD")[1]
+
+
+@acted
+async def test_names_of_a_file_that_are_nobodys_do_no_harm(state: Path) -> None:
+    names = {"x/y": ["a", True], "sessions/sessions": ["nothing", True]}
+    columns = {"sessions/sessions": ["nothing"], "cpu/cpu": ["group", "used_cpus", "group", "nothing"]}
+    view_file(state, json.dumps({"sorts": names, "columns": columns, "theme": "no such", "of a later version": 1}))
+    async with stage(busy(), size=(120, 30)) as acting:
+        Keeper("DWPROD").attend(acting.app)
+        acting.app.put_back()
+        assert acting.app.notice == ""
+        await acting.press("5")
+        assert acting.app.panels.grid.rows.sort_key == "used_cpus"
+        assert "1:100,11" in acting.screen
+
+
+@acted
+async def test_a_name_leads_anywhere() -> None:
+    async with playing("rac", (120, 30)) as (acting, polls):
+        await polls(2)
+        for text, seen in (
+            ("4", "[4 Parallel]"), ("lat", "[7 Latency]"), ("shop", " › SHOP   "), ("instance 2", " › instance 2   "),
+            ("zork", "zork: no tab, group"), ("", "Nothing: no tab"),
+        ):  # fmt: skip
+            assert seen in await acting.press("colon", *text, "enter"), text
+        row = acting.app.monitor.reading.sessions[0]
+        page = await acting.press("colon", *f"{row.inst_id}:{row.sid}", "enter")
+        assert f"Session {row.inst_id}:{row.sid},{row.serial} of " in page
+        running = acting.app.monitor.reading.running[0]
+        assert f" › {running.sql_id}   " in await acting.press("colon", *running.sql_id, "enter")
+        before = acting.screen
+        assert before == await acting.press("colon", "x", "escape")
+
+
+def test_names_that_several_have_are_not_guessed() -> None:
+    reading = replace(busy(), queue=(queued(1),))
+    assert goal("sess", reading, (), ()).tab == "sessions"
+    assert "may be" in goal("p", reading, ("pdbs",), ("prod",)).trouble
+    assert goal("prod", reading, (), ("prod", "prod2")).target == "prod"
+    assert goal(queued(1).sql_id.upper(), reading, (), ()).place.sql_id == queued(1).sql_id
+    assert goal("batch", reading, (), ()).place.group == "BATCH"
+
+
+@acted
+async def test_another_target_is_chosen_from_those_of_config_ini() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        assert "config.ini names no other target" in await acting.press("D")
+        acting.app.targets = ("DWPROD", "TEST")
+        screen = await acting.press("D")
+        assert "DWPROD" in screen
+        assert "on the screen" in screen
+        await acting.press("down", "enter")
+        assert acting.app.switch_to == "TEST"
+
+
+def test_an_alert_is_news_once_whatever_its_figures() -> None:
+    news, link = AlertNews(), Link()
+    rings = []
+    for seconds, shorts in enumerate((("BATCH: 2 queued",), ("BATCH: 12 queued",), ("BATCH: 1 queued", "G_1 starved"),
+                                      ("G_2 starved",), ("BATCH: 3 queued",), ())):  # fmt: skip
+        found = [Alert("warn", "▲", short, short) for short in shorts] + [Alert("note", "·", "x", f"note {seconds}")]
+        with mock.patch("presman.tabs.alerts.alerts", lambda *_, found=found: found):
+            rings.append(news.is_any(busy(seconds), link))
+    assert rings == [False, False, True, True, False, False]
+    assert kind_of(Alert("warn", "○", "", "1 idle holder keeps 16 servers")) == kind_of(
+        Alert("warn", "○", "", "2 idle holders keep 32 servers")
+    )

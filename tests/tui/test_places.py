@@ -1,0 +1,112 @@
+"""Going into a group, an event, an instance, a PDB or folded statements, and back; rows that fold."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+from msgspec.structs import replace
+
+from presman.analysis.folds import QueuedFold, fold_queue, fold_sessions
+from presman.figures.session_figures import SESSIONS
+from presman.figures.statement_figures import QUEUE, SERVERS_HIGH
+from presman.tabs.moment import Moment
+from presman.tabs.parallel import queue_rows
+from tests.tui.drive import acted, stage
+from tests.tui.readings import busy, queued, sessions
+from tests.tui.test_live import playing
+
+
+@acted
+async def test_from_an_instance_into_its_group_its_session_and_back() -> None:
+    async with playing("rac", (120, 40)) as (acting, polls):
+        await polls(2)
+        before = await acting.press("4", "tab", "tab", "tab")
+        assert "  Parallel › instance 1   " in await acting.press("enter")
+        screen = await acting.press("down", "enter")
+        assert "  Parallel › instance 1 › SHOP   " in screen
+        rows = [line for line in screen.splitlines() if line.startswith((" 1:", " 2:"))]
+        assert len(rows) > 5
+        assert all(line.startswith(" 1:") and " SHOP " in line for line in rows), "of that instance and group only"
+        group = next(row for row in acting.app.monitor.reading.groups if (row.inst_id, row.name) == (1, "SHOP"))
+        assert f"{group.active_sessions} active" in screen, "as V$RSRC_CONSUMER_GROUP counts them"
+        page = await acting.press("enter")
+        assert "  Parallel › instance 1 › SHOP › 1:" in page
+        assert "[4 Parallel]" in page
+        assert screen == await acting.press("escape")
+        assert "  Parallel › instance 1   " in await acting.press("q")
+        assert before == await acting.press("escape"), "the table that one came from has the focus again"
+        await acting.press("enter", "2")
+        assert acting.app.monitor.choices.places == ()
+
+
+@acted
+async def test_what_waits_for_an_event_and_what_that_is_a_statement_of() -> None:
+    async with playing("storm", (200, 50)) as (acting, polls):
+        await polls(2)
+        screen = await acting.press("tab", "enter")
+        event = acting.app.monitor.choices.places[0].event
+        assert f" Overview › {event}   " in screen
+        waiting = [row for row in acting.app.monitor.reading.sessions if row.event == event]
+        assert f"{len(waiting)} sessions, {len(waiting)} active" in screen
+        await acting.press("slash", *"zzzz", "enter")
+        assert "Nothing matches" in acting.screen
+        assert "Nothing matches" not in await acting.press("escape"), "the first ends the filter"
+        assert acting.app.monitor.choices.places
+        await acting.press("escape")
+        assert not acting.app.monitor.choices.places
+
+
+@acted
+async def test_identical_queued_statements_are_one_row() -> None:
+    same = [replace(queued(place), sql_id="7k36sd695fszu", waited=90.0 - place) for place in range(1, 10)]
+    reading = replace(busy(), queue=(*same, replace(queued(10), sql_id="")))
+    async with stage(reading, size=(120, 40)) as acting:
+        screen = await acting.press("4")
+        row = next(line for line in screen.splitlines() if "7k36sd695fszu x9" in line)
+        assert " 288 " in row, "32 servers each"
+        assert " Queued  10  in 2 rows, identical ones folded: u unfolds" in screen
+        assert "Copied, not run" in await acting.press("c"), "what lets the head of its queue start"
+        acting.app.gateway = mock.Mock()
+        screen = await acting.press("a")
+        assert "9 statements in one row" in screen
+        screen = await acting.press("enter")
+        assert "  Parallel › 7k36sd695fszu   0 sessions, 0 active; 9 queued" in screen
+        assert [row.position for row in acting.app.panels.present.grids()[0].rows.shown] == list(range(1, 10))
+        screen = await acting.press("escape", "u")
+        assert " Queued  10  …" in screen or " Queued  10\n" in screen
+        assert "x9" not in screen
+        assert "x9" in await acting.press("u")
+
+
+def test_statements_that_differ_in_what_they_want_do_not_fold() -> None:
+    one, other = queued(1), replace(queued(2), sql_id=queued(1).sql_id)
+    assert [type(row) for row in fold_queue((one, other))] == [QueuedFold]
+    for change in ({"user": "ELSE"}, {"requested": 4}, {"wants": None}, {"group": "ETL"}, {"timeout_action": "RUN"}):
+        assert fold_queue((one, replace(other, **change))) == (one, replace(other, **change))
+    folded = fold_queue((one, other, replace(other, requested=4, sid=9), replace(other, requested=4, sid=8)))
+    assert len({QUEUE.identity(row) for row in folded}) == 2
+    assert [SERVERS_HIGH.show(row) for row in folded] == ["64", "64"]
+
+
+def test_servers_fold_into_their_coordinator_with_their_cpu() -> None:
+    base = sessions()[0]
+    coordinator = base._replace(sid=1, serial=1, px_role="QC", used=0.5, waiting=None, io_mb=1.0)
+    servers = [
+        base._replace(sid=sid, serial=1, px_role="server", used=1.5, waiting=0.25, coordinator=(base.inst_id, 1, 1))
+        for sid in (2, 3)
+    ]
+    alone = servers[0]._replace(sid=4, coordinator=(base.inst_id, 77, 1))
+    folded = fold_sessions([servers[0], coordinator, servers[1], alone])
+    assert [row.sid for row in folded] == [1, 4], "a server whose coordinator is not there stands for itself"
+    assert (folded[0].used, folded[0].waiting) == (3.5, 0.5)
+    assert SESSIONS.columns[0].show(folded[0]) == f"{base.inst_id}:1,1+2"
+    assert SESSIONS.counted(folded) == 4
+    unfolded = fold_sessions([servers[0], coordinator, servers[1], alone], unfolded=True)
+    assert SESSIONS.counted(unfolded) == 4
+    assert [SESSIONS.columns[0].show(row)[0] for row in unfolded if row.sid in {2, 3}] == ["└", "└"]
+
+
+def test_texts_have_every_statement() -> None:
+    reading = replace(busy(), queue=tuple(replace(queued(place), sql_id="7k36sd695fszu") for place in (1, 2)))
+    assert len(queue_rows(Moment(reading))) == 1
+    assert len(queue_rows(Moment(reading, replace(Moment(reading).choices, plain=True)))) == 2

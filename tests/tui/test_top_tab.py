@@ -1,0 +1,27 @@
+"""The tab Top on simulated databases."""
+
+from __future__ import annotations
+
+from tests.tui.drive import acted
+from tests.tui.test_live import playing
+
+
+@acted
+async def test_who_holds_whom_and_what_was_busy_also_back_in_time() -> None:
+    async with playing("locked", (200, 50)) as (acting, polls):
+        await polls(5)
+        screen = await acting.press("9")
+        assert "Sampled by presman each 2 s from V$SESSION" in screen
+        assert "over the 0:08 watched" in screen
+        tree = [line for line in screen.splitlines() if ("MARTIN" in line or "└" in line) and " DO " not in line]
+        assert "idle for " in tree[0]
+        assert tree[1].startswith(" └ 1:412,9031 ")
+        assert "enq: TM - contention" in tree[1]
+        reading = acting.app.monitor.reading
+        assert f"{reading.activity.active} now, {reading.activity.by_class['on CPU']} on CPU" in screen
+        assert "over the 0:06 watched" in await acting.press("left")
+        await acting.press("end")
+        assert "Top › 1:88,4711" in await acting.press("enter"), "a session that holds others up has its page"
+        await acting.press("escape", "tab", "tab")
+        sql_id = acting.app.panels.grid.row.activity.sql_id
+        assert f"  Top › {sql_id}   " in await acting.press("enter")

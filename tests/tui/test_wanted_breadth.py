@@ -1,0 +1,63 @@
+"""What each poll reads follows what is on show, and what is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from presman.records.breadth import Breadth
+from tests.tui.drive import acted, stage
+from tests.tui.test_live import Play, playing
+
+
+@acted
+async def test_tabs_that_show_idle_sessions_or_histograms_have_them_read() -> None:
+    async with playing("mixed") as (acting, polls):
+        await polls(1)
+        seen = {}
+        for key in "1357241":
+            await acting.press(key)
+            seen[key] = acting.feed.breadth
+        assert seen == {
+            "1": Breadth.NARROW,
+            "2": Breadth.NARROW,
+            "3": Breadth.IDLE_SESSIONS,
+            "4": Breadth.NARROW,
+            "5": Breadth.IDLE_SESSIONS,
+            "7": Breadth.HISTOGRAMS,
+        }
+
+
+@acted
+async def test_histograms_are_read_for_as_long_as_their_file_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with playing("mixed") as (acting, polls):
+        await polls(1)
+        await acting.press("7", "e", "1")
+        assert acting.feed.breadth is Breadth.HISTOGRAMS
+        await acting.press("e")
+        assert acting.feed.breadth is Breadth.NARROW
+
+
+@acted
+async def test_the_tab_says_what_it_does_not_list() -> None:
+    play = Play("mixed")
+    play.poller.breadth = Breadth.NARROW
+    async with stage(size=(200, 50)) as acting:
+        from presman.analysis import analyse
+
+        reading = analyse(None, play.poll())
+        await acting.show(reading)
+        screen = await acting.press("5")
+        told = "idle sessions, which are read once a minute and while this tab is open"
+        assert f"not listed: {reading.unlisted} {told}" in screen
+        await acting.show(replace(reading, unlisted=None, number=reading.number + 1))
+        assert f"not listed: {told}" in acting.screen
+        play.poller.breadth = Breadth.WHOLE
+        await acting.show(analyse(None, play.poll()))
+        assert "not listed" not in acting.screen
+    play.poller.close()

@@ -1,0 +1,53 @@
+"""What a test of the screen need not pay for: reading style sheets for each app, painting what nobody looks at."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from typing import Any
+from unittest import mock
+
+from textual._compositor import Compositor
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
+
+_read: dict[tuple[Any, ...], list[RuleSet]] = {}
+_read_anew = Stylesheet._parse_rules
+
+
+def _read_once(sheet: Stylesheet, css: str, *place: Any, **how: Any) -> list[RuleSet]:
+    """Return the rules of a style sheet, which depend on it, where it stands and the theme's variables."""
+    key = (css, place, tuple(how.items()), frozenset(sheet._variables.items()))
+    if key not in _read:
+        _read[key] = _read_anew(sheet, css, *place, **how)
+    return _read[key]
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> int:
+    return len(inspect.signature(function).parameters)
+
+
+def _count(function: Callable[..., Any]) -> int:
+    """Return the number of parameters: Textual asks anew for each callback that is bound to something."""
+    if inspect.ismethod(function):
+        return _parameters(function.__func__) - 1
+    return _parameters(function) if inspect.isfunction(function) else len(inspect.signature(function).parameters)
+
+
+def _let_be(compositor: Compositor, *_: Any, **__: Any) -> None:
+    """Stand in for painting what has changed: there is no terminal, and `Stage.screen` draws all of it."""
+    compositor._dirty_regions.clear()
+
+
+@contextmanager
+def thrifty(painted: bool) -> Iterator[None]:
+    """Spare an app what does not depend on it; `painted` is for tests of painting."""
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.object(Stylesheet, "_parse_rules", _read_once))
+        stack.enter_context(mock.patch("textual._callback._count_parameters", _count))
+        if not painted:
+            stack.enter_context(mock.patch.object(Compositor, "render_update", _let_be))
+        yield
