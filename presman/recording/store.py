@@ -22,6 +22,7 @@ from presman.base.errors import InputError
 from presman.base.text import clean, one_line
 from presman.recording.measure_views import selects
 from presman.recording.schema import APPLICATION_ID, FORMAT, META, METADATA
+from presman.recording.upgrades import upgrade
 
 SUFFIX = ".presman"
 BUSY_SECONDS = 5.0
@@ -163,6 +164,8 @@ class Store:
             if self.kind == "postgresql":  # recorders that start at the same time would make the tables twice
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION_ID})")
             if inspect(connection).has_table("meta"):
+                if (found := self._format(connection)) < FORMAT:
+                    upgrade(connection, found, FORMAT)
                 return
             METADATA.create_all(connection)
             for name, select in selects(self.kind).items():
@@ -174,20 +177,28 @@ class Store:
                 [{"name": "format", "value": str(FORMAT)}, {"name": "made_by", "value": f"presman {__version__}"}],
             )
 
-    def _check(self) -> None:
-        with self.engine.connect() as connection:
-            found = inspect(connection)
-            missing = set(METADATA.tables) - set(found.get_table_names())
-            if "meta" in missing:
-                raise RecordingError(f"{self.name} is no recording of presman")
-            version = connection.execute(META.select().where(META.c.name == "format")).first()
-        number = version.value if version is not None else ""
-        if not str(number).isdecimal():
+    def _format(self, connection: Connection) -> int:
+        """Return the format of what is there. Raises RecordingError for a newer one, and where there is none."""
+        version = connection.execute(META.select().where(META.c.name == "format")).first()
+        number = str(version.value) if version is not None else ""
+        if not number.isdecimal() or len(number) > 6:
             raise RecordingError(f"{self.name} is no recording of presman: it has no format")
         if int(number) > FORMAT:
             raise RecordingError(
                 f"{self.name} has format {int(number)}; this presman reads up to {FORMAT}: install a newer one"
             )
+        return int(number)
+
+    def _check(self) -> None:
+        with self.engine.connect() as connection:
+            missing = set(METADATA.tables) - set(inspect(connection).get_table_names())
+            if "meta" in missing:
+                raise RecordingError(f"{self.name} is no recording of presman")
+            found = self._format(connection)
+        if found < FORMAT:
+            # To read it its tables must be those of today; that is done once, in the file.
+            Store(self.place, writing=True).close()
+            return
         if missing:
             raise RecordingError(f"{self.name} is damaged: without {', '.join(sorted(missing))}")
 
