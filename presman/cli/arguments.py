@@ -9,15 +9,19 @@ from collections.abc import Callable, Sequence
 from presman import __version__
 from presman.base.measure_names import MEASURES
 from presman.cli import exit_codes
-from presman.cli.parser import Parser, measure, of_group, one_of, positive, seconds, some_seconds
+from presman.cli.parser import Parser, age, measure, of_group, one_of, positive, seconds, size, some_seconds
 
-COMMANDS = ("demo", "once", "export", "whatif", "lint", "doctor", "grants", "collect", "trace", "config")
+COMMANDS = (
+    "demo", "once", "export", "record", "replay", "bundle", "whatif", "lint", "doctor", "grants", "collect", "trace",
+    "config",
+)  # fmt: skip
 TARGET_HELP = """\
 TARGET is one thing everywhere:
   NAME                        a section of config.ini
   user@host[:port]/service    a database (asks for the password; user/password@... works too)
   demo:SCENARIO[?seed=N&speed=X&size=F&release=R]   the simulated database, or your own demo:FILE.toml
-  spool:FOLDER[?zone=Z&release=R&encoding=E] CSV files, one per view, as `presman collect` makes them"""
+  spool:FOLDER[?zone=Z&release=R&encoding=E] CSV files, one per view, as `presman collect` makes them
+  FILE.presman, recording:FILE|FOLDER|URL[?database=D&at=T&from=T&to=T]   what `presman record` wrote"""
 
 
 def common() -> Parser:
@@ -48,6 +52,10 @@ def common() -> Parser:
         help="the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics",
     )
     group.add_argument("--theme", metavar="NAME", help="colours of the monitor")
+    tape = parser.add_argument_group("of a recording")
+    tape.add_argument("--at", metavar="TIME", help="as it was then: 2026-11-22 03:12, 03:12, '3m ago'")
+    tape.add_argument("--from", dest="start", metavar="TIME", help="from then on")
+    tape.add_argument("--to", dest="end", metavar="TIME", help="up to then")
     return parser
 
 
@@ -71,6 +79,9 @@ commands (each has --help):
   demo       the monitor on a simulated database
   once       one reading as text, JSON or CSV
   export     readings as CSV, one poll after the other
+  record     everything that is read, poll after poll, into a file that can be watched again and asked by SQL
+  replay     a recording on the screens of the monitor
+  bundle     a short recording that names nobody, to send to somebody
   whatif     observed parallel statements once more, under other limits
   lint       what is doubtful about the plans in force, and why
   doctor     what presman can see in a database, and which grants are missing
@@ -236,6 +247,72 @@ def export() -> Parser:
     return parser
 
 
+def record() -> Parser:
+    """Return the parser of `presman record`."""
+    parser = _parser(
+        "record",
+        "Keep what is read, poll after poll: figures as SQL tables, and all rows, so that it can be watched again as\n"
+        "it was. One file, a folder with a file for each day, or a PostgreSQL database that many write to at once.\n"
+        "A recording is a TARGET. One that is there is continued.",
+        """\
+  presman record prod -o prod.presman
+  presman record prod test --interval 5 --retain 14d --max-size 2G -o /var/lib/presman/
+  presman record prod -o postgresql+psycopg://presman@dbhost/presman
+  presman once prod.presman --at 03:12""",
+    )
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to record (default: the one of config.ini)")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="PLACE", help="FILE.presman, a FOLDER/ (one file a day) or a URL"
+    )
+    parser.add_argument("--interval", type=seconds, metavar="S", help="seconds between polls (default: --refresh)")
+    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N polls of each")
+    parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
+    parser.add_argument(
+        "--redact", action="store_true", help="without SQL texts, users, machines and programs; names become others"
+    )
+    parser.add_argument("--retain", type=age, metavar="AGE", help="remove what is older (12h, 14d)")
+    parser.add_argument("--max-size", type=size, metavar="SIZE", help="remove the oldest beyond it (500M, 2G)")
+    return parser
+
+
+def replay() -> Parser:
+    """Return the parser of `presman replay`."""
+    parser = _parser(
+        "replay",
+        "A recording on the screens of the monitor: Space plays and stops, + and - change the speed, arrows step, J\n"
+        "goes to a time, n and p to what happened next and before.",
+        """\
+  presman replay prod.presman
+  presman replay prod.presman --from 03:00 --to 04:00
+  presman replay postgresql+psycopg://presman@dbhost/presman?database=prod""",
+    )
+    parser.add_argument("target", metavar="FILE|FOLDER|URL", help="what `presman record` wrote")
+    parser.add_argument("--polls", type=positive, default=3, metavar="N", help="without a terminal: readings to print")
+    parser.set_defaults(allow_actions=False)
+    return parser
+
+
+def bundle() -> Parser:
+    """Return the parser of `presman bundle`."""
+    parser = _parser(
+        "bundle",
+        "A recording of some minutes without SQL text, bind, user, machine or program, for a bug report: of a\n"
+        "database the next minutes, of a recording its last ones, or those from --from to --to.",
+        """\
+  presman bundle prod --minutes 10
+  presman bundle prod.presman --from 03:05 --to 03:20 -o incident.presman""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
+    parser.add_argument("--minutes", type=_minutes, default=10.0, metavar="N", help="how long (default 10)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default presman-bundle-TIME.presman)")
+    return parser
+
+
+def _minutes(text: str) -> float:
+    """Read a number of minutes."""
+    return some_seconds(f"{text}m") / 60
+
+
 def lint() -> Parser:
     """Return the parser of `presman lint`."""
     parser = _parser(
@@ -365,6 +442,9 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "demo": demo,
     "once": once,
     "export": export,
+    "record": record,
+    "replay": replay,
+    "bundle": bundle,
     "whatif": whatif,
     "doctor": doctor,
     "grants": grants,

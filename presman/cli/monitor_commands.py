@@ -80,6 +80,30 @@ def export(options: Namespace) -> int:
     return run(options)
 
 
+def record(options: Namespace) -> int:
+    """Run `presman record TARGET... -o PLACE`."""
+    from presman.cli.record_command import run
+
+    return run(options)
+
+
+def replay(options: Namespace) -> int:
+    """Run `presman replay FILE`."""
+    from presman.cli.settings import load
+    from presman.cli.start import watch
+    from presman.config.targets import is_recording
+
+    text = options.target if is_recording(options.target) else f"recording:{options.target}"
+    return watch(text, load(options), options)
+
+
+def bundle(options: Namespace) -> int:
+    """Run `presman bundle TARGET`."""
+    from presman.cli.bundle_command import run
+
+    return run(options)
+
+
 def doctor(options: Namespace) -> int:
     """Run `presman doctor TARGET`."""
     from presman.cli.database import doctor as run
@@ -154,6 +178,9 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "demo": demo,
         "once": once,
         "export": export,
+        "record": record,
+        "replay": replay,
+        "bundle": bundle,
         "whatif": whatif,
         "lint": lint,
         "classic": classic,

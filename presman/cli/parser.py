@@ -68,6 +68,30 @@ def some_seconds(text: str) -> float:
     return value
 
 
+def age(text: str) -> float:
+    """Read an age in seconds: 90m, 12h, 14d."""
+    scale = {"m": 60, "h": 3600, "d": 86400}.get(text[-1:].lower(), 0)
+    try:
+        value = float(text[:-1]) * scale
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e10:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an age such as 90m, 12h or 14d")
+    return value
+
+
+def size(text: str) -> int:
+    """Read a size in bytes: 500M, 2G."""
+    scale = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}.get(text[-1:].lower(), 0)
+    try:
+        value = float(text[:-1]) * scale
+    except ValueError:
+        value = 0.0
+    if not 1 << 20 <= value < 1 << 60:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size of at least 1M, such as 500M or 2G")
+    return int(value)
+
+
 def positive(text: str) -> int:
     """Read a count of at least 1."""
     if not text.isdecimal() or int(text) < 1:

@@ -20,7 +20,7 @@ from presman.records.breadth import Breadth
 from presman.records.rows import RecordType
 from presman.records.snapshot import Snapshot
 from presman.records.wait_rows import IoOutlier, LgwrioOutlier
-from presman.sources import Exhausted, Finite, SourceError
+from presman.sources import Exhausted, Finite, SourceError, WholePolls
 
 FINITE = frozenset({"spool", "recording"})
 """Kinds of sources that end: they are read moment by moment without waiting."""
@@ -59,6 +59,8 @@ class Polling:
         self._breadth = breadth
         self._sleep = sleep
         self._clock = clock
+        self._replayed: Snapshot | None = None
+        self._replays = False
 
     def once(self, interval: float) -> tuple[Snapshot | None, Snapshot, Reading]:
         """Return the second of two readings `interval` seconds apart; of a spool its last moment.
@@ -71,7 +73,12 @@ class Polling:
             previous, last = last, snapshot
         if last is None:
             raise Failure(f"{self._resolved.target.name} holds nothing to read", exit_codes.SOURCE)
+        previous = self._before(previous)
         return previous, last, analyse(previous, last)
+
+    def _before(self, previous: Snapshot | None) -> Snapshot | None:
+        """Return what the rates of the present poll are taken from: of a recording, what they were taken from then."""
+        return self._replayed if self._replays else previous
 
     @property
     def endless(self) -> bool:
@@ -94,7 +101,7 @@ class Polling:
         previous: Snapshot | None = None
         cache = RowCache()
         for snapshot in self.snapshots(interval=interval, polls=polls, duration=duration):
-            yield snapshot, analyse(previous, snapshot, cache)
+            yield snapshot, analyse(self._before(previous), snapshot, cache)
             previous = snapshot
 
     def snapshots(
@@ -127,6 +134,8 @@ class Polling:
                     snapshot = self._poll(poller, may_retry=number > 0 and deadline is None)
                 except Exhausted:
                     break
+                if isinstance(source, WholePolls):
+                    self._replays, self._replayed = True, source.before()
                 yield snapshot
                 number += 1
                 due = max(due + interval, self._clock()) if self.endless else due
@@ -135,6 +144,8 @@ class Polling:
                 if self.endless:
                     self._sleep(max(0.0, due - self._clock()))
         finally:
+            for text in source.damage if isinstance(source, WholePolls) else ():
+                console.say(text)
             poller.close()
         if not number:
             raise Failure(f"{self._resolved.target.name} holds nothing to read", exit_codes.SOURCE)

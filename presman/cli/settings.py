@@ -69,6 +69,7 @@ def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
     if text is None:
         raise Failure("no TARGET, and config.ini names none: try demo, user@host/service or spool:FOLDER")
     target = _parsed(text, config)
+    target = target.within(options.at, options.start, options.end)
     if options.thick is not None:
         target = target.with_thick(options.thick or None)
     target = with_password(target)

@@ -59,6 +59,8 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
         watcher.start()
         return resolved.target.make_source()
 
+    if resolved.target.tape is not None:
+        return _replay(resolved)
     return run_monitor(
         make_source,
         name=resolved.target.name,
@@ -73,6 +75,25 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
         targets=config.targets,
         bell=resolved.bell,
         notice=notice,
+    )
+
+
+def _replay(resolved: Resolved) -> MonitorEnd:
+    """Play a recording on the screens of the monitor."""
+    from presman import watcher
+    from presman.recording.recording_source import RecordingSource
+    from presman.tui.app import MonitorEnd
+    from presman.tui.replay_app import run_replay
+
+    def make_source() -> RecordingSource:
+        watcher.start()
+        source = resolved.target.make_source()
+        assert isinstance(source, RecordingSource)
+        return source
+
+    ascii_only = console.wants_ascii()
+    return MonitorEnd(
+        run_replay(make_source, name=resolved.target.name, theme=resolved.theme, ascii_only=ascii_only), ""
     )
 
 

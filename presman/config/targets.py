@@ -1,7 +1,8 @@
 """Targets: what a TARGET on the command line means, and how a source is made of it.
 
-A target is a section of config.ini, a connect string, `demo:SCENARIO[?seed=…&speed=…&size=…&release=…]` or
-`spool:FOLDER[?zone=…&release=…]`. Nothing heavy is imported until :meth:`Target.make_source` is called.
+A target is a section of config.ini, a connect string, `demo:SCENARIO[?seed=…&speed=…&size=…&release=…]`,
+`spool:FOLDER[?zone=…&release=…]` or a recording: `FILE.presman`, `recording:FILE[?database=…&at=…&from=…&to=…]`,
+`recording:URL`. Nothing heavy is imported until :meth:`Target.make_source` is called.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from msgspec import structs
 
@@ -34,7 +35,9 @@ DEMO = "mixed"
 SCENARIOS = Path(__file__).parents[1] / "simulator" / "scenarios"
 
 
-FORMS = "user@host[:port]/service, user@ALIAS, @ALIAS, a section of config.ini, demo:SCENARIO or spool:FOLDER"
+FORMS = (
+    "user@host[:port]/service, user@ALIAS, @ALIAS, a section of config.ini, demo:SCENARIO, spool:FOLDER or FILE.presman"
+)
 
 LARGEST_OFFSET = 14 * 60
 """Minutes that a time zone differs from UTC at most."""
@@ -48,8 +51,19 @@ class TargetError(ConfigError):
 
 
 @dataclass(frozen=True, slots=True)
+class TapeWindow:
+    """Which part of which recording: `place` is a file, a folder or a URL (with its password: never shown)."""
+
+    place: str = field(repr=False)
+    database: str = ""
+    at: str = ""
+    start: str = ""
+    end: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
-    """Something to watch: `kind` is oracle, simulator or spool; `name` has no secrets.
+    """Something to watch: `kind` is oracle, simulator, spool or recording; `name` has no secrets.
 
     `settings` are those of config.ini that hold for it (refresh, measure, scope, theme); `connect` is None unless
     it is a database. `warnings` are lines for the user.
@@ -61,6 +75,7 @@ class Target:
     factory: Callable[[], Source] = field(repr=False)
     connect: ConnectSettings | None = None
     warnings: tuple[str, ...] = ()
+    tape: TapeWindow | None = None
 
     def make_source(self) -> Source:
         """Make the source, not yet open. Imports what it needs, so call it where waiting does no harm."""
@@ -77,6 +92,15 @@ class Target:
         if self.connect is None:
             return self
         return _oracle(self.name, structs.replace(self.connect, password=password), self.settings, self.warnings)
+
+    def within(self, at: str | None, start: str | None, end: str | None) -> Target:
+        """Return the same recording up to an instant, or between two. Raises TargetError for what is no recording."""
+        if not (at or start or end):
+            return self
+        if self.tape is None:
+            raise TargetError(f"--at, --from and --to go with a recording, which {self.name} is not")
+        tape = replace(self.tape, at=at or self.tape.at, start=start or self.tape.start, end=end or self.tape.end)
+        return _of_tape(tape, self.settings, self.warnings)
 
     def with_thick(self, lib_dir: str | None) -> Target:
         """Return the same target through the thick driver and its client libraries in `lib_dir`."""
@@ -97,10 +121,11 @@ def parse_target(text: str, config: Config | None = None) -> Target:
     if settings is not None:
         target = _section(text, settings.over(config.defaults), config)
         return replace(target, name=clean(target.name))
-    _refuse_password(text)
+    if not is_recording(text):
+        _refuse_password(text)
     target = _literal(text, config.defaults, config)
     target = replace(target, name=clean(target.name))
-    if has_password(Secret(text)):
+    if target.tape is None and has_password(Secret(text)):
         warning = "a password on the command line can be seen by others: use config.ini, a wallet or the prompt"
         return replace(target, warnings=(*target.warnings, warning))
     return target
@@ -116,7 +141,7 @@ def _section(name: str, settings: Settings, config: Config) -> Target:
     if settings.connection is None:
         raise TargetError(f"{config.path}: section [{name}] has no connection_string")
     within = f"{config.path}, [{name}]: "
-    if settings.user is None:
+    if settings.user is None and not is_recording(settings.connection.reveal()):
         _refuse_password(settings.connection.reveal(), within)
     target = _literal(settings.connection.reveal(), settings, config, within)
     if target.connect is None:
@@ -131,6 +156,8 @@ def _literal(text: str, settings: Settings, config: Config, within: str = "") ->
             return _demo(rest or DEMO, settings)
         if scheme.lower() == "spool" and colon:
             return _spool(rest, settings)
+        if is_recording(text):
+            return _recording(rest if scheme.lower() == "recording" else text, settings)
         return _connect_string(text, settings, config)
     except TargetError as error:
         raise TargetError(f"{within}{error}") from None
@@ -224,6 +251,66 @@ def parse_zone(text: str) -> tzinfo:
         return ZoneInfo(text)
     except (KeyError, ValueError, OSError):
         raise TargetError(f"zone={text} is neither an offset (+02:00) nor a region (Europe/Vienna)") from None
+
+
+# -- a recording ------------------------------------------------------------------------------------------------
+
+
+def is_recording(text: str) -> bool:
+    """Whether a target is a recording: `recording:…`, or a file whose name ends in .presman."""
+    return text.lower().startswith("recording:") or text.partition("?")[0].endswith(".presman")
+
+
+def _recording(text: str, settings: Settings) -> Target:
+    known = ("database", "at", "from", "to")
+    if "://" in text:  # a URL has options of its own
+        place, _, tail = text.partition("?")
+        own = parse_qsl(tail, keep_blank_values=True)
+        options = {key: value for key, value in own if key in known}
+        rest = urlencode([(key, value) for key, value in own if key not in known])
+        place += f"?{rest}" if rest else ""
+    else:
+        place, options = _options(text, known, "recording")
+        path = Path(place).expanduser()
+        if not place or not path.exists():
+            raise TargetError(f"recording: no such file or folder: {place or '(none named)'}{_nearby(path)}")
+    words = (options.get(name, "") for name in ("database", "at", "from", "to"))
+    return _of_tape(TapeWindow(place, *words), settings)
+
+
+def _without_password(place: str) -> str:
+    """Return a file's name, or of a URL what may be shown: neither the password nor its options."""
+    scheme, mark, rest = place.partition("://")
+    if not mark:
+        return place
+    authority, slash, path = rest.partition("?")[0].rpartition("@")[2].partition("/")
+    user = rest.rpartition("@")[0].partition(":")[0]
+    return f"{scheme}://{user + '@' if user else ''}{authority}{slash}{path}"
+
+
+def _nearby(path: Path) -> str:
+    try:
+        names = [each.name for each in path.parent.glob("*.presman")]
+    except OSError:
+        names = []
+    found = nearest(path.name, names)
+    return f", did you mean {str(path.with_name(found))!r}?" if found else ""
+
+
+def _of_tape(tape: TapeWindow, settings: Settings, warnings: tuple[str, ...] = ()) -> Target:
+    place = Secret(tape.place)
+    name = f"recording:{_without_password(tape.place)}"
+    if tape.database:
+        name += f"?database={tape.database}"
+
+    def make() -> Source:
+        from presman.recording.recording_source import RecordingSource
+
+        return RecordingSource(
+            place.reveal(), name=name, database=tape.database or None, at=tape.at, start=tape.start, end=tape.end
+        )
+
+    return Target(name, "recording", settings, make, warnings=warnings, tape=tape)
 
 
 # -- a database -------------------------------------------------------------------------------------------------

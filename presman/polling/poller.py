@@ -33,7 +33,7 @@ from presman.records.session_rows import NamedSession, Session, SessionCount, Se
 from presman.records.snapshot import Section, Snapshot
 from presman.records.wait_events import is_queued
 from presman.records.wait_rows import EventHistogram, SystemEvent
-from presman.sources import Answer, Request, Source
+from presman.sources import Answer, Request, Source, WholePolls
 
 LATER = frozenset(
     {
@@ -193,6 +193,8 @@ class Poller:
             raise RuntimeError("a poller is opened before it polls")
         self._begun = self._clock()
         self.source.advance()
+        if isinstance(self.source, WholePolls):
+            return self.source.snapshot()
         if self.source.scope is not self._scope:
             self._begin_epoch()
         self._number += 1

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from presman.base.release import Release
 from presman.records.queries import Query, Scope
-from presman.records.snapshot import Section
+from presman.records.snapshot import Section, Snapshot
 
 USUAL_BINDS: Mapping[str, Any] = MappingProxyType({"with_idle": 1})
 """Binds that a source fills in where a request does not: who asks once wants idle sessions, too."""
@@ -102,3 +102,18 @@ class Finite(Protocol):
 
     def leave_only(self, newest: int) -> None:
         """Forget all instants still to be read but the `newest` ones; what lasts from before them still holds."""
+
+
+@runtime_checkable
+class WholePolls(Protocol):
+    """A source that has whole polls as somebody made them: they are taken as they are, not asked together again."""
+
+    def snapshot(self) -> Snapshot:
+        """Return the present poll."""
+
+    def before(self) -> Snapshot | None:
+        """Return the poll that the rates of the present one are taken from, None where there is none."""
+
+    @property
+    def damage(self) -> Sequence[str]:
+        """Sentences about what could not be read until now."""

@@ -14,10 +14,12 @@ class LinkState(Enum):
     LIVE = "live"
     LOST = "lost"
     ENDED = "ended"
+    REPLAY = "replay"
 
 
 class Link(Struct, frozen=True):
-    """The link to the source. Times are of the app's monotonic clock; `text` says why it was lost.
+    """The link to the source. Times are of the app's monotonic clock; `text` says why it was lost, and of a
+    recording what it does.
 
     `fresh` is when the newest data were read (when the poll that brought them began), `since` when the state began;
     while it is live, with the last poll. `retry_at` is None where no attempt will follow.

@@ -59,7 +59,7 @@ class MonitorApp(FrameApp):
 
     async def action_key(self, name: str) -> None:
         """Do what a key of the monitor does, or say why it does nothing."""
-        key = all_keys.BY_NAME[name]
+        key = self.own_keys.get(name) or all_keys.BY_NAME[name]
         if not key.when(self):
             if key.why_not:
                 self.tell(key.why_not)
@@ -133,7 +133,7 @@ class MonitorApp(FrameApp):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:  # noqa: ARG002 - Textual passes it
         """Offer every action by name, and every theme."""
-        for each in all_keys.APP_KEYS:
+        for each in all_keys.keys_of(self):
             if each.key.name != "palette" and each.when(self):
                 key, run = each.key, partial(self._run, each.action)
                 yield SystemCommand(f"{each.labelled(self).label} ({key.shown})", key.help, run)
@@ -210,11 +210,11 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
         app.news = AlertNews()
     if ascii_only:
         app.keep_to_ascii()
-    asyncio.run(_run(app))
+    asyncio.run(run_until_ended(app))
     return MonitorEnd(app.return_code or 0, app.switch_to)
 
 
-async def _run(app: MonitorApp) -> None:
+async def run_until_ended(app: MonitorApp) -> None:
     """Run the app until it ends or a signal asks for that.
 
     A handler that raised would do so in whatever task runs just then, which would keep it to itself.

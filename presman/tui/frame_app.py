@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from presman.base.text import clean
 from presman.tui import feed as feeds
@@ -80,6 +80,8 @@ class FrameApp(TerminalApp):
         self.reader = PageReader(self, self.panels, self.feed, self.repaint)
         self.recording = CsvRecording(folder)
         self.begun = False
+        self.own_keys: Mapping[str, Any] = {}
+        """Keys (AppKey) of this app alone, by name."""
         if theme in self.available_themes:
             self.theme = theme
         elif self.console.color_system == "standard" and not self.no_color:

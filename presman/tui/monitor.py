@@ -90,6 +90,16 @@ class Monitor:
         else:
             self.reading = reading
 
+    def jump(self, timeline: Timeline, reading: Reading, snapshot: Snapshot) -> None:
+        """Take a reading of another time, with the polls and charts that lead to it."""
+        self.timeline = timeline
+        self.choose(behind=0, paused=None)
+        self.arrive(reading, snapshot)
+
+    def replays(self, text: str) -> None:
+        """Note that a recording is on show, and what it does."""
+        self.link = replace(self.link, state=LinkState.REPLAY, text=text)
+
     def lose(self, text: str, retry_in: float | None) -> None:
         """Note that the link is lost: the last data stay, and grow old."""
         now = self.clock()

@@ -95,11 +95,19 @@ class Series:
                 whose = (key[0], inst_id, *key[2:])
                 point[whose] = point.get(whose, 0.0) + value
         newest = snapshot.at.timestamp()
-        for at, point in sorted(sums.items()):
-            if at <= newest:
-                self._times.append(at)
-                for (measure, inst_id, con_id, name), value in point.items():
-                    self._append({measure: value}, inst_id, con_id, name)
+        self._load({at: point for at, point in sums.items() if at <= newest})
+
+    def fill_groups(self, instances: set[int], points: Mapping[float, Mapping[Key, float]]) -> None:
+        """Fill what is empty yet with values by instant (seconds) and key, of the groups of `instances`."""
+        if not self._times:
+            self._meet(instances)
+            self._load(points)
+
+    def _load(self, points: Mapping[float, Mapping[Key, float]]) -> None:
+        for at, point in sorted(points.items()):
+            self._times.append(at)
+            for (measure, inst_id, con_id, name), value in point.items():
+                self._append({measure: value}, inst_id, con_id, name)
 
     def _group_minutes(self, snapshot: Snapshot) -> Iterator[tuple[float, Key, float]]:
         rows = snapshot.rows(GroupMetricHistory)

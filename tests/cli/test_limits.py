@@ -15,7 +15,8 @@ import resource, sys
 from argparse import Namespace
 from presman.cli.settings import resolve
 resource.setrlimit(resource.RLIMIT_DATA, (int(sys.argv[2]), resource.RLIM_INFINITY))
-options = Namespace(thick=None, packs=None, refresh=None, scope=None, theme=None, poll_timeout=None)
+options = Namespace(thick=None, packs=None, refresh=None, scope=None, theme=None, poll_timeout=None,
+    at=None, start=None, end=None)
 from presman.config.config_file import load_config
 resolve(sys.argv[1], load_config(None), options)
 limit = resource.getrlimit(resource.RLIMIT_DATA)[0]

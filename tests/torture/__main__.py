@@ -2,8 +2,9 @@
 
     make torture ARGS="--cuts 50 --releases 23 --ways tui --seed 7"
 
-`fuzz` is a third way: as many sessions in which bytes of the server's answers are changed. Everything comes from the
-seed. Prints what was done, and exits 1 with what presman did not stand.
+`fuzz` is a third way: as many sessions in which bytes of the server's answers are changed.
+`kill` is a fourth, of no release: a recorder that is killed 200 times. Everything comes from the seed. Prints what was
+done, and exits 1 with what presman did not stand.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from subprocess import run
 
 from presman.base.release import Release
 from tests.torture.fuzz import Fell, fuzz
+from tests.torture.kills import kill
 from tests.torture.torture import CLIENTS, Broken, torture
 
-WAYS = (*CLIENTS, "fuzz")
+WAYS = (*CLIENTS, "fuzz", "kill")
+KILLS = 200
 
 
 def main() -> int:
@@ -32,7 +35,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="pairs at a time (2)")
     chosen = parser.parse_args()
-    pairs = [(release, way) for release in chosen.releases.split(",") for way in chosen.ways.split(",")]
+    ways = chosen.ways.split(",")
+    pairs = [(release, way) for release in chosen.releases.split(",") for way in ways if way != "kill"]
+    pairs += [("", "kill")] * ("kill" in ways)
     if len(pairs) == 1:
         return _one(*pairs[0], chosen.cuts, chosen.seed)
 
@@ -54,6 +59,9 @@ def _one(release: str, way: str, cuts: int, seed: int) -> int:
             return 0
         with tempfile.TemporaryDirectory() as folder:
             say = partial(print, flush=True)
+            if way == "kill":
+                say(kill(min(cuts, KILLS), seed, Path(folder), say))
+                return 0
             say(torture(Release.parse(release), way, cuts, seed, Path(folder), say))
             return 0
     except (Broken, Fell) as error:

@@ -77,6 +77,13 @@ _BEHIND = (COPY, COPY_TO_DO, ACT, EXPORT, GO, WINDOW, SLOWER, FASTER, TARGETS, C
 """What the bottom line offers before and behind the keys of the tab, the most needed first."""
 
 
+def keys_of(app: FrameApp) -> tuple[AppKey, ...]:
+    """Return the keys of an app: all of them, its own in place of those with their names, and behind the others."""
+    own = app.own_keys
+    usual = tuple(own.get(each.key.name, each) for each in APP_KEYS)
+    return (*usual, *(each for name, each in own.items() if name not in BY_NAME))
+
+
 def tab_keys(app: FrameApp) -> tuple[Key, ...]:
     """Return the keys of the present tab, while they do something."""
     return app.panels.present.tab.keys if has_tables(app) else ()
@@ -87,8 +94,19 @@ def offered(app: FrameApp) -> list[Labelled]:
     if not app.begun:
         return []
     own = [Labelled(key.shown, key.label, tab_key_action(key.keys)) for key in tab_keys(app)]
-    before = [each.labelled(app) for each in _BEFORE if each.when(app) and (each is not POLL_NOW or is_lost(app))]
-    return [*before, *own, *(each.labelled(app) for each in _BEHIND if each.when(app))]
+    before = [_own(app, each) for each in _BEFORE if each is not POLL_NOW or is_lost(app)]
+    more = [each for name, each in app.own_keys.items() if name not in BY_NAME]
+    behind = [_own(app, each) for each in _BEHIND]
+    return [
+        *(each.labelled(app) for each in (*before, *more) if each.when(app)),
+        *own,
+        *(each.labelled(app) for each in behind if each.when(app)),
+    ]
+
+
+def _own(app: FrameApp, key: AppKey) -> AppKey:
+    found: AppKey = app.own_keys.get(key.key.name, key)
+    return found
 
 
 def listed(app: FrameApp) -> list[Key]:
@@ -97,7 +115,7 @@ def listed(app: FrameApp) -> list[Key]:
     folding = app.monitor.choices.panel in FOLDING
     has = ((INSTANCES, has_instances(app)), (WINDOW, present.over_time), (UNFOLD, folding))
     without = [each for each, there in has if not there]
-    found = [each.key for each in APP_KEYS if each not in without]
+    found = [each.key for each in keys_of(app) if each not in without]
     place = found.index(COPY.key)
     return [*found[:place], *present.keys, *found[place:]]
 

@@ -174,7 +174,7 @@ def is_ticking(top: TopLine) -> bool:
 
 def _is_fresh(top: TopLine) -> bool:
     """Tell whether the newest data is at most two intervals old."""
-    return top.now - top.link.fresh <= _bearable(top)
+    return top.link.state is LinkState.REPLAY or top.now - top.link.fresh <= _bearable(top)
 
 
 def _bearable(top: TopLine) -> float:
@@ -192,6 +192,8 @@ def _late(top: TopLine) -> list[float]:
 
 def _age(top: TopLine) -> Line:
     """Say how old the data is: its bound while it is as fresh as it can be, by the second when it is not."""
+    if top.link.state is LinkState.REPLAY:
+        return (("recorded", "note"),)
     if _is_fresh(top):
         return ((f"age ≤{_bearable(top):g}s", "dim"),)
     return ((f"age {duration(top.now - top.link.fresh)}", "warn"),)
@@ -210,6 +212,8 @@ def state_runs(top: TopLine) -> Line:
     if link.state is LinkState.LOST:
         retry = "" if link.retry_at is None else f", retry in {max(0, round(link.retry_at - now))}s"
         return ((f"✕ LOST {duration(now - link.since)}{retry}", "bad"),)
+    if link.state is LinkState.REPLAY:
+        return ((link.text, "note"),)
     if choices.behind and top.reading is not None:
         return ((f"◀ {top.reading.at.astimezone():%H:%M:%S}", "warn"), (f" {choices.behind} back", "dim"))
     if choices.paused is not None:

@@ -1,0 +1,82 @@
+"""`presman bundle`: a short recording without SQL texts, users, machines or programs, to send to somebody."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+from presman.cli.record_command import target_of
+from presman.cli.settings import Resolved, load, resolve
+from presman.recording.redaction import Redactor, as_of
+from presman.recording.store import RecordingError
+
+
+def run(options: Namespace) -> int:
+    """Write the file; the last line says which. Raises Failure."""
+    resolved = resolve(options.target, load(options), options)
+    path = Path(options.output or f"presman-bundle-{as_of(datetime.now(UTC))}.presman")
+    if path.exists():
+        raise Failure(f"{path} is there already: choose another name with -o", exit_codes.OUTPUT)
+    try:
+        written = (
+            _copy(resolved, path, options) if resolved.target.tape is not None else _watch(resolved, path, options)
+        )
+    except RecordingError as error:
+        raise Failure(str(error), exit_codes.OUTPUT) from error
+    if not written:
+        path.unlink(missing_ok=True)
+        raise Failure(f"{resolved.target.name} gave nothing to bundle", exit_codes.SOURCE)
+    console.say(f"{written} polls in {path}: no SQL text, bind, user, machine or program is in it")
+    return exit_codes.OK
+
+
+def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
+    from presman.recorder.recorder import Recorder
+
+    redactor = Redactor()
+    target = target_of(resolved, None)
+    renamed = target._replace(name=redactor.target(target.name))
+    recorder = Recorder([renamed], str(path), console.say, redact=redactor)
+    console.say(f"watching {target.name} for {options.minutes:g} minutes; Ctrl-C ends it earlier")
+    try:
+        recorder.run(options.minutes * 60, lambda: None)
+    except KeyboardInterrupt:
+        console.say("ended earlier")
+    return recorder.databases[0].written
+
+
+def _copy(resolved: Resolved, path: Path, options: Namespace) -> int:
+    """Copy the last minutes of a recording, or what --from and --to say."""
+    from presman.analysis import analyse
+    from presman.recording.recording_source import RecordingSource
+    from presman.recording.store import Store
+    from presman.recording.tape import LostPollError
+    from presman.recording.writer import RecordingWriter
+
+    source = resolved.target.make_source()
+    assert isinstance(source, RecordingSource)
+    source.open()
+    redactor = Redactor()
+    store = Store(str(path), writing=True)
+    writer = RecordingWriter(store, redactor.target(resolved.target.name), "recording")
+    tape, places = source.tape, source.places
+    if not options.start:
+        earliest = tape.at(places[-1]) - timedelta(minutes=options.minutes)
+        places = range(max(places.start, tape.places(earliest).start), places.stop)
+    written = 0
+    for place in places:
+        try:
+            previous, current = tape.pair(place)
+        except LostPollError:
+            continue
+        before = None if previous is None else redactor(previous)
+        snapshot = redactor(current)
+        writer.append(snapshot, analyse(before, snapshot))
+        written += 1
+    writer.close()
+    store.close()
+    source.close()
+    return written

@@ -1,0 +1,1 @@
+"""Snapshots as bytes: columns, what changed since the poll before, blocks of many polls."""

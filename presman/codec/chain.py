@@ -1,0 +1,32 @@
+"""Chain of frames: which frame is the difference to which, what a frame says, and in which bits."""
+
+from __future__ import annotations
+
+from presman.base.release import Release
+from presman.codec.values import instant
+from presman.records.queries import Scope
+from presman.records.snapshot import Snapshot
+
+STRIDES = (64, 8)
+"""The frame at a multiple of a stride is the difference to the one as far before it: so few frames lead to any one."""
+
+MOST_ROWS = 500_000
+"""Rows that a section may have; the largest query brings some ten thousand."""
+
+REMOVED, AT, NEVER, SECONDS, PROBLEM, ABSENT, ROWS, MOVED = (1 << bit for bit in range(8))
+"""What is told of a section: that it is gone; when it was read, where not at the poll's instant; that it never was;
+how long it took; why it is not filled; which fields are not known; that its rows changed; that they changed places."""
+
+START = Snapshot("", "", Release(0), Scope.CLUSTER, instant(0), 0, 0, 0.0, 0)
+"""What a key frame is the difference to."""
+
+
+def stride(place: int) -> int:
+    """Return how far before the frame at `place` the one stands that it is the difference to; 0 for a key frame.
+
+    >>> [stride(place) for place in (0, 1, 8, 9, 56, 64, 65, 128)]
+    [0, 1, 8, 1, 8, 64, 1, 64]
+    """
+    if place == 0:
+        return 0
+    return next((each for each in STRIDES if place % each == 0), 1)

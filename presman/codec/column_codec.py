@@ -1,0 +1,171 @@
+"""Columns: the values of one field over all rows, as what changed since the column before."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from math import isfinite
+from operator import add, sub
+from types import NoneType
+from typing import Any
+
+from presman.codec.number_arrays import from_planes, pack_numbers, planes, unpack_numbers
+from presman.codec.packing import DamagedError, Packer, Unpacker
+from presman.codec.values import instant, microseconds, pack_value, unpack_value
+
+Column = Sequence[Any]
+
+_INTS, _RAW, _SCALED, _TEXTS, _INSTANTS, _ANY, _SECONDS = range(7)
+_WITH_NULLS = 8
+_SCALES = (1, 100, 10_000, 1_000_000)
+_LARGEST = 1 << 53
+"""Up to this a float holds whole numbers exactly."""
+
+
+def pack_column(column: Column, base: Column, number_of: Callable[[str], int]) -> bytes:
+    """Return a column as its difference to `base`, of as many rows (None where a row is new).
+
+    `number_of` gives the number of a text in the dictionary, from 0 on.
+    """
+    packer = Packer()
+    kinds = set(map(type, column))
+    has_nulls = NoneType in kinds
+    kinds.discard(NoneType)
+    kind = kinds.pop() if len(kinds) == 1 else None
+    tag, scale = _tag(kind, column) if not kinds else (_ANY, 0)
+    packer.count(tag | (_WITH_NULLS if has_nulls and tag != _ANY else 0))
+    if tag == _ANY:
+        for value in column:
+            pack_value(value, packer)
+        return bytes(packer.bytes)
+    if has_nulls:
+        _pack_nulls(column, packer)
+    if tag == _TEXTS:
+        pack_numbers([0 if new == old else number_of(new or "") + 1 for new, old in _pairs(column, base)], packer)
+    elif tag == _RAW:
+        packer.bytes += planes(array("d", [value or 0.0 for value in column] if has_nulls else column))
+    elif tag == _SCALED:
+        packer.count(scale)
+        pack_numbers(list(map(sub, _scaled(column, scale), _scaled(base, scale))), packer)
+    else:
+        numbers = _INTEGERS[tag]
+        pack_numbers(list(map(sub, numbers(column), numbers(base))), packer)
+    return bytes(packer.bytes)
+
+
+def unpack_column(base: Column, text: Callable[[int], str], content: bytes) -> list[Any]:
+    """Read a column that was written as its difference to `base`. Raises DamagedError."""
+    unpacker = Unpacker(content)
+    tag = unpacker.count(15)
+    length = len(base)
+    if tag & 7 == _ANY:
+        return [unpack_value(unpacker) for _ in range(length)]
+    nulls = unpacker.take((length + 7) // 8) if tag & _WITH_NULLS else b""
+    tag &= 7
+    if tag == _TEXTS:
+        numbers = unpack_numbers(length, unpacker)
+        found: list[Any] = [
+            text(number - 1) if number else (old if type(old) is str else "")
+            for number, old in zip(numbers, base, strict=True)
+        ]
+    elif tag == _RAW:
+        found = from_planes("d", length, unpacker).tolist()
+    elif tag == _SCALED:
+        scale = _scale(unpacker.count())
+        found = _floats(map(add, unpack_numbers(length, unpacker), _scaled(base, scale)), scale)
+    elif tag == _INSTANTS:
+        found = [instant(number) for number in map(add, unpack_numbers(length, unpacker), _instants(base))]
+    elif tag == _SECONDS:
+        found = [instant(number * _SECOND) for number in map(add, unpack_numbers(length, unpacker), _seconds(base))]
+    elif tag == _INTS:
+        found = list(map(add, unpack_numbers(length, unpacker), _integers(base)))
+    else:
+        raise DamagedError(f"a column of kind {tag}")
+    for index in range(length) if nulls else ():
+        if nulls[index >> 3] >> (index & 7) & 1:
+            found[index] = None
+    return found
+
+
+def _tag(kind: type[Any] | None, column: Column) -> tuple[int, int]:
+    """Return how a column is written, and of floats by which scale."""
+    if kind is int or kind is None:
+        return _INTS, 0
+    if kind is float:
+        scale = _fitting(column)
+        return (_SCALED, scale) if scale else (_RAW, 0)
+    if kind is datetime:
+        plain = all(value is None or (value.tzinfo is UTC and not value.fold) for value in column)
+        if not plain:
+            return _ANY, 0
+        return (_INSTANTS if any(value is not None and value.microsecond for value in column) else _SECONDS), 0
+    return (_TEXTS if kind is str else _ANY), 0
+
+
+def _pairs(column: Column, base: Column) -> zip[tuple[Any, Any]]:
+    """Return each text beside the one before, both with "" for none, as the reader has them."""
+    return zip(
+        ["" if value is None else value for value in column],
+        [value if type(value) is str else "" for value in base],
+        strict=True,
+    )
+
+
+def _pack_nulls(column: Column, packer: Packer) -> None:
+    bits = bytearray((len(column) + 7) // 8)
+    for index, value in enumerate(column):
+        if value is None:
+            bits[index >> 3] |= 1 << (index & 7)
+    packer.bytes += bits
+
+
+def _integers(column: Column) -> Column:
+    return column if set(map(type, column)) <= {int} else [value if type(value) is int else 0 for value in column]
+
+
+def _instants(column: Column) -> Column:
+    return [microseconds(value) if isinstance(value, datetime) else 0 for value in column]
+
+
+def _seconds(column: Column) -> Column:
+    return [microseconds(value) // _SECOND if isinstance(value, datetime) else 0 for value in column]
+
+
+_SECOND = 1_000_000
+_INTEGERS = {_INTS: _integers, _INSTANTS: _instants, _SECONDS: _seconds}
+
+
+# -- floats: as decimals where that is exact, else as they are
+
+
+def _fitting(column: Column) -> int:
+    """Return the least scale by which all floats are whole numbers, 0 if none does so exactly."""
+    floats = [value for value in column if value is not None]
+    wanted = array("d", floats).tobytes()
+    for scale in _SCALES:
+        if not all(isfinite(value) and abs(value * scale) < _LARGEST for value in floats):
+            return 0
+        if array("d", _floats([round(value * scale) for value in floats], scale)).tobytes() == wanted:
+            return scale
+    return 0
+
+
+def _scale(number: int) -> int:
+    if number not in _SCALES:
+        raise DamagedError(f"a scale of {number}")
+    return number
+
+
+def _scaled(column: Column, scale: int) -> list[int]:
+    """Return floats as whole numbers; 0 for what is none, alike when writing and when reading."""
+    if set(map(type, column)) == {float} and all(map(isfinite, column)):
+        return [round(value * scale) for value in column]
+    return [round(value * scale) if type(value) is float and isfinite(value) else 0 for value in column]
+
+
+def _floats(numbers: Any, scale: int) -> list[Any]:
+    try:
+        return [float(number) for number in numbers] if scale == 1 else [number / scale for number in numbers]
+    except OverflowError:
+        raise DamagedError("a number too large") from None

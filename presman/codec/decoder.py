@@ -1,0 +1,286 @@
+"""Decoder: frames to snapshots.
+
+The frames may come from a stranger: sizes are bounded, types checked, texts cleaned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from presman.base.release import Release
+from presman.base.text import clean, clean_lines
+from presman.codec.chain import (
+    ABSENT,
+    AT,
+    MOST_ROWS,
+    MOVED,
+    NEVER,
+    PROBLEM,
+    REMOVED,
+    ROWS,
+    SECONDS,
+    START,
+    STRIDES,
+    stride,
+)
+from presman.codec.column_codec import Column, unpack_column
+from presman.codec.encoder import PackedFrame, Part
+from presman.codec.number_arrays import unpack_numbers
+from presman.codec.packing import DamagedError, Unpacker
+from presman.codec.shapes import Shape, shape_of
+from presman.codec.values import instant, microseconds, unpack_problem
+from presman.records.conversion import LONG_TEXTS, LONGEST_DOCUMENT
+from presman.records.queries import Scope
+from presman.records.rows import RecordType
+from presman.records.snapshot import Problem, Section, Snapshot
+
+_MOST_VALUES = 20_000_000
+"""Values that one section may unfold to."""
+
+_STATES = 6
+"""Frames read last that are remembered, beside those that lead to others."""
+
+
+class _Rows:
+    """The columns of a section, and its rows once somebody wants them; shared by sections with the same rows."""
+
+    __slots__ = ("_made", "columns", "length")
+
+    def __init__(self, columns: tuple[Column, ...], length: int) -> None:
+        self.columns = columns
+        self.length = length
+        self._made: tuple[Any, ...] | None = None
+
+    def records(self, shape: Shape) -> tuple[Any, ...]:
+        """Return the rows as the records of today."""
+        if self._made is None:
+            columns: Sequence[Column] = self.columns
+            if not shape.is_of_today:
+                nulls = [(null,) * self.length for null in shape.nulls()]
+                columns = [self.columns[place] if place >= 0 else nulls[own] for own, place in enumerate(shape.places)]
+            make = shape.record._make  # type: ignore[union-attr]
+            self._made = tuple(map(make, zip(*columns, strict=True)))
+        return self._made
+
+
+class _Read(NamedTuple):
+    """A section without its rows, and those."""
+
+    shape: Shape
+    at: datetime | None
+    seconds: float
+    problem: Problem | None
+    absent: frozenset[str]
+    rows: _Rows
+
+    def section(self) -> Section:
+        absent = self.absent | self.shape.lacking
+        return Section(self.rows.records(self.shape), self.at, self.seconds, self.problem, absent)
+
+
+class _State(NamedTuple):
+    """A snapshot without its sections, and those by record name, with the Section made of each, once it is."""
+
+    bare: Snapshot
+    sections: Mapping[str, _Read]
+
+
+class FrameDecoder:
+    """The snapshots of one chain, by place. Raises DamagedError where frames make no sense.
+
+    `frames` are all of the chain, from its key frame on. `trusted` leaves out what only recordings of strangers need.
+    """
+
+    def __init__(self, frames: Sequence[PackedFrame], *, trusted: bool = False) -> None:
+        self._frames = frames
+        self._texts = [text for frame in frames for text in frame.texts]
+        self._trusted = trusted
+        self._shapes: dict[int, Shape] = {}
+        self._cleaned: dict[tuple[int, int], str] = {}
+        self._states: dict[int, _State] = {}
+        self._sections: dict[int, tuple[_Read, Section]] = {}
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def snapshot(self, place: int) -> Snapshot:
+        """Return the snapshot at a place."""
+        state = self._state(place)
+        sections: dict[RecordType, Section] = {}
+        made: dict[int, tuple[_Read, Section]] = {}
+        for read in state.sections.values():
+            if read.shape.record is not None:
+                found = self._sections.get(id(read))
+                section = found[1] if found is not None else read.section()
+                made[id(read)] = (read, section)
+                sections[read.shape.record] = section
+        self._sections = made
+        return replace(state.bare, sections=MappingProxyType(sections))
+
+    def at(self, place: int) -> datetime:
+        """Return the instant of a snapshot."""
+        return self._state(place).bare.at
+
+    def _state(self, place: int) -> _State:
+        """Return a state, by way of the frames it is the difference to."""
+        if not 0 <= place < len(self._frames):
+            raise IndexError(place)
+        way = [place]
+        while way[-1] not in self._states and (step := stride(way[-1])):
+            way.append(way[-1] - step)
+        for each in reversed(way):
+            if each not in self._states:
+                before = self._states[each - stride(each)] if each else _State(START, {})
+                self._states[each] = self._apply(self._frames[each], before)
+        found = self._states[place]
+        passing = [each for each in self._states if each % STRIDES[-1]]
+        for each in passing[:-_STATES]:
+            del self._states[each]
+        return found
+
+    def _apply(self, frame: PackedFrame, before: _State) -> _State:
+        try:
+            bare = _unpack_bare(Unpacker(frame.bare), before.bare, self._word)
+            sections = dict(before.sections)
+            for number, head, columns in _by_section(frame.parts):
+                shape, unpacker = self._shape(number), Unpacker(head)
+                flags = unpacker.count(255)
+                if flags & REMOVED:
+                    sections.pop(shape.name, None)
+                else:
+                    old = sections.get(shape.name)
+                    sections[shape.name] = self._section(shape, flags, old, bare.at, unpacker, columns)
+        except (ValueError, OverflowError, IndexError, TypeError) as error:
+            raise error if isinstance(error, DamagedError) else DamagedError(type(error).__name__) from None
+        return _State(bare, sections)
+
+    def _shape(self, number: int) -> Shape:
+        if number not in self._shapes:
+            if number >= len(self._texts):
+                raise DamagedError("a section of no record")
+            self._shapes[number] = shape_of(self._texts[number])
+        return self._shapes[number]
+
+    def _section(
+        self,
+        shape: Shape,
+        flags: int,
+        old: _Read | None,
+        at: datetime,
+        unpacker: Unpacker,
+        parts: Sequence[tuple[int, bytes]],
+    ) -> _Read:
+        when: datetime | None = None if flags & NEVER else at
+        if flags & AT:
+            when = instant(microseconds(at) + unpacker.signed())
+        seconds = unpacker.count(1 << 40) / 1000 if flags & SECONDS else 0.0
+        problem = unpack_problem(unpacker) if flags & PROBLEM else None
+        if problem is not None and not self._trusted:
+            code, text, view, cure = map(clean, (problem.code, problem.text, problem.view, problem.cure))
+            problem = Problem(code, text, view, cure, problem.late)
+        names = frozenset(unpacker.text() for _ in range(unpacker.count(400))) if flags & ABSENT else frozenset()
+        if not flags & ROWS:
+            if old is None or old.shape is not shape:
+                raise DamagedError("a section that was not there")
+            return _Read(shape, when, seconds, problem, names, old.rows)
+        return _Read(shape, when, seconds, problem, names, self._rows(shape, flags, old, unpacker, parts))
+
+    def _rows(
+        self, shape: Shape, flags: int, old: _Read | None, unpacker: Unpacker, parts: Sequence[tuple[int, bytes]]
+    ) -> _Rows:
+        length, width = unpacker.count(MOST_ROWS), len(shape.fields)
+        if length * width > _MOST_VALUES:
+            raise DamagedError(f"{length:,} rows")
+        bases = _old_columns(old, width)
+        if flags & MOVED:
+            shifts = unpack_numbers(length, unpacker)
+            count = old.rows.length if old is not None else 0
+            places = [shift + index for index, shift in enumerate(shifts)]
+            if places and not -1 <= min(places) <= max(places) < max(count, 1):
+                raise DamagedError("rows that were not there")
+            bases = [[column[place] for place in places] for column in ([*each, None] for each in bases)]
+        elif old is None or not old.rows.columns:
+            bases = [(None,) * length] * width
+        columns = list(bases)
+        if columns and len(columns[0]) != length:
+            raise DamagedError("rows that do not fit")
+        for index, content in parts:
+            if index >= width:
+                raise DamagedError("more columns than fields")
+            columns[index] = self._column(shape, index, bases[index], content)
+        return _Rows(tuple(columns) if length else (), length)
+
+    def _column(self, shape: Shape, index: int, base: Column, content: bytes) -> Column:
+        longest = LONG_TEXTS.get(shape.fields[index], 0)
+        found = unpack_column(base, lambda number: self._text(number, longest), content)
+        kinds = shape.kinds[index]
+        if kinds is not None and not self._trusted and not set(map(type, found)) <= kinds:
+            raise DamagedError(f"{shape.name}.{shape.fields[index]} of another kind")
+        return found
+
+    def _text(self, number: int, longest: int) -> str:
+        if not 0 <= number < len(self._texts):
+            raise DamagedError("a text that is not there")
+        if self._trusted:
+            return self._texts[number]
+        found = self._cleaned.get((number, longest))
+        if found is None:
+            text = self._texts[number]
+            found = clean_lines(text, min(longest, LONGEST_DOCUMENT)) if longest else clean(text)
+            self._cleaned[number, longest] = found
+        return found
+
+    def _word(self, text: str) -> str:
+        return text if self._trusted else clean(text)
+
+
+def _by_section(parts: Mapping[Part, bytes]) -> list[tuple[int, bytes, list[tuple[int, bytes]]]]:
+    """Return for each section its shape's number, what is told of it, and its changed columns by number from 0."""
+    columns: dict[int, list[tuple[int, bytes]]] = {number: [] for number, column in parts if not column}
+    for (number, column), content in parts.items():
+        if column:
+            if number not in columns:
+                raise DamagedError("a column of no section")
+            columns[number].append((column - 1, content))
+    return [(number, parts[number, 0], own) for number, own in columns.items()]
+
+
+def _old_columns(old: _Read | None, width: int) -> Sequence[Column]:
+    if old is None or not old.rows.columns:
+        return ((),) * width
+    if len(old.rows.columns) != width:
+        raise DamagedError("other fields than before")
+    return old.rows.columns
+
+
+def _unpack_bare(unpacker: Unpacker, old: Snapshot, word: Callable[[str], str]) -> Snapshot:
+    at = instant(microseconds(old.at) + unpacker.signed())
+    number, epoch = old.number + unpacker.signed(), old.epoch + unpacker.signed()
+    round_trips, to_come = old.round_trips + unpacker.signed(), old.statements_to_come + unpacker.signed()
+    seconds = unpacker.double()
+    words = (old.target, old.kind, old.release, old.scope, old.cloud_service, old.notes)
+    if unpacker.count(1):
+        target, kind, release, scope, service = (word(unpacker.text()) for _ in range(5))
+        notes = tuple(word(unpacker.text()) for _ in range(unpacker.count(10_000)))
+        words = (target, kind, Release.parse(release), Scope(scope), service, notes)
+    target, kind, version, where, service, notes = words
+    return Snapshot(
+        target,
+        kind,
+        version,
+        where,
+        at,
+        number,
+        epoch,
+        seconds,
+        round_trips,
+        MappingProxyType({}),
+        service,
+        notes,
+        to_come,
+    )

@@ -1,0 +1,124 @@
+"""Blocks: frames in a row of one chain as bytes, with the texts they brought, and a checksum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from types import MappingProxyType
+
+from presman.codec.encoder import PackedFrame, Part
+from presman.codec.number_arrays import pack_numbers, unpack_numbers
+from presman.codec.packing import DamagedError, Packer, Unpacker
+from presman.codec.squeezing import squeezed, unsqueezed
+
+QUICK, THOROUGH = 1, 12
+"""How hard zstd tries: for one poll that is soon packed again with others, and for good."""
+
+LONG = 100
+"""Characters from which a text is kept apart, once for all blocks, where there is a place for it."""
+
+HASH = 16
+"""Bytes by which a text that is kept apart is known."""
+
+MOST_FRAMES = 10_000
+"""Frames that a block may have."""
+
+_CHECK = 8
+_NONE_KNOWN: Mapping[str, bytes] = MappingProxyType({})
+_INLINE, _APART = 0, 1
+
+
+def text_hash(text: str) -> bytes:
+    """Return what a text that is kept apart is known by."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=HASH).digest()
+
+
+def pack_block(
+    frames: Sequence[PackedFrame], level: int, *, apart: bool = True, known: Mapping[str, bytes] = _NONE_KNOWN
+) -> bytes:
+    """Return frames in a row as bytes; `apart` leaves long texts to whoever keeps `long_texts`.
+
+    `known` gives the hashes of texts that are kept apart already and of which the frames have only a word.
+
+    What the frames say of the same column stands side by side: it is alike, and so compresses to half.
+    """
+    packer = Packer()
+    packer.count(len(frames))
+    for frame in frames:
+        packer.count(len(frame.texts))
+    for text in (text for frame in frames for text in frame.texts):
+        is_apart = apart and (text in known or len(text) >= LONG)
+        packer.count(_APART if is_apart else _INLINE)
+        if is_apart:
+            packer.bytes += known.get(text) or text_hash(text)
+        else:
+            packer.text(text)
+    pack_numbers([len(frame.bare) for frame in frames], packer)
+    for frame in frames:
+        packer.bytes += frame.bare
+    if len(frames) == 1:
+        _pack_one(frames[0], packer)
+    else:
+        _pack_streams(frames, packer)
+    content = squeezed(bytes(packer.bytes), level)
+    return blake2b(content, digest_size=_CHECK).digest() + content
+
+
+def _pack_one(frame: PackedFrame, packer: Packer) -> None:
+    packer.count(len(frame.parts))
+    for (number, column), content in frame.parts.items():
+        packer.count(number)
+        packer.count(column)
+        packer.blob(content)
+
+
+def _pack_streams(frames: Sequence[PackedFrame], packer: Packer) -> None:
+    streams: dict[Part, list[tuple[int, bytes]]] = {}
+    for place, frame in enumerate(frames):
+        for part, content in frame.parts.items():
+            streams.setdefault(part, []).append((place, content))
+    packer.count(len(streams))
+    for part, stream in sorted(streams.items()):
+        packer.count(part[0])
+        packer.count(part[1])
+        packer.count(len(stream))
+        pack_numbers([place - index for index, (place, _) in enumerate(stream)], packer)
+        pack_numbers([len(content) for _, content in stream], packer)
+        packer.bytes += b"".join(content for _, content in stream)
+
+
+def long_texts(frames: Iterable[PackedFrame]) -> dict[bytes, str]:
+    """Return the texts that are kept apart, by their hash."""
+    return {text_hash(text): text for frame in frames for text in frame.texts if len(text) >= LONG}
+
+
+def unpack_block(content: bytes, text_of: Callable[[bytes], str]) -> list[PackedFrame]:
+    """Return the frames of a block; `text_of` finds a text that is kept apart. Raises DamagedError."""
+    if blake2b(content[_CHECK:], digest_size=_CHECK).digest() != content[:_CHECK]:
+        raise DamagedError("its checksum is wrong")
+    unpacker = Unpacker(unsqueezed(content[_CHECK:]))
+    counts = [unpacker.count() for _ in range(unpacker.count(MOST_FRAMES))]
+    texts = [tuple(_text(unpacker, text_of) for _ in range(count)) for count in counts]
+    bares = [unpacker.take(size) for size in unpack_numbers(len(counts), unpacker)]
+    frames = [PackedFrame(own, bare, {}) for own, bare in zip(texts, bares, strict=True)]
+    if len(frames) == 1:
+        for _ in range(unpacker.count()):
+            part = (unpacker.count(), unpacker.count())
+            frames[0].parts[part] = unpacker.blob()
+        return frames
+    for _ in range(unpacker.count()):
+        part = (unpacker.count(), unpacker.count())
+        count = unpacker.count(len(frames))
+        places = unpack_numbers(count, unpacker)
+        for index, size in enumerate(unpack_numbers(count, unpacker)):
+            place = places[index] + index
+            if not 0 <= place < len(frames):
+                raise DamagedError("a frame that is not there")
+            frames[place].parts[part] = unpacker.take(size)
+    return frames
+
+
+def _text(unpacker: Unpacker, text_of: Callable[[bytes], str]) -> str:
+    if unpacker.count(_APART) == _APART:
+        return text_of(unpacker.take(HASH))
+    return unpacker.text()

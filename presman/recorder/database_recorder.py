@@ -1,0 +1,213 @@
+"""Recorder of one database: a thread that polls, and one that writes, so that neither waits for the other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple
+
+from presman.analysis import analyse
+from presman.analysis.facts.row_cache import RowCache
+from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost
+from presman.recording.events import lost
+from presman.recording.shelf import Shelf
+from presman.recording.store import RecordingError, Store, StoreLostError
+from presman.recording.writer import RecordingWriter
+from presman.records.breadth import Breadth
+from presman.records.queries import Scope
+from presman.records.snapshot import Snapshot
+from presman.sources import Source
+
+MOST_WAITING = 240
+"""Polls that wait in memory while the store cannot be written; of more the oldest are given up, and that is told."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
+"""Seconds before the next attempt to write, doubling."""
+
+
+class RecordedTarget(NamedTuple):
+    """What is recorded: its name without secrets, its kind, and how to reach it."""
+
+    name: str
+    kind: str
+    make_source: Callable[[], Source]
+    interval: float
+    scope: Scope
+    packs: tuple[str, ...]
+    budget: float | None
+
+
+class DatabaseRecorder:
+    """Records one database until it is told to stop, its source ends, or `polls` are written.
+
+    `say` is told in one line what somebody should know; `redact` changes each snapshot before anything is made of it.
+    `written` counts the polls in the store, `given_up` those that there was no room for.
+    """
+
+    def __init__(
+        self,
+        target: RecordedTarget,
+        shelf: Shelf,
+        say: Callable[[str], None],
+        *,
+        polls: int | None = None,
+        redact: Callable[[Snapshot], Snapshot] | None = None,
+    ) -> None:
+        self.target = target
+        self.written = 0
+        self.given_up = 0
+        self.last_at: datetime | None = None
+        self.trouble = ""
+        self._shelf = shelf
+        self._say = say
+        self._most = polls
+        self._redact = redact
+        self._waiting: deque[tuple[Snapshot | None, Snapshot]] = deque()
+        self._previous: Snapshot | None = None
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._ended = False
+        self._cache = RowCache()
+        self._writer: RecordingWriter | None = None
+        self._store: Store | None = None
+        self._losses: list[tuple[datetime, str]] = []
+        self._is_lost = False
+        self._sampler = Sampler(
+            target.make_source, refresh=target.interval, scope=target.scope, post=self._post, packs=target.packs
+        )
+        self._sampler.budget = target.budget
+        # Histograms are figures of each poll; of tens of thousands of idle sessions once a minute is enough.
+        self._sampler.widen(Breadth.HISTOGRAMS)
+        self._thread = threading.Thread(target=self._write_all, name="presman-recorder", daemon=True)
+
+    # ---- from outside
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+        self._sampler.start()
+
+    def stop_polling(self) -> None:
+        """Poll no more; what was polled is still written."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        self._sampler.stop()
+
+    def finish(self, patience: float) -> bool:
+        """Wait until what was polled is written, for so many seconds at most; return whether it is."""
+        self._thread.join(patience)
+        return not self._thread.is_alive() and not self._waiting
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no more will be written."""
+        return not self._thread.is_alive()
+
+    @property
+    def waiting(self) -> int:
+        """How many polls wait to be written."""
+        return len(self._waiting)
+
+    # ---- the sampler's thread
+
+    def _post(self, event: Event) -> None:
+        with self._changed:
+            if isinstance(event, Polled):
+                self._take(event.snapshot)
+            elif isinstance(event, SourceLost):
+                if not self._is_lost:
+                    self._losses.append((event.since, event.text))
+                    self._say(f"{self.target.name}: lost: {event.text}")
+                self._is_lost = True
+                self.trouble = event.text
+                self._ended = self._ended or event.retry_in is None
+            elif isinstance(event, SourceEnded):
+                self._ended = True
+            self._changed.notify_all()
+
+    def _take(self, snapshot: Snapshot) -> None:
+        if self._redact is not None:
+            snapshot = self._redact(snapshot)
+        if self._is_lost:
+            self._say(f"{self.target.name}: connected again")
+        self._is_lost = False
+        self.trouble = ""
+        self._waiting.append((self._previous, snapshot))
+        self._previous = snapshot
+        if len(self._waiting) > MOST_WAITING:
+            self._waiting.popleft()
+            self.given_up += 1
+
+    # ---- the writer's thread
+
+    def _write_all(self) -> None:
+        pause = FIRST_PAUSE
+        told = ""
+        while (pair := self._next()) is not None:
+            try:
+                self._write(*pair)
+            except RecordingError as error:
+                if str(error) != told:
+                    told = str(error)
+                    self._say(
+                        f"{self.target.name}: cannot be written: {error}; polls wait in memory, up to {MOST_WAITING}"
+                    )
+                if self._is_hopeless(error):
+                    break
+                self._wait(pause)
+                pause = min(LONGEST_PAUSE, pause * 2)
+                continue
+            if told:
+                lost_ones = f"; {self.given_up} polls were given up" if self.given_up else ""
+                self._say(f"{self.target.name}: written again{lost_ones}")
+            told, pause = "", FIRST_PAUSE
+            with self._changed:
+                if self._waiting and self._waiting[0] is pair:
+                    self._waiting.popleft()
+            self.written += 1
+            self.last_at = pair[1].at
+            if self._most is not None and self.written >= self._most:
+                break
+        self._close()
+
+    def _is_hopeless(self, error: RecordingError) -> bool:
+        return self._stopping or not isinstance(error, StoreLostError)
+
+    def _next(self) -> tuple[Snapshot | None, Snapshot] | None:
+        """Return the poll to be written next, once there is one; None when no more will come."""
+        with self._changed:
+            while not self._waiting:
+                if self._stopping or self._ended:
+                    return None
+                self._changed.wait(1.0)
+            return self._waiting[0]
+
+    def _wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        with self._changed:
+            while not self._stopping and (left := end - time.monotonic()) > 0:
+                self._changed.wait(left)
+
+    def _write(self, previous: Snapshot | None, snapshot: Snapshot) -> None:
+        store = self._shelf.store(snapshot.at)
+        if self._writer is None or store is not self._store:
+            self._close()
+            self._writer = RecordingWriter(store, self.target.name, self.target.kind)
+            self._store = store
+        with self._changed:
+            losses, self._losses = self._losses, []
+        for at, text in losses:
+            self._writer.note(lost(at, text))
+        self._writer.append(snapshot, analyse(previous, snapshot, self._cache))
+
+    def _close(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            try:
+                writer.close()
+            except RecordingError as error:
+                self._say(f"{self.target.name}: {error}")

@@ -1,0 +1,84 @@
+"""Recorder: several databases into one store, until it is told to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
+from presman.recording.retention import NO_LIMITS, RetentionLimits, trim
+from presman.recording.shelf import Shelf
+from presman.recording.store import RecordingError
+from presman.records.snapshot import Snapshot
+
+TRIM_EVERY = 600.0
+"""Seconds from one look at what is too old to the next."""
+
+PATIENCE = 8.0
+"""Seconds that the end waits for polls that are not written yet."""
+
+
+class Recorder:
+    """Records databases side by side. `say` is told in one line what somebody should know."""
+
+    def __init__(
+        self,
+        targets: Sequence[RecordedTarget],
+        place: str,
+        say: Callable[[str], None],
+        *,
+        polls: int | None = None,
+        limits: RetentionLimits = NO_LIMITS,
+        redact: Callable[[Snapshot], Snapshot] | None = None,
+    ) -> None:
+        self.shelf = Shelf(place)
+        self._say = say
+        self._limits = limits
+        self._trimmed = 0.0
+        self.shelf.store(datetime.now(UTC))  # what is wrong with it is told before anything is polled
+        self.databases = [DatabaseRecorder(each, self.shelf, say, polls=polls, redact=redact) for each in targets]
+
+    def run(self, duration: float | None, step: Callable[[], None]) -> None:
+        """Record until every database is over or `duration` seconds have passed; `step` is called about each second.
+
+        What `step` or a signal raises ends it in good order, too.
+        """
+        for each in self.databases:
+            each.start()
+        end = None if duration is None else time.monotonic() + duration
+        try:
+            while not all(each.is_over for each in self.databases):
+                left = 1.0 if end is None else min(1.0, end - time.monotonic())
+                if left <= 0:
+                    break
+                self._rest(left)
+                self._trim()
+                step()
+        finally:
+            self._finish()
+
+    def _rest(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        for each in self.databases:
+            if not each.is_over:
+                each.finish(max(0.0, end - time.monotonic()))
+
+    def _trim(self) -> None:
+        now = time.monotonic()
+        if self._limits == NO_LIMITS or (self._trimmed and now - self._trimmed < TRIM_EVERY):
+            return
+        self._trimmed = now
+        try:
+            trim(self.shelf, self._limits, datetime.now(UTC))
+        except RecordingError as error:
+            self._say(f"what is too old could not be removed: {error}")
+
+    def _finish(self) -> None:
+        for each in self.databases:
+            each.stop_polling()
+        end = time.monotonic() + PATIENCE
+        for each in self.databases:
+            if not each.finish(max(0.1, end - time.monotonic())):
+                self._say(f"{each.target.name}: {each.waiting} polls could not be written")
+        self.shelf.close()

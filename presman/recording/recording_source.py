@@ -1,0 +1,132 @@
+"""Recording as a source: its polls one after the other, as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from presman.base.release import Release
+from presman.recording.reader import Recording
+from presman.recording.store import RecordingError
+from presman.recording.tape import LostPollError, Tape
+from presman.recording.time_words import instant_of
+from presman.records.queries import Scope
+from presman.records.snapshot import Section, Snapshot
+from presman.sources import Answer, Exhausted, Request, SourceError
+
+
+class RecordingSource:
+    """The polls of one recorded database between two instants, in order.
+
+    `place` is a file, a folder or a URL; `database` chooses one of several. `at` ends it at the poll of that instant;
+    `start` and `end` are words as :func:`presman.recording.time_words.instant_of` reads them.
+    """
+
+    kind = "recording"
+
+    def __init__(
+        self, place: str, *, name: str, database: str | None = None, at: str = "", start: str = "", end: str = ""
+    ) -> None:
+        self.name = name
+        self.scope = Scope.CLUSTER
+        self._place = place
+        self._database = database
+        self._words = {"start": start, "end": at or end}
+        self._recording: Recording | None = None
+        self._tape: Tape | None = None
+        self._first = 0
+        self._next = 0
+        self._end = 0
+
+    @property
+    def tape(self) -> Tape:
+        """What is replayed. Raises SourceError before `open`."""
+        if self._tape is None:
+            raise SourceError(f"{self.name} is not open", retry=False)
+        return self._tape
+
+    def open(self) -> Release:
+        """Open the recording and return the release of its first poll. Raises SourceError."""
+        try:
+            self._recording = Recording(self._place)
+            self._tape = tape = self._recording.tape(self._database)
+            if not len(tape):
+                raise SourceError(f"{self.name} holds no poll", retry=False)
+            bounds = {key: self._bound(tape, words) for key, words in self._words.items()}
+            places = tape.places(bounds["start"], bounds["end"])
+            self._first = self._next = places.start
+            self._end = places.stop
+            if not places:
+                raise SourceError(f"{self.name} holds no poll then: it is from {_span(tape)}", retry=False)
+            return self._readable(self._next).release
+        except RecordingError as error:
+            raise SourceError(str(error), retry=False) from error
+
+    @property
+    def places(self) -> range:
+        """The places of the polls that are replayed."""
+        return range(self._first, self._end)
+
+    def _bound(self, tape: Tape, words: str) -> datetime | None:
+        if not words or tape.first is None or tape.last is None:
+            return None
+        return instant_of(words, tape.first, tape.last)
+
+    def _readable(self, place: int) -> Snapshot:
+        """Return the first poll from a place on that is not damaged."""
+        for each in range(place, self._end):
+            try:
+                return self.tape.snapshot(each)
+            except LostPollError:
+                continue
+        raise SourceError(f"{self.name}: every poll is damaged", retry=False)
+
+    def leave_only(self, newest: int) -> None:
+        """Pass over all polls still to come but the `newest` ones."""
+        self._next = max(self._next, self._end - newest)
+
+    def advance(self) -> None:
+        """Go to the next poll that can be read. Raises Exhausted."""
+        while self._next < self._end:
+            self._next += 1
+            try:
+                self.tape.snapshot(self._next - 1)
+            except LostPollError:
+                continue
+            return
+        raise Exhausted
+
+    def snapshot(self) -> Snapshot:
+        """Return the present poll as it was."""
+        return self.tape.snapshot(self._next - 1)
+
+    def before(self) -> Snapshot | None:
+        """Return the poll that the rates of the present one were taken from; None where there was none."""
+        return self.tape.pair(self._next - 1)[0]
+
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:  # noqa: ARG002 - never slow
+        """Answer questions with what was read at the present poll."""
+        snapshot = self.snapshot()
+        sections = tuple(snapshot.sections.get(each.query.record, Section()) for each in requests)
+        return Answer(snapshot.at, sections, 0, snapshot.cloud_service, snapshot.notes)
+
+    def cancel(self) -> None:
+        """Do nothing: a poll is read in milliseconds."""
+
+    def close(self) -> None:
+        """Close the recording; what of it was damaged is told once more by whoever opens it."""
+        recording, self._recording, self._tape = self._recording, None, None
+        if recording is not None:
+            recording.close()
+
+    @property
+    def damage(self) -> Sequence[str]:
+        """Sentences about what could not be read until now."""
+        found = list(self._recording.damage) if self._recording is not None else []
+        return found + (self._tape.damage if self._tape is not None else [])
+
+
+def _span(tape: Tape) -> str:
+    if tape.first is None or tape.last is None:
+        return "nothing"
+    return f"{tape.first.astimezone():%Y-%m-%d %H:%M:%S} to {tape.last.astimezone():%Y-%m-%d %H:%M:%S}"

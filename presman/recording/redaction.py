@@ -1,0 +1,161 @@
+"""Redaction: snapshots without SQL texts, binds, users, machines or programs, fit for a stranger's eyes.
+
+Names are replaced by others, the same by the same, so that stories stay readable: who waits for whom, which statement
+it was. Every text field of every record is listed here, as something to keep or to rename; a test sees to that.
+Consumer groups and plans keep their names: they are what it is about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from msgspec.structs import replace
+
+from presman.records.conversion import field_types
+from presman.records.rows import RecordType
+from presman.records.snapshot import Problem, Section, Snapshot
+
+KEPT = frozenset(
+    {
+        "allowed_automated_switches", "attribute", "cdb", "consumer_group", "consumer_group_name", "cpu_managed",
+        "current_consumer_group", "database_role", "distribution", "enabled_by_scheduler", "event", "function_name",
+        "group_or_subplan", "instance_caging", "is_gv", "is_top_plan", "last_action", "last_action_reason",
+        "mapped_consumer_group", "mapping_attribute", "mgmt_method", "object_node", "open_mode", "operation", "opname",
+        "options", "other_tag", "parallel", "parallel_execution_managed", "parallel_stmt_critical", "plan", "pq_status",
+        "pq_timeout_action", "prev_sql_id", "resource_consumer_group", "server_name", "sql_id", "stat_name", "state",
+        "statistic", "status", "sub_plan", "switch_estimate", "switch_for_call", "switch_group", "type", "units",
+        "version", "wait_class", "wait_event",
+    }
+)  # fmt: skip
+"""Fields that say nothing of anybody."""
+
+RENAMED: Mapping[str, str] = MappingProxyType(
+    {
+        "action": "action", "client_identifier": "client", "db_unique_name": "database", "disk1_name": "disk",
+        "disk2_name": "disk", "disk3_name": "disk", "file_name": "file", "host_name": "machine",
+        "instance_name": "database", "machine": "machine", "module": "module", "object_name": "object",
+        "osuser": "osuser", "partition_start": "partition", "partition_stop": "partition", "pdb_name": "pdb",
+        "pluggable_database": "pdb", "profile": "profile", "service_name": "service", "target": "object",
+        "username": "user", "window_name": "window",
+    }
+)  # fmt: skip
+"""Fields with a name, and what it is a name of."""
+
+OMITTED = frozenset({"access_predicates", "filter_predicates", "comments"})
+"""Fields whose text is left out: they have values and words of the users."""
+
+SPECIAL = frozenset({"name", "value", "program", "sql_text", "other_xml"})
+"""Fields that need a look of their own."""
+
+_NAMES_KEPT = frozenset({"ConsumerGroup", "Parameter", "RsrcPlan", "RsrcPlanHistory", "StatisticName", "Sysstat"})
+_NAMES_RENAMED = {"Database": "database", "Pdb": "pdb", "ActiveService": "service"}
+_OF_ATTRIBUTE = {
+    "ORACLE_USER": "user", "SERVICE_NAME": "service", "CLIENT_OS_USER": "osuser", "CLIENT_PROGRAM": "program",
+    "CLIENT_MACHINE": "machine", "MODULE_NAME": "module", "CLIENT_ID": "client",
+}  # fmt: skip
+_ORACLES_OWN = frozenset({"SYS", "SYSTEM", "PUBLIC", "CDB$ROOT", "PDB$SEED", "SYS$USERS", "SYS$BACKGROUND"})
+_PROCESS = re.compile(r".*\((\w{3,5})\)")
+_HINT = re.compile(r"\b(?:NO_)?(?:PARALLEL(?:\s*\(\s*\d+\s*\))?|STATEMENT_QUEUING)(?![\w(])", re.IGNORECASE)
+_FACT = re.compile(
+    r'<info type="((?:derived_)?(?:cpu_|io_)?dop(?:_\w+)?|px_\w+|queuing_reason|db_version|adaptive_plan|plan_hash\w*)"'
+    r"(?: note=\"y\")?>(?:<!\[CDATA\[)?([\w .,/()%-]{0,80})(?:\]\]>)?</info>"
+)
+_MAP = re.compile(r'<display_map>(?:<row(?: \w+="\d+")*/>)*</display_map>')
+
+
+class Redactor:
+    """Redacts the snapshots of one recorder or of several; a name always becomes the same one."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, str], str] = {}
+        self._counts: dict[str, int] = {}
+        self._sections: dict[RecordType, tuple[Section, Section]] = {}
+
+    def __call__(self, snapshot: Snapshot) -> Snapshot:
+        """Return a snapshot without what identifies anybody."""
+        sections: dict[RecordType, Section] = {}
+        for record, section in snapshot.sections.items():
+            known = self._sections.get(record)
+            if known is None or known[0] is not section:
+                known = self._sections[record] = (section, self._section(record, section))
+            sections[record] = known[1]
+        target = self._name("target", snapshot.target)
+        return replace(snapshot, target=target, sections=MappingProxyType(sections), notes=())
+
+    def target(self, name: str) -> str:
+        """Return what a target is called."""
+        return self._name("target", name)
+
+    def _section(self, record: RecordType, section: Section) -> Section:
+        problem = section.problem
+        if problem is not None:
+            problem = Problem(
+                problem.code, "no answer in time" if problem.late else "not read", problem.view, "", problem.late
+            )
+        changes = [self._change(record.__name__, name, kind) for name, (kind, _) in field_types(record).items()]
+        make: Callable[[Any], Any] = record._make  # type: ignore[attr-defined]
+        rows = tuple(
+            make([value if change is None else change(value, row) for change, value in zip(changes, row, strict=True)])
+            for row in section.rows
+        )
+        return replace(section, rows=rows, problem=problem)
+
+    def _change(self, record: str, field: str, kind: type[Any]) -> Callable[[Any, Any], Any] | None:
+        """Return what becomes of a field; None if it stays."""
+        if kind is not str or field in KEPT or (field == "name" and record in _NAMES_KEPT):
+            return None
+        if field in RENAMED or field == "name":
+            what = RENAMED.get(field) or _NAMES_RENAMED.get(record, "name")
+            return lambda value, _: self._name(what, value)
+        if field == "value":
+            return (
+                None
+                if record == "Parameter"
+                else lambda value, row: self._name(_OF_ATTRIBUTE.get(row.attribute, "value"), value)
+            )
+        own = {"program": self._program, "sql_text": self._statement, "other_xml": _facts}.get(field, _left_out)
+        return lambda value, _: own(value)
+
+    def _name(self, what: str, value: str) -> str:
+        """Return the other name of a name; what is Oracle's own, and what is empty, stays."""
+        if not value or value.upper() in _ORACLES_OWN:
+            return value
+        key = (what, value.upper())
+        if key not in self._names:
+            self._counts[what] = self._counts.get(what, 0) + 1
+            self._names[key] = f"{what} {self._counts[what]}".upper().replace(" ", "_")
+        return self._names[key]
+
+    def _program(self, value: str) -> str:
+        process = _PROCESS.fullmatch(value)
+        if process is None:
+            return self._name("program", value)
+        return f"oracle@{self._name('machine', value.partition('@')[2].partition(' ')[0])} ({process[1]})"
+
+    def _statement(self, value: str) -> str:
+        if not value:
+            return ""
+        hints = " ".join(dict.fromkeys(" ".join(hint.split()) for hint in _HINT.findall(value)))
+        name = self._name("statement", value)
+        return f"{f'/*+ {hints} */ ' if hints else ''}{name}, {len(value)} characters"
+
+
+def _left_out(value: str) -> str:
+    return "(left out)" if value else ""
+
+
+def _facts(document: str) -> str:
+    """Return of OTHER_XML what tells of degree and queuing, and which lines of a plan are skipped."""
+    if not document:
+        return ""
+    facts = "".join(f'<info type="{kind}">{text}</info>' for kind, text in _FACT.findall(document))
+    return f"<other_xml>{facts}{''.join(_MAP.findall(document))}</other_xml>"
+
+
+def as_of(at: datetime) -> str:
+    """Return an instant as part of a file's name."""
+    return f"{at.astimezone():%Y%m%d-%H%M%S}"

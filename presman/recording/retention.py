@@ -1,0 +1,143 @@
+"""Retention: what of a recording is too old or too much is removed, the oldest polls first, whole chains at a time."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Table, delete, func, select
+
+from presman.codec.values import microseconds
+from presman.recording.figure_writer import FORGOTTEN_AFTER
+from presman.recording.measure_tables import SPAN
+from presman.recording.schema import (
+    ARRIVED,
+    BLOCKS,
+    BUCKET_WAITS,
+    BUCKETS,
+    CASES,
+    EVENTS,
+    POLLS,
+    ROWS,
+    STATEMENTS,
+    TEXTS,
+)
+from presman.recording.shelf import Shelf
+from presman.recording.store import RecordingError, Store
+
+_MOST_AT_ONCE = 20
+"""Chains removed in one transaction: others who write wait for so long."""
+
+_TEXTS_LAST = timedelta(days=1)
+
+
+class RetentionLimits(NamedTuple):
+    """How much of a recording is kept: an age, bytes; None for no limit."""
+
+    age: timedelta | None = None
+    size: int | None = None
+
+
+NO_LIMITS = RetentionLimits()
+
+
+def trim(shelf: Shelf, limits: RetentionLimits, now: datetime) -> int:
+    """Remove what is beyond the limits; return how many polls went, of a folder how many files.
+
+    Raises RecordingError.
+    """
+    if shelf.is_daily:
+        return _trim_days(shelf, limits, now)
+    return sum(_trim_store(store, limits, now) for store in shelf.stores())
+
+
+def _trim_days(shelf: Shelf, limits: RetentionLimits, now: datetime) -> int:
+    removed = 0
+    days = shelf.days()[:-1]  # that of today stays, whatever its size
+    try:
+        total = sum(path.stat().st_size for path in shelf.days())
+        for path in days:
+            size = path.stat().st_size
+            is_old = limits.age is not None and path.stem[-10:] < f"{now - limits.age:%Y-%m-%d}"
+            if is_old or (limits.size is not None and total > limits.size):
+                shelf.let_go(path)
+                path.unlink()
+                total -= size
+                removed += 1
+    except OSError as error:
+        raise RecordingError(f"{shelf.name}: {error.strerror or error}") from error
+    return removed
+
+
+def _trim_store(store: Store, limits: RetentionLimits, now: datetime) -> int:
+    removed = 0
+    while True:
+        size = store.size() if limits.size is not None else None
+        over = size is not None and limits.size is not None and size > limits.size
+        before = microseconds(now - limits.age) if limits.age is not None else None
+        if before is None and not over:
+            return removed
+        with store.transaction() as connection:
+            went = _remove_oldest(connection, before, over=over)
+            removed += went
+            if went:
+                _remove_unused(connection, now)
+        if went:
+            store.shrink()
+        if not went:
+            return removed
+
+
+def _remove_oldest(connection: Connection, before: int | None, *, over: bool) -> int:
+    """Remove the oldest chains that ended before an instant, or, where it is too much, the very oldest."""
+    c = BLOCKS.c
+    ends = select(c.database_id, c.chain, func.max(c.last_at).label("end"), func.sum(c.polls).label("polls"))
+    ends = ends.group_by(c.database_id, c.chain).order_by(func.max(c.last_at)).limit(_MOST_AT_ONCE + 1)
+    chains = connection.execute(ends).all()
+    if over:
+        chosen = chains[: max(0, min(_MOST_AT_ONCE // 4, len(chains) - 1))]
+    else:
+        chosen = [row for row in chains[:_MOST_AT_ONCE] if before is not None and row.end < before]
+    for row in chosen:
+        _remove(connection, row.database_id, row.chain, int(row.polls), row.end)
+    return sum(int(row.polls) for row in chosen)
+
+
+def _remove(connection: Connection, database_id: int, first: int, polls: int, end: int) -> None:
+    after = first + polls
+    connection.execute(delete(BLOCKS).where(BLOCKS.c.database_id == database_id, BLOCKS.c.chain == first))
+    connection.execute(delete(POLLS).where(POLLS.c.database_id == database_id, POLLS.c.poll < after))
+    for table in (*ROWS.values(), BUCKET_WAITS):
+        c = table.c
+        connection.execute(delete(table).where(c.database_id == database_id, c.span < after // SPAN))
+    connection.execute(delete(ARRIVED).where(ARRIVED.c.database_id == database_id, ARRIVED.c.poll < after))
+    connection.execute(delete(EVENTS).where(EVENTS.c.database_id == database_id, EVENTS.c.at <= end))
+    connection.execute(delete(STATEMENTS).where(STATEMENTS.c.database_id == database_id, STATEMENTS.c.last_seen <= end))
+
+
+def _remove_unused(connection: Connection, now: datetime) -> None:
+    """Remove texts that no chain has needed for a day longer than the oldest poll is there."""
+    oldest = connection.execute(select(func.min(BLOCKS.c.first_at))).scalar()
+    if oldest is not None:
+        last = min(oldest, microseconds(now)) - _TEXTS_LAST // timedelta(microseconds=1)
+        connection.execute(delete(TEXTS).where(TEXTS.c.last_at < last))
+    for name, cases in CASES.items():
+        _remove_cases(connection, cases, cases.c.case_id, ROWS[name], ROWS[name].c.case_id)
+    _remove_cases(connection, BUCKETS, BUCKETS.c.bucket_id, BUCKET_WAITS, BUCKET_WAITS.c.bucket_id)
+
+
+def _remove_cases(connection: Connection, cases: Table, number: Any, rows: Table, used: Any) -> None:
+    """Remove cases that no row refers to.
+
+    A writer forgets the cases it knows every `FORGOTTEN_AFTER` polls and counts on, so what the oldest rows do not
+    refer to nobody does. Where less than twice that is kept a writer might still know one: then nothing is removed.
+    """
+    of_rows = select(rows.c.database_id, func.min(rows.c.span), func.max(rows.c.span)).group_by(rows.c.database_id)
+    for database_id, first, last in connection.execute(of_rows).all():
+        period = 2 * FORGOTTEN_AFTER // SPAN
+        if last - first > period:
+            oldest = select(func.min(used)).where(
+                rows.c.database_id == database_id, rows.c.span.between(first, first + period)
+            )
+            least = connection.execute(oldest).scalar()
+            connection.execute(delete(cases).where(cases.c.database_id == database_id, number < least))

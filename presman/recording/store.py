@@ -1,0 +1,295 @@
+"""Store: a SQLite file or a PostgreSQL database that holds recordings; every trouble with it in one line.
+
+The password of a URL is never part of a text.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from pathlib import Path
+from threading import Lock
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.pool import NullPool, QueuePool
+
+from presman.base.errors import InputError
+from presman.base.text import clean, one_line
+from presman.recording.measure_views import selects
+from presman.recording.schema import APPLICATION_ID, FORMAT, META, METADATA
+from presman.recording.upgrades import upgrade
+
+SUFFIX = ".presman"
+BUSY_SECONDS = 5.0
+"""How long a recorder waits for another one that writes to the same file."""
+
+_LONGEST_VALUE = 128 << 20
+_MAGIC = b"SQLite format 3\0"
+
+
+class RecordingError(InputError):
+    """A recording cannot be opened, read or written; the text is one line free of secrets."""
+
+
+class StoreLostError(RecordingError):
+    """The store cannot be written now: a full disk, a lock, a server that is away. It may come back."""
+
+
+def is_url(place: str) -> bool:
+    """Whether a place is the URL of a database, not the name of a file."""
+    return bool(re.match(r"[a-z0-9]+(\+[a-z0-9]+)?://", place, re.IGNORECASE))
+
+
+def shown(place: str) -> str:
+    """Return a place as it may be shown: without a password."""
+    if not is_url(place):
+        return clean(place)
+    try:
+        return clean(make_url(place).render_as_string(hide_password=True))
+    except ArgumentError:
+        return "a URL that cannot be read"
+
+
+class Store:
+    """An open store. `place` is a file's name or a URL; `writing` makes the tables where there are none.
+
+    Raises RecordingError.
+    """
+
+    def __init__(self, place: str, *, writing: bool) -> None:
+        self.place = place
+        self.name = shown(place)
+        self.writing = writing
+        self.engine = self._engine()
+        # SQLite lets one write at a time: threads of this process wait in order instead of trying again.
+        self._turn: AbstractContextManager[object] = Lock() if self.kind == "sqlite" and writing else nullcontext()
+        try:
+            with self.saying():
+                if writing:
+                    self._prepare()
+                self._check()
+        except RecordingError:
+            self.engine.dispose()
+            raise
+
+    @property
+    def kind(self) -> str:
+        """The kind of database: sqlite or postgresql."""
+        return self.engine.dialect.name
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Run what is inside as one transaction. Raises StoreLostError or RecordingError."""
+        with self._turn, self.saying(), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def saying(self) -> Iterator[None]:
+        """Turn errors of the database into RecordingError."""
+        try:
+            yield
+        except DBAPIError as error:
+            raise self._trouble(error) from error
+        except SQLAlchemyError as error:
+            raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
+
+    def size(self) -> int | None:
+        """Return the bytes in use, None where that is not known."""
+        if self.kind != "sqlite":
+            return None
+        with self.saying(), self.engine.connect() as connection:
+            pages, free, size = (
+                connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+                for name in ("page_count", "freelist_count", "page_size")
+            )
+        return int((pages - free) * size)
+
+    def shrink(self) -> None:
+        """Give back to the disk what nothing is in any more."""
+        if self.kind != "sqlite":
+            return
+        with self._turn, self.saying(), closing(self.engine.raw_connection()) as connection:
+            cursor = connection.cursor()
+            cursor.execute("PRAGMA incremental_vacuum")
+            cursor.fetchall()  # each step frees a page
+
+    # ---- opening
+
+    def _engine(self) -> Engine:
+        if is_url(self.place):
+            return self._engine_of_url()
+        path = Path(self.place).expanduser()
+        if not self.writing or (path.exists() and path.stat().st_size):
+            _expect_sqlite(path, self.name)
+        elif not path.parent.is_dir():
+            raise RecordingError(f"{self.name}: no such folder")
+        if self.writing and not path.exists():
+            _make_private(path, self.name)
+        engine = create_engine(
+            "sqlite://",
+            creator=lambda: _connected(path, writing=self.writing),
+            poolclass=NullPool if not self.writing else QueuePool,
+        )
+        event.listen(engine, "begin", _begin_immediately if self.writing else _begin)
+        return engine
+
+    def _engine_of_url(self) -> Engine:
+        try:
+            url = make_url(self.place)
+            backend = url.get_backend_name()
+        except (ArgumentError, NoSuchModuleError):
+            raise RecordingError(
+                "the URL of a store cannot be read: write postgresql+psycopg://user@host/database"
+            ) from None
+        if backend == "sqlite":
+            raise RecordingError(f"write the file's name alone, not {self.name}")
+        if backend != "postgresql":
+            raise RecordingError(f"no store of kind {backend!r}: a file, or postgresql+psycopg://user@host/database")
+        try:
+            return create_engine(_with_driver(url), pool_pre_ping=True, connect_args={"connect_timeout": 10})
+        except ModuleNotFoundError:
+            raise RecordingError("PostgreSQL needs a driver: pip install 'presman[postgres]'") from None
+
+    def _prepare(self) -> None:
+        with self.engine.begin() as connection:
+            if self.kind == "postgresql":  # recorders that start at the same time would make the tables twice
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION_ID})")
+            if inspect(connection).has_table("meta"):
+                if (found := self._format(connection)) < FORMAT:
+                    upgrade(connection, found, FORMAT)
+                return
+            METADATA.create_all(connection)
+            for name, select in selects(self.kind).items():
+                connection.execute(text(f'CREATE VIEW "{name}" AS {select}'))
+            from presman import __version__
+
+            connection.execute(
+                META.insert(),
+                [{"name": "format", "value": str(FORMAT)}, {"name": "made_by", "value": f"presman {__version__}"}],
+            )
+
+    def _format(self, connection: Connection) -> int:
+        """Return the format of what is there. Raises RecordingError for a newer one, and where there is none."""
+        version = connection.execute(META.select().where(META.c.name == "format")).first()
+        number = str(version.value) if version is not None else ""
+        if not number.isdecimal() or len(number) > 6:
+            raise RecordingError(f"{self.name} is no recording of presman: it has no format")
+        if int(number) > FORMAT:
+            raise RecordingError(
+                f"{self.name} has format {int(number)}; this presman reads up to {FORMAT}: install a newer one"
+            )
+        return int(number)
+
+    def _check(self) -> None:
+        with self.engine.connect() as connection:
+            missing = set(METADATA.tables) - set(inspect(connection).get_table_names())
+            if "meta" in missing:
+                raise RecordingError(f"{self.name} is no recording of presman")
+            found = self._format(connection)
+        if found < FORMAT:
+            # To read it its tables must be those of today; that is done once, in the file.
+            Store(self.place, writing=True).close()
+            return
+        if missing:
+            raise RecordingError(f"{self.name} is damaged: without {', '.join(sorted(missing))}")
+
+    def _trouble(self, error: DBAPIError) -> RecordingError:
+        said = one_line(clean(str(error.orig)), 200)
+        if self.kind != "sqlite":
+            kind = (
+                StoreLostError
+                if isinstance(error, OperationalError) or error.connection_invalidated
+                else RecordingError
+            )
+            return kind(f"{self.name}: {said}")
+        lowered = said.lower()
+        for words, what in _TROUBLES.items():
+            if words in lowered:
+                return StoreLostError(f"{self.name}: {what}")
+        if "malformed" in lowered or "not a database" in lowered or "corrupt" in lowered:
+            return RecordingError(f"{self.name} is damaged: {said}")
+        return (
+            StoreLostError(f"{self.name}: {said}")
+            if isinstance(error, OperationalError)
+            else RecordingError(f"{self.name}: {said}")
+        )
+
+
+_TROUBLES = {
+    "database or disk is full": "no room left on its disk",
+    "attempt to write a readonly": "it may not be written",
+    "readonly database": "it may not be written",
+    "unable to open": "it cannot be opened",
+    "locked": "somebody else keeps it locked",
+    "disk i/o error": "its disk cannot be written or read",
+}
+
+
+def _with_driver(url: URL) -> URL:
+    return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgresql", "postgres"} else url
+
+
+def _expect_sqlite(path: Path, name: str) -> None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+    except OSError as error:
+        raise RecordingError(f"{name}: {error.strerror or error}") from error
+    if head[:16] != _MAGIC:
+        raise RecordingError(f"{name} is no recording of presman")
+    if int.from_bytes(head[68:72], "big") != APPLICATION_ID:
+        raise RecordingError(f"{name} is a SQLite file, but no recording of presman")
+
+
+def _make_private(path: Path, name: str) -> None:
+    """Make the file before SQLite does, readable for the user alone: it will hold SQL texts."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise RecordingError(f"{name}: {error.strerror or error}") from error
+
+
+def _connected(path: Path, *, writing: bool) -> sqlite3.Connection:
+    if writing:
+        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        if not path.stat().st_size:
+            for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", f"application_id={APPLICATION_ID}"):
+                connection.execute(f"PRAGMA {pragma}")
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "cache_size=-1024"):
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
+    return _read_only(path)
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    """Connect for reading. Nothing that a file brings along is executed: no view, no trigger, no function."""
+    address = path.resolve().as_uri()
+    try:
+        connection = sqlite3.connect(
+            f"{address}?mode=ro", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        # A folder that may not be written has no room for the files by which SQLite knows of writers: there is none.
+        connection = sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None, check_same_thread=False)
+    for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "cache_size=-2048"):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+    return connection
+
+
+def _begin_immediately(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")

@@ -1,0 +1,142 @@
+"""Writer of a recording: each poll of one database in one transaction, figures and snapshot together."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import IntegrityError
+
+from presman.analysis.readings.reading import Reading
+from presman.base.text import clean
+from presman.codec.values import microseconds
+from presman.recording.compiled_statements import run
+from presman.recording.events import EventWatch, RecordedEvent
+from presman.recording.figure_writer import FigureWriter
+from presman.recording.measure_tables import MICRO, scaled
+from presman.recording.schema import DATABASES, EVENTS, POLLS
+from presman.recording.snapshot_writer import SnapshotWriter, pack_again
+from presman.recording.statement_lives import StatementLives
+from presman.recording.store import RecordingError, Store
+from presman.recording.text_keeper import TextKeeper
+from presman.records.snapshot import Snapshot
+
+_NEW_POLL, _NEW_EVENT = POLLS.insert(), EVENTS.insert()
+
+
+class RecordingWriter:
+    """Appends the polls of one database to a store. Raises RecordingError, StoreLostError where it may come back.
+
+    When `append` returns, the poll is kept whatever becomes of the process. When it raises, nothing of it was written,
+    and it may be tried again. Used by one thread.
+    """
+
+    def __init__(self, store: Store, target: str, kind: str) -> None:
+        self._store = store
+        self._target = clean(target)
+        self._kind = kind
+        self._watch = EventWatch()
+        self._ready = False
+        self._database_id = 0
+        self._poll = 0
+        self._event = 0
+        self._name = ""
+        self._last_at: datetime | None = None
+        self._pending: list[RecordedEvent] = []
+
+    def append(self, snapshot: Snapshot, reading: Reading) -> int:
+        """Write a poll; return its number, which counts the polls of this database in the store."""
+        found = self._watch.add(reading, snapshot.epoch) if self._last_at != snapshot.at else []
+        self._pending += found
+        self._last_at = snapshot.at
+        try:
+            with self._store.transaction() as connection:
+                if not self._ready:
+                    self._prepare(connection)
+                self._write(snapshot, reading, connection)
+        except BaseException as error:
+            self._ready = False
+            if isinstance(error.__cause__, IntegrityError):
+                raise RecordingError(
+                    f"{self._store.name}: another recorder writes {self._target} at the same time"
+                ) from error
+            raise
+        self._event += len(self._pending)
+        self._pending = []
+        self._poll += 1
+        return self._poll - 1
+
+    def note(self, event: RecordedEvent) -> None:
+        """Take an event that is in no reading; it is written with the next poll."""
+        self._pending.append(event)
+
+    def close(self) -> None:
+        """End the recording: what was written last is packed. Raises RecordingError."""
+        if self._ready:
+            with self._store.transaction() as connection:
+                self._snapshots.finish(self._last_at, connection)
+        self._ready = False
+
+    def _prepare(self, connection: Connection) -> None:
+        """Find the database and the end of what is there."""
+        found = connection.execute(
+            select(DATABASES.c.database_id, DATABASES.c.name).where(DATABASES.c.target == self._target)
+        ).first()
+        if found is None:
+            row = {"target": self._target, "name": "", "kind": self._kind}
+            result = connection.execute(DATABASES.insert().values(row))
+            assert result.inserted_primary_key is not None
+            self._database_id, self._name = result.inserted_primary_key[0], ""
+        else:
+            self._database_id, self._name = found
+        self._poll = 1 + _highest(connection, POLLS.c.poll, self._database_id)
+        self._event = 1 + _highest(connection, EVENTS.c.event, self._database_id)
+        pack_again(self._database_id, connection)
+        self._figures = FigureWriter(connection, self._database_id)
+        self._lives = StatementLives(connection, self._database_id)
+        self._snapshots = SnapshotWriter(self._database_id)
+        self._texts = TextKeeper()
+        self._ready = True
+
+    def _write(self, snapshot: Snapshot, reading: Reading, connection: Connection) -> None:
+        poll, at = self._poll, microseconds(snapshot.at)
+        name = reading.header.database
+        if name and name != self._name:
+            connection.execute(DATABASES.update().where(DATABASES.c.database_id == self._database_id).values(name=name))
+            self._name = name
+        run(connection, _NEW_POLL, [_poll_row(snapshot, reading) | {"database_id": self._database_id, "poll": poll}])
+        self._snapshots.write(snapshot, poll, connection, self._texts)
+        self._figures.write(reading, poll, connection, self._texts)
+        self._lives.write(reading, poll, connection)
+        self._texts.write(at, connection)
+        if self._pending:
+            run(
+                connection,
+                _NEW_EVENT,
+                [self._event_row(self._event + index, each) for index, each in enumerate(self._pending)],
+            )
+
+    def _event_row(self, number: int, event: RecordedEvent) -> dict[str, Any]:
+        return {
+            "database_id": self._database_id, "event": number, "at": microseconds(event.at), "kind": event.kind,
+            "consumer_group": event.group, "sql_id": event.sql_id, "text": event.text,
+        }  # fmt: skip
+
+
+def _highest(connection: Connection, column: Any, database_id: int) -> int:
+    found = connection.execute(select(func.max(column)).where(column.table.c.database_id == database_id)).scalar()
+    return -1 if found is None else int(found)
+
+
+def _poll_row(snapshot: Snapshot, reading: Reading) -> dict[str, Any]:
+    groups, servers = reading.cluster_groups(), reading.header.servers
+    used = [group.used for group in groups if group.used is not None]
+    waiting = [group.waiting for group in groups if group.waiting is not None]
+    return {
+        "at": microseconds(snapshot.at), "number": snapshot.number, "epoch": snapshot.epoch,
+        "interval_us": None if reading.interval is None else round(reading.interval * MICRO),
+        "queued": len(reading.queue), "servers_in_use": servers.in_use, "servers_target": servers.target,
+        "used_cpus": scaled(sum(used)) if used else None,
+        "waited_cpus": scaled(sum(waiting)) if waiting else None,
+    }  # fmt: skip

@@ -1,0 +1,109 @@
+"""Keys of a recording: playing, stepping, jumping. They stand for the keys about time of a live database."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol, cast
+
+from presman.tabs.parts import Key
+from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
+
+if TYPE_CHECKING:
+    from presman.recording.events import RecordedEvent
+    from presman.tui.frame_app import FrameApp
+    from presman.tui.player import Player
+
+
+class Replaying(Protocol):
+    """What the keys need of the app."""
+
+    span: tuple[datetime, datetime] | None
+
+    @property
+    def player(self) -> Player:
+        """What plays the recording."""
+
+    def event(self, direction: int) -> RecordedEvent | None:
+        """Return what happened next or before."""
+
+    def say_state(self) -> None:
+        """Say whether it plays."""
+
+
+def _replay(app: FrameApp) -> Replaying:
+    return cast(Replaying, app)
+
+
+def toggle(app: FrameApp) -> None:
+    """Play, or stop where it is."""
+    replay = _replay(app)
+    replay.player.play(on=not replay.player.playing)
+    replay.say_state()
+
+
+def speed(app: FrameApp, direction: int) -> None:
+    """Play faster (1) or slower (-1)."""
+    _replay(app).player.faster(direction)
+    _replay(app).say_state()
+
+
+def step(app: FrameApp, polls: int) -> None:
+    """Go so many polls on or back."""
+    _replay(app).player.step(polls)
+
+
+def to_event(app: FrameApp, direction: int) -> None:
+    """Go to the next event, or the one before."""
+    replay = _replay(app)
+    event = replay.event(direction)
+    if event is None:
+        app.tell("Nothing else happened after this." if direction > 0 else "Nothing happened before this.")
+        return
+    replay.player.play(on=False)
+    replay.player.jump(event.at)
+    app.tell(event.text, seconds=8)
+
+
+def to_end(app: FrameApp) -> None:
+    """Go to the last poll."""
+    replay = _replay(app)
+    if replay.span is not None:
+        replay.player.jump(replay.span[1])
+
+
+async def ask_time(app: FrameApp) -> None:
+    """Ask where to go."""
+    from presman.tui.widgets.jump_line import JumpLine
+
+    line = app.query_one_optional(JumpLine)
+    if line is None:
+        line = JumpLine()
+        await app.mount(line, before="#scrub")
+    line.begin()
+
+
+def _label(app: FrameApp) -> str:
+    return "stop" if _replay(app).player.playing else "play"
+
+
+REPLAY_KEYS = (
+    AppKey(Key("pause", "space", "Space", "play", "Play on, or stop here."), toggle, has_data, NO_DATA, _label),
+    AppKey(Key("back", "left", "←", "poll back", "One poll back."), lambda app: step(app, -1), has_data, NO_DATA),
+    AppKey(Key("forward", "right", "→", "poll on", "One poll on."), lambda app: step(app, 1), has_data, NO_DATA),
+    AppKey(Key("far_back", "shift+left", "⇧←", "15 back", "15 polls back."), lambda app: step(app, -15), has_data),
+    AppKey(Key("far_forward", "shift+right", "⇧→", "15 on", "15 polls on."), lambda app: step(app, 15), has_data),
+    AppKey(Key("live", "end", "End", "last", "The last poll."), to_end, has_data, NO_DATA),
+    AppKey(Key("slower", "plus,equals_sign", "+", "faster", "Play faster."), lambda app: speed(app, 1)),
+    AppKey(Key("faster", "minus", "-", "slower", "Play slower."), lambda app: speed(app, -1)),
+    AppKey(Key("poll_now", "f5", "F5", "jump", "Go to a time: 03:12, 3m ago, first, last."), ask_time, has_data),
+    AppKey(Key("jump", "at,J", "J", "jump", "Go to a time: 03:12, 3m ago, first, last."), ask_time, has_data, NO_DATA),
+    AppKey(
+        Key("next_event", "n", "n", "next event", "Go to what happened next."),
+        lambda app: to_event(app, 1), has_data, NO_DATA,
+    ),
+    AppKey(
+        Key("previous_event", "p", "p", "event before", "Go to what happened before."),
+        lambda app: to_event(app, -1), has_data, NO_DATA,
+    ),
+)  # fmt: skip
+"""Those named like keys of a live database take their place."""

@@ -1,0 +1,251 @@
+"""Player: a recording as a feed: played at any speed, stopped, stepped, jumped in. Its thread reads and analyses."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.base.text import clean, one_line
+from presman.tui.feed import Arrived, Failed, Lost, Post
+
+if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
+    from presman.recording.events import RecordedEvent
+    from presman.recording.recording_source import RecordingSource
+    from presman.recording.tape import ChartRow, Stretch, Tape
+    from presman.records.breadth import Breadth
+    from presman.records.commands import Command
+    from presman.records.focus import Focus
+    from presman.records.snapshot import Snapshot
+    from presman.tui.timeline import Timeline
+    from presman.watch.series import Series
+
+SPEEDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+"""How many times as fast as it was; the second is usual."""
+
+CHARTED = timedelta(minutes=62)
+"""How much before a jump the charts show."""
+
+STRETCHES = 400
+"""Stretches into which the whole recording is summed up for the scrub bar."""
+
+_LONGEST_PAUSE = 2.0
+"""Seconds between two polls at most, however long nothing was recorded."""
+
+
+class TapeLoaded(Message):
+    """The recording is open: from when to when it is, what it holds in short, and what happened."""
+
+    def __init__(
+        self, first: datetime, last: datetime, strip: list[Stretch], events: list[RecordedEvent], told: str
+    ) -> None:
+        super().__init__()
+        self.first = first
+        self.last = last
+        self.strip = strip
+        self.events = events
+        self.told = told
+
+
+class Jumped(Message):
+    """Another time is on show: the reading, what it was made of, and the charts before it."""
+
+    def __init__(self, timeline: Timeline, reading: Reading, snapshot: Snapshot) -> None:
+        super().__init__()
+        self.timeline = timeline
+        self.reading = reading
+        self.snapshot = snapshot
+
+
+class Stopped(Message):
+    """It plays no more: the end is reached, or what comes is damaged (`text`)."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class Player:
+    """A feed that plays a recording. Nothing heavy is imported before `start`."""
+
+    def __init__(self, make_source: Callable[[], RecordingSource], post: Post) -> None:
+        self._make_source = make_source
+        self._post = post
+        self._woken = threading.Condition()
+        self._stopping = False
+        self._target: int | datetime | None = None
+        self._place = -1
+        self.playing = True
+        self.speed = 1.0
+        self._thread = threading.Thread(target=self._run, name="presman-player", daemon=True)
+
+    # ---- called from the screen's thread
+
+    def start(self) -> None:
+        """Begin to play."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End."""
+        with self._woken:
+            self._stopping = True
+            self._woken.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(0.5)
+
+    def play(self, *, on: bool) -> None:
+        """Play on, or stop where it is."""
+        with self._woken:
+            self.playing = on
+            self._woken.notify_all()
+
+    def faster(self, direction: int) -> None:
+        """Choose the next speed up (1) or down (-1)."""
+        place = min(max(0, SPEEDS.index(self.speed) + direction), len(SPEEDS) - 1)
+        with self._woken:
+            self.speed = SPEEDS[place]
+            self._woken.notify_all()
+
+    def step(self, polls: int) -> None:
+        """Go so many polls on or back, and stay there."""
+        with self._woken:
+            base = self._target if isinstance(self._target, int) else self._place
+            self._target, self.playing = max(0, base + polls), False
+            self._woken.notify_all()
+
+    def jump(self, at: datetime) -> None:
+        """Show the last poll not after an instant; go on playing if it does."""
+        with self._woken:
+            self._target = at
+            self._woken.notify_all()
+
+    def set_refresh(self, seconds: float) -> None:
+        """Do nothing: a recording has its own intervals."""
+
+    def poll_now(self) -> None:
+        """Do nothing: there is nobody to ask."""
+
+    def act(self, command: Command) -> None:  # noqa: ARG002
+        """Refuse: what is on show has passed."""
+        raise PermissionError("this is a recording: nothing can be done with what has passed")
+
+    def focus(self, focus: Focus | None) -> None:
+        """Do nothing: what was not asked then is not known."""
+
+    def widen(self, breadth: Breadth) -> None:
+        """Do nothing: what was not asked then is not known."""
+
+    def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
+        """Do nothing: what was not asked then is not known."""
+
+    # ---- the thread
+
+    def _run(self) -> None:
+        from presman.recording.store import RecordingError
+        from presman.sources import SourceError
+
+        try:
+            source = self._make_source()
+            source.open()
+            try:
+                self._play(source)
+            finally:
+                source.close()
+        except (SourceError, RecordingError) as error:
+            self._post(Lost(one_line(clean(str(error)), 500), None))
+        except Exception as error:
+            self._post(Failed(error))
+
+    def _play(self, source: RecordingSource) -> None:
+        tape, places = source.tape, source.places
+        assert tape.first is not None
+        assert tape.last is not None
+        told = " ".join(source.damage)
+        self._post(TapeLoaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(), told))
+        self._show(tape, places.start, jumped=True)
+        while (wanted := self._next(tape)) is not None:
+            target, jumped = wanted
+            if target >= places.stop:
+                self._end("")
+            else:
+                self._show(tape, min(max(target, places.start), places.stop - 1), jumped=jumped)
+
+    def _end(self, text: str) -> None:
+        with self._woken:
+            self.playing = False
+        self._post(Stopped(text))
+
+    def _next(self, tape: Tape) -> tuple[int, bool] | None:
+        """Wait for what is to be shown next, and whether that is a jump; None at the end."""
+        with self._woken:
+            pause: float | None = None
+            if self.playing and self._target is None and self._place + 1 < len(tape):
+                gap = (tape.at(self._place + 1) - tape.at(self._place)).total_seconds()
+                pause = min(_LONGEST_PAUSE, max(0.0, gap / self.speed))
+            while not self._stopping and self._target is None:
+                if self.playing and pause is None:
+                    return self._place + 1, False
+                speed, playing = self.speed, self.playing
+                woken = self._woken.wait(pause if playing else None)
+                if playing and not woken:
+                    return self._place + 1, False
+                if (speed, playing) != (self.speed, self.playing):
+                    pause = 0.0 if pause is None else min(pause, _LONGEST_PAUSE / self.speed)
+            if self._stopping:
+                return None
+            target, self._target = self._target, None
+        assert target is not None
+        return (target if isinstance(target, int) else tape.place(target)), True
+
+    def _show(self, tape: Tape, place: int, *, jumped: bool) -> None:
+        from presman.recording.store import RecordingError
+
+        try:
+            previous, current = tape.pair(place)
+            reading = tape.reading(place)
+        except RecordingError as error:
+            self._place = place
+            if jumped:
+                self._end(str(error))
+            return
+        self._place = place
+        if jumped:
+            self._post(Jumped(timeline_before(tape, previous, current.at), reading, current))
+        else:
+            self._post(Arrived(reading, current))
+
+
+def timeline_before(tape: Tape, previous: Snapshot | None, at: datetime) -> Timeline:
+    """Return a timeline whose charts show the hour before an instant, from the figures: nothing is analysed again."""
+    from presman.tui.timeline import Timeline
+
+    found = Timeline()
+    found.begin(previous)
+    fill(found.series, tape.chart_rows(at - CHARTED, at - timedelta(microseconds=1)))
+    return found
+
+
+def fill(series: Series, rows: list[ChartRow]) -> None:
+    """Fill empty charts with the figures of groups; the cluster's are the sums over its instances."""
+    points: dict[float, dict[tuple[str, int, int, str], float]] = {}
+    instances = {row.inst_id for row in rows}
+    several = len(instances) > 1
+    for row in rows:
+        point = points.setdefault(row.at, {})
+        values = {"used": row.used, "waiting": row.waiting, "io": row.io, "servers": row.servers, "queued": row.queued}
+        for measure, value in values.items():
+            if value is None:
+                continue
+            whole = (measure, CLUSTER, row.con_id, row.group)
+            point[whole] = point.get(whole, 0.0) + value
+            if several:
+                point[measure, row.inst_id, row.con_id, row.group] = value
+            total = {"servers": "in_use", "queued": "queued"}.get(measure)
+            if total is not None:
+                point[total, CLUSTER, 0, ""] = point.get((total, CLUSTER, 0, ""), 0.0) + value
+    series.fill_groups(instances if several else set(), points)

@@ -1,0 +1,116 @@
+"""The monitor on a recording: the same screens, with keys that play it and a bar to see where one is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+
+from presman.base.errors import InputError
+from presman.base.text import clean
+from presman.tui.app import MonitorApp, run_until_ended
+from presman.tui.feed import Arrived
+from presman.tui.keys.replay_keys import REPLAY_KEYS
+from presman.tui.player import Jumped, Player, Stopped, TapeLoaded
+from presman.tui.widgets.scrub_bar import ScrubBar
+
+if TYPE_CHECKING:
+    from presman.recording.events import RecordedEvent
+    from presman.recording.recording_source import RecordingSource
+    from presman.tui.widgets.jump_line import JumpLine
+
+
+class ReplayApp(MonitorApp):
+    """The monitor on a recording."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        each.binding for each in REPLAY_KEYS if each.key.name in {"jump", "next_event", "previous_event"}
+    ]
+
+    def __init__(self, make_source: Callable[[], RecordingSource], *, name: str, theme: str | None = None) -> None:
+        super().__init__(lambda post, _refresh: Player(make_source, post), name=name, theme=theme)
+        self.own_keys = {each.key.name: each for each in REPLAY_KEYS}
+        self.span: tuple[datetime, datetime] | None = None
+        self.events: list[RecordedEvent] = []
+        self.scrub = ScrubBar()
+
+    @property
+    def player(self) -> Player:
+        """What plays the recording."""
+        assert isinstance(self.feed, Player)
+        return self.feed
+
+    async def on_tape_loaded(self, event: TapeLoaded) -> None:
+        """Show the bar, and say what of the recording cannot be read."""
+        self.span, self.events = (event.first, event.last), event.events
+        self.scrub.load(event.first, event.last, event.strip, event.events)
+        await self.mount(self.scrub, before="#keys")
+        if event.told:
+            self.tell(event.told, severity="warning", seconds=12)
+
+    def on_arrived(self, event: Arrived) -> None:
+        """Take the next poll of the recording."""
+        event.prevent_default()  # Textual would call what this overrides once more
+        super().on_arrived(event)
+        self.say_state()
+
+    def on_jumped(self, event: Jumped) -> None:
+        """Show another time."""
+        first = self.monitor.latest is None
+        self.monitor.jump(event.timeline, event.reading, event.snapshot)
+        if first:
+            super().on_arrived(Arrived(event.reading, None))
+        self.repaint()
+        self.say_state()
+
+    def on_stopped(self, event: Stopped) -> None:
+        """Say that it plays no more."""
+        if event.text:
+            self.tell(event.text, severity="warning", seconds=10)
+        self.say_state()
+
+    async def on_jump_line_wanted(self, event: JumpLine.Wanted) -> None:
+        """Go to the time that was typed."""
+        from presman.recording.time_words import instant_of
+
+        for line in self.query("JumpLine"):
+            line.display = False
+        self.panels.focus_first()
+        if not event.words or self.span is None:
+            return
+        try:
+            self.player.jump(instant_of(event.words, *self.span))
+        except InputError as error:
+            self.tell(str(error), severity="error", seconds=8)
+
+    def event(self, direction: int) -> RecordedEvent | None:
+        """Return what happened next (1) or before (-1) the poll on show."""
+        if self.monitor.reading is None:
+            return None
+        at = self.monitor.reading.at
+        after = [each for each in self.events if (each.at > at if direction > 0 else each.at < at)]
+        return (after[0] if direction > 0 else after[-1]) if after else None
+
+    def say_state(self) -> None:
+        """Say at the top whether it plays, how fast, and where it is; move the mark of the bar."""
+        reading = self.monitor.reading
+        if reading is None:
+            return
+        sign = f"▶ {self.player.speed:g}x" if self.player.playing else "‖"
+        self.monitor.replays(f"{sign} {reading.at.astimezone():%Y-%m-%d %H:%M:%S}")
+        self.scrub.show(reading.at)
+        self.paint_lines()
+
+
+def run_replay(
+    make_source: Callable[[], RecordingSource], *, name: str, theme: str | None = None, ascii_only: bool = False
+) -> int:
+    """Show a recording until the user quits, and return the exit code."""
+    app = ReplayApp(make_source, name=clean(name), theme=theme)
+    if ascii_only:
+        app.keep_to_ascii()
+    asyncio.run(run_until_ended(app))
+    return app.return_code or 0

@@ -1,0 +1,33 @@
+"""The line a time is typed in. Imported when the key to jump is first pressed."""
+
+from __future__ import annotations
+
+from textual.message import Message
+from textual.widgets import Input
+
+from presman.base.text import clean
+
+
+class JumpLine(Input):
+    """One line above the keys."""
+
+    class Wanted(Message):
+        """A time was typed; "" if none is wanted."""
+
+        def __init__(self, words: str) -> None:
+            super().__init__()
+            self.words = words
+
+    def __init__(self) -> None:
+        super().__init__(id="jump", placeholder="go to: 03:12, 2026-11-22 03:12:30, 3m ago, first, last", compact=True)
+
+    def begin(self) -> None:
+        """Appear empty, ready to be typed in."""
+        self.display = True
+        self.value = ""
+        self.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Tell what is wanted."""
+        event.stop()
+        self.post_message(self.Wanted(clean(event.value)))

@@ -1,0 +1,185 @@
+"""Damage: bytes that changed, files cut short, contents that no recorder wrote: told, and the rest is read."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
+
+from presman.codec.chain import START
+from presman.codec.decoder import FrameDecoder
+from presman.codec.encoder import FrameEncoder, PackedFrame
+from presman.codec.frame_blocks import long_texts, pack_block, unpack_block
+from presman.codec.packing import DamagedError
+from presman.codec.shapes import shape_text
+from presman.figures.measures import MEASURES
+from presman.recording import upgrades
+from presman.recording.reader import Recording
+from presman.recording.schema import FORMAT
+from presman.recording.store import RecordingError, Store
+from presman.recording.tape import LostPollError
+from presman.records.session_rows import Session
+from tests.recording.taped import polled, record
+from tests.thorough import THOROUGH
+
+FLIPS = 1000 if THOROUGH else 20
+POLLS = 12
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("whole") / "a.presman"
+    record(path, list(polled("quiet", POLLS)))
+    return path
+
+
+def damaged(whole: Path, folder: Path) -> Iterator[Path]:
+    """Yield copies with some bytes changed or the end cut off, in places that a seed tells."""
+    content = whole.read_bytes()
+    rng = random.Random(3)
+    for number in range(FLIPS):
+        changed = bytearray(content)
+        if number % 5 == 4:
+            del changed[rng.randrange(100, len(changed)) :]
+        for _ in range(rng.choice((1, 1, 8, 200))):
+            changed[rng.randrange(100, len(changed))] ^= 1 << rng.randrange(8)
+        path = folder / "b.presman"
+        path.write_bytes(changed)
+        yield path
+
+
+def read_all(path: Path) -> int:
+    """Read everything there is; return how many polls could be read. Raises RecordingError."""
+    found = 0
+    with Recording(str(path)) as recording:
+        for tape in recording.tapes:
+            for place in range(min(len(tape), POLLS)):
+                try:
+                    tape.reading(place)
+                    found += 1
+                except LostPollError:
+                    pass
+            for measure in MEASURES:
+                tape.figures(measure)
+            assert isinstance((tape.marks(), tape.events(), tape.statements(), tape.first, tape.last), tuple)
+    return found
+
+
+def test_changed_bytes_are_told_and_the_rest_is_read(whole: Path, tmp_path: Path) -> None:
+    outcomes, told = [], []
+    for path in damaged(whole, tmp_path):
+        try:
+            outcomes.append(read_all(path))
+        except RecordingError as error:
+            told.append(str(error))
+            outcomes.append(-1)
+    assert POLLS in outcomes
+    assert not any("\n" in each for each in told)
+    assert len(outcomes) == FLIPS
+
+
+def test_a_damaged_block_costs_its_own_polls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("presman.recording.snapshot_writer.CHAIN", 4)
+    path = tmp_path / "a.presman"
+    moments = list(polled("quiet", POLLS))
+    record(path, moments)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        (content,) = connection.execute("SELECT content FROM blocks WHERE poll = 4").fetchone()
+        changed = content[:40] + bytes([content[40] ^ 1]) + content[41:]
+        connection.execute("UPDATE blocks SET content = ? WHERE poll = 4", (changed,))
+    with Recording(str(path)) as recording:
+        tape = recording.tape()
+        read = []
+        for place in range(POLLS):
+            try:
+                assert tape.snapshot(place).at == moments[place][0].at
+                read.append(place)
+            except LostPollError as error:
+                assert "4 polls" in str(error)  # noqa: PT017 - those of the block
+        assert read == [0, 1, 2, 3, 8, 9, 10, 11]
+        assert len(tape.damage) == 1
+        assert [reading.at for reading in tape.readings()] == [moments[place][0].at for place in read]
+        assert len(tape.figures("cpu")) == sum(len(list(MEASURES["cpu"].rows(reading))) for _, reading in moments)
+
+
+def test_frames_that_no_recorder_wrote_are_refused() -> None:
+    encoder = FrameEncoder()
+    frames = [encoder.add(snapshot) for snapshot, _ in polled("quiet", 3)]
+    texts = long_texts(frames)
+    rng = random.Random(5)
+    refused = 0
+    for _ in range(FLIPS * 5):
+        frame = rng.choice(frames)
+        part = rng.choice(sorted(frame.parts))
+        content = bytearray(frame.parts[part])
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        others = [PackedFrame(each.texts, each.bare, dict(each.parts)) for each in frames]
+        others[frames.index(frame)].parts[part] = bytes(content)
+        decoder = FrameDecoder(unpack_block(pack_block(others, 1), texts.__getitem__))
+        try:
+            for place in range(3):
+                assert decoder.snapshot(place) is not START
+        except DamagedError:
+            refused += 1
+    assert refused
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "is no recording"),
+        (b"PK\3\4 a zip", "is no recording"),
+        (b"SQLite format 3\0" + bytes(84), "but no recording"),
+    ],
+)
+def test_other_files_are_named_for_what_they_are(content: bytes, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(content)
+    with pytest.raises(RecordingError, match=told):
+        Recording(str(path))
+
+
+def test_an_older_format_is_brought_up_to_date(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole.read_bytes())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        # As format 0 might have been: without events, polls without their target, a view of another shape.
+        connection.execute("UPDATE meta SET value = '0' WHERE name = 'format'")
+        connection.execute("DROP TABLE events")
+        connection.execute("ALTER TABLE polls DROP COLUMN servers_target")
+        connection.execute("DROP VIEW cpu")
+        connection.execute("CREATE VIEW cpu AS SELECT 1 AS one")
+
+    def step(connection: Connection) -> None:
+        connection.exec_driver_sql("ALTER TABLE polls ADD COLUMN servers_target INTEGER")
+
+    monkeypatch.setattr(upgrades.upgrade, "__defaults__", ({0: step},))
+    assert read_all(path) == POLLS
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == (str(FORMAT),)
+        assert connection.execute("SELECT count(*) FROM cpu WHERE used_cpus >= 0").fetchone()[0] > 0
+
+
+def test_fields_that_came_and_went_since_are_null_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    (snapshot, _), *_ = polled("quiet", 1)
+    old = shape_text(Session).replace(" osuser ", " gone ")
+    monkeypatch.setattr("presman.codec.encoder.shape_text", lambda each: old if each is Session else shape_text(each))
+    frame = FrameEncoder().add(snapshot)
+    found = FrameDecoder([frame]).snapshot(0).section(Session)
+    assert found.absent == {"osuser"}
+    assert [row._replace(osuser="") for row in snapshot.rows(Session)] == list(found.rows)
+
+
+def test_a_newer_format_is_refused_and_left_alone(whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole.read_bytes())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (str(FORMAT + 1),))
+    for writing in (False, True):
+        with pytest.raises(RecordingError, match=f"has format {FORMAT + 1}; this presman reads up to {FORMAT}"):
+            Store(str(path), writing=writing)

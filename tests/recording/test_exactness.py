@@ -1,0 +1,139 @@
+"""What comes back is what was there: snapshots, readings, figures."""
+
+from __future__ import annotations
+
+import enum
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from presman.analysis.readings.reading import Reading
+from presman.base.release import SUPPORTED, Release
+from presman.codec.column_codec import pack_column, unpack_column
+from presman.codec.decoder import FrameDecoder
+from presman.codec.encoder import FrameEncoder
+from presman.codec.frame_blocks import long_texts, pack_block, unpack_block
+from presman.config.targets import scenarios
+from presman.figures.measures import MEASURES
+from presman.recording.reader import Recording
+from presman.records.focus import Focus
+from presman.records.queries import Scope
+from presman.records.session_rows import Session
+from presman.records.snapshot import Section, Snapshot
+from tests.recording.taped import polled, record
+from tests.sources.fakes import row
+from tests.thorough import some
+
+_NUMBER = st.none() | st.integers() | st.integers(-300, 300)
+_FLOAT = st.none() | st.floats() | st.integers(0, 10**6).map(lambda number: number / 100)
+_TEXT = st.none() | st.sampled_from(("", "SYS", "ETL", "é")) | st.text(max_size=5)
+_INSTANT = st.none() | st.datetimes(timezones=st.just(UTC)).map(lambda at: at.replace(fold=0))
+_COLUMN = st.one_of(*(st.lists(each, min_size=4, max_size=4) for each in (_NUMBER, _FLOAT, _TEXT, _INSTANT)))
+
+
+@given(_COLUMN, _COLUMN)
+def test_a_column_comes_back_whatever_stood_before(new: list[Any], old: list[Any]) -> None:
+    words: dict[str, int] = {}
+    packed = pack_column(tuple(new), tuple(old), lambda text: words.setdefault(text, len(words)))
+    found = unpack_column(tuple(old), lambda number: list(words)[number], packed)
+    assert list(map(repr, found)) == list(map(repr, new))
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), unique=True), min_size=1, max_size=20))
+def test_rows_that_come_go_and_change_places_come_back(polls: list[list[tuple[int, int]]]) -> None:
+    encoder = FrameEncoder()
+    snapshots = []
+    for number, sids in enumerate(polls):
+        rows = tuple(row(Session, inst_id=1, sid=sid, serial=7, last_call_et=idle * number) for sid, idle in sids)
+        sections = {Session: Section(rows, at=datetime(2026, 1, 1, 0, 0, number, tzinfo=UTC))}
+        at = datetime(2026, 1, 1, 0, 0, number, tzinfo=UTC)
+        held = MappingProxyType(sections)
+        snapshots.append(Snapshot("t", "oracle", Release(19), Scope.CLUSTER, at, number, 1, 0.1, 2, held))
+    decoder = FrameDecoder([encoder.add(each) for each in snapshots])
+    for place in reversed(range(len(snapshots))):
+        assert decoder.snapshot(place) == snapshots[place]
+
+
+def _unlike(seen: Snapshot, found: Snapshot) -> list[str]:
+    """Return the sections that differ; the time that a query took is kept to the millisecond."""
+    assert seen.sections.keys() == found.sections.keys()
+    pairs = [(record, seen.sections[record], found.sections[record]) for record in seen.sections]
+    return [
+        record.__name__
+        for record, old, new in pairs
+        if (old.rows, old.at, old.problem, old.absent) != (new.rows, new.at, new.problem, new.absent)
+    ]
+
+
+@pytest.mark.parametrize("release", some([str(SUPPORTED[0]), "19"], [str(each) for each in SUPPORTED]))
+@pytest.mark.parametrize("scenario", scenarios())
+def test_a_replayed_reading_is_the_live_one(scenario: str, release: str, tmp_path: Path) -> None:
+    if scenario == "pdb" and release == "11.2":
+        release = "12.1"
+    moments = list(polled(scenario, 4, release=release, focus=Focus(1, 1)))
+    record(tmp_path / "a.presman", moments)
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        tape = recording.tape()
+        assert len(tape) == 4
+        for place in (3, 0, 1, 2):
+            snapshot, reading = moments[place]
+            assert tape.reading(place) == reading
+            assert _unlike(snapshot, tape.snapshot(place)) == []
+            assert tape.at(place) == snapshot.at
+            assert tape.place(snapshot.at) == place
+        assert tape.damage == []
+
+
+def test_a_chain_of_many_polls_is_one_block_and_any_poll_is_read() -> None:
+    encoder = FrameEncoder()
+    moments = list(polled("quiet", 70))
+    frames = [encoder.add(snapshot) for snapshot, _ in moments]
+    content = pack_block(frames, 3)
+    assert unpack_block(content, lambda key: long_texts(frames)[key]) == frames
+    decoder = FrameDecoder(frames)
+    for place in (69, 3, 64, 65, 8):
+        assert _unlike(moments[place][0], decoder.snapshot(place)) == []
+
+
+def _lines(measure: str, readings: list[Reading]) -> list[dict[str, Any]]:
+    found = MEASURES[measure]
+    lines = [dict(zip(found.header(), line, strict=True)) for reading in readings for line in found.tidy(reading)]
+    return [
+        {key: value.name.lower() if isinstance(value, enum.Enum) else value for key, value in line.items()}
+        for line in lines
+    ]
+
+
+def _order(line: dict[str, Any]) -> str:
+    return str(
+        [line.get(key) for key in ("time", "inst_id", "con_id", "consumer_group", "event", "upper_us", "sid", "serial")]
+    )
+
+
+@pytest.mark.parametrize("scenario", ["mixed", "rac", "pdb"])
+def test_the_figures_are_those_of_csv(scenario: str, tmp_path: Path) -> None:
+    moments = list(polled(scenario, 24))
+    record(tmp_path / "a.presman", moments)
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        tape = recording.tape()
+        start, end = moments[14][0].at, moments[18][0].at
+        readings = [reading for _, reading in moments[14:19]]
+        for measure in MEASURES.keys() - {"arrivals"}:
+            expected = sorted(_lines(measure, readings), key=_order)
+            found = sorted(tape.figures(measure, start, end), key=_order)
+            assert len(found) == len(expected)
+            for line, other in zip(expected, found, strict=True):
+                assert line.keys() == other.keys()
+                for key, value in line.items():
+                    same = (
+                        value == pytest.approx(other[key], abs=2e-4)
+                        if isinstance(value, float)
+                        else value == other[key]
+                    )
+                    assert same, (measure, key, value, other[key])
+        assert len(tape.marks(start, end)) == 5

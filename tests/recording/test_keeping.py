@@ -1,0 +1,175 @@
+"""Keeping: what was reported as written stays, whatever becomes of the recorder, the disk and the server."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis import analyse
+from presman.analysis.readings.reading import Reading
+from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
+from presman.recording.reader import Recording
+from presman.recording.retention import RetentionLimits, trim
+from presman.recording.shelf import Shelf
+from presman.recording.store import RecordingError, Store, StoreLostError, shown
+from presman.recording.writer import RecordingWriter
+from presman.records.queries import Scope
+from presman.records.snapshot import Snapshot
+from presman.sources.simulator_source import SimulatorSource
+from tests.recording.taped import START, polled, record
+from tests.torture.kills import kill
+
+
+def test_a_killed_recorder_loses_nothing_it_reported(tmp_path: Path) -> None:
+    assert "none lost" in kill(3, 11, tmp_path, print)
+
+
+def test_a_recording_that_is_there_is_continued(tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    moments = list(polled("queueing", 6))
+    record(path, moments[:3])
+    record(path, moments[3:])
+    with Recording(str(path)) as recording:
+        tape = recording.tape()
+        assert [tape.at(place) for place in range(6)] == [snapshot.at for snapshot, _ in moments]
+        assert [tape.reading(place).at for place in range(6)] == [reading.at for _, reading in moments]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_recorder_that_began_anew_is_no_base_for_rates(tmp_path: Path) -> None:
+    for _ in range(2):
+        record(tmp_path / "a.presman", list(polled("quiet", 2)))
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        tape = recording.tape()
+        assert [tape.pair(place)[0] is None for place in range(4)] == [True, False, True, False]
+
+
+def test_a_poll_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    moments = list(polled("quiet", 30))
+    store = Store(str(path), writing=True)
+    writer = RecordingWriter(store, "demo:x", "simulator")
+    for snapshot, reading in moments[:3]:
+        writer.append(snapshot, reading)
+    with closing(sqlite3.connect(path)) as other:
+        (pages,) = other.execute("PRAGMA page_count").fetchone()
+    with store.engine.connect() as connection:
+        connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
+    with pytest.raises(StoreLostError, match="no room left on its disk"):
+        _append(writer, moments[3:])
+    with Recording(str(path)) as recording:
+        written = len(recording.tape())
+    with store.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count=1000000")
+    for snapshot, reading in moments[written:]:
+        writer.append(snapshot, reading)
+    writer.close()
+    store.close()
+    with Recording(str(path)) as recording:
+        tape = recording.tape()
+        assert [tape.reading(place) for place in range(30)] == [reading for _, reading in moments]
+        assert tape.damage == []
+
+
+def _append(writer: RecordingWriter, moments: list[tuple[Snapshot, Reading]]) -> None:
+    for snapshot, reading in moments:
+        writer.append(snapshot, reading)
+
+
+def test_a_file_that_somebody_keeps_locked_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("presman.recording.store.BUSY_SECONDS", 0.0)
+    path = tmp_path / "a.presman"
+    (first, reading), *_ = polled("quiet", 1)
+    writer = RecordingWriter(Store(str(path), writing=True), "demo:x", "simulator")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreLostError, match="somebody else keeps it locked"):
+            writer.append(first, reading)
+        other.execute("ROLLBACK")
+    assert writer.append(first, reading) == 0
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(RecordingError, match="Permission denied"):
+        Store(str(tmp_path / "a.presman"), writing=True)
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="no such folder"):
+        Store(str(tmp_path / "none" / "a.presman"), writing=True)
+
+
+def test_two_recorders_of_one_database_are_told(tmp_path: Path) -> None:
+    place = str(tmp_path / "a.presman")
+    moments = list(polled("quiet", 3))
+    writers = [RecordingWriter(Store(place, writing=True), "demo:x", "simulator") for _ in range(2)]
+    for writer, (snapshot, reading) in zip(writers, moments, strict=False):
+        writer.append(snapshot, reading)
+    with pytest.raises(RecordingError, match="another recorder writes demo:x"):
+        writers[0].append(*moments[2])
+
+
+def test_the_password_of_a_url_is_not_shown() -> None:
+    place = "postgresql+psycopg://anna:geheim@127.0.0.1:1/presman"
+    assert "geheim" not in shown(place)
+    with pytest.raises(RecordingError) as caught:
+        Store(place, writing=True)
+    assert "geheim" not in str(caught.value)
+    assert "anna" in str(caught.value)
+
+
+def test_what_is_too_old_or_too_much_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("presman.recording.snapshot_writer.CHAIN", 8)
+    place = str(tmp_path / "a.presman")
+    moments = list(polled("quiet", 40))
+    record(place, moments)
+    shelf = Shelf(place)
+    shelf.store(START)
+    last = moments[-1][0].at
+    assert trim(shelf, RetentionLimits(age=timedelta(seconds=100)), last) == 16
+    with Recording(place) as recording:
+        tape = recording.tape()
+        assert len(tape) == 24
+        assert tape.reading(1) == moments[17][1]
+        assert tape.figures("cpu")[0]["time"] <= moments[16][0].at
+    store = shelf.stores()[0]
+    size = store.size() or 0
+    assert trim(shelf, RetentionLimits(size=size - 4096), last) > 0
+    assert (store.size() or 0) <= size - 4096
+    shelf.close()
+    with Recording(place) as recording:
+        assert recording.tape().reading(len(recording.tape()) - 1) == moments[-1][1]
+
+
+def test_a_folder_has_a_file_for_each_day(tmp_path: Path) -> None:
+    (first, reading), (second, _) = polled("quiet", 2)
+    later = replace(second, at=second.at + timedelta(days=1))
+    moments = [(first, reading), (later, analyse(first, later))]
+    told: list[str] = []
+    recorder = DatabaseRecorder(
+        RecordedTarget("demo:x", "simulator", SimulatorSource, 1.0, Scope.CLUSTER, (), None),
+        Shelf(f"{tmp_path}/"),
+        told.append,
+    )
+    for snapshot, _ in moments:
+        recorder._take(snapshot)
+        recorder._write(*recorder._waiting.popleft())
+    recorder._close()
+    assert [path.name for path in sorted(tmp_path.glob("*.presman"))] == [
+        "presman-2026-03-12.presman",
+        "presman-2026-03-13.presman",
+    ]
+    with Recording(str(tmp_path)) as recording:
+        tape = recording.tape()
+        assert [tape.reading(place) for place in range(2)] == [reading for _, reading in moments]
+        assert {row["time"] for row in tape.figures("cpu")} == {snapshot.at for snapshot, _ in moments}
+    assert told == []

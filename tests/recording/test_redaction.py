@@ -1,0 +1,76 @@
+"""Redaction: nothing of anybody is left, and the story still is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from presman.analysis import analyse
+from presman.recording.redaction import KEPT, OMITTED, RENAMED, SPECIAL, Redactor
+from presman.records.conversion import field_types
+from presman.records.focus import Focus
+from presman.records.group_rows import ConsumerGroup
+from presman.records.rows import by_query
+from presman.records.session_rows import Session
+from presman.records.snapshot import Snapshot
+from tests.recording.taped import polled, record
+
+
+def test_every_text_field_is_kept_renamed_or_left_out() -> None:
+    found = {name for each in by_query().values() for name, (kind, _) in field_types(each).items() if kind is str}
+    listed = [KEPT, frozenset(RENAMED), OMITTED, SPECIAL]
+    assert found == frozenset().union(*listed)
+    assert sum(map(len, listed)) == len(found), "each in one list"
+
+
+def _secrets(snapshots: list[Snapshot]) -> set[str]:
+    """Return the words that may not be left: of everything that names somebody or is a statement."""
+    found: set[str] = set()
+    for snapshot in snapshots:
+        for each in snapshot.rows(Session):
+            found |= {
+                each.username,
+                each.osuser,
+                each.machine,
+                each.program.partition(" (P")[0],
+                each.module,
+                each.client_identifier,
+            }
+        for records, name in ((snapshot.sections, "sql_text"), (snapshot.sections, "host_name")):
+            found |= {getattr(row, name) for section in records.values() for row in section.rows if hasattr(row, name)}
+    groups = {row.name for snapshot in snapshots for row in snapshot.rows(ConsumerGroup)}
+    return {word for word in found - groups if len(word) > 2 and word.upper() not in {"SYS", "SYSTEM"}}
+
+
+def test_nothing_of_anybody_is_in_the_file(tmp_path: Path) -> None:
+    for scenario in ("mixed", "pdb"):
+        snapshots = [snapshot for snapshot, _ in polled(scenario, 6, focus=Focus(1, 1))]
+        redactor = Redactor()
+        redacted = [redactor(snapshot) for snapshot in snapshots]
+        path = tmp_path / f"{scenario}.presman"
+        pairs = zip([None, *redacted], redacted, strict=False)
+        record(path, [(now, analyse(before, now)) for before, now in pairs])
+        plain = repr(redacted)
+        content = path.read_bytes().decode("latin-1")
+        for word in _secrets(snapshots):
+            assert f"'{word}'" not in plain
+            if len(word) > 5:
+                assert word not in content, word
+
+
+def test_the_story_is_the_same(tmp_path: Path) -> None:
+    moments = list(polled("queueing", 6))
+    redactor = Redactor()
+    redacted = [redactor(snapshot) for snapshot, _ in moments]
+    for (before, now), (_, reading) in zip(zip([None, *redacted], redacted, strict=False), moments, strict=True):
+        other = analyse(before, now)
+        assert [(each.used, each.verdict, each.px_queued) for each in other.groups] == [
+            (each.used, each.verdict, each.px_queued) for each in reading.groups
+        ]
+        assert [(each.position, each.sql_id, each.requested, each.wants) for each in other.queue] == [
+            (each.position, each.sql_id, each.requested, each.wants) for each in reading.queue
+        ]
+        assert [(head.cause, head.sentence) for head in other.heads] == [
+            (head.cause, head.sentence) for head in reading.heads
+        ]
+        names = [(each.user, other_one.user) for each, other_one in zip(reading.queue, other.queue, strict=True)]
+        assert len(set(names)) == len({name for name, _ in names})

@@ -1,0 +1,71 @@
+"""Kills: a recorder that is killed at any moment. Every poll it reported as written is there, and the next one goes on.
+
+`python -m tests.torture.kills FILE` records a few polls again and again, and prints how many are written after each.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from presman.recording.reader import Recording
+from tests.torture.torture import Broken
+
+LONGEST = 0.35
+"""Seconds that a recorder lives at most after its first poll."""
+
+
+def kill(times: int, seed: int, folder: Path, say: Callable[[str], None]) -> str:
+    """Kill a recorder so many times, each going on where the one before was killed. Raises Broken."""
+    rng = random.Random(seed)
+    path = folder / "killed.presman"
+    there = 0
+    for number in range(1, times + 1):
+        reported = _one(path, rng.uniform(0, LONGEST))
+        with Recording(str(path)) as recording:
+            tape = recording.tape()
+            found = len(tape)
+            for place in {0, there - 1, found - 1} - {-1}:
+                tape.reading(place)
+            if tape.damage or found < max(there, reported):
+                raise Broken(f"kill {number}: {reported} polls were reported, {found} are there; {tape.damage}")
+        there = found
+        if number % 50 == 0:
+            say(f"{number} kills, {there} polls")
+    return f"kill: {times} kills of a recorder, {there} polls, none lost (seed {seed})"
+
+
+def _one(path: Path, seconds: float) -> int:
+    """Let a recorder live for so long after its first poll, and kill it; return the number it reported last."""
+    command = [sys.executable, "-m", "tests.torture.kills", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline()]
+        time.sleep(seconds)
+        process.kill()
+        lines += process.stdout.readlines()
+    whole = [line for line in lines if line.endswith("\n")]
+    return int(whole[-1]) if whole else 0
+
+
+def main(path: str) -> None:
+    """Record until killed; write the number of polls in the file after each."""
+    from presman.recording import snapshot_writer
+    from presman.recording.store import Store
+    from presman.recording.writer import RecordingWriter
+    from tests.recording.taped import polled
+
+    snapshot_writer.CHAIN = 8  # so that kills meet the packing of chains, too
+    moments = list(polled("quiet", 3))
+    writer = RecordingWriter(Store(path, writing=True), "demo:quiet", "simulator")
+    while True:
+        for snapshot, reading in moments:
+            print(writer.append(snapshot, reading) + 1, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

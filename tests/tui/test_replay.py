@@ -1,0 +1,99 @@
+"""A recording on the screens of the monitor: jumps, steps, events, charts from the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from unittest import mock
+
+from presman.recording.reader import Recording
+from presman.recording.recording_source import RecordingSource
+from presman.tui.player import SPEEDS, timeline_before
+from presman.tui.replay_app import ReplayApp
+from presman.tui.widgets.scrub_bar import scrub_lines
+from presman.watch.series import Series
+from tests.recording.taped import START, polled, record
+from tests.tui.drive import NEVER, Stage, acted
+
+
+@acted
+async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
+    place = str(tmp_path / "a.presman")
+    record(place, list(polled("queueing", 24)))
+    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a")
+    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER):
+        async with app.run_test(size=(160, 40)) as pilot:
+            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+
+            async def until(seen: Callable[[], bool]) -> None:
+                for _ in range(2000):
+                    if seen():
+                        return
+                    await pilot.pause(0.005)
+                raise AssertionError(acting.screen)
+
+            def at(seconds: int) -> Callable[[], bool]:
+                shown = (START + timedelta(seconds=seconds)).astimezone()
+                return lambda: f"{shown:%H:%M:%S}" in acting.screen.splitlines()[0]
+
+            await until(lambda: app.monitor.reading is not None and "queue " in acting.screen)
+            await until(at(5))
+            assert "▶ 1x" in acting.screen
+            await acting.press("right", "right", "right")
+            await until(at(20))
+            assert "‖" in acting.screen
+            await acting.press("left")
+            await until(at(15))
+            assert "event" in acting.screen.splitlines()[-2]
+            await acting.press("J")
+            words = f"{(START + timedelta(seconds=92)).astimezone():%H:%M:%S}"
+            await acting.press(*("colon" if each == ":" else each for each in words), "enter")
+            await until(at(90))
+            await acting.press("end")
+            await until(at(120))
+            await acting.press("n")
+            assert "Nothing else happened" in "".join(str(each.message) for each in app._notifications)
+            await acting.press("plus")
+            assert app.player.speed == SPEEDS[2]
+
+
+def test_charts_before_a_jump_are_those_of_the_polls(tmp_path: Path) -> None:
+    for scenario in ("mixed", "rac"):
+        moments = list(polled(scenario, 12))
+        place = str(tmp_path / f"{scenario}.presman")
+        record(place, moments)
+        expected = Series()
+        for _, reading in moments[:-1]:
+            expected.add(reading)
+        with Recording(place) as recording:
+            tape = recording.tape()
+            found = timeline_before(tape, moments[-2][0], moments[-1][0].at).series
+            start = START.timestamp()
+            for measure in ("used", "waiting", "servers", "queued", "io", "in_use"):
+                for inst_id in (0, 1, 2):
+                    for con_id, name in [*expected.names(measure, inst_id), (0, "")]:
+                        key = (measure, inst_id, con_id, name)
+                        one, other = (each.buckets(key, start, 5.0, 12) for each in (expected, found))
+                        same = zip(one, other, strict=True)
+                        assert all(
+                            a == b or (a is not None and b is not None and abs(a - b) < 1e-3) for a, b in same
+                        ), key
+
+
+def test_the_bar_shows_where_one_is(tmp_path: Path) -> None:
+    moments = list(polled("queueing", 10))
+    place = str(tmp_path / "a.presman")
+    record(place, moments)
+    with Recording(place) as recording:
+        tape = recording.tape()
+        assert tape.first is not None
+        assert tape.last is not None
+        strip = tape.strip(5)
+        assert sum(each.polls for each in strip) == 10
+        assert max(each.queued for each in strip) == max(len(reading.queue) for _, reading in moments)
+        for at, mark in ((tape.first, 0), (tape.last, -1)):
+            top, _ = scrub_lines(strip, (tape.first, tape.last), tape.events(), at, 80)
+            text = "".join(run[0] for run in top)
+            bar = text[6 : 6 + 80 - 6 - len(f" {at:%m-%d %H:%M} – {at:%m-%d %H:%M} ") - 1]
+            assert bar[mark] == "┃"
