@@ -58,6 +58,7 @@ contracts: $(STAMP)
 	$(BIN)/lint-imports
 
 bench: $(STAMP) ## what presman costs, as ratios measured in one run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group yardsticks
 	$(BIN)/python -m benchmarks $(ARGS)
 
 torture: $(STAMP) ## a thousand cuts of the line, for each release and client (minutes)
