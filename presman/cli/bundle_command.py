@@ -6,7 +6,7 @@ from argparse import Namespace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from presman.base.formats import counted
+from presman.base.formats import counted, spelled
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.record_command import target_of
@@ -41,7 +41,7 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
     target = target_of(resolved, None)
     renamed = target._replace(name=redactor.target(target.name))
     recorder = Recorder([renamed], str(path), console.say, redact=redactor)
-    console.say(f"watching {target.name} for {options.minutes:g} minutes; Ctrl-C ends it earlier")
+    console.say(f"watching {target.name} for {spelled(options.minutes * 60)}; Ctrl-C ends it earlier")
     try:
         recorder.run(options.minutes * 60, lambda: None)
     except KeyboardInterrupt:
