@@ -6,7 +6,7 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from presman.base.formats import counted
+from presman.base.formats import counted, spelled
 from presman.figures.figure import Table
 from presman.tabs.parts import Key
 from presman.tui import state_files
@@ -117,7 +117,8 @@ async def tape(app: FrameApp) -> None:
             kept += 1
             await asyncio.sleep(0)  # keys and polls go on meanwhile
     taping.loaded()
-    app.tell(f"Recording to {path}, from {monitor.choices.window} minutes ago on ({kept} polls); R ends it", seconds=8)
+    since = spelled(monitor.choices.window * 60)
+    app.tell(f"Recording to {path}, from {since} ago on ({counted(kept, 'poll')}); R ends it", seconds=8)
 
 
 def may_act(app: FrameApp) -> bool:
