@@ -160,7 +160,8 @@ class Tape:
                 raise DamagedError("it is not there")
             return decoder.snapshot(own)
         except DamagedError as error:
-            text = f"{chain.store.name}: {counted(chain.polls, 'poll')} from {instant(chain.first_at):%Y-%m-%d %H:%M:%S} UTC on"
+            since = f"{instant(chain.first_at):%Y-%m-%d %H:%M:%S} UTC"
+            text = f"{chain.store.name}: {counted(chain.polls, 'poll')} from {since} on"
             self._tell(f"{text} are damaged ({error}); the others can be read")
             raise LostPollError(f"{text} are damaged: {error}") from error
 
