@@ -141,6 +141,20 @@ def config(options: Namespace) -> int:
     return exit_codes.OK
 
 
+def connect(options: Namespace) -> int:
+    """Run `presman connect [NAME]`."""
+    from presman.cli.connect_command import run
+
+    return run(options)
+
+
+def completions(options: Namespace) -> int:
+    """Run `presman completions [SHELL]`."""
+    from presman.cli.completions_command import run
+
+    return run(options)
+
+
 def trace(options: Namespace) -> int:
     """Run `presman trace FILE...`."""
     from presman.cli.trace_command import run
@@ -162,5 +176,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "collect": collect,
         "trace": trace,
         "config": config,
+        "connect": connect,
+        "completions": completions,
     }
 )
