@@ -27,7 +27,9 @@ def run(options: Namespace) -> int:
         return exit_codes.OK
     shell = options.shell or Path(os.environ.get("SHELL", "")).name
     if shell not in FILES:
-        raise Failure(f"no completions for {shell or 'an unknown shell'}: presman completions bash --install, or zsh, fish")
+        raise Failure(
+            f"no completions for {shell or 'an unknown shell'}: presman completions bash --install, or zsh, fish"
+        )
     wanted = dict.fromkeys((shell, "man"))
     places = {name: place(name) for name in wanted}
     for path in places.values():

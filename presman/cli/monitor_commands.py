@@ -13,13 +13,12 @@ from presman.cli.exit_codes import Failure
 def monitor(options: Namespace) -> int:
     """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal."""
     from presman.cli.settings import default_target, load
-    from presman.cli.start import GETTING_STARTED, watch
+    from presman.cli.start import watch, welcome
 
     config = load(options)
     text = options.target or default_target(config)
     if text is None:
-        console.show(GETTING_STARTED)
-        return exit_codes.OK
+        return welcome(config, options)
     return watch(text, config, options)
 
 

@@ -1,4 +1,4 @@
-"""Sources of a password that the connect string, config.ini and the environment do not name: command, keyring, prompt."""
+"""Sources of a password that neither connect string, config.ini nor environment has: a command, keyring, prompt."""
 
 from __future__ import annotations
 
