@@ -1,4 +1,4 @@
-"""What `presman connect` asks about a database: where it is, who logs in, and the password."""
+"""Questions of `presman connect` about a database: where it is, who logs in, and the password."""
 
 from __future__ import annotations
 

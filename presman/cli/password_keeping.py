@@ -1,4 +1,4 @@
-"""Where `presman connect` leaves the password: the keyring, a command that prints it, config.ini, or nowhere."""
+"""Keeping of the password: in the keyring, in a command that prints it, in config.ini, or nowhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `presman connect` was told, and the section of config.ini that says the same."""
+"""Answers to `presman connect`, and the section of config.ini that says the same."""
 
 from __future__ import annotations
 

@@ -64,8 +64,8 @@ def needs(shell: str) -> pytest.MarkDecorator:
 def asked(argv: list[str], text: str, folder: Path) -> dict[str, str]:
     """Return what a shell answered, from lines `typed<TAB>answers`."""
     done = subprocess.run(
-        [*argv, text], cwd=folder, env=environment(HOME=str(folder)), capture_output=True, text=True, timeout=60,
-        check=True,
+        [*argv, text], cwd=folder, env=environment(HOME=str(folder), XDG_CONFIG_HOME=str(folder)), capture_output=True,
+        text=True, timeout=60, check=True,
     )  # fmt: skip
     assert not done.stderr
     assert not (folder / "pwned").exists()
@@ -107,7 +107,7 @@ def test_bash_offers_all_there_is(folder: Path) -> None:
 
 def test_bash_at_the_keyboard(folder: Path) -> None:
     """Readline itself cuts words at colons and equals signs."""
-    screen = Screen(["bash", "--norc", "-i"], **environment(HOME=str(folder), PS1="> ", TERM="dumb"))
+    screen = Screen(["bash", "--norc", "-i"], **environment(HOME=str(folder), XDG_CONFIG_HOME=str(folder), PS1="> "))
     try:
         screen.press(f"cd {folder}; source {SHELLS}/presman.bash; echo re''ady\n".encode())
         screen.wait_for(b"ready")
@@ -135,7 +135,7 @@ end
 
 @needs("zsh")
 def test_zsh(folder: Path) -> None:
-    screen = Screen(["zsh", "-f", "-i"], **environment(HOME=str(folder)))
+    screen = Screen(["zsh", "-f", "-i"], **environment(HOME=str(folder), XDG_CONFIG_HOME=str(folder)))
     try:
         begin = (
             f'cd {folder}; fpath=({SHELLS} $fpath); autoload -Uz compinit; compinit -u -D; presman() {{ print "<$*>" }}'
