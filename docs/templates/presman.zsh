@@ -3,7 +3,7 @@
 
 _presman_sections() {
     local file=$1
-    [[ -n $file ]] || file=$PRESMAN_CONFIG
+    [[ -n $file ]] || file=${PRESMAN_CONFIG-}
     [[ -n $file || ! -f config.ini ]] || file=config.ini
     [[ -n $file ]] || file=${XDG_CONFIG_HOME:-$HOME/.config}/presman/config.ini
     [[ -f $file ]] && awk '@SECTIONS@' $file 2>/dev/null

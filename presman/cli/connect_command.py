@@ -47,6 +47,8 @@ def run(options: Namespace) -> int:
         console.show(INTRODUCTION.format(path=path))
         answers = _reach(_start(options), config, Scope(options.scope) if options.scope else Scope.CLUSTER)
         return _write(answers, path, config, options.section)
+    except UnicodeDecodeError:
+        raise Failure("what was typed is not text in this terminal's encoding; nothing was written") from None
     except EOFError:
         console.show("\n")
         raise Failure("stopped: nothing was written", exit_codes.INTERRUPTED) from None

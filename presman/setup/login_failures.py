@@ -122,7 +122,9 @@ BY_CODE: dict[str, Explanation] = {
         ("11.2 needs Oracle Client libraries: presman connect --thick, or --thick=LIBDIR.",),
     ),
     "DPY-3015": _VERIFIER,
-    "DPY-3016": _VERIFIER,
+    "DPY-3016": Explanation(
+        "The driver lacks the Python package cryptography.", ("Install presman anew, or: pip install cryptography.",)
+    ),
     "DPY-3001": Explanation(
         "The database asks for something that takes Oracle Client libraries, such as native network encryption.",
         ("presman connect --thick, or an address with TLS (tcps://).",),
@@ -179,7 +181,7 @@ BY_TEXT: tuple[tuple[tuple[str, ...], Explanation], ...] = (
         ),
     ),
     (
-        ("DN of the certificate", "does not match any of the names", "hostname mismatch", "DPY-6006"),
+        ("on the server certificate does not match", "ostname mismatch", "is not valid for"),
         Explanation(
             "The server's certificate is another host's.", ("Use the host's name as the certificate has it.",), ADDRESS
         ),
@@ -190,7 +192,7 @@ BY_TEXT: tuple[tuple[tuple[str, ...], Explanation], ...] = (
             "The server wants a certificate of the client (mutual TLS).", ("Name the wallet that has one.",), ADDRESS
         ),
     ),
-    (("ewallet.pem", "wallet", "Bad decrypt", "bad decrypt"), _WALLET),
+    (("ewallet.pem", "DPY-2018", "BAD_DECRYPT", "bad decrypt", "PEM lib"), _WALLET),
     (("Name or service not known", "nodename nor servname", "name resolution", "No address associated"), _NO_NAME),
     (("Connection refused", "[Errno 111]", "[Errno 61]"), _NO_LISTENER),
     (("timed out", "no answer within", "No route to host", "unreachable", "[Errno 113]", "[Errno 110]"), _SILENCE),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from presman.cli.arguments import COMMANDS
 from presman.cli.completions_command import FILES, MARK, SHELLS
 from presman.config.targets import SCENARIOS
 from tests.cli.conftest import Run
-from tests.cli.run import environment
+from tests.cli.run import ROOT, environment
 
 ASKED = {
     "presman onc": "once",
@@ -184,6 +185,11 @@ def test_a_file_of_another_is_left_alone(inside: Run, tmp_path: Path, monkeypatc
     assert (done.returncode, done.stderr.count("\n")) == (exit_codes.OUTPUT, 1)
     assert there.read_text() == "mine\n"
     assert not (tmp_path / "man").exists()
+
+
+def test_all_of_them_are_in_the_wheel() -> None:
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert {ROOT / file for file in build["shared-data"]} == set(SHELLS.iterdir())
 
 
 def test_the_manual_page_is_what_man_reads() -> None:

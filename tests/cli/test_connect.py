@@ -1,17 +1,23 @@
 from __future__ import annotations
 
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from benchmarks.terminal import Screen
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.cli import exit_codes
+from presman.cli.password_keeping import Keeping, put_away
 from presman.config.config_file import Config, Settings, read_config
+from presman.config.targets import parse_target
 from presman.config.tnsnames import entries
+from presman.setup import credentials
 from presman.setup.connect_answers import Answers, lacks_service, wallet_trouble, wants_tls, with_address
 from presman.setup.login_failures import BY_CODE, PASSWORD, explained
 from presman.sources import SourceError
@@ -206,6 +212,29 @@ def test_the_section_says_what_was_tried(tmp_path: Path) -> None:
     inherited = answers.target(Config(sections={"presman": Settings(call_timeout=3.0)})).connect
     assert inherited is not None
     assert inherited.call_timeout == 3
+
+
+def test_the_keyring_keeps_it_or_says_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[tuple[str, str], str] = {}
+
+    def keep(service: str, account: str, password: str) -> None:
+        if account.startswith("locked"):
+            raise RuntimeError("t1ger")
+        kept[service, account] = password
+
+    for priority, there in ((5, True), (0, False)):
+        fake = SimpleNamespace(get_keyring=lambda: SimpleNamespace(priority=priority), set_password=keep)  # noqa: B023
+        monkeypatch.setitem(sys.modules, "keyring", fake)  # type: ignore[misc]
+        assert credentials.has_keyring() is there
+    answers = Answers("db:1521/x", "anna", Secret("t1ger"))
+    assert put_away(answers, Keeping()) == ""
+    assert put_away(answers, Keeping(in_keyring=True)) == ""
+    found = parse_target(answers.shown).connect
+    assert found is not None
+    assert kept == {("presman", found.name): "t1ger"}
+    assert put_away(replace(answers, user="locked"), Keeping(in_keyring=True)) == "RuntimeError"
+    monkeypatch.setitem(sys.modules, "keyring", None)  # type: ignore[misc]
+    assert not credentials.has_keyring()
 
 
 def test_wallets(tmp_path: Path) -> None:
