@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
+from textwrap import fill
 
 from presman.base.errors import InputError
 from presman.base.text import clean
@@ -30,6 +31,9 @@ INTRODUCTION = """\
 This makes a section of {path} for a database.
 Nothing is written before the last question; Ctrl-C leaves everything as it was.
 """
+WIDEST = 100
+"""Columns of a paragraph."""
+
 RESERVED = ("demo", "spool")
 """Words that mean something else as a TARGET."""
 
@@ -121,12 +125,13 @@ def _examine(target: Target, source: Source, scope: Scope) -> None:
 def _after(error: Exception) -> str:
     """Explain a failure and ask what to do about it."""
     code = error.code if isinstance(error, SourceError) else ""
-    console.show(f"\nThat did not work: {clean(str(error))}\n")
+    console.show("\n" + _filled(f"That did not work: {clean(str(error))}"))
     found = explained(code, str(error))
     if found is None:
         console.show("presman knows no more of this than the message says.\n")
     else:
-        console.show(f"\n{found.meaning}\n" + "".join(f"  - {text}\n" for text in found.advice))
+        advice = "".join(_filled(text, "  - ") for text in found.advice)
+        console.show("\n" + _filled(found.meaning) + advice)
     console.show("\n")
     ways = {
         "a": "another address",
@@ -138,6 +143,14 @@ def _after(error: Exception) -> str:
     }
     change = found.change if found else ""
     return asking.choice("What now?", ways, {ADDRESS: "a", USER: "u", PASSWORD: "p"}.get(change, "t"))
+
+
+def _filled(text: str, mark: str = "") -> str:
+    """Return a paragraph as wide as the terminal, and no wider than is pleasant to read."""
+    return (
+        fill(text, min(console.width() or WIDEST, WIDEST), initial_indent=mark, subsequent_indent=" " * len(mark))
+        + "\n"
+    )
 
 
 # -- writing ----------------------------------------------------------------------------------------------------

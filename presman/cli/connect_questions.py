@@ -29,7 +29,7 @@ def ask_address(answers: Answers, config: Config) -> Answers:
     folder, known = aliases(config, answers.config_dir)
     _offer(folder, known)
     while True:
-        typed = asking.line("Database: host, host:port/service, alias, or the folder of tnsnames.ora", answers.dsn)
+        typed = asking.line("Database (host, host:port/service, alias, or the folder of tnsnames.ora)", answers.dsn)
         if (Path(typed).expanduser() / "tnsnames.ora").is_file():
             folder = str(Path(typed).expanduser().resolve())
             answers, known = replace(answers, config_dir=folder), aliases(config, folder)[1]

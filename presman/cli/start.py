@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from presman.tui.app import MonitorEnd
 
 GETTING_STARTED = """\
-presman watches Oracle Database Resource Manager. Nothing is configured yet; to start:
+presman watches Oracle Database Resource Manager. Nothing is configured yet:
 
-  presman demo                             a simulated database, nothing needed
-  presman connect                          asks for your database, tries it, and writes it into config.ini
-  presman doctor user@dbhost:1521/service  what presman can see there, and which grants are missing
-  presman user@dbhost:1521/service         your database without a file (asks for the password)
-  presman config --sample > config.ini     a commented file to write by hand; presman --help: all commands
+  presman demo                          a simulated database, nothing needed
+  presman connect                       asks for a database, writes config.ini
+  presman doctor user@dbhost/service    what presman sees there, and what not
+  presman user@dbhost:1521/service      your database, without a file
+  presman config --sample > config.ini  a commented file to write by hand
+  presman --help                        all commands
 """
 OFFERED = {
     "d": "the demo",

@@ -73,12 +73,12 @@ def test_from_the_question_to_the_section(server: OracleServer, tmp_path: Path) 
     path.chmod(0o644)
     on = Dialogue(tmp_path, "connect", "prod", "--config", str(path))
     try:
-        on.answer("tnsnames.ora: ", f"127.0.0.1:{server.port}\n")
+        on.answer("tnsnames.ora): ", f"127.0.0.1:{server.port}\n")
         on.answer("Service", "nope\n")
         on.answer("User", "presman\n")
         on.answer("(not shown)", "wr0ng\n")
         on.answer("Which [a]", "a\n")
-        on.answer("tnsnames.ora [127", "1\n")
+        on.answer("tnsnames.ora) [127", "1\n")
         on.answer("Which [p]", "p\n")
         on.answer("(not shown)", "t1ger\n")
         on.answer("Which [n]", "c\n")
@@ -109,7 +109,7 @@ def test_from_the_question_to_the_section(server: OracleServer, tmp_path: Path) 
 def test_leaving_leaves_everything_as_it_was(key: str, code: int, tmp_path: Path) -> None:
     on = Dialogue(tmp_path, "connect")
     try:
-        on.answer("tnsnames.ora: ", "a@db.example.com:1521/prod\n")
+        on.answer("tnsnames.ora): ", "a@db.example.com:1521/prod\n")
         on.answer("User", "\n")
         on.answer("(not shown)", key)
         assert on.end() == code
@@ -124,7 +124,7 @@ def test_presman_alone_offers_it(tmp_path: Path) -> None:
     on = Dialogue(tmp_path)
     try:
         on.answer("Which [d]", "c\n")
-        on.answer("tnsnames.ora: ", "\x04")
+        on.answer("tnsnames.ora): ", "\x04")
         assert on.end() == exit_codes.INTERRUPTED
     finally:
         on.screen.close()
