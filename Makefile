@@ -64,7 +64,7 @@ bench: $(STAMP) ## what presman costs, as ratios measured in one run
 torture: $(STAMP) ## a thousand cuts of the line, for each release and client (minutes)
 	$(BIN)/python -m tests.torture $(ARGS)
 
-docs: $(STAMP) ## docs/reference.md and the tables of README.md, from presman itself
+docs: $(STAMP) ## docs/reference.md, the tables of README.md, completions and manual page, from presman itself
 	$(BIN)/python -m docs.make
 
 screenshots: $(STAMP) ## screenshots/ from the demo, SVG and PNG

@@ -13,13 +13,12 @@ from presman.cli.exit_codes import Failure
 def monitor(options: Namespace) -> int:
     """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal."""
     from presman.cli.settings import default_target, load
-    from presman.cli.start import GETTING_STARTED, watch
+    from presman.cli.start import watch, welcome
 
     config = load(options)
     text = options.target or default_target(config)
     if text is None:
-        console.show(GETTING_STARTED)
-        return exit_codes.OK
+        return welcome(config, options)
     return watch(text, config, options)
 
 
@@ -165,6 +164,20 @@ def config(options: Namespace) -> int:
     return exit_codes.OK
 
 
+def connect(options: Namespace) -> int:
+    """Run `presman connect [NAME]`."""
+    from presman.cli.connect_command import run
+
+    return run(options)
+
+
+def completions(options: Namespace) -> int:
+    """Run `presman completions [SHELL]`."""
+    from presman.cli.completions_command import run
+
+    return run(options)
+
+
 def trace(options: Namespace) -> int:
     """Run `presman trace FILE...`."""
     from presman.cli.trace_command import run
@@ -189,5 +202,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "collect": collect,
         "trace": trace,
         "config": config,
+        "connect": connect,
+        "completions": completions,
     }
 )

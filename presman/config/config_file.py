@@ -28,6 +28,7 @@ from presman.base.errors import InputError
 from presman.base.measure_names import MEASURES
 from presman.base.secret import Secret
 from presman.base.suggest import did_you_mean
+from presman.config.password_words import PasswordCommand
 from presman.records.queries import Scope
 from presman.sources.oracle.settings import MODES
 
@@ -58,6 +59,7 @@ class Settings(Struct, frozen=True):
     connection: Secret | None = None
     user: str | None = None
     password: Secret | None = None
+    password_command: PasswordCommand | None = None
     measure: str | None = None
     refresh: float | None = None
     scope: Scope | None = None
@@ -77,7 +79,7 @@ class Settings(Struct, frozen=True):
 
     def over(self, defaults: Settings) -> Settings:
         """Return these settings with `defaults` where they are silent; who connects where is not inherited."""
-        own = {"connection", "user", "password"}
+        own = {"connection", "user", "password", "password_command"}
         return Settings(
             **{
                 item.name: mine
@@ -173,6 +175,9 @@ def _section(path: Path, text: str, section: str, parser: ConfigParser) -> Setti
             line = _line_of(text, section, option)
             raise ConfigError(f"{path}, line {line}: [{section}] {option}: another option has said this")
         settings[name] = settings.get(name) if setting is None else setting
+    if settings.get("password") and settings.get("password_command"):
+        line = _line_of(text, section, "password_command")
+        raise ConfigError(f"{path}, line {line}: [{section}] password_command: password has said this")
     return Settings(**settings)
 
 
@@ -211,6 +216,15 @@ def _warnings(path: Path, sections: Mapping[str, Settings]) -> list[str]:
     if not holds or not others or os.name == "nt":
         return []
     return [f"{path} holds a password and others may read it: chmod 600 {path}"]
+
+
+def others_may_change(path: Path) -> bool:
+    """Return whether anybody but the user (and root) may write the file, and with it what presman runs."""
+    try:
+        found = path.stat()
+    except OSError:
+        return True
+    return found.st_uid not in {0, os.geteuid()} or bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def has_password(connection: Secret | None) -> bool:
@@ -282,6 +296,7 @@ _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "dsn": ("connection", Secret),
     "user": ("user", str),
     "password": ("password", Secret),
+    "password_command": ("password_command", PasswordCommand.parse),
     "option": ("measure", measure),
     "measure": ("measure", measure),
     "refresh_rate": ("refresh", refresh),
