@@ -91,6 +91,16 @@ class Feed(Protocol):
         """Ask the query of that name, which runs on demand only, at once, or (`lasting`) at each poll from now on."""
 
 
+class Attending(Protocol):
+    """What judges readings by thresholds and runs a command at alerts."""
+
+    def read(self, reading: Reading) -> Reading:
+        """Return the reading with its alerts."""
+
+    def lost(self, text: str) -> None:
+        """Take it that the database cannot be reached."""
+
+
 MakeFeed = Callable[[Post, float], Feed]
 """Makes a feed from where it posts to and the refresh interval."""
 
@@ -107,7 +117,9 @@ class SamplerFeed:
         carry_out: CarryOut | None = None,
         packs: tuple[str, ...] = (),
         budget: float | None = None,
+        attention: Attending | None = None,
     ) -> None:
+        self._attention = attention
         self._make_source = make_source
         self._carry_out = carry_out
         self._packs = packs
@@ -185,7 +197,10 @@ class SamplerFeed:
             self._post(self._read(event.snapshot))
         elif isinstance(event, sampler.SourceLost):
             code = f"{event.code} " if event.code and event.code not in event.text else ""
-            self._post(Lost(one_line(clean(f"{code}{event.text}"), 500), event.retry_in))
+            text = one_line(clean(f"{code}{event.text}"), 500)
+            if self._attention is not None:
+                self._attention.lost(text)
+            self._post(Lost(text, event.retry_in))
         elif isinstance(event, sampler.ActionResult):
             self._post(Acted(event.command, event.done, event.text))
         else:
@@ -197,7 +212,10 @@ class SamplerFeed:
 
         previous, self._previous = self._previous, snapshot
         try:
-            before, self._reading = self._reading, analyse(previous, snapshot, self._cache)
+            reading = analyse(previous, snapshot, self._cache)
+            if self._attention is not None:
+                reading = self._attention.read(reading)
+            before, self._reading = self._reading, reading
             prepare(before.sessions if before else None, self._reading.sessions)
             return Arrived(self._reading, snapshot)
         except Exception as error:
