@@ -90,6 +90,9 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     process.kill()
     process.wait()
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
 
 
 class AlertCommand:

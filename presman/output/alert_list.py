@@ -46,6 +46,8 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
         lines += [
             f"not known: whether there is a {each.what} ({each.lacking})" for each in reading.basis if each.lacking
         ]
+    if reading is not None and any(each.hold for each in settings):
+        lines.append("two polls do not tell how long anything has lasted: what must last counts at once here")
     return "\n".join(lines) + "\n"
 
 

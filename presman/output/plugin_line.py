@@ -8,6 +8,8 @@ from typing import NamedTuple
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.alert_settings import AlertSettings, setting_for
+from presman.analysis.alerts.asked_rules import asked
+from presman.analysis.alerts.rule_book import RULE_BOOK
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import ABSENT, duration
@@ -73,7 +75,7 @@ def _unseen(reading: Reading) -> tuple[str, ...]:
 def _summary(state: PluginState, found: tuple[Alert, ...], unseen: tuple[str, ...], reading: Reading) -> str:
     """Return the text of the line: the worst in full, others in short, and what is not known."""
     wrongs = [alert for alert in found if alert.state in {"bad", "warn"}]
-    parts = [wrongs[0].text] if wrongs else []
+    parts = [_in_full(wrongs[0])] if wrongs else []
     parts += [alert.short for alert in wrongs[1 : 1 + _OTHERS]]
     parts += [f"and {len(wrongs) - 1 - _OTHERS} more"] if len(wrongs) > 1 + _OTHERS else []
     if not wrongs:
@@ -84,6 +86,13 @@ def _summary(state: PluginState, found: tuple[Alert, ...], unseen: tuple[str, ..
     if unseen:
         parts.append(f"not known: {'; '.join(unseen[:_VIEWS])}{' …' if len(unseen) > _VIEWS else ''}")
     return f"{_database(reading)}: {one_line('; '.join(parts), LONGEST)}"
+
+
+def _in_full(alert: Alert) -> str:
+    """Return the sentence of an alert; of a queue first how many wait, and how long."""
+    if alert.key != "queue_waits":
+        return alert.text
+    return f"{alert.short}: {alert.text.removeprefix(f'{alert.subject}: ')}"
 
 
 def _database(reading: Reading) -> str:
@@ -142,7 +151,20 @@ def perfdata(reading: Reading, settings: AlertSettings) -> str:
         _figure("cpu_waiting", _sum([each.waiting for each in groups]), ""),
         _figure("poll", reading.poll_seconds, "s", _limits(settings, "own_cost")),
     ]  # fmt: skip
-    return " ".join(found)
+    answers = [alert for answer in asked(reading, settings) for alert in answer.alerts if alert.amount is not None]
+    return " ".join([*found, *(_asked(alert, settings) for alert in answers if alert.key not in _ALWAYS)])
+
+
+_ALWAYS = frozenset({"own_cost"})
+"""Rules whose amount is among the figures that are always there."""
+
+
+def _asked(alert: Alert, settings: AlertSettings) -> str:
+    """Return the figure that a threshold was set for, the label quoted where it needs to be."""
+    setting, unit = setting_for(settings, alert.key, alert.subject), RULE_BOOK[alert.key].unit or ""
+    label = one_line(f"{alert.key} {alert.subject}".strip(), 80)
+    plain = "".join(sign for sign in label if sign not in "'=|")
+    return _figure(f"'{plain}'" if " " in plain else plain, alert.amount, unit, (setting.warning, setting.critical))
 
 
 def _sum(values: list[float | None]) -> float | None:
@@ -163,9 +185,9 @@ def _figure(
     most: float | None = None,
 ) -> str:
     known = "U" if value is None else f"{_number(value)}{unit}"
-    return f"{label}={known};{_number(limits[0])};{_number(limits[1])};0;{_number(most)}"
+    return f"{label}={known};{_number(limits[0])};{_number(limits[1])};0;{_number(most)}".rstrip(";")
 
 
 def _number(value: float | None) -> str:
     """Return a number without exponent, "" for none."""
-    return "" if value is None else f"{value:.3f}".rstrip("0").rstrip(".")
+    return "" if value is None else f"{value:.6f}".rstrip("0").rstrip(".")
