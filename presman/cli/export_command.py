@@ -14,7 +14,7 @@ from presman.cli.polling import Polling, late_views
 from presman.cli.settings import load, resolve
 from presman.output.attention import attention_of
 from presman.output.csv_export import MEASURES, CsvExport
-from presman.records.breadth import of_measure
+from presman.records.breadth import Breadth, of_measure
 
 
 def run(options: Namespace) -> int:
@@ -40,7 +40,8 @@ def run(options: Namespace) -> int:
     taken, late = 0, list[str]()
     begun = time.monotonic()
     try:
-        polling = Polling(resolved, breadth=of_measure(measure))
+        needed = attention.breadth if attention is not None else Breadth.NARROW
+        polling = Polling(resolved, breadth=of_measure(measure) | needed)
         for snapshot, reading in polling.measured(polls=options.polls, duration=options.duration):
             before, late = late, late_views(snapshot)
             if late and late != before:

@@ -12,12 +12,17 @@ from presman.analysis.alerts.alert_settings import AlertSettings
 from presman.analysis.alerts.judge import Judge
 from presman.analysis.readings.reading import Reading
 from presman.output.alert_command import AlertCommand
+from presman.records.breadth import Breadth
 
 
 class Attention:
-    """Judges each reading of one target, and has the command run at what changed."""
+    """Judges each reading of one target, and has the command run at what changed.
 
-    def __init__(self, judge: Judge, command: AlertCommand | None) -> None:
+    `breadth` is what the settings need of each poll.
+    """
+
+    def __init__(self, judge: Judge, command: AlertCommand | None, breadth: Breadth = Breadth.NARROW) -> None:
+        self.breadth = breadth
         self._judge = judge
         self._command = command
         self._told = ""
@@ -60,4 +65,5 @@ def attention_of(
     if not settings and not command:
         return None
     changes = AlertChanges() if first_is_news else AlertChanges(None)
-    return Attention(Judge(settings), AlertCommand(command, target, changes) if command else None)
+    breadth = Breadth.HISTOGRAMS if any(each.key == "latency" for each in settings) else Breadth.NARROW
+    return Attention(Judge(settings), AlertCommand(command, target, changes) if command else None, breadth)

@@ -96,7 +96,9 @@ class Feed(Protocol):
 
 
 class Attending(Protocol):
-    """What judges readings by thresholds and runs a command at alerts."""
+    """What judges readings by thresholds and runs a command at alerts; `breadth` is what it needs of each poll."""
+
+    breadth: Breadth
 
     def read(self, reading: Reading) -> Reading:
         """Return the reading with its alerts."""
@@ -182,6 +184,8 @@ class SamplerFeed:
 
     def widen(self, breadth: Breadth) -> None:
         """Read so much at each poll from now on."""
+        if self._attention is not None:
+            breadth |= self._attention.breadth
         self._breadth = breadth
         if self._sampler is not None:
             self._sampler.widen(breadth)

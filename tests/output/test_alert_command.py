@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges, Told
-from presman.analysis.alerts.judge import Mark
+from presman.analysis.alerts.judge import Judge, Mark
 from presman.analysis.readings.alert import Alert
+from presman.config.alert_lines import read_alerts
 from presman.output.alert_command import AlertCommand, event, run
+from presman.output.attention import Attention, attention_of
 from presman.output.check_state import CheckState, state_of
+from presman.records.breadth import Breadth
 from tests.output.readings import reading
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -97,3 +100,23 @@ def test_the_state_of_a_check_survives_damage_and_links(tmp_path: Path, monkeypa
         assert file.load().told == {}
         file.save(kept)
     assert not os.path.lexists(tmp_path / "elsewhere")
+
+
+def test_a_latency_threshold_has_the_histograms_read_at_each_poll() -> None:
+    def breadth(lines: str) -> Breadth | None:
+        found = attention_of("prod", read_alerts(lines), (), first_is_news=False)
+        return found and found.breadth
+
+    assert breadth('latency "log file sync" warning=1ms') == Breadth.HISTOGRAMS
+    assert breadth("queue_waits warning=1m") == Breadth.NARROW
+    assert breadth("") is None
+
+
+def test_attention_notes_a_command_that_fails_and_tells_it_once() -> None:
+    command = AlertCommand(("/nonexistent/hook",), "prod", AlertChanges())
+    attention = Attention(Judge(()), command)
+    attention.read(reading())
+    command.close()
+    said = "on_alert /nonexistent/hook: No such file or directory"
+    assert said in attention.read(reading()).notes
+    assert [attention.follow(reading()), attention.follow(reading())] == [said, ""]
