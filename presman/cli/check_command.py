@@ -90,11 +90,11 @@ def _changed(reading: Reading, told: dict[str, Told], resolved: Resolved) -> tup
         return told, []
     from presman.analysis.alerts.alert_changes import AlertChanges
     from presman.analysis.alerts.alert_rules import wrong
+    from presman.analysis.alerts.judge import sees_all
     from presman.output.alert_command import MOST, event
 
     changes = AlertChanges(told)
-    whole = not reading.late and reading.stale == 0.0
-    found = changes.take(wrong(reading), reading.at.timestamp(), whole=whole)
+    found = changes.take(wrong(reading), reading.at.timestamp(), whole=sees_all(reading))
     over = max(0, len(found) - MOST)
     name, database = resolved.target.name, reading.header.database
     return changes.told, [event(each, name, database, reading.at, over) for each in found[:MOST]]

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 
 from presman import __version__
 from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges
+from presman.analysis.alerts.judge import sees_all
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 
@@ -128,8 +129,9 @@ class AlertCommand:
         """Take the alerts of a reading, and have the command run for each change."""
         self._database = reading.header.database
         self._known = tuple(alerts)
-        whole = not reading.late and reading.stale == 0.0
-        self._tell(self._changes.take(self._known, reading.at.timestamp(), whole=whole), reading.at)
+        whole = sees_all(reading)
+        if whole or not self._changes.is_silent:  # what is there at first only shows once there are rates
+            self._tell(self._changes.take(self._known, reading.at.timestamp(), whole=whole), reading.at)
 
     def lost(self, text: str, at: datetime) -> None:
         """Take it that the database cannot be reached; nothing has ended by that."""

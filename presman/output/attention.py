@@ -36,6 +36,10 @@ class Attention:
         problem = self._command.problem
         return replace(found, notes=(*found.notes, f"on_alert {problem}")) if problem else found
 
+    def look(self, reading: Reading) -> Reading:
+        """Return the beginning of a reading with its alerts; nothing is told of it."""
+        return self._judge.look(reading)
+
     def follow(self, reading: Reading) -> str:
         """Take a reading; return a problem of the command that was not returned before, "" for none."""
         self.read(reading)

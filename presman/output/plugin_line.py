@@ -190,4 +190,7 @@ def _figure(
 
 def _number(value: float | None) -> str:
     """Return a number without exponent, "" for none."""
-    return "" if value is None else f"{value:.6f}".rstrip("0").rstrip(".")
+    if value is None:
+        return ""
+    text = f"{value:.3f}" if abs(value) >= 1 else f"{value:.6f}"
+    return text.rstrip("0").rstrip(".")

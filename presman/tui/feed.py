@@ -103,6 +103,9 @@ class Attending(Protocol):
     def read(self, reading: Reading) -> Reading:
         """Return the reading with its alerts."""
 
+    def look(self, reading: Reading) -> Reading:
+        """Return the beginning of a reading with its alerts."""
+
     def lost(self, text: str) -> None:
         """Take it that the database cannot be reached."""
 
@@ -204,7 +207,7 @@ class SamplerFeed:
         if isinstance(event, sampler.Polled):
             self._post(self._read(event.snapshot))
         elif isinstance(event, sampler.FirstLook):
-            self._post(_see(event.snapshot))
+            self._post(self._see(event.snapshot))
         elif isinstance(event, sampler.SourceLost):
             code = f"{event.code} " if event.code and event.code not in event.text else ""
             text = one_line(clean(f"{code}{event.text}"), 500)
@@ -231,11 +234,11 @@ class SamplerFeed:
         except Exception as error:
             return Failed(error)
 
+    def _see(self, snapshot: Snapshot) -> Message:
+        from presman.analysis import analyse
 
-def _see(snapshot: Snapshot) -> Message:
-    from presman.analysis import analyse
-
-    try:
-        return Arrived(analyse(None, snapshot), whole=False)
-    except Exception as error:
-        return Failed(error)
+        try:
+            reading = analyse(None, snapshot)
+            return Arrived(reading if self._attention is None else self._attention.look(reading), whole=False)
+        except Exception as error:
+            return Failed(error)

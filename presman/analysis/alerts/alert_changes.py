@@ -39,7 +39,8 @@ class AlertChanges:
     """Tells what changed. `told` is what the last look left, None to take what is there at first as known."""
 
     def __init__(self, told: Mapping[str, Told] | None = MappingProxyType({})) -> None:
-        self._silent = told is None
+        self.is_silent = told is None
+        """Whether what comes next is taken as known."""
         self.told: dict[str, Told] = dict(told or {})
 
     def take(self, alerts: Iterable[Alert], at: float, *, whole: bool = True) -> list[AlertChange]:
@@ -51,7 +52,7 @@ class AlertChanges:
                 key, _, subject = place.partition("\t")
                 changes.append(AlertChange("ended", key, subject, told.state, told.text, told.since))
                 del self.told[place]
-        silent, self._silent = self._silent, False
+        silent, self.is_silent = self.is_silent, False
         return [] if silent else changes
 
     def _seen(self, place: str, alert: Alert, at: float) -> AlertChange | None:

@@ -38,6 +38,11 @@ def mark_of(alert: Alert) -> str:
     return f"{alert.key}\t{alert.subject}"
 
 
+def sees_all(reading: Reading) -> bool:
+    """Tell whether what is not among the alerts of a reading is not there: all views answered, and there are rates."""
+    return not reading.late and reading.stale == 0.0 and reading.interval is not None
+
+
 def judged(
     reading: Reading, settings: AlertSettings, before: Marks | None
 ) -> tuple[tuple[Alert, ...], tuple[str, ...], Marks]:
@@ -60,7 +65,7 @@ def judged(
         if mark.warn is not None:
             marks[mark_of(alert)] = mark
         shown.append(_lasting(graded, setting, mark, at) if before is not None else graded)
-    if reading.late or reading.stale != 0.0:  # what could not be seen may be there still
+    if not sees_all(reading):  # what could not be seen may be there still
         marks = {**{key: mark for key, mark in (before or {}).items() if at - mark.seen < GAP}, **marks}
     return tuple(shown), tuple(answer.unknown for answer in answers if answer.unknown), marks
 
@@ -131,6 +136,10 @@ class Judge:
         """Since when which alert lasts; None where that cannot be known."""
         self.unknown: tuple[str, ...] = ()
         """What could not be told of the newest reading, though config.ini asks for it."""
+
+    def look(self, reading: Reading) -> Reading:
+        """Return a reading with its alerts, and forget it: it is but the beginning of one."""
+        return replace(reading, alerts=judged(reading, self._settings, self.marks)[0]) if self._settings else reading
 
     def judge(self, reading: Reading) -> Reading:
         """Return the reading with its alerts; the same where there are no settings."""
