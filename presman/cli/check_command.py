@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 SHARE = 0.6
 """The part of the time that may go to the database; the rest is for starting, judging and telling."""
+
+TELLING = 0.25
+"""The part of the time that commands at alerts may take."""
 
 UNKNOWN = 3
 
@@ -42,7 +46,9 @@ def run(options: Namespace) -> int:
             raise Failure(f"--interval {options.interval:g} leaves no time of --timeout {options.timeout:g}")
         polling = Polling(resolved, timeout=SHARE * options.timeout - options.interval)
         _, _, reading = polling.once(options.interval)
-        reading, lacking, problems = _judged(reading, settings, resolved, endless=polling.endless)
+        reading, lacking, problems = _judged(
+            reading, settings, resolved, TELLING * options.timeout, endless=polling.endless
+        )
         found = result(reading, settings, lacking)
         more = [*found.more, *problems] if options.verbose else []
         console.show("".join(f"{line}\n" for line in (found.line, *more)))
@@ -50,11 +56,12 @@ def run(options: Namespace) -> int:
 
 
 def _judged(
-    reading: Reading, settings: AlertSettings, resolved: Resolved, *, endless: bool
+    reading: Reading, settings: AlertSettings, resolved: Resolved, seconds: float, *, endless: bool
 ) -> tuple[Reading, tuple[str, ...], list[str]]:
     """Return the reading with its alerts, what could not be told, and problems of the state and of `on_alert`.
 
     Where no state can be kept, how long something lasts is not known: then it counts at once.
+    Commands may take `seconds`.
     """
     from presman.analysis.alerts.judge import Judge
 
@@ -80,7 +87,7 @@ def _judged(
         reason = error.strerror or error
         problems.append(f"note: no state is kept ({reason}): what must last counts at once, on_alert is not run")
         console.say(problems[-1])
-    problems += _notify(changes, resolved.on_alert)
+    problems += _notify(changes, resolved.on_alert, seconds)
     return judged, judge.unknown, problems
 
 
@@ -100,18 +107,21 @@ def _changed(reading: Reading, told: dict[str, Told], resolved: Resolved) -> tup
     return changes.told, [event(each, name, database, reading.at, over) for each in found[:MOST]]
 
 
-def _notify(events: Sequence[bytes], words: tuple[str, ...]) -> list[str]:
-    """Run the command for each event, and say on standard error what went wrong, once."""
+def _notify(events: Sequence[bytes], words: tuple[str, ...], seconds: float) -> list[str]:
+    """Run the command for each event, in so many seconds at most, and say on standard error what went wrong, once."""
+    from presman.base.formats import counted
+    from presman.output.alert_command import TIMEOUT
     from presman.output.alert_command import run as execute
 
-    problems: list[str] = []
-    for data in events:
-        problem = execute(words, data)
+    until = time.monotonic() + seconds
+    for number, data in enumerate(events):
+        left = until - time.monotonic()
+        problem = execute(words, data, min(left, TIMEOUT)) if left > 0 else "the time is over"
         if problem:  # the next would fail in the same way, and take as long
-            problems.append(f"note: on_alert {problem}")
-            console.say(problems[-1])
-            break
-    return problems
+            told = f"note: on_alert {problem}; {number} of {counted(len(events), 'event')} told"
+            console.say(told)
+            return [told]
+    return []
 
 
 @contextmanager
