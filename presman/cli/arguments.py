@@ -19,6 +19,8 @@ COMMANDS = {
     "record": "everything that is read, poll after poll, into a file that can be watched again and asked by SQL",
     "replay": "a recording on the screens of the monitor",
     "bundle": "a short recording that names nobody, to send to somebody",
+    "check": "one line and an exit code for Nagios, Icinga or cron",
+    "alerts": "the rules behind the alerts, their thresholds, and with a TARGET their state",
     "whatif": "observed parallel statements once more, under other limits",
     "lint": "what is doubtful about the plans in force, and why",
     "doctor": "what presman can see in a database, and which grants are missing",
@@ -359,6 +361,61 @@ def _minutes(text: str) -> float:
     return some_seconds(f"{text}m") / 60
 
 
+def check() -> Parser:
+    """Return the parser of `presman check`."""
+    parser = _parser(
+        "check",
+        "A plug-in for Nagios, Icinga or cron: one line with performance data. It goes by the same alerts as the\n"
+        "monitor and `presman once`; thresholds stand in config.ini, or here.",
+        """\
+  presman check prod
+  presman check prod --warning queue_waits=5m --critical queue_waits=30m
+  presman check prod --warning queue_waits:ETL=1h --critical 'latency:log file sync=50ms' -v
+exit codes of check:
+  0 OK: nothing is wrong, and the line says by which views   1 WARNING   2 CRITICAL
+  3 UNKNOWN: something could not be seen, or nothing could be checked""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to check (default: the one of config.ini)")
+    for name in ("warning", "critical"):
+        parser.add_argument(
+            f"--{name}",
+            action="append",
+            default=[],
+            metavar="KEY[:SUBJECT]=N",
+            help=f"amount from which an alert is {name}; `presman alerts` lists the keys",
+        )
+    parser.add_argument(
+        "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
+    )
+    parser.add_argument(
+        "--timeout", type=some_seconds, default=30.0, metavar="S", help="UNKNOWN after so many seconds (default 30)"
+    )
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="more lines: every alert, what to do, what was not seen"
+    )
+    return parser
+
+
+def alerts() -> Parser:
+    """Return the parser of `presman alerts`."""
+    parser = _parser(
+        "alerts",
+        "The rules behind the alerts: key, severity, what thresholds are compared with, and what config.ini sets.\n"
+        "With a TARGET also their state now, and why.",
+        """\
+  presman alerts
+  presman alerts prod""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: none)")
+    parser.add_argument(
+        "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
+    )
+    parser.add_argument(
+        "--timeout", type=some_seconds, default=30.0, metavar="S", help="seconds it may take beside that (default 30)"
+    )
+    return parser
+
+
 def lint() -> Parser:
     """Return the parser of `presman lint`."""
     parser = _parser(
@@ -492,6 +549,8 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "record": record,
     "replay": replay,
     "bundle": bundle,
+    "check": check,
+    "alerts": alerts,
     "whatif": whatif,
     "doctor": doctor,
     "grants": grants,

@@ -43,6 +43,7 @@ def demo(options: Namespace) -> int:
 
 def once(options: Namespace) -> int:
     """Run `presman once TARGET`."""
+    from presman.analysis.alerts.judge import Judge
     from presman.analysis.assessment import assess
     from presman.cli.polling import OUTLIERS, Polling, late_views
     from presman.cli.settings import load, resolve
@@ -55,7 +56,8 @@ def once(options: Namespace) -> int:
         raise Failure("--outliers goes with --format text or json")
     resolved = resolve(options.target, load(options), options)
     requests = OUTLIERS if options.outliers else ()
-    previous, snapshot, reading = Polling(resolved, requests=requests, timeout=options.timeout).once(options.interval)
+    previous, snapshot, found = Polling(resolved, requests=requests, timeout=options.timeout).once(options.interval)
+    reading = Judge(resolved.alerts, None).judge(found)  # two polls do not tell how long anything lasts
     late = late_views(previous, snapshot)
     if late and reading.stale is None:
         raise Failure(f"{resolved.target.name}: no view answered within {options.timeout:g} s", exit_codes.SOURCE)
@@ -77,6 +79,20 @@ def export(options: Namespace) -> int:
     from presman.cli.export_command import run
 
     return run(options)
+
+
+def check(options: Namespace) -> int:
+    """Run `presman check TARGET`."""
+    from presman.cli.check_command import run
+
+    return run(options)
+
+
+def alerts(options: Namespace) -> int:
+    """Run `presman alerts [TARGET]`."""
+    from presman.cli.check_command import rules
+
+    return rules(options)
 
 
 def record(options: Namespace) -> int:
@@ -194,6 +210,8 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "record": record,
         "replay": replay,
         "bundle": bundle,
+        "check": check,
+        "alerts": alerts,
         "whatif": whatif,
         "lint": lint,
         "classic": classic,

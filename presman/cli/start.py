@@ -91,13 +91,19 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
     from presman import watcher
     from presman.tui.app import run_monitor
 
+    attention = None
+    if resolved.alerts or resolved.on_alert:  # what it imports, the first frame need not wait for otherwise
+        from presman.output.attention import attention_of
+
+        attention = attention_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=False)
+
     def make_source() -> Source:
         watcher.start()
         return resolved.target.make_source()
 
     if resolved.target.tape is not None:
         return _replay(resolved)
-    return run_monitor(
+    end = run_monitor(
         make_source,
         name=resolved.target.name,
         refresh=resolved.refresh,
@@ -111,7 +117,11 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
         targets=config.targets,
         bell=resolved.bell,
         notice=notice,
+        attention=attention,
     )
+    if attention is not None:
+        attention.close()
+    return end
 
 
 def _replay(resolved: Resolved) -> MonitorEnd:
@@ -151,12 +161,14 @@ def check_theme(name: str) -> None:
 
 
 def _readings(resolved: Resolved, polls: int) -> int:
+    from presman.analysis.alerts.judge import Judge
     from presman.cli.polling import Polling
     from presman.output.text_report import brief
 
     console.say(f"no terminal: {counted(polls, 'reading')} as text")
+    judge = Judge(resolved.alerts)
     for number, (_, reading) in enumerate(Polling(resolved).measured(polls=polls)):
-        console.show("\n" * bool(number) + brief(reading, console.width()))
+        console.show("\n" * bool(number) + brief(judge.judge(reading), console.width()))
     return exit_codes.OK
 
 

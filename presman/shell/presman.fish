@@ -175,6 +175,42 @@ function __presman_table
 -o|@file|where to (default presman-bundle-TIME.presman)
 --output|@file|where to (default presman-bundle-TIME.presman)
 |@target|what to read (default: the one of config.ini)'
+        case check
+            set table '-h||show this help message and exit
+--help||show this help message and exit
+--config|@file|read FILE instead of config.ini
+--refresh|@any|seconds between polls (default 2, least 0.5)
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--scope|cluster instance|cluster (GV$, default) or instance (V$)
+--thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
+--theme|@any|colours of the monitor
+--at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--from|@any|from then on
+--to|@any|up to then
+--warning|@any|amount from which an alert is warning; `presman alerts` lists the keys
+--critical|@any|amount from which an alert is critical; `presman alerts` lists the keys
+--interval|@any|between the two polls (default 1)
+--timeout|@any|UNKNOWN after so many seconds (default 30)
+-v||more lines: every alert, what to do, what was not seen
+--verbose||more lines: every alert, what to do, what was not seen
+|@target|what to check (default: the one of config.ini)'
+        case alerts
+            set table '-h||show this help message and exit
+--help||show this help message and exit
+--config|@file|read FILE instead of config.ini
+--refresh|@any|seconds between polls (default 2, least 0.5)
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--scope|cluster instance|cluster (GV$, default) or instance (V$)
+--thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
+--theme|@any|colours of the monitor
+--at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--from|@any|from then on
+--to|@any|up to then
+--interval|@any|between the two polls (default 1)
+--timeout|@any|seconds it may take beside that (default 30)
+|@target|what to read (default: none)'
         case whatif
             set table '-h||show this help message and exit
 --help||show this help message and exit
@@ -364,6 +400,8 @@ export|readings as CSV, one poll after the other
 record|everything that is read, poll after poll, into a file that can be watched again and asked by SQL
 replay|a recording on the screens of the monitor
 bundle|a short recording that names nobody, to send to somebody
+check|one line and an exit code for Nagios, Icinga or cron
+alerts|the rules behind the alerts, their thresholds, and with a TARGET their state
 whatif|observed parallel statements once more, under other limits
 lint|what is doubtful about the plans in force, and why
 doctor|what presman can see in a database, and which grants are missing
