@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests.thorough import THOROUGH
+from tests.warmups import shared
 
 settings.register_profile("ordinary", max_examples=20, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
@@ -31,6 +32,16 @@ def nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
             patch.setenv(name, str(home / name.lower()))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_ups_are_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The hour before a scenario's start is played once for all tests and all workers."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "warm-ups"
+    folder.mkdir(exist_ok=True)
+    with shared(folder):
         yield
 
 
