@@ -45,6 +45,13 @@ def warm_ups_are_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         yield
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests that were told to go on for long the time for it."""
+    if THOROUGH or {"PRESMAN_STORM", "PRESMAN_QUITS"} & os.environ.keys():
+        for item in items:
+            item.add_marker(pytest.mark.timeout(3600))
+
+
 def pytest_xdist_auto_num_workers() -> int:
     """Return one worker more than there are processors: some tests wait for a subprocess or a timeout."""
     return (os.cpu_count() or 1) + 1

@@ -133,6 +133,7 @@ def test_metrics(played: Played) -> None:
     begin = simulation.metrics.opened
     start = {(row.inst_id, row.con_id, row.name): row for row in played.to(begin).rows(ConsumerGroup)}
     while simulation.metrics.opened == begin:
+        assert played.seconds < begin + 62, "the minute is not closed"
         end = {(row.inst_id, row.con_id, row.name): row for row in played.rows(ConsumerGroup)}
         played.to(played.seconds + 0.25)
     metrics = played.view("gv$rsrcmgrmetric", Minute)
