@@ -23,15 +23,25 @@ from presman.polling.named_sessions import BECOME, NamedSessions, named, request
 from presman.records.breadth import Breadth
 from presman.records.focus import RECORDS as FOCUSED
 from presman.records.focus import Focus
+from presman.records.group_rows import GroupMetric, GroupMetricHistory
 from presman.records.gv_servers import ServerProcesses
 from presman.records.instance_rows import SEED, Database, Instance, Pdb
 from presman.records.parallel_rows import PxProcess, PxSession
-from presman.records.plan_rows import RsrcPlan, RsrcPlanHistory
+from presman.records.plan_rows import ConsumerGroupDefinition, GroupMapping, RsrcPlan, RsrcPlanHistory
 from presman.records.queries import Cadence, Query, load
 from presman.records.session_rows import NamedSession, Session, SessionCount, SessionLongops, StatisticName
 from presman.records.snapshot import Section, Snapshot
 from presman.records.wait_events import is_queued
+from presman.records.wait_rows import EventHistogram, SystemEvent
 from presman.sources import Answer, Request, Source
+
+LATER = frozenset(
+    {
+        *(EventHistogram, SystemEvent, StatisticName, SessionLongops, SessionCount),
+        *(GroupMetric, GroupMetricHistory, GroupMapping, ConsumerGroupDefinition),
+    }
+)
+"""What the very first look does without for the half second, or the few round trips, that reading it takes."""
 
 MINUTE = timedelta(seconds=60)
 """How often a `minute` query runs and a failed one is tried again, on the source's clock."""
@@ -173,11 +183,15 @@ class Poller:
         """Close the source; it may be opened again."""
         self.source.close()
 
-    def poll(self) -> Snapshot:
-        """Read what is due. Raises Exhausted at a finite source's end and SourceError if the source is lost."""
+    def poll(self, hear: Callable[[Snapshot], object] | None = None) -> Snapshot:
+        """Read what is due. Raises Exhausted at a finite source's end and SourceError if the source is lost.
+
+        `hear` is given what there is before all is read, where nothing was known before and reading takes its time:
+        the first look need not wait for what it does not show (LATER).
+        """
         if self._release is None:
             raise RuntimeError("a poller is opened before it polls")
-        begun = self._begun = self._clock()
+        self._begun = self._clock()
         self.source.advance()
         if self.source.scope is not self._scope:
             self._begin_epoch()
@@ -187,6 +201,9 @@ class Poller:
         expected = self._expected_now()
         self._breadth = self._breadth_at(expected)
         due = self._due(expected)
+        hurried = hear is not None and not self._asked and self.source.kind == "oracle"
+        if hurried:
+            due = [query for query in due if query.record not in LATER]
         first = self._ask(due + [query for query in self._requested(expected) if query not in due])
         measured = self._clock()
         if self._last and first.at < self._last[0]:
@@ -197,7 +214,14 @@ class Poller:
         self._note_listing(first.at)
         between = self._look_up_named(first.at)
         shown = statements_on_show(self._rows(Session), self._rows(PxSession), self._servers())
+        if hear is not None and hurried:
+            hear(self._snapshot(first, shown, first.round_trips + between))
         second = self._follow(shown, first.at)
+        return self._snapshot(first, shown, first.round_trips + between + second.round_trips)
+
+    def _snapshot(self, first: Answer, shown: Sequence[CursorKey], round_trips: int) -> Snapshot:
+        """Return all that is known now; `first` is the first answer of this poll."""
+        assert self._release is not None
         sections = {record: asked.section for record, asked in self._asked.items()} | self._lookups.sections(shown)
         return Snapshot(
             target=self.source.name,
@@ -207,8 +231,8 @@ class Poller:
             at=first.at,
             number=self._number,
             epoch=self._epoch,
-            seconds=self._clock() - begun,
-            round_trips=first.round_trips + between + second.round_trips,
+            seconds=self._clock() - self._begun,
+            round_trips=round_trips,
             sections=MappingProxyType(sections),
             cloud_service=first.cloud_service,
             notes=first.notes,

@@ -42,6 +42,12 @@ class Polled(Struct, frozen=True):
     snapshot: Snapshot
 
 
+class FirstLook(Struct, frozen=True):
+    """What the first poll has read before it is whole. A whole one follows, or the loss of the source."""
+
+    snapshot: Snapshot
+
+
 class SourceLost(Struct, frozen=True):
     """The source cannot be opened or was lost; `text` is one line free of secrets.
 
@@ -67,7 +73,7 @@ class ActionResult(Struct, frozen=True):
     text: str
 
 
-Event = Polled | SourceLost | SourceEnded | ActionResult
+Event = Polled | FirstLook | SourceLost | SourceEnded | ActionResult
 
 CarryOut = Callable[[Command, Source, Release], tuple[Command, bool, str]]
 """Carries out a command on an open source; returns the command, whether it was done and a line about it."""
@@ -122,6 +128,7 @@ class Sampler:
         self._breadth = Breadth.WHOLE
         self._requests: list[tuple[type[Any], Mapping[str, Any], bool]] = []
         self._is_open = False
+        self._hear: Callable[[Snapshot], None] | None = self._look
         self._attempts = 0
         self._since: datetime | None = None
         self._thread = threading.Thread(target=self._run, name="presman-sampler", daemon=True)
@@ -251,7 +258,12 @@ class Sampler:
             self._is_open = True
             self._poller.open()
         self._run_commands(self._poller)
-        return self._poller.poll()
+        hear, self._hear = self._hear, None
+        return self._poller.poll(hear)
+
+    def _look(self, snapshot: Snapshot) -> None:
+        if not self._stopping:
+            self._post_to(FirstLook(snapshot))
 
     def _run_commands(self, poller: Poller) -> None:
         """Carry out what was ordered since the last poll, in this thread: it is the source's."""

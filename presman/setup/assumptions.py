@@ -42,7 +42,7 @@ Judge = Callable[[Sequence[Observation]], str]
 class Assumption(Struct, frozen=True, dict=True):
     """`taken` is what presman takes as so, and what hangs on it; `confirmed` when it is.
 
-    `sql` selects observations from one view, from release `since` on; without it `confirmed` says what to try by hand.
+    `sql` selects observations, from release `since` on; without it `confirmed` says what to try by hand.
     """
 
     key: str

@@ -24,10 +24,14 @@ Post = Callable[[Message], object]
 
 
 class Arrived(Message):
-    """A poll succeeded. `snapshot` is what the reading was made of."""
+    """A poll succeeded. `snapshot` is what the reading was made of.
 
-    def __init__(self, reading: Reading, snapshot: Snapshot | None = None) -> None:
+    `whole` is not so for the very first, when it has come so far that there is something to see.
+    """
+
+    def __init__(self, reading: Reading, snapshot: Snapshot | None = None, *, whole: bool = True) -> None:
         super().__init__()
+        self.whole = whole
         self.reading = reading
         self.snapshot = snapshot
 
@@ -183,6 +187,8 @@ class SamplerFeed:
 
         if isinstance(event, sampler.Polled):
             self._post(self._read(event.snapshot))
+        elif isinstance(event, sampler.FirstLook):
+            self._post(_see(event.snapshot))
         elif isinstance(event, sampler.SourceLost):
             code = f"{event.code} " if event.code and event.code not in event.text else ""
             self._post(Lost(one_line(clean(f"{code}{event.text}"), 500), event.retry_in))
@@ -202,3 +208,12 @@ class SamplerFeed:
             return Arrived(self._reading, snapshot)
         except Exception as error:
             return Failed(error)
+
+
+def _see(snapshot: Snapshot) -> Message:
+    from presman.analysis import analyse
+
+    try:
+        return Arrived(analyse(None, snapshot), whole=False)
+    except Exception as error:
+        return Failed(error)

@@ -136,7 +136,11 @@ class FrameApp(TerminalApp):
     def on_arrived(self, event: feeds.Arrived) -> None:
         """Take a new reading; while the view is frozen only keep it."""
         monitor = self.monitor
-        first = monitor.latest is None
+        if not event.whole:
+            monitor.glimpse(event.reading)
+            self.repaint()
+            return
+        first = monitor.cost is None
         monitor.arrive(event.reading, event.snapshot)
         if monitor.is_frozen:
             self.paint_lines()

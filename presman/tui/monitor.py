@@ -71,6 +71,12 @@ class Monitor:
 
     # ---- what comes in
 
+    def glimpse(self, reading: Reading) -> None:
+        """Take what of the first poll is there, until it is whole: it is shown, and not kept."""
+        if self.latest is None:
+            self.latest = self.reading = reading
+            self.link = Link(LinkState.LIVE, since=self.clock(), fresh=self._begun)
+
     def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
         """Take a new reading; while the view is frozen only keep it."""
         now = self.clock()

@@ -53,7 +53,7 @@ def test_a_load_that_waits_for_a_lock_with_its_servers_in_hand() -> None:
     assert (load.servers, load.blocker) == (32, "1:88")
     assert running_state(load) == "● enq: TM - contention, blocked by 1:88"
     (told,) = [each.text for each in alerts(reading, Link()) if "blocked" in each.text]
-    assert told.startswith("32 servers held by who is blocked: ETL 1:412,9031 (32) waits for MARTIN 1:88, idle ")
+    assert told.startswith("32 servers held by blocked statements: ETL 1:412,9031 (32) waits for MARTIN 1:88, idle ")
     (session,) = [each for each in reading.sessions if each.sid == 412]
     assert session.blocker == "1:88"
     assert nobody_blocked(Moment(reading)) == set()

@@ -24,12 +24,12 @@ def test_it_is_one_select_of_columns_that_the_release_has(each: Assumption) -> N
     for release in (known for known in SUPPORTED if known >= each.since):
         (statement,) = sqlglot.parse(each.sql, dialect="oracle")
         assert isinstance(statement, exp.Select)
-        (table,) = statement.find_all(exp.Table)
-        known = {column.name for column in columns_of(table.name.upper(), release)}
+        tables = [table.name.upper() for table in statement.find_all(exp.Table)]
+        known = {column.name for table in tables for column in columns_of(table, release)}
         assert {column.name.upper() for column in statement.find_all(exp.Column)} <= known
         database = EmbeddedDatabase(release)
         for scope in Scope:
-            section = database.run(each.query(), scope, {})
+            section = database.run(each.query(), scope, {"inst_id": 1})
             assert section.problem is None
             assert section.rows == (), "an empty view says nothing"
         database.close()

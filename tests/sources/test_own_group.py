@@ -54,7 +54,7 @@ def test_all_that_the_directive_may_do_is_said() -> None:
         "LOW under DAY",
         f"{THROTTLED}no share",
         "warning: its group never gets more than 40 % of the CPU",
-        "warning: at most 2 sessions of its group are active at once: it may be queued",
+        "warning: its group may have 2 active sessions at once: it may be queued",
         "warning: what runs for long is switched: CANCEL_SQL",
         "warning: sessions that idle for 60 s are ended: poll more often than that",
         CURE,

@@ -6,7 +6,7 @@ import pytest
 
 from presman.analysis import analyse
 from presman.base.release import Release
-from presman.polling.poller import Poller
+from presman.polling.poller import LATER, Poller
 from presman.records.container_rows import PdbMetric, PdbMetricHistory, RsrcPdb
 from presman.records.cursor_rows import PlanXml, SqlText
 from presman.records.group_rows import GroupMetricHistory
@@ -15,8 +15,9 @@ from presman.records.parallel_rows import PxProcess, PxSession
 from presman.records.plan_rows import CdbPlanDirective, PlanDirective, RsrcPlan, RsrcPlanHistory
 from presman.records.queries import Cadence, Scope, load
 from presman.records.session_rows import Session, SessionLongops
-from presman.records.snapshot import Problem, Section
+from presman.records.snapshot import Problem, Section, Snapshot
 from presman.sources import Exhausted, Request
+from presman.sources.simulator_source import SimulatorSource
 from tests.sources.fakes import START, FakeSource, row
 
 
@@ -43,6 +44,35 @@ def test_first_poll_asks_everything_but_what_is_on_demand() -> None:
     assert (snapshot.number, snapshot.epoch, snapshot.round_trips) == (1, 1, 1)
     assert snapshot.at == source.now
     assert snapshot.section(Instance).at == source.now
+
+
+def test_the_first_look_waits_for_nothing_it_does_not_show() -> None:
+    """A database is far away, and histograms are many rows: groups, sessions and the queue are seen before them."""
+    heard: list[Snapshot] = []
+    source = FakeSource()
+    source.kind = "oracle"
+    polling = poller(source)
+    whole = polling.poll(heard.append)
+    (early,) = heard
+    assert set(source.asked(0)) == everywhere() - cadence(Cadence.DEMAND) - LATER
+    assert set(source.asked(1)) == LATER
+    assert early.sections.keys() == whole.sections.keys() - LATER
+    assert (early.number, early.at, early.round_trips, whole.round_trips) == (1, whole.at, 1, 2)
+    polling.poll(heard.append)
+    assert heard == [early], "later on there is something to see while one waits"
+
+
+def test_the_first_look_says_what_the_whole_poll_says() -> None:
+    """What has not been read is not known yet; nothing else differs."""
+    source = SimulatorSource("storm", seed=3, clock=lambda: 0.0, release=Release(19))
+    source.kind = "oracle"
+    heard: list[Snapshot] = []
+    polling = poller(source)
+    whole, early = analyse(None, polling.poll(heard.append)), analyse(None, heard[0])
+    differ = {name for name in whole.__struct_fields__ if getattr(early, name) != getattr(whole, name)}
+    texts_and_plans = {"queue", "heads", "running", "notes", "statements_to_come"}
+    assert differ - {"sessions"} == texts_and_plans | {"histograms", "histograms_at", "hour"}
+    assert [(each.sid, each.waited) for each in early.queue] == [(each.sid, each.waited) for each in whole.queue]
 
 
 def test_what_only_a_cluster_answers_is_asked_once_it_is_known_to_be_one() -> None:

@@ -6,13 +6,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from presman.polling.poller import Poller
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
-from presman.tui.feed import SamplerFeed
+from presman.tui.feed import Arrived, SamplerFeed
 from tests.scenarios import with_short_past
 from tests.tui.drive import Stage, acted, stage
+from tests.tui.readings import busy
 
 Polls = Callable[[int], Awaitable[None]]
 START = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
@@ -50,6 +53,22 @@ async def playing(
 
         yield acting, polls
     play.poller.close()
+
+
+@acted
+async def test_the_first_look_is_shown_and_not_kept() -> None:
+    async with stage(size=(120, 40)) as acting:
+        acting.app.post_message(Arrived(replace(busy(), histograms=(), waits=()), whole=False))
+        await acting.settle()
+        assert "● LIVE" in acting.screen
+        assert "BATCH" in acting.screen
+        assert (len(acting.app.monitor.timeline), acting.app.monitor.cost) == (0, None)
+        assert not acting.app.monitor.timeline.series._times
+        await acting.show(busy())
+        assert acting.app.monitor.reading == busy()
+        acting.app.post_message(Arrived(replace(busy(), groups=()), whole=False))
+        await acting.settle()
+        assert acting.app.monitor.reading == busy(), "a whole poll is not taken back"
 
 
 @acted

@@ -114,7 +114,7 @@ def test_draws_between_groups_are_played_in_several_courses() -> None:
     assert often.spread > 1
     assert often == replay(two, observed_rules(two))
     assert often.statements != replay(two, observed_rules(two), seed=2).statements
-    assert f"differs by {often.spread:.1f} s between two courses" in report(observed(two), often, None, 100.0)
+    assert f"differs by {often.spread:.1f} s between two orders" in report(observed(two), often, None, 100.0)
     alone = replay(THREE, observed_rules(THREE))
     assert alone.spread == 0
     assert "courses" not in report(observed(THREE), alone, None, 100.0)
