@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests.thorough import THOROUGH
+from tests.warmups import shared
 
 settings.register_profile("ordinary", max_examples=20, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
@@ -32,6 +33,23 @@ def nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
             patch.setenv(name, str(home / name.lower()))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_ups_are_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The hour before a scenario's start is played once for all tests and all workers."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "warm-ups"
+    folder.mkdir(exist_ok=True)
+    with shared(folder):
+        yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests that were told to go on for long the time for it."""
+    if THOROUGH or {"PRESMAN_STORM", "PRESMAN_QUITS"} & os.environ.keys():
+        for item in items:
+            item.add_marker(pytest.mark.timeout(3600))
 
 
 def pytest_xdist_auto_num_workers() -> int:

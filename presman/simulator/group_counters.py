@@ -70,7 +70,8 @@ class GroupCounters:
 
     def flow(self, seconds: float) -> None:
         """Let time pass at the present rates."""
-        self.totals = [total + rate * seconds for total, rate in zip(self.totals, self.rates, strict=True)]
+        if any(self.rates):
+            self.totals = [total + rate * seconds for total, rate in zip(self.totals, self.rates, strict=True)]
 
     def since_activation(self) -> list[float]:
         """Return the counters since the plan was activated."""
@@ -78,6 +79,8 @@ class GroupCounters:
 
     def take_noted(self) -> list[float]:
         """Return what was counted since the last such call."""
+        if self.noted is self.totals:
+            return list(ZERO)
         delta = [total - noted for total, noted in zip(self.totals, self.noted, strict=True)]
         self.noted = self.totals
         return delta

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import count
 from math import pi, sin
 from random import Random
@@ -31,7 +32,7 @@ class Incoming:
         for stream in self._streams:
             self._open(stream)
         for one in scenario.script:
-            cluster.at(one.at, lambda one=one: self._play(one))  # type: ignore[misc]
+            cluster.at(one.at, partial(self._play, one))
 
     def _connect(
         self, client: Client, group: str, pdb: str, inst_id: int = 0, sid: int | None = None
@@ -72,13 +73,13 @@ class Incoming:
         if spec.every is not None:
             self._schedule(stream)
         if spec.burst_every is not None:
-            cluster.at(cluster.now + stream.random.random() * spec.burst_every, lambda: self._burst(stream))
+            cluster.at(cluster.now + stream.random.random() * spec.burst_every, partial(self._burst, stream))
 
     def _schedule(self, stream: Stream) -> None:
         spec, now = stream.spec, self._cluster.now
         wave = 1.0 + spec.wave.depth * sin(2 * pi * now / spec.wave.period)
         gap = stream.random.expovariate(1.0) * (spec.every or 1.0) / max(0.1, wave)
-        self._cluster.at(now + gap, lambda: self._next(stream))
+        self._cluster.at(now + gap, partial(self._next, stream))
 
     def _next(self, stream: Stream) -> None:
         self._arrive(stream)
@@ -87,7 +88,7 @@ class Incoming:
     def _burst(self, stream: Stream) -> None:
         for _ in range(stream.spec.burst):
             self._arrive(stream)
-        self._cluster.at(self._cluster.now + (stream.spec.burst_every or 60.0), lambda: self._burst(stream))
+        self._cluster.at(self._cluster.now + (stream.spec.burst_every or 60.0), partial(self._burst, stream))
 
     def _arrive(self, stream: Stream) -> None:
         spec, random = stream.spec, stream.random

@@ -88,17 +88,18 @@ class Event(Struct):
 
     def record(self, waits: float, badness: float = 0.0, micros: float | None = None) -> None:
         """Count `waits` waits spread over the buckets; fractions carry over. `micros` fixes the time they took."""
-        spent = 0.0
+        spent, counts, carry = 0.0, self.counts, self._carry
         for shape_, part in ((self.good, waits * (1 - badness)), (self.bad, waits * badness)):
             if part <= 0:
                 continue
             for bucket, share, mean in shape_:
-                amount = self._carry[bucket] + part * share
-                whole = int(amount)
-                if whole:
-                    self.counts[bucket] += whole
+                amount = carry[bucket] + part * share
+                if amount >= 1:
+                    whole = int(amount)
+                    counts[bucket] += whole
                     spent += whole * mean
-                self._carry[bucket] = amount - whole
+                    amount -= whole
+                carry[bucket] = amount
         self.micros += spent if micros is None else micros
 
     def record_one(self, seconds: float) -> None:

@@ -74,6 +74,7 @@ class Machine:
         self.io_wait = 0.0
         self.load = 0.0
         self.badness = 0.0
+        self._storage_means = tuple(mean_of(each) for each in STORAGE[self.capacity.storage])
         self.latency = self._mean_latency()
         self.limits = {pdb.con_id: pdb.directive for pdb in scenario.pdbs if release >= _IO_LIMITS and is_limited(pdb)}
         if self.limits:
@@ -167,8 +168,8 @@ class Machine:
         return fractions
 
     def _mean_latency(self) -> float:
-        good, bad = STORAGE[self.capacity.storage]
-        return ((1 - self.badness) * mean_of(good) + self.badness * mean_of(bad)) / 1e6
+        good, bad = self._storage_means
+        return ((1 - self.badness) * good + self.badness * bad) / 1e6
 
     def add_pool(self, pool: SessionStream, fraction: float, managed: bool) -> None:
         """Let a pool's sessions draw on their account at the part of the CPU they got."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from datetime import UTC, datetime
+from functools import partial
 from heapq import heappop
 from math import inf
 from operator import sub
@@ -59,7 +60,7 @@ class Simulation(Cluster):
         for pool in (pool for machine in self.machines for pool in machine.pools):
             pool.stir(self.now, COARSE)
         for change in scenario.changes:
-            self.at(change.at, lambda change=change: self._change_plan(change))  # type: ignore[misc]
+            self.at(change.at, partial(self._change_plan, change))
         self.at(self.now, self._tick)
         self._noted = self.now
         self.at(self.now + 60.0, self._close_minute)
@@ -207,4 +208,11 @@ class Simulation(Cluster):
         self.workload.remap()
         self.dirty = True
         if change.every is not None:
-            self.at(self.now + change.every, lambda: self._change_plan(change))
+            self.at(self.now + change.every, partial(self._change_plan, change))
+
+
+def warmed(scenario: Scenario, release: Release, seed: int, step: float) -> Simulation:
+    """Return a simulation at the instant 0, its warm-up played."""
+    simulation = Simulation(scenario, release, seed, step)
+    simulation.advance(0.0)
+    return simulation

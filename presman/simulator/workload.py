@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from random import Random
 
 from presman.simulator.cluster import Cluster
@@ -63,7 +64,7 @@ class Workload:
         cluster.count(*place, Count.POOL_LIMIT_HIT)
         leaf = cluster.plans.leaves[execution.group]
         if leaf.directive.queueing_p1 is not None:
-            cluster.at(cluster.now + leaf.directive.queueing_p1, lambda: self._pool_timeout(execution))
+            cluster.at(cluster.now + leaf.directive.queueing_p1, partial(self._pool_timeout, execution))
 
     def _pool_limit(self, group: Group) -> int:
         leaf = self._cluster.plans.leaves.get(group)
@@ -182,7 +183,7 @@ class Workload:
         if execution.hold > 0 and execution.servers:
             execution.phase = Phase.HOLDING
             execution.held_since = session.changed = cluster.now
-            cluster.at(cluster.now + execution.hold, lambda: self._close_held(execution))
+            cluster.at(cluster.now + execution.hold, partial(self._close_held, execution))
             return
         self._close(execution)
 

@@ -89,7 +89,7 @@ class SimulatorSource:
         from presman.embedded.database import EmbeddedDatabase
         from presman.simulator.fields import ScenarioError
         from presman.simulator.loading import load_scenario
-        from presman.simulator.simulation import STEP, Simulation
+        from presman.simulator.simulation import STEP, warmed
         from presman.simulator.views import Publisher
 
         for word, value, most in (("speed", self._speed, 10_000.0), ("size", self._size, 100.0)):
@@ -107,8 +107,8 @@ class SimulatorSource:
             raise SourceError(str(error), retry=False) from error
         seed = scenario.header.seed if self._seed is None else self._seed
         start = (self._start or datetime.now(UTC)).astimezone(UTC)
-        simulation = Simulation(scenario, release, seed, STEP * max(1.0, self._speed / _FAST), start)
-        simulation.advance(0.0)
+        simulation = warmed(scenario, release, seed, STEP * max(1.0, self._speed / _FAST))
+        simulation.origin = start
         self._simulation = simulation
         self._database = EmbeddedDatabase(release)
         self._publisher = Publisher(simulation, self._database)

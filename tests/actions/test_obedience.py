@@ -102,6 +102,7 @@ def test_what_was_predicted_comes_true() -> None:
         ways = (way for way in unblock(reading) if way.head.cause is Cause.SYSTEM and way.needed == 1)
         return any(way.candidates[0].statement.idle is not None for way in ways)
 
+    play.clock.now += 600.0  # it does not come to that sooner
     reading = play.until(ready)
     ways = [way for way in unblock(reading) if way.head.cause is Cause.SYSTEM and way.needed == 1]
     before = {victim(each) for each in reading.queue}

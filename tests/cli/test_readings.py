@@ -18,9 +18,10 @@ from presman.cli import exit_codes
 from presman.output.csv_export import MEASURES
 from tests.cli.conftest import Run
 from tests.cli.run import DATA, QUEUEING, command, environment, presman
+from tests.scenarios import with_short_past
 from tests.thorough import some
 
-DEMO = "demo:mixed?seed=1"
+DEMO = f"demo:{with_short_past('mixed')}?seed=1"
 FAST = ("--refresh", "0.5")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Iterator
 
 import psutil
@@ -11,6 +10,7 @@ import pytest
 
 from benchmarks.terminal import Screen
 from tests.cli.run import command, environment
+from tests.patience import until
 
 
 @pytest.fixture
@@ -35,10 +35,7 @@ def test_keys_and_quit(screen: Screen) -> None:
 
 
 def stopped(process: psutil.Process) -> None:
-    end = time.monotonic() + 30
-    while process.status() != psutil.STATUS_STOPPED:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: process.status() == psutil.STATUS_STOPPED, "stopped")
 
 
 def test_stopped_and_going_on(screen: Screen) -> None:

@@ -21,6 +21,7 @@ from benchmarks.terminal import Screen
 from presman import watcher
 from presman.watcher import process as watching
 from tests.cli.run import command, environment
+from tests.patience import until
 from tests.thorough import some
 
 OFF = [b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[<u"]
@@ -59,10 +60,7 @@ class Watched:
 
     def begin(self, marker: bytes = b"CPUs used") -> None:
         self.screen.wait_for(marker)
-        end = time.monotonic() + 60
-        while not self.family():
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        until(self.family, "a watcher")
         self.watcher = self.family()[0]
         self.screen.forget()
 
@@ -177,8 +175,7 @@ def test_a_stopped_presman_leaves_the_terminal_to_others(watched: Callable[..., 
     monitor.begin()
     os.kill(monitor.screen.pid, signal.SIGTSTP)
     family = psutil.Process(monitor.screen.pid)
-    while family.status() != psutil.STATUS_STOPPED:
-        monitor.screen._read(0.01)
+    until(lambda: family.status() == psutil.STATUS_STOPPED, "stopped", lambda: monitor.screen._read(0.01))
     monitor.screen.quiet(0.1)
     monitor.screen.forget()
     os.kill(monitor.screen.pid, signal.SIGKILL)

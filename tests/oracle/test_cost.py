@@ -8,7 +8,6 @@ import os
 import random
 import re
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from presman.sources import SourceError
 from presman.sources.oracle.oracle_source import OracleSource
 from tests.oracle.bench import Bench, hurried
 from tests.oracle_server.faults import Action, Cut, Delay, Garbage, Hold, Mute, Ora, Refuse, Stage
+from tests.patience import until
 from tests.thorough import some
 
 
@@ -48,8 +48,7 @@ def test_nothing_but_reading(bench: Bench) -> None:
     poller.poll()
     poller.close()
     counters = bench.server.counters
-    while counters.sessions:
-        pass
+    until(lambda: not counters.sessions, "no session is left")
     assert {text.split()[0] for text in counters.statements()} == {"SELECT"}
     assert set(counters.calls) - {"protocol", "data types", "34", "pipeline"} == {
         "login one",
@@ -175,8 +174,8 @@ def test_a_storm_of_faults(bench: Bench, seed: int) -> None:
     before = leftovers(process)
     committed = weather(bench, seed, faults=int(os.environ.get("PRESMAN_STORM", "20")))
     assert all(committed[stage.value] for stage in Stage)
-    while bench.server.counters.connections:  # the server sees each of them end by itself
-        time.sleep(0.005)
+    # The server sees each of them end by itself.
+    until(lambda: not bench.server.counters.connections, "no connection is left")
     assert bench.server.counters.sessions == 0
     after = leftovers(process)
     assert all(now <= then for now, then in zip(after, before, strict=True)), (before, after)

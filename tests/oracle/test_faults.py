@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,7 @@ from presman.sources import Request, SourceError
 from presman.sources.oracle.oracle_source import OracleSource
 from tests.oracle.bench import NOW, Bench, hurried
 from tests.oracle_server.faults import Cut, Delay, Garbage, Hold, Mute, Ora, Refuse, Stage, Warn
+from tests.patience import until
 
 
 def assert_recovers(bench: Bench, source: OracleSource) -> None:
@@ -296,8 +296,7 @@ def test_cancel_ends_a_hanging_read(bench: Bench, action: Any) -> None:
 
     reading = threading.Thread(target=read)
     reading.start()
-    while not any("session" in text for text in bench.server.counters.statements()):
-        time.sleep(0.005)
+    until(lambda: any("session" in text for text in bench.server.counters.statements()), "asked for sessions")
     source.cancel()
     reading.join(5)
     assert not reading.is_alive()
@@ -318,8 +317,7 @@ def test_cancel_ends_a_hanging_login(bench19: Bench) -> None:
 
     opening = threading.Thread(target=connect)
     opening.start()
-    while not bench19.server.counters.connections:
-        time.sleep(0.005)
+    until(lambda: bench19.server.counters.connections, "connected")
     source.cancel()
     opening.join(5)
     assert not opening.is_alive()

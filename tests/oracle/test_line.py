@@ -6,7 +6,6 @@ Oracle Client libraries are not to be had here: that they are asked for, and whe
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import oracledb
@@ -19,6 +18,7 @@ from presman.sources.oracle.thick_connection import ThickConnection
 from presman.sources.oracle.thin_connection import BoundSelect, Cancelled, ConnectionLost
 from tests.oracle.bench import Bench, hurried
 from tests.oracle_server.faults import Cut, Delay, Hold, Mute, Ora, Stage
+from tests.patience import until
 
 SESSIONS = BoundSelect("SELECT sid FROM gv$session WHERE sid > :low", {"low": 0}, 64)
 
@@ -80,8 +80,7 @@ def test_cancel(bench: Bench) -> None:
 
     reading = threading.Thread(target=read)
     reading.start()
-    while not any("session" in text for text in bench.server.counters.statements()):
-        time.sleep(0.005)
+    until(lambda: any("session" in text for text in bench.server.counters.statements()), "asked for sessions")
     line.cancel()
     reading.join(5)
     assert ended == ["cancelled"]
@@ -166,8 +165,7 @@ def test_cancel_ends_a_login_in_thick_mode(bench19: Bench, asked_for: list[Any])
 
     opening = threading.Thread(target=connect)
     opening.start()
-    while not bench19.server.counters.connections:
-        time.sleep(0.005)
+    until(lambda: bench19.server.counters.connections, "connected")
     source.cancel()
     opening.join(5)
     assert ended == ["cancelled"]
@@ -178,9 +176,9 @@ def test_a_login_that_comes_too_late_is_ended(bench19: Bench, asked_for: list[An
     bench19.server.faults.add(Stage.LOGIN, Delay(0.2), skip=3)
     with pytest.raises(SourceError, match="no answer within"):
         bench19.source(thick=True, connect_timeout=0.1).open()
-    while not bench19.server.counters.logins or bench19.server.counters.connections:
-        time.sleep(0.005)
-    assert (bench19.server.counters.sessions, len(asked_for)) == (0, 1)
+    counters = bench19.server.counters
+    until(lambda: counters.logins and not counters.connections, "a login that was ended")
+    assert (counters.sessions, len(asked_for)) == (0, 1)
 
 
 def test_without_client_libraries(bench19: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

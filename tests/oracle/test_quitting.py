@@ -16,6 +16,7 @@ from presman.sources.oracle.oracle_source import OracleSource
 from tests.oracle.bench import Bench
 from tests.oracle.test_cost import Storm
 from tests.oracle_server.faults import Action, Cut, Delay, Hold, Mute, Ora, Stage
+from tests.patience import until
 
 TIMES = int(os.environ.get("PRESMAN_QUITS", "5"))
 
@@ -62,8 +63,7 @@ def quit_once(bench: Bench, rng: random.Random) -> str:
     posted = len(events)
     bench.server.faults.clear()
     assert stopped, "the thread ended because it was told to"
-    while bench.server.counters.connections:
-        time.sleep(0.001)
+    until(lambda: not bench.server.counters.connections, "no connection is left")
     assert bench.server.counters.sessions == 0
     assert len(events) == posted, "nothing is posted after the end"
     return type(events[-1]).__name__ if events else "nothing yet"
@@ -76,8 +76,8 @@ def test_quitting_at_any_moment(bench: Bench, seed: int) -> None:
     threads = threading.active_count()
     seen = Counter(quit_once(bench, rng) for _ in range(TIMES))
     assert seen.total() == TIMES
-    while threading.active_count() > threads:  # the one that cancels waits for the sampler's, then ends too
-        time.sleep(0.001)
+    # The one that cancels waits for the sampler's, then ends, too.
+    until(lambda: threading.active_count() <= threads, "no thread is left")
 
 
 def test_quitting_before_there_is_a_source(bench19: Bench) -> None:
@@ -115,8 +115,7 @@ def test_whoever_does_not_listen_is_told_again(bench19: Bench, monkeypatch: pyte
     source = Deaf(bench19.settings(call_timeout=60))
     sampler = Sampler(lambda: source, refresh=1.0, scope=Scope.CLUSTER, post=lambda _event: None)
     sampler.start()
-    while not any("session" in text for text in bench19.server.counters.statements()):
-        time.sleep(0.005)
+    until(lambda: any("session" in text for text in bench19.server.counters.statements()), "asked for sessions")
     sampler.stop(patience=0.0)
     sampler._thread.join(10)
     assert not sampler.is_alive

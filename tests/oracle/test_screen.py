@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -25,6 +26,7 @@ from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.link import LinkState
 from presman.tui.app import MonitorApp
 from presman.tui.feed import SamplerFeed
+from tests import patience
 from tests.oracle_server import OracleServer
 from tests.oracle_server.faults import Delay, Mute, Ora, Stage
 from tests.oracle_server.simulated import simulated_server
@@ -45,7 +47,9 @@ class Scene:
         return "\n".join("".join(segment.text for segment in strip) for strip in strips)
 
     async def until(self, true: Callable[[], bool]) -> None:
+        end = time.monotonic() + patience.PATIENCE
         while not true():
+            assert time.monotonic() < end
             await self.pilot.pause(0.01)
 
     async def begin_a_poll(self) -> int:

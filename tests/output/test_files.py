@@ -6,7 +6,6 @@ import csv
 import os
 import stat
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from presman.output.csv_export import CsvExport, OutputError
 from presman.output.csv_file import CsvFile
 from presman.tui import state_files
 from tests.output.readings import reading
+from tests.patience import until
 
 
 def test_a_second_exporter_is_told(tmp_path: Path) -> None:
@@ -73,8 +73,7 @@ def test_a_pipe_without_a_reader_is_told_and_waited_for(tmp_path: Path) -> None:
     made: list[CsvFile] = []
     thread = threading.Thread(target=lambda: made.append(CsvFile(path, "a,b\n", tell=told.append)))
     thread.start()
-    while not told:
-        time.sleep(0.005)
+    until(lambda: told, "told that nobody reads")
     with path.open() as pipe:
         thread.join(5)
         assert pipe.readline() == "a,b\n"

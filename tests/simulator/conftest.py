@@ -36,13 +36,22 @@ class Played:
         self.source = SimulatorSource(scenario, clock=lambda: self.seconds, start=START, **options)
         self.release = self.source.open()
         self.queries = queries.load(self.release)
+        self._read: dict[Any, tuple[Any, ...]] = {}
 
     def to(self, seconds: float) -> Played:
         self.seconds = seconds
+        self._read.clear()
         self.source.advance()
         return self
 
     def rows(self, record: type[Any], **binds: Any) -> tuple[Any, ...]:
+        """Return what a query of the whole cluster finds at this instant, asked once."""
+        key = (record, *binds.items())
+        if key not in self._read:
+            self._read[key] = self._asked(record, binds)
+        return self._read[key]
+
+    def _asked(self, record: type[Any], binds: dict[str, Any]) -> tuple[Any, ...]:
         (section,) = self.source.read(
             [Request(self.queries[record], {**binds_of(self.queries[record]), **binds})]
         ).sections

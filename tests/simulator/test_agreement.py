@@ -41,54 +41,77 @@ def gauge(played: Played, inst_id: int, statistic: str) -> int:
     return next(row.value for row in found if (row.inst_id, row.statistic.strip()) == (inst_id, statistic))
 
 
-def test_parallel_servers(played: Played) -> None:
+def test_second_by_second(played: Played) -> None:
+    """Servers, the queue and the sessions' time agree at every instant, all read in one go."""
+    groups: dict[tuple[int, int, str], ConsumerGroup] = {}
+    times: dict[tuple[int, int, int | None], int] = {}
+    for second in SECONDS:
+        played.to(second)
+        servers_agree(played)
+        groups = the_queue_agrees(played, groups)
+        times = nobody_had_more_than_a_second_in_a_second(played, times)
+
+
+def servers_agree(played: Played) -> None:
     maximum = played.source.simulation.scenario.capacity.maximum
-    for second in SECONDS:
-        played.to(second)
-        groups, servers = played.rows(ConsumerGroup), played.rows(PxSession)
-        sessions = {(row.inst_id, row.sid, row.serial): row for row in played.rows(Session)}
-        unmanaged = defaultdict(int)
-        for one in played.source.simulation.workload.executions.values():
-            for server in one.servers if not one.ticket.managed else ():
-                unmanaged[server.inst_id] += 1
-        for plan in played.rows(RsrcPlan):
-            inst_id = plan.inst_id
-            in_use = gauge(played, inst_id, "Servers In Use")
-            held = sum(row.current_pq_servers_active for row in groups if row.inst_id == inst_id)
-            assert held + unmanaged[inst_id] == in_use == plan.parallel_servers_active <= maximum
-            gv = {(row.inst_id, row.sid) for row in played.rows(PxProcess) if row.is_gv == "TRUE"}
-            mine = [row for row in servers if row.inst_id == inst_id and row.degree is not None]
-            mine = [row for row in mine if (row.inst_id, row.sid) not in gv]
-            assert len(mine) == in_use
-            assert len({row.sid for row in mine}) == in_use
-            assert all((row.inst_id, row.sid, row.serial) in sessions for row in mine)
-            at_work = {(row.sid, row.serial) for row in played.rows(PxProcess) if row.inst_id == inst_id}
-            assert {(row.sid, row.serial) for row in servers if row.inst_id == inst_id and row.degree} <= at_work
-        for row in servers:
-            assert (row.degree is None) == (row.qcinst_id is None) == (row.qcserial is None)
+    groups, servers = played.rows(ConsumerGroup), played.rows(PxSession)
+    sessions = {(row.inst_id, row.sid, row.serial): row for row in played.rows(Session)}
+    unmanaged = defaultdict(int)
+    for one in played.source.simulation.workload.executions.values():
+        for server in one.servers if not one.ticket.managed else ():
+            unmanaged[server.inst_id] += 1
+    for plan in played.rows(RsrcPlan):
+        inst_id = plan.inst_id
+        in_use = gauge(played, inst_id, "Servers In Use")
+        held = sum(row.current_pq_servers_active for row in groups if row.inst_id == inst_id)
+        assert held + unmanaged[inst_id] == in_use == plan.parallel_servers_active <= maximum
+        gv = {(row.inst_id, row.sid) for row in played.rows(PxProcess) if row.is_gv == "TRUE"}
+        mine = [row for row in servers if row.inst_id == inst_id and row.degree is not None]
+        mine = [row for row in mine if (row.inst_id, row.sid) not in gv]
+        assert len(mine) == in_use
+        assert len({row.sid for row in mine}) == in_use
+        assert all((row.inst_id, row.sid, row.serial) in sessions for row in mine)
+        at_work = {(row.sid, row.serial) for row in played.rows(PxProcess) if row.inst_id == inst_id}
+        assert {(row.sid, row.serial) for row in servers if row.inst_id == inst_id and row.degree} <= at_work
+    for row in servers:
+        assert (row.degree is None) == (row.qcinst_id is None) == (row.qcserial is None)
 
 
-def test_queue(played: Played) -> None:
-    before: dict[tuple[int, int, str], ConsumerGroup] = {}
-    for second in SECONDS:
-        played.to(second)
-        waiting = [row for row in played.rows(Session) if row.event == "resmgr:pq queued"]
-        info = {(row.inst_id, row.sid): row for row in played.rows(SessionInfo)}
-        by_group: dict[tuple[int, int, str], int] = defaultdict(int)
-        for row in waiting:
-            by_group[row.inst_id, row.con_id, row.resource_consumer_group] += 1
-            assert (row.status, row.state, row.wait_class) == ("ACTIVE", "WAITING", "Scheduler")
-            assert info[row.inst_id, row.sid].current_pq_queued_time == row.wait_time_micro // 1000
-            (plan,) = played.rows(PlanXml, at_inst_id=row.inst_id, sql_id=row.sql_id, child_number=row.sql_child_number)
-            assert f'<info type="dop">{info[row.inst_id, row.sid].dop}</info>' in plan.other_xml
-        for row in played.rows(ConsumerGroup):
-            key = (row.inst_id, row.con_id, row.name)
-            assert row.current_pqs_queued == by_group[key]
-            old = before.get(key)
-            if old is not None:
-                for counter in ("pqs_queued", "pqs_completed", "pq_queued_time", "consumed_cpu_time", "cpu_wait_time"):
-                    assert getattr(row, counter) >= getattr(old, counter)
-            before[key] = row
+def the_queue_agrees(
+    played: Played, before: dict[tuple[int, int, str], ConsumerGroup]
+) -> dict[tuple[int, int, str], ConsumerGroup]:
+    waiting = [row for row in played.rows(Session) if row.event == "resmgr:pq queued"]
+    info = {(row.inst_id, row.sid): row for row in played.rows(SessionInfo)}
+    by_group: dict[tuple[int, int, str], int] = defaultdict(int)
+    for row in waiting:
+        by_group[row.inst_id, row.con_id, row.resource_consumer_group] += 1
+        assert (row.status, row.state, row.wait_class) == ("ACTIVE", "WAITING", "Scheduler")
+        assert info[row.inst_id, row.sid].current_pq_queued_time == row.wait_time_micro // 1000
+        (plan,) = played.rows(PlanXml, at_inst_id=row.inst_id, sql_id=row.sql_id, child_number=row.sql_child_number)
+        assert f'<info type="dop">{info[row.inst_id, row.sid].dop}</info>' in plan.other_xml
+    now = {(row.inst_id, row.con_id, row.name): row for row in played.rows(ConsumerGroup)}
+    for key, row in now.items():
+        assert row.current_pqs_queued == by_group[key]
+        old = before.get(key)
+        if old is not None:
+            for counter in ("pqs_queued", "pqs_completed", "pq_queued_time", "consumed_cpu_time", "cpu_wait_time"):
+                assert getattr(row, counter) >= getattr(old, counter)
+    return {**before, **now}
+
+
+def nobody_had_more_than_a_second_in_a_second(
+    played: Played, before: dict[tuple[int, int, int | None], int]
+) -> dict[tuple[int, int, int | None], int]:
+    """CPU and waits for it of one session are at most the time that passed; a view says whole milliseconds."""
+    alive = {(row.inst_id, row.sid): row.serial for row in played.rows(Session)}
+    now = {
+        (row.inst_id, row.sid, alive.get((row.inst_id, row.sid))): row.consumed_cpu_time + row.cpu_wait_time
+        for row in played.rows(SessionInfo)
+    }
+    for key, value in now.items():
+        if key in before:
+            assert value - before[key] <= 1000 * (SECONDS[1] - SECONDS[0]) + 2, key
+    return now
 
 
 def test_little(played: Played) -> None:
@@ -133,6 +156,7 @@ def test_metrics(played: Played) -> None:
     begin = simulation.metrics.opened
     start = {(row.inst_id, row.con_id, row.name): row for row in played.to(begin).rows(ConsumerGroup)}
     while simulation.metrics.opened == begin:
+        assert played.seconds < begin + 62, "the minute is not closed"
         end = {(row.inst_id, row.con_id, row.name): row for row in played.rows(ConsumerGroup)}
         played.to(played.seconds + 0.25)
     metrics = played.view("gv$rsrcmgrmetric", Minute)
@@ -259,22 +283,6 @@ def test_cpu_exhausted_is_the_part_of_the_minute_without_a_free_cpu(
     found = {row.cpu_exhausted for row in played.rows(CpuExhausted)}
     assert len(found) == 1, "the CPUs of an instance are the same for all its groups"
     assert least <= found.pop() <= most
-
-
-def test_nobody_has_more_than_a_second_in_a_second(played: Played) -> None:
-    """CPU and waits for it of one session are at most the time that passed; a view says whole milliseconds."""
-    before: dict[tuple[int, int, int | None], int] = {}
-    for second in SECONDS:
-        played.to(second)
-        alive = {(row.inst_id, row.sid): row.serial for row in played.rows(Session)}
-        now = {
-            (row.inst_id, row.sid, alive.get((row.inst_id, row.sid))): row.consumed_cpu_time + row.cpu_wait_time
-            for row in played.rows(SessionInfo)
-        }
-        for key, value in now.items():
-            if key in before:
-                assert value - before[key] <= 1000 * (SECONDS[1] - SECONDS[0]) + 2, key
-        before = now
 
 
 def test_a_session_has_no_more_seconds_than_the_clock(played: Played) -> None:

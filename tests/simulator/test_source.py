@@ -27,7 +27,8 @@ from presman.sources import Request, SourceError
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
 from tests.simulator.conftest import START, Played, binds_of
-from tests.thorough import THOROUGH
+from tests.thorough import THOROUGH, some
+from tests.warmups import each_played
 
 Play = Callable[..., Played]
 NEVER_EMPTY = {
@@ -76,8 +77,12 @@ def test_instance_scope_is_the_first_instance(play: Play) -> None:
         assert [row for row in cluster[name] if row.inst_id == 1] == list(instance[name])
 
 
-def test_same_seed_same_course(play: Play) -> None:
-    first, second, other = (play(with_short_past("mixed"), seed=seed) for seed in (5, 5, 6))
+@pytest.mark.parametrize("scenario", some(["mixed", "throttled", "pdb"], ["rac", "storm", "locked", "noplan"]))
+def test_same_seed_same_course(scenario: str, play: Play) -> None:
+    """One has played its past, one has the past that all tests share: what follows is the same."""
+    with each_played():
+        first = play(with_short_past(scenario), seed=5)
+    second, other = (play(with_short_past(scenario), seed=seed) for seed in (5, 6))
     for played in (first, second, other):
         for second_ in (2, 4, 6, 61, 200):
             played.to(second_)

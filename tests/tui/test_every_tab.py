@@ -71,44 +71,41 @@ async def test_it_is_painted_at_every_size(name: TabName, scenario: str, faults:
         assert faults == []
 
 
-@pytest.mark.parametrize("name", TABS)
-@acted
-async def test_its_tables_are_sorted_filtered_and_read(name: TabName, faults: list[Exception]) -> None:
-    async with playing("pdb" if name.containers else "storm", (200, 50)) as (acting, polls):
-        await polls(2)
-        await acting.press(name.key)
-        for _ in acting.app.panels.present.grids():
-            for key in ("s", "S", "enter"):
-                await acting.press(key)
-            grid = acting.app.panels.grid
-            if acting.app.reader.is_open:
-                assert acting.app.reader.text
-                await acting.press("escape")
-            elif acting.app.monitor.choices.places:
-                assert acting.app.panels.of("inside").shows(acting.app.focused)
-                await acting.press("escape")
-            else:
-                assert grid is not None
-                assert grid.row is None, f"{grid.table.key}: a row, and no page about it"
-            await acting.press("tab")
-        await acting.press("slash", *"zzzz", "enter")
-        for grid in acting.app.panels.present.grids():
-            assert not (grid.rows.filterable and grid.rows.shown), grid.table.key
-        assert "filter: zzzz" in acting.screen
-        await acting.press("escape")
-        assert any(grid.rows.shown for grid in acting.app.panels.present.grids())
-        assert faults == []
+async def sorted_filtered_and_read(acting: Stage) -> None:
+    """Go through the tables of the tab on show."""
+    for _ in acting.app.panels.present.grids():
+        for key in ("s", "S", "enter"):
+            await acting.press(key)
+        grid = acting.app.panels.grid
+        if acting.app.reader.is_open:
+            assert acting.app.reader.text
+            await acting.press("escape")
+        elif acting.app.monitor.choices.places:
+            assert acting.app.panels.of("inside").shows(acting.app.focused)
+            await acting.press("escape")
+        else:
+            assert grid is not None
+            assert grid.row is None, f"{grid.table.key}: a row, and no page about it"
+        await acting.press("tab")
+    await acting.press("slash", *"zzzz", "enter")
+    for grid in acting.app.panels.present.grids():
+        assert not (grid.rows.filterable and grid.rows.shown), grid.table.key
+    assert "filter: zzzz" in acting.screen
+    await acting.press("escape")
+    assert any(grid.rows.shown for grid in acting.app.panels.present.grids())
 
 
 @pytest.mark.parametrize("name", TABS)
 @acted
-async def test_it_is_helped_exported_and_printed(
-    name: TabName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_it_is_sorted_filtered_and_read_helped_exported_and_printed(
+    name: TabName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: list[Exception]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     async with playing("pdb" if name.containers else "storm", (200, 50)) as (acting, polls):
         await polls(2)
-        await acting.press(name.key, "question_mark")
+        await acting.press(name.key)
+        await sorted_filtered_and_read(acting)
+        await acting.press("question_mark")
         names_every_key_and_column(acting.app.reader.text, name)
         await acting.press("escape", "e")
         measure = acting.app.recording.measure
@@ -116,6 +113,7 @@ async def test_it_is_helped_exported_and_printed(
         await polls(1)
         await acting.press("e")
         moment = acting.app.monitor.moment()
+    assert faults == []
     assert {measure, tab(name.name).measure} <= set(MEASURES)
     (path,) = tmp_path.glob(f"presman-DWPROD-{measure}-*.csv")
     with path.open(encoding="utf-8", newline="") as file:

@@ -1,0 +1,59 @@
+"""Warm-ups that are played once for all tests: the hour before the start costs a hundred times what a copy does."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+from presman.base.release import Release
+from presman.simulator import simulation
+from presman.simulator.scenario import Scenario
+from presman.simulator.simulation import Simulation
+
+played = simulation.warmed
+"""What plays it, whoever has played it before."""
+
+
+class Warmups:
+    """Warmed simulations, pickled: in memory, and in a folder for the other processes that test."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, bytes] = {}
+
+    def warmed(self, scenario: Scenario, release: Release, seed: int, step: float) -> Simulation:
+        """Return a simulation of one's own at the instant 0: the same scenario and seed play the same course."""
+        key = hashlib.sha256(pickle.dumps((scenario, release, seed, step))).hexdigest()
+        if key not in self._known:
+            self._known[key] = self._shared(self._folder / key) or self._play(key, scenario, release, seed, step)
+        copy: Simulation = pickle.loads(self._known[key])
+        return copy
+
+    def _shared(self, path: Path) -> bytes:
+        return path.read_bytes() if path.exists() else b""
+
+    def _play(self, key: str, scenario: Scenario, release: Release, seed: int, step: float) -> bytes:
+        made = pickle.dumps(played(scenario, release, seed, step), pickle.HIGHEST_PROTOCOL)
+        part = self._folder / f"{key}.{os.getpid()}"
+        part.write_bytes(made)
+        part.rename(self._folder / key)
+        return made
+
+
+@contextmanager
+def shared(folder: Path) -> Iterator[None]:
+    """Have sources play each warm-up once, and keep it in `folder`."""
+    with mock.patch.object(simulation, "warmed", Warmups(folder).warmed):
+        yield
+
+
+@contextmanager
+def each_played() -> Iterator[None]:
+    """Have sources play their warm-ups: for tests of the course itself."""
+    with mock.patch.object(simulation, "warmed", played):
+        yield
