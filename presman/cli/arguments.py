@@ -12,8 +12,8 @@ from presman.cli import exit_codes
 from presman.cli.parser import Parser, age, measure, of_group, one_of, positive, seconds, size, some_seconds
 
 COMMANDS = (
-    "demo", "once", "export", "record", "replay", "bundle", "whatif", "lint", "doctor", "grants", "collect", "trace",
-    "config",
+    "demo", "once", "export", "record", "replay", "bundle", "compare", "whatif", "lint", "doctor", "grants",
+    "collect", "trace", "config",
 )  # fmt: skip
 TARGET_HELP = """\
 TARGET is one thing everywhere:
@@ -82,6 +82,7 @@ commands (each has --help):
   record     everything that is read, poll after poll, into a file that can be watched again and asked by SQL
   replay     a recording on the screens of the monitor
   bundle     a short recording that names nobody, to send to somebody
+  compare    two windows of recordings: what differs, by how much, and whether it is more than noise
   whatif     observed parallel statements once more, under other limits
   lint       what is doubtful about the plans in force, and why
   doctor     what presman can see in a database, and which grants are missing
@@ -308,6 +309,26 @@ def bundle() -> Parser:
     return parser
 
 
+def compare() -> Parser:
+    """Return the parser of `presman compare`."""
+    parser = _parser(
+        "compare",
+        "Two windows of one recording, or of two, side by side: plan, CPU, I/O, parallel servers, queue, latency,\n"
+        "statements; each figure with the difference in percent and whether it is more than noise. A window is\n"
+        "TARGET@FROM..TO, of which either end may be left out; @FROM..TO alone is of the same recording.",
+        """\
+  presman compare prod.presman@03:00..03:30 @04:00..04:30
+  presman compare monday.presman tuesday.presman --format json
+  presman compare prod.presman@first..'-1h' @'1h ago'..last""",
+    )
+    parser.add_argument("first", metavar="A", help="FILE.presman@FROM..TO, or any recording as TARGET has it")
+    parser.add_argument("second", metavar="B", help="the same, or @FROM..TO: another window of A's recording")
+    parser.add_argument(
+        "--format", type=one_of("text", "json"), default="text", metavar="F", help="text (default), json"
+    )
+    return parser
+
+
 def _minutes(text: str) -> float:
     """Read a number of minutes."""
     return some_seconds(f"{text}m") / 60
@@ -445,6 +466,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "record": record,
     "replay": replay,
     "bundle": bundle,
+    "compare": compare,
     "whatif": whatif,
     "doctor": doctor,
     "grants": grants,

@@ -104,6 +104,13 @@ def bundle(options: Namespace) -> int:
     return run(options)
 
 
+def compare(options: Namespace) -> int:
+    """Run `presman compare A B`."""
+    from presman.cli.compare_command import run
+
+    return run(options)
+
+
 def doctor(options: Namespace) -> int:
     """Run `presman doctor TARGET`."""
     from presman.cli.database import doctor as run
@@ -181,6 +188,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "record": record,
         "replay": replay,
         "bundle": bundle,
+        "compare": compare,
         "whatif": whatif,
         "lint": lint,
         "classic": classic,
