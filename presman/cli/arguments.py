@@ -12,7 +12,7 @@ from presman.cli import exit_codes
 from presman.cli.parser import Parser, age, measure, of_group, one_of, positive, seconds, size, some_seconds
 
 COMMANDS = (
-    "demo", "once", "export", "record", "replay", "bundle", "compare", "whatif", "lint", "doctor", "grants",
+    "demo", "once", "export", "record", "replay", "bundle", "compare", "chart", "whatif", "lint", "doctor", "grants",
     "collect", "trace", "config",
 )  # fmt: skip
 TARGET_HELP = """\
@@ -83,6 +83,7 @@ commands (each has --help):
   replay     a recording on the screens of the monitor
   bundle     a short recording that names nobody, to send to somebody
   compare    two windows of recordings: what differs, by how much, and whether it is more than noise
+  chart      a CSV file that presman wrote, in the terminal or as a picture
   whatif     observed parallel statements once more, under other limits
   lint       what is doubtful about the plans in force, and why
   doctor     what presman can see in a database, and which grants are missing
@@ -329,6 +330,23 @@ def compare() -> Parser:
     return parser
 
 
+def chart() -> Parser:
+    """Return the parser of `presman chart`."""
+    parser = _parser(
+        "chart",
+        "Draw a CSV file that presman wrote, this one or 1.x, tidy or wide: a line for each group or event. Without\n"
+        "-o in the terminal. COLUMN is a column of numbers (of a wide file: a group); each is a chart of its own.",
+        """\
+  presman chart cpu.csv
+  presman chart cpu.csv throttled_percent used_cpus
+  presman chart cpu.csv throttled_percent -o throttled.svg""",
+    )
+    parser.add_argument("file", metavar="FILE", help="what `presman export`, key e or presman 1.x wrote")
+    parser.add_argument("columns", nargs="*", metavar="COLUMN", help="what to draw (default: the usual of the measure)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="a picture: FILE.svg, or FILE.png with presman[png]")
+    return parser
+
+
 def _minutes(text: str) -> float:
     """Read a number of minutes."""
     return some_seconds(f"{text}m") / 60
@@ -467,6 +485,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "replay": replay,
     "bundle": bundle,
     "compare": compare,
+    "chart": chart,
     "whatif": whatif,
     "doctor": doctor,
     "grants": grants,

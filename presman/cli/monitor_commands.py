@@ -111,6 +111,13 @@ def compare(options: Namespace) -> int:
     return run(options)
 
 
+def chart(options: Namespace) -> int:
+    """Run `presman chart FILE`."""
+    from presman.cli.chart_command import run
+
+    return run(options)
+
+
 def doctor(options: Namespace) -> int:
     """Run `presman doctor TARGET`."""
     from presman.cli.database import doctor as run
@@ -189,6 +196,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "replay": replay,
         "bundle": bundle,
         "compare": compare,
+        "chart": chart,
         "whatif": whatif,
         "lint": lint,
         "classic": classic,
