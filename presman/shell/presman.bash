@@ -463,7 +463,7 @@ _presman_commands() {
 connect|asks for a database, tries it, and writes it into config.ini
 once|one reading as text, JSON or CSV
 export|readings as CSV, one poll after the other
-record|everything that is read, poll after poll, into a file that can be watched again and asked by SQL
+record|everything that is read, poll after poll, into a file to watch again and ask by SQL
 replay|a recording on the screens of the monitor
 bundle|a short recording that names nobody, to send to somebody
 compare|two windows of recordings: what differs, by how much, and whether it is more than noise
