@@ -16,9 +16,11 @@ COMMANDS = {
     "connect": "asks for a database, tries it, and writes it into config.ini",
     "once": "one reading as text, JSON or CSV",
     "export": "readings as CSV, one poll after the other",
-    "record": "everything that is read, poll after poll, into a file that can be watched again and asked by SQL",
+    "record": "everything that is read, poll after poll, into a file to watch again and ask by SQL",
     "replay": "a recording on the screens of the monitor",
     "bundle": "a short recording that names nobody, to send to somebody",
+    "compare": "two windows of recordings: what differs, by how much, and whether it is more than noise",
+    "chart": "a CSV file that presman wrote, in the terminal or as a picture",
     "check": "one line and an exit code for Nagios, Icinga or cron",
     "alerts": "the rules behind the alerts, their thresholds, and with a TARGET their state",
     "whatif": "observed parallel statements once more, under other limits",
@@ -356,6 +358,43 @@ def bundle() -> Parser:
     return parser
 
 
+def compare() -> Parser:
+    """Return the parser of `presman compare`."""
+    parser = _parser(
+        "compare",
+        "Two windows of one recording, or of two, side by side: plan, CPU, I/O, parallel servers, queue, latency,\n"
+        "statements; each figure with the difference in percent and whether it is more than noise. A window is\n"
+        "TARGET@FROM..TO, of which either end may be left out; @FROM..TO alone is of the same recording.",
+        """\
+  presman compare prod.presman@03:00..03:30 @04:00..04:30
+  presman compare monday.presman tuesday.presman --format json
+  presman compare prod.presman@first..'-1h' @'1h ago'..last""",
+    )
+    parser.add_argument("first", metavar="A", help="FILE.presman@FROM..TO, or any recording as TARGET has it")
+    parser.add_argument("second", metavar="B", help="the same, or @FROM..TO: another window of A's recording")
+    parser.add_argument(
+        "--format", type=OneOf("text", "json"), default="text", metavar="F", help="text (default), json"
+    )
+    return parser
+
+
+def chart() -> Parser:
+    """Return the parser of `presman chart`."""
+    parser = _parser(
+        "chart",
+        "Draw a CSV file that presman wrote, this one or 1.x, tidy or wide: a line for each group or event. Without\n"
+        "-o in the terminal. COLUMN is a column of numbers (of a wide file: a group); each is a chart of its own.",
+        """\
+  presman chart cpu.csv
+  presman chart cpu.csv throttled_percent used_cpus
+  presman chart cpu.csv throttled_percent -o throttled.svg""",
+    )
+    parser.add_argument("file", metavar="FILE", help="what `presman export`, key e or presman 1.x wrote")
+    parser.add_argument("columns", nargs="*", metavar="COLUMN", help="what to draw (default: the usual of the measure)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="a picture: FILE.svg, or FILE.png with presman[png]")
+    return parser
+
+
 def _minutes(text: str) -> float:
     """Read a number of minutes."""
     return some_seconds(f"{text}m") / 60
@@ -549,6 +588,8 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "record": record,
     "replay": replay,
     "bundle": bundle,
+    "compare": compare,
+    "chart": chart,
     "check": check,
     "alerts": alerts,
     "whatif": whatif,

@@ -119,6 +119,20 @@ def bundle(options: Namespace) -> int:
     return run(options)
 
 
+def compare(options: Namespace) -> int:
+    """Run `presman compare A B`."""
+    from presman.cli.compare_command import run
+
+    return run(options)
+
+
+def chart(options: Namespace) -> int:
+    """Run `presman chart FILE`."""
+    from presman.cli.chart_command import run
+
+    return run(options)
+
+
 def doctor(options: Namespace) -> int:
     """Run `presman doctor TARGET`."""
     from presman.cli.database import doctor as run
@@ -210,6 +224,8 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "record": record,
         "replay": replay,
         "bundle": bundle,
+        "compare": compare,
+        "chart": chart,
         "check": check,
         "alerts": alerts,
         "whatif": whatif,

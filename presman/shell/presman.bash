@@ -164,6 +164,35 @@ _presman_table() {
 -o|@file|where to (default presman-bundle-TIME.presman)
 --output|@file|where to (default presman-bundle-TIME.presman)
 |@target|what to read (default: the one of config.ini)' ;;
+    compare) table='-h||show this help message and exit
+--help||show this help message and exit
+--config|@file|read FILE instead of config.ini
+--refresh|@any|seconds between polls (default 2, least 0.5)
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--scope|cluster instance|cluster (GV$, default) or instance (V$)
+--thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
+--theme|@any|colours of the monitor
+--at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--from|@any|from then on
+--to|@any|up to then
+--format|text json|text (default), json
+|@any|FILE.presman@FROM..TO, or any recording as TARGET has it' ;;
+    chart) table='-h||show this help message and exit
+--help||show this help message and exit
+--config|@file|read FILE instead of config.ini
+--refresh|@any|seconds between polls (default 2, least 0.5)
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--scope|cluster instance|cluster (GV$, default) or instance (V$)
+--thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
+--theme|@any|colours of the monitor
+--at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--from|@any|from then on
+--to|@any|up to then
+-o|@file|a picture: FILE.svg, or FILE.png with presman[png]
+--output|@file|a picture: FILE.svg, or FILE.png with presman[png]
+|@file|what `presman export`, key e or presman 1.x wrote' ;;
     check) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
@@ -434,9 +463,11 @@ _presman_commands() {
 connect|asks for a database, tries it, and writes it into config.ini
 once|one reading as text, JSON or CSV
 export|readings as CSV, one poll after the other
-record|everything that is read, poll after poll, into a file that can be watched again and asked by SQL
+record|everything that is read, poll after poll, into a file to watch again and ask by SQL
 replay|a recording on the screens of the monitor
 bundle|a short recording that names nobody, to send to somebody
+compare|two windows of recordings: what differs, by how much, and whether it is more than noise
+chart|a CSV file that presman wrote, in the terminal or as a picture
 check|one line and an exit code for Nagios, Icinga or cron
 alerts|the rules behind the alerts, their thresholds, and with a TARGET their state
 whatif|observed parallel statements once more, under other limits

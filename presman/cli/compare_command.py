@@ -1,0 +1,40 @@
+"""`presman compare`: two windows of recordings side by side."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+from presman.cli.settings import load, resolve
+from presman.compare.compare_text import compare_text
+from presman.compare.two_windows import WindowPlace, compare
+from presman.compare.window_words import FORM, WindowWords, window_words
+from presman.config.config_file import Config
+from presman.output.json_document import plain
+
+
+def run(options: Namespace) -> int:
+    """Print the comparison. Raises Failure, TargetError, WindowError, RecordingError."""
+    if options.at or options.start or options.end:
+        raise Failure(f"each window has times of its own: write {FORM} instead of --at, --from and --to")
+    config = load(options)
+    first, second = window_words(options.first), window_words(options.second)
+    if not first.target:
+        raise Failure(f"the first window has to name its recording: {FORM}")
+    places = [_place(each._replace(target=each.target or first.target), config, options) for each in (first, second)]
+    found = compare(*places)
+    if options.format == "json":
+        console.put(json.dumps({"format": 1, **plain(found)}, indent=2, ensure_ascii=console.wants_ascii()) + "\n")
+    else:
+        console.show(compare_text(found, console.width()))
+    return exit_codes.OK
+
+
+def _place(words: WindowWords, config: Config, options: Namespace) -> WindowPlace:
+    target = resolve(words.target, config, options).target
+    tape = target.tape
+    if tape is None:
+        raise Failure(f"{target.name} is no recording: write {FORM}")
+    return WindowPlace(tape.place, tape.database or None, words.start or tape.start, words.end or tape.end or tape.at)
