@@ -181,7 +181,7 @@ def command_lines(commands: Iterable[Command]) -> list[Line]:
 
 def candidates_lines(found: Unblock) -> list[Line]:
     """Return all candidates of a head in full, with their commands."""
-    lines: list[Line] = [(("  ", ""), (f"{found.sentence}.".capitalize(), ""))]
+    lines: list[Line] = [(("  ", ""), (f"{found.sentence[:1].upper()}{found.sentence[1:]}.", ""))]
     for place, candidate in enumerate(found.candidates):
         each = candidate.statement
         number = NUMBERS[place] if place < len(NUMBERS) else f"{place + 1}."
