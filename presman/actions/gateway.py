@@ -8,7 +8,7 @@ from typing import Any
 from textual.app import App
 
 from presman.actions.dialog import ActionDialog
-from presman.actions.offers import offers
+from presman.actions.offers import offers, remarks
 from presman.actions.performer import Performer
 from presman.analysis.readings.reading import Reading
 from presman.records.commands import Command
@@ -29,6 +29,7 @@ class Gateway:
         """Ask what to do with a row, and `send` what was confirmed."""
         commands = offers(row, reading)
         about = f"{row.user} {row.inst_id}:{row.sid},{row.serial} in {row.group}, SQL_ID {row.sql_id or '-'}"
+        about = "\n".join([about, *remarks(row, reading)])
 
         def answered(command: Command | None) -> None:
             if command is not None:

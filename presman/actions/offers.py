@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from presman.analysis.advice.unblock import commands_to_end, release_of
+from presman.analysis.advice.unblock import commands_to_end, ends_in, release_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.analysis.session_list import GV_QUERY
+from presman.base.formats import duration
 from presman.records.commands import Command, Victim, for_queued, switch, to_end
 
 _Row = QueuedStatement | RunningStatement | SessionReading
@@ -32,6 +33,22 @@ def offers(row: Any, reading: Reading) -> tuple[Command, ...]:
         own = to_end(victim, release, idle=victim.status != "ACTIVE")
     found = (*own, *_switches(victim, row, reading))[:MOST]
     return tuple(each._replace(victim=victim) for each in found)
+
+
+def remarks(row: Any, reading: Reading) -> tuple[str, ...]:
+    """Return what to know before anything is done to a row: who blocks it, or that it ends by itself."""
+    blocker = getattr(row, "blocker", "")
+    found = []
+    if blocker:
+        who = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
+        name = f"{who.user} {blocker}, {who.status.lower()}" if who is not None else f"session {blocker}"
+        found.append(f"It is blocked by {name}: look at that session first.")
+    own = (row.inst_id, row.sid, row.serial)
+    running = next((each for each in reading.running if (each.inst_id, each.sid, each.serial) == own), None)
+    left = ends_in(running) if running is not None else None
+    if left is not None:
+        found.append(f"It should end by itself in about {duration(left)}.")
+    return tuple(found)
 
 
 def victim_of(row: QueuedStatement | RunningStatement | SessionReading) -> Victim:

@@ -71,6 +71,8 @@ def _unblock(found: Unblock) -> dict[str, Any]:
         "needed": found.needed,
         "sentence": found.sentence,
         "wait": found.wait,
+        "soon": found.soon,
+        "rivals": list(found.rivals),
         "commands": [_command(each) for each in found.commands],
         "candidates": [_candidate(each) for each in found.candidates],
     }

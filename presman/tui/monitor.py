@@ -61,6 +61,13 @@ class Monitor:
         return self.choices.paused is not None or self.choices.behind > 0
 
     @property
+    def why_no_command(self) -> str:
+        """Why no command is offered to copy at all: what is on screen is old. "" where commands are offered."""
+        if self.link.state is LinkState.LOST:
+            return "the connection is lost"
+        return "the view is paused, or back in time" if self.is_frozen else ""
+
+    @property
     def containers(self) -> bool:
         """Whether this is, as far as is known, a container database."""
         return self.reading is None or self.reading.header.cdb
@@ -146,7 +153,7 @@ class Monitor:
 
         self.alerts = alerts(self.reading, self.link)
         self.to_do = to_do(self.reading) if self.reading is not None else None
-        if self.to_do is not None and (self.is_frozen or self.link.state is LinkState.LOST):
+        if self.to_do is not None and self.why_no_command:
             self.to_do = self.to_do._replace(command=None, affects="")
 
     def moment(self) -> Moment | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from presman.actions.dialog import ActionDialog
 from presman.actions.gateway import Gateway
+from presman.actions.offers import remarks
 from presman.records.commands import CommandKind
 from presman.tui.feed import Acted
 from tests.tui.drive import Stage, acted, stage
-from tests.tui.readings import busy, cluster
+from tests.tui.readings import busy, cluster, running, session
 
 
 async def open_dialog(acting: Stage) -> str:
@@ -93,3 +95,12 @@ async def test_on_a_cluster_a_switch_is_offered_with_the_instance_it_works_from(
         assert "switch its group (works from instance 1 only)" in await open_dialog(acting)
     async with stage(busy(), size=(140, 40)) as acting:
         assert "(works from instance" not in await open_dialog(acting)
+
+
+def test_it_says_who_blocks_a_session_and_what_ends_by_itself() -> None:
+    blocked = running(526, blocker="1:88")
+    reading = replace(busy(), running=(blocked,), sessions=(session(88, user="MARTIN", status="INACTIVE"),))
+    assert remarks(blocked, reading) == ("It is blocked by MARTIN 1:88, inactive: look at that session first.",)
+    ending = running(526, remaining=20.0, progress=0.9, operation="Table Scan")
+    assert remarks(ending, replace(reading, running=(ending,))) == ("It should end by itself in about 0:20.",)
+    assert remarks(running(526), replace(reading, running=(running(526),))) == ()

@@ -18,7 +18,7 @@ from presman.tabs.alerts import alerts
 from presman.tabs.link import Link
 from presman.tabs.moment import Moment
 from presman.tabs.sessions import nobody_blocked
-from presman.tui.pages.advice_lines import commands_to_copy, ends_it
+from presman.tui.pages.advice_lines import commands_to_copy, ends_it, why_no_command
 from tests.scenarios import with_short_past
 
 
@@ -72,13 +72,26 @@ def test_before_anybody_is_ended_one_is_sent_to_who_holds_him_up() -> None:
     assert [each.user for each in found.blocked] == ["ETL"]
     line = "".join(text for text, _ in ends_it(found, key=True))
     assert line.startswith(" TO START IT  look at 1:88 first: ETL 1:412 (32 servers) waits for it   ①")
+    reading = replace(reading, running=tuple(replace(each, remaining=None) for each in reading.running))
+    (found,) = unblock(reading)
+    line = "".join(text for text, _ in ends_it(found, key=True))
+    assert "② " not in line.partition("①")[2], "no bystander beside whom all wait for"
+    assert "① MARTIN" in line
+    assert found.sentence == "look at 1:88 first: 32 servers are held by who waits for it"
+    assert found.candidates[0].statement.user == "MARTIN"
+    assert not [each for each in found.candidates if each.statement.blocker], "its victim is nobody to end"
     (blocked,) = found.blocked
+    assert commands_to_copy(blocked, reading) == []
+    assert "SESSION '88," in commands_to_copy(found.head.statement, reading)[0][0].text
+    alone = replace(reading, running=tuple(each for each in reading.running if each.sid != 88))
+    assert why_no_command(found.head.statement, alone).startswith("Nothing copied: look at 1:88 first")
     assert blocked.remaining is None, "nobody knows when one ends that does not move"
 
 
 def test_the_numbers_are_those_in_the_order_of_copying() -> None:
     reading = of("locked")
-    reading = replace(reading, running=tuple(each for each in reading.running if ends_in(each) is None))
+    freely = (replace(each, blocker="") for each in reading.running if ends_in(each) is None)
+    reading = replace(reading, running=tuple(freely))
     (found,) = unblock(reading)
     alone = [each.enough for each in found.candidates]
     assert alone == sorted(alone, reverse=True), "those that would do alone before those who would not"

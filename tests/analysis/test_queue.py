@@ -152,6 +152,15 @@ def test_one_queue_for_all_groups_serves_the_oldest_first() -> None:
     assert heads["B"].cause is not Cause.BEHIND
 
 
+def test_among_equals_the_order_is_not_known() -> None:
+    line = [queued_session(1, "A", 20.4), queued_session(2, "A", 20.1), queued_session(3, "A", 19.0)]
+    (head,) = analyse(None, snapshot(instance(), *line)).heads
+    assert head.equals == 1
+    assert head.sentence.endswith("; 1 other has waited the same, so which is first is not known")
+    alone = analyse(None, snapshot(instance(), *line[1:])).heads[0]
+    assert (alone.equals, "waited the same" in alone.sentence) == (0, False)
+
+
 def test_between_groups_the_plan_chooses() -> None:
     rows = [active_plan(active=10, target=128), *waiting(8, 7, "A", 50), *waiting(8, 8, "B", 90)]
     rows += [*twin(3, "sql7", 8, 2), *twin(4, "sql8", 8, 2)]

@@ -8,10 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import LONG_IDLE, Step, ToDo, to_do
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.group_readings import ActiveSessionPool, Verdict
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, Shortage
+from presman.analysis.readings.statement_readings import Cause, Servers, Shortage
 from tests.tui.readings import busy, group, header, quiet, running, session
 
 
@@ -77,7 +78,7 @@ def test_who_holds_up_others_is_looked_at_first_and_not_ended() -> None:
     reading = replace(reading, sessions=(session(88, status="INACTIVE", last_call=1318.0, user="MARTIN"),))
     found = told(reading)
     assert found.text == "look at MARTIN 1:88, idle 21:58: MARTIN 1:526 waits for it and holds 32 servers"
-    assert (found.step, found.command, found.tab) == (Step.LOOK, None, "7")
+    assert (found.step, found.command, found.tab) == (Step.LOOK, None, "top")
 
 
 def test_a_head_that_never_fits_needs_another_degree() -> None:
@@ -142,3 +143,51 @@ def test_nothing_is_said_where_nothing_is_wrong() -> None:
 def test_the_end_of_a_wait_for_several_names_how_many() -> None:
     reading = one_queue(running(526, **IDLE), running(144, **IDLE), shortages=(Shortage(64, group="BATCH"),))
     assert "end MARTIN 1:144 (idle 15:00, keeps 32 servers) and 1 other idle holder" in told(reading).text
+
+
+def ending(sid: int, left: float, **facts: Any) -> Any:
+    return running(sid, remaining=left, progress=0.9, operation="Table Scan", **facts)
+
+
+def storm(*held: Any, target: int = 64) -> Reading:
+    """The heads of BATCH and ETL both want 32 servers of a target that is used up; no group has a limit."""
+    reading = busy()
+    common = {"cause": Cause.SYSTEM, "wants": Servers(32, 32), "allowed": None, "in_use": 64, "target": target}
+    heads = tuple(replace(each, **common, shortages=(Shortage(32, everybody=True),)) for each in reading.heads)
+    firsts = tuple(each.statement for each in heads)
+    return replace(reading, heads=heads, queue=firsts, running=held, groups=())
+
+
+def test_a_start_is_promised_only_where_nobody_else_could_take_the_servers() -> None:
+    reading = storm(ending(526, 10.0))
+    assert told(reading).text == (
+        "wait: the head of BATCH may start in about 0:10, when MARTIN 1:526 ends; ETL wants the same servers"
+    )
+    first, second = unblock(reading)
+    assert (first.wait, first.soon, first.rivals) == (None, 10.0, ("ETL",))
+    assert (second.wait, second.rivals) == (None, ("BATCH",))
+    assert first.sentence == "wait: it may start in about 0:10, with 32 servers freed then; ETL wants the same servers"
+    both = unblock(storm(ending(526, 10.0, servers=64)))
+    assert [(each.wait, each.rivals) for each in both] == [(10.0, ()), (10.0, ())], "64 are enough for both"
+    capped = replace(reading, heads=(reading.heads[0], replace(reading.heads[1], allowed=32, held=32)))
+    assert unblock(capped)[0].wait == 10.0, "ETL's own limit leaves it nothing"
+
+
+def test_for_waiting_the_earliest_end_that_does_counts() -> None:
+    slow, quick = ending(405, 124.0, elapsed=10.0), ending(992, 100.0, elapsed=900.0)
+    assert told(one_queue(slow, quick)).text == (
+        "wait: the head of BATCH can start in about 1:40, when MARTIN 1:992 should be done"
+    )
+
+
+def test_where_two_must_end_the_last_is_named() -> None:
+    found = told(one_queue(ending(405, 8.0, servers=16), ending(992, 21.0, servers=16)))
+    assert found.text == (
+        "wait: the head of BATCH should start by itself in about 0:21, when MARTIN 1:992, the last of 2, ends"
+    )
+
+
+def test_among_equals_nobody_is_called_the_head() -> None:
+    assert told(one_queue(running(526), equals=9)).text.startswith(
+        "nobody is idle who could let one of the first 10 of BATCH start"
+    )

@@ -101,7 +101,8 @@ def test_who_ends_it_in_one_line() -> None:
     assert first.startswith(" TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32  or ② ETL")
     assert second.count("①") == 1
     short = plain(ends_it(unblock(busy())[0], 90, key=True))
-    assert short == " TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32 …   c copies ①"
+    same = "; ETL wants the same servers"
+    assert short == f" TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32 …{same}   c copies ①"
 
 
 def test_a_plan_as_dbms_xplan_writes_it() -> None:
@@ -209,7 +210,7 @@ async def test_from_the_storm_to_the_culprits_command_in_at_most_four_keys() -> 
             culprit = " ".join(screen.split("①")[1].split("holds")[0].split())
             assert f"{who.inst_id}:{who.sid}" in culprit
             await acting.press(keys[1])
-            if way.wait is None:
+            if way.soon is None:
                 assert acting.app.clipboard.startswith("ALTER SYSTEM ")
                 assert str(who.sid) in acting.app.clipboard
             else:  # it is about to end: there is nothing to copy, and that is said

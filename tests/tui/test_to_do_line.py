@@ -5,22 +5,27 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.advice.to_do import Step, ToDo
+from presman.analysis.advice.to_do import Step, ToDo, to_do
 from presman.drawing.lines import plain
 from presman.tui.feed import Lost
 from presman.tui.widgets.top_lines import do_line
-from tests.tui.drive import acted, stage
+from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy, quiet
 
-END = "end MARTIN 1:526 (idle 22:10, keeps 32 servers): then the head of BATCH can start"
+END = "end MARTIN 1:526 (idle 22:10, keeps 32 servers): then the head of BATCH may start; ETL wants the same servers"
 KILL = "ALTER SYSTEM KILL SESSION '526,60805,@1';"
+
+
+def told(acting: Stage) -> str:
+    """What was told last."""
+    return list(acting.app._notifications)[-1].message
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 50)])
 @acted
 async def test_it_stands_on_every_tab_and_its_key_copies_its_command(size: tuple[int, int]) -> None:
     async with stage(busy(), size=size) as acting:
-        expected = f" DO  {END if size[0] == 200 else 'end MARTIN 1:526: BATCH can start'}   C copies the command"
+        expected = f" DO  {END if size[0] == 200 else 'end MARTIN 1:526: BATCH may start'}   C copies the command"
         for key in "1234567":
             lines = (await acting.press(key)).splitlines()
             assert lines[2] == expected
@@ -47,17 +52,41 @@ async def test_where_nothing_is_wrong_there_is_no_such_line() -> None:
 async def test_of_what_is_old_no_command_is_offered() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         paused = (await acting.press("space")).splitlines()
-        assert paused[2].startswith(f" DO  {END}")
+        assert paused[2].startswith(" DO  end MARTIN 1:526")
         assert "copies" not in paused[2]
         assert "The line DO has no command now." in await acting.press("C")
+        await acting.press("4", "c")
+        assert "no command is offered while the view is paused" in told(acting)
+        assert "c copies ①" not in acting.screen
         assert "C copies the command" in await acting.press("space")
         acting.app.post_message(Lost("ORA-03113: end-of-file on communication channel", 4.0))
         await acting.settle()
         assert "C copies the command" not in acting.screen
+        await acting.press("c")
+        assert "no command is offered while the connection is lost" in told(acting)
+        assert acting.app.clipboard == ""
+
+
+@acted
+async def test_with_a_command_from_late_data_its_age_is_told() -> None:
+    async with stage(busy(), size=(120, 30)) as acting:
+        acting.clock.now += 12.0
+        for keys in (("C",), ("4", "c")):
+            await acting.press(*keys)
+            assert "The data it comes from is 0:12 old" in told(acting)
+            assert acting.app.clipboard == KILL
+
+
+def test_the_key_of_the_tab_is_that_of_who_waits_for_whom() -> None:
+    held = replace(busy().running[0], blocker="1:88")
+    found = to_do(replace(busy(), groups=(), running=(held,)))
+    assert found is not None
+    assert found.step is Step.LOOK
+    assert plain(do_line(found, 120)).endswith("   9 shows more")
 
 
 def test_longer_words_where_they_fit_and_the_tab_that_tells_more() -> None:
-    found = ToDo(Step.LOOK, "look at the sessions that work in BATCH", "look at BATCH", "7")
+    found = ToDo(Step.LOOK, "look at the sessions that work in BATCH", "look at BATCH", "latency")
     assert plain(do_line(found, 80)) == " DO  look at the sessions that work in BATCH   7 shows more"
     assert plain(do_line(found, 40)) == " DO  look at BATCH   7 shows more"
     assert plain(do_line(found, 30)) == " DO  look at B…   7 shows more"

@@ -4,6 +4,7 @@ The rules. Nobody is named to be ended but an idle holder, idle for longer than 
 servers certainly count where the head is short, and who alone or with other idle ones lets it start. What should end by
 itself soon is waited for. Where servers are held by who waits for a session, one looks at that session first. Whose
 work would be lost is decided by a person, on the tab that lists them. Of what only a plan can cure, it says what.
+That a head starts by itself is promised only where no other queue wants the same servers.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
+from presman.analysis.advice.contenders import listed, want_the_same
 from presman.analysis.advice.unblock import Candidate, Unblock, commands_to_end, release_of, unblock
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, RunningStatement, group_title
+from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, counted, duration, number
 from presman.records.commands import Command
 
@@ -38,7 +40,7 @@ _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 
 
 class ToDo(NamedTuple):
-    """What to do: a sentence, a `short` one for narrow lines, the key of the tab that tells more.
+    """What to do: a sentence, a `short` one for narrow lines, the name (not the key) of the tab that tells more.
 
     `command` is what `C` copies, None where nothing is to be run; `affects` whom it hits. `subject` is the group or
     container it is about.
@@ -86,21 +88,47 @@ def _urgency(found: Unblock) -> tuple[float, float]:
 def _head(found: Unblock, reading: Reading) -> ToDo:
     """Return what to do about one head."""
     head = found.head
-    name = group_title(head) if head.group else "the queue"
+    name, whose = _name(head), _whose(head)
     if found.blocked:
         return _look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
-    if found.wait is not None:
-        about = duration(found.wait)
-        who = _session(found.candidates[0].statement)
-        text = f"wait: the head of {name} should start by itself in about {about}, when {who} ends"
-        return ToDo(Step.WAIT, text, f"wait: {name} should start in about {about}", "4", subject=name)
+    if found.soon is not None:
+        return _wait_for(found, "should start by itself")
     chosen = found.candidates[: found.needed]
     if chosen and all(map(_may_be_ended, chosen)):
-        return _end(chosen, name)
+        return _end(found, chosen)
     if head.cause is Cause.NEVER_FITS:
-        text = f"the head of {name} wants more servers than it may have: a lower DOP or another group lets it start"
-        return ToDo(Step.CHANGE, text, f"{name}: a lower DOP or another group lets its head start", "4", subject=name)
-    return _patience(found, name)
+        text = f"{whose} wants more servers than it may have: a lower DOP or another group lets it start"
+        short = f"{name}: a lower DOP or another group lets its head start"
+        return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
+    return _patience(found)
+
+
+def _name(head: QueueHead) -> str:
+    return group_title(head) if head.group else "the queue"
+
+
+def _whose(head: QueueHead) -> str:
+    """Return the head in words; where several have waited the same, that it is one of them."""
+    return f"one of the first {head.equals + 1} of {_name(head)}" if head.equals else f"the head of {_name(head)}"
+
+
+def _wait_for(found: Unblock, starts: str) -> ToDo:
+    """Return that one waits for who should end: promised only where nobody else could take the servers."""
+    name, whose, last = _name(found.head), _whose(found.head), found.by_itself[-1]
+    about, who = duration(last.remaining), _session(last)
+    ends = "ends" if found.soon is not None else "should be done"
+    when = f"when {who} {ends}" if len(found.by_itself) == 1 else _last(found, who)
+    if found.rivals:
+        text = f"wait: {whose} may start in about {about}, {when}; {want_the_same(found.rivals)}"
+        short = f"wait: {name} may start in about {about}; so may {listed(found.rivals)}"
+        return ToDo(Step.WAIT, text, short, "parallel", subject=name)
+    text = f"wait: {whose} {starts} in about {about}, {when}"
+    short = f"wait: {name} {starts.partition(' by ')[0]} in about {about}"
+    return ToDo(Step.WAIT, text, short, "parallel", subject=name)
+
+
+def _last(found: Unblock, who: str) -> str:
+    return f"when {who}, the last of {len(found.by_itself)}, {'ends' if found.soon is not None else 'should be done'}"
 
 
 def _may_be_ended(candidate: Candidate) -> bool:
@@ -110,34 +138,28 @@ def _may_be_ended(candidate: Candidate) -> bool:
     return idle and candidate.frees == candidate.perhaps > 0 and bool(candidate.commands)
 
 
-def _end(chosen: tuple[Candidate, ...], name: str) -> ToDo:
-    each, command = chosen[0].statement, chosen[0].commands[0]
+def _end(found: Unblock, chosen: tuple[Candidate, ...]) -> ToDo:
+    each, command, name = chosen[0].statement, chosen[0].commands[0], _name(found.head)
     keeps = f"idle {duration(each.idle)}, keeps {counted(each.servers, 'server')}"
     more = f" and {counted(len(chosen) - 1, 'other idle holder')}" if len(chosen) > 1 else ""
-    text = f"end {_session(each)} ({keeps}){more}: then the head of {name} can start"
-    short = f"end {_session(each)}{more}: {name} can start"
+    can = "may" if found.rivals else "can"
+    same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
+    text = f"end {_session(each)} ({keeps}){more}: then {_whose(found.head)} {can} start{same}"
+    short = f"end {_session(each)}{more}: {name} {can} start"
     affects = f"{each.user or ABSENT}, {keeps}; what it has not committed is rolled back"
-    return ToDo(Step.END, text, short, "4", command, affects, name)
+    return ToDo(Step.END, text, short, "parallel", command, affects, name)
 
 
-def _patience(found: Unblock, name: str) -> ToDo:
+def _patience(found: Unblock) -> ToDo:
     """Return that one waits, as long as that is known, or that somebody must decide whose work to end."""
-    head, chosen = found.head, found.candidates[: found.needed]
-    if head.cause in {Cause.BEHIND, Cause.NOT_CHOSEN}:
-        text = f"wait: the head of {name} has the servers it wants, and starts when its turn comes"
-        return ToDo(Step.WAIT, text, f"wait: the head of {name} starts when its turn comes", "4", subject=name)
-    left = [each.statement.remaining for each in chosen if each.statement.remaining is not None]
-    if chosen and len(left) == len(chosen):
-        text = (
-            f"wait: the head of {name} can start in about {duration(max(left))}, when {_ending(chosen)} should be done"
-        )
-        return ToDo(Step.WAIT, text, f"wait: {name} can start in about {duration(max(left))}", "4", subject=name)
-    text = f"nobody is idle who could let the head of {name} start: wait, or decide whose work to end"
-    return ToDo(Step.WAIT, text, f"wait, or decide whose work to end for {name}", "4", subject=name)
-
-
-def _ending(chosen: tuple[Candidate, ...]) -> str:
-    return _session(chosen[0].statement) if len(chosen) == 1 else counted(len(chosen), "statement")
+    name, whose = _name(found.head), _whose(found.head)
+    if found.head.cause in {Cause.BEHIND, Cause.NOT_CHOSEN}:
+        text = f"wait: {whose} has the servers it wants, and starts when its turn comes"
+        return ToDo(Step.WAIT, text, f"wait: the head of {name} starts when its turn comes", "parallel", subject=name)
+    if found.by_itself:
+        return _wait_for(found, "can start")
+    text = f"nobody is idle who could let {whose} start: wait, or decide whose work to end"
+    return ToDo(Step.WAIT, text, f"wait, or decide whose work to end for {name}", "parallel", subject=name)
 
 
 def _session(each: RunningStatement) -> str:
@@ -149,7 +171,7 @@ def _look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToD
     idle = f", idle {duration(session.last_call)}" if session is not None and session.status == "INACTIVE" else ""
     who = f"{session.user} {held.blocker}{idle}" if session is not None else f"session {held.blocker}"
     text = f"look at {who}: {_session(held)} waits for it and holds {counted(held.servers, 'server')}"
-    return ToDo(Step.LOOK, text, f"look at {who}: {_session(held)} waits for it", "7", subject=name)
+    return ToDo(Step.LOOK, text, f"look at {who}: {_session(held)} waits for it", "top", subject=name)
 
 
 def _group(alert: Alert, reading: Reading) -> GroupReading | None:
@@ -165,7 +187,7 @@ def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
     names = [row.title for row in reading.cluster_groups() if row.verdict is Verdict.ZERO_SHARE]
     listed = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
     text = f"give {listed} a share on a level that is not used up, or set another plan: this one leaves them nothing"
-    return ToDo(Step.CHANGE, text, f"give {listed} a share in the plan", "6", subject=alert.subject)
+    return ToDo(Step.CHANGE, text, f"give {listed} a share in the plan", "plan", subject=alert.subject)
 
 
 def _starved(alert: Alert, reading: Reading) -> ToDo | None:
@@ -174,7 +196,7 @@ def _starved(alert: Alert, reading: Reading) -> ToDo | None:
         return None
     short = number(max(0.0, min(row.wanted, row.entitled) - row.used))
     text = f"look who has the CPUs: {row.title} gets {short} less than the plan gives it"
-    return ToDo(Step.LOOK, text, f"look who has {row.title}'s CPUs", "2", subject=row.title)
+    return ToDo(Step.LOOK, text, f"look who has {row.title}'s CPUs", "cpu", subject=row.title)
 
 
 def _pool(alert: Alert, reading: Reading) -> ToDo | None:
@@ -186,17 +208,17 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     until = f", the first fails in {left}" if left else ""
     waits = f"{pool.queued} wait{until}"
     text = f"look at the sessions that work in {row.title}, or let more work (ACTIVE_SESS_POOL_P1): {waits}"
-    return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "7", subject=row.title)
+    return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)
 
 
 def _no_plan(alert: Alert, _reading: Reading) -> ToDo:
     text = "set a plan that divides CPU (RESOURCE_MANAGER_PLAN): all CPUs are used and none does"
-    return ToDo(Step.CHANGE, text, "set a plan that divides CPU", "6", subject=alert.subject)
+    return ToDo(Step.CHANGE, text, "set a plan that divides CPU", "plan", subject=alert.subject)
 
 
 def _host(alert: Alert, _reading: Reading) -> ToDo:
     text = f"look at the host: {alert.short}, and no plan of this database limits them"
-    return ToDo(Step.LOOK, text, "look at the host: others use its CPUs", "2", subject=alert.subject)
+    return ToDo(Step.LOOK, text, "look at the host: others use its CPUs", "cpu", subject=alert.subject)
 
 
 def _io_limit(alert: Alert, reading: Reading) -> ToDo | None:
@@ -205,7 +227,7 @@ def _io_limit(alert: Alert, reading: Reading) -> ToDo | None:
         return None
     limit = held[0].nearest or "MAX_IOPS or MAX_MBPS"
     text = f"raise {limit} in {held[0].name} if it is to do more: the limit holds its I/O back"
-    return ToDo(Step.CHANGE, text, f"raise {limit} in {held[0].name} if it is to do more", "3", subject=alert.subject)
+    return ToDo(Step.CHANGE, text, f"raise {limit} in {held[0].name} if it is to do more", "io", subject=alert.subject)
 
 
 def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
@@ -221,9 +243,11 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
         who = f"{_session(most)} (idle {duration(most.idle)})"
         affects = f"{most.user or ABSENT}, idle {duration(most.idle)}; what it has not committed is rolled back"
         command = commands[0] if commands else None
-        return ToDo(Step.END, f"end {who}: it keeps {held} and none is free", f"end {who}", "4", command, affects)
+        return ToDo(
+            Step.END, f"end {who}: it keeps {held} and none is free", f"end {who}", "parallel", command, affects
+        )
     text = f"nothing yet: nobody waits for the {held} that {_session(most)} keeps idle; its user can close the cursor"
-    return ToDo(Step.WAIT, text, f"nothing yet: nobody waits for {_session(most)}'s {held}", "4")
+    return ToDo(Step.WAIT, text, f"nothing yet: nobody waits for {_session(most)}'s {held}", "parallel")
 
 
 _ADVICE: dict[str, Callable[[Alert, Reading], ToDo | None]] = {

@@ -4,7 +4,8 @@ The rules. A statement helps a head only where the head is short: everybody hold
 the same group those of a group's limit, only the same container those of a container's. First come those that are
 about to end by themselves: for them one waits. Then idle holders, by servers times idle seconds, because ending them
 throws no work away; then those whose end throws away least, by servers times elapsed seconds. If one is not enough, as
-few as will do are named together. What may be a monitor's query is not named at all.
+few as will do are named together. What may be a monitor's query is not named at all, nor is who waits for another
+session: that session comes first. A start is promised only where no other queue could take the servers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from math import inf
 
 from msgspec import Struct
 
+from presman.analysis.advice.contenders import contenders, want_the_same
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, Shortage
 from presman.base.formats import counted
@@ -48,9 +50,12 @@ class Candidate(Struct, frozen=True):
 class Unblock(Struct, frozen=True):
     """How to let one head start. The first `needed` of `candidates` do together; 0 if none are known to.
 
-    `commands` act on the waiting statement itself. `sentence` says it all in words. `wait` is in how many seconds the
-    head should start by itself, because all that are needed are about to end; None if that is not so. `blocked` are the
-    statements that hold servers the head could use, and wait for another session themselves.
+    `commands` act on the waiting statement itself. `sentence` says it all in words. `soon` is in how many seconds all
+    that are needed should have ended by themselves, None if that is not so. `blocked` are the statements that hold
+    servers the head could use, and wait for another session themselves: none of them is a candidate, whom they wait for
+    comes first, and then `needed` is 0. `by_itself` are those that let it start without anybody being ended, as far as
+    the time they have left tells, the last to end at the end; () where that is not known. `rivals` are the groups that
+    want the same servers and may get them first.
     """
 
     head: QueueHead
@@ -58,8 +63,25 @@ class Unblock(Struct, frozen=True):
     needed: int
     commands: tuple[Command, ...]
     sentence: str
-    wait: float | None = None
+    soon: float | None = None
     blocked: tuple[RunningStatement, ...] = ()
+    by_itself: tuple[RunningStatement, ...] = ()
+    rivals: tuple[str, ...] = ()
+
+    @property
+    def wait(self) -> float | None:
+        """In how many seconds the head should start by itself; None where others may take its servers."""
+        return None if self.rivals else self.soon
+
+    @property
+    def blockers(self) -> tuple[Candidate, ...]:
+        """The candidates that others wait for, who hold servers themselves."""
+        return tuple(each for each in self.candidates if is_blocker(each.statement, self.blocked))
+
+
+def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement]) -> bool:
+    """Whether any of these waits for a statement's session."""
+    return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
 
 
 def unblock(reading: Reading) -> tuple[Unblock, ...]:
@@ -87,20 +109,47 @@ def _unblock(head: QueueHead, reading: Reading, release: Release | None, counts:
         return Unblock(head, (), 0, commands, _without(head))
     certain = [each for each in reading.running if each.certain]
     helpers = [helper for each in certain if (helper := _helper(each, shortages, counts))]
-    short = [each.short for each in shortages]
-    chosen = _choose(helpers, short)
-    # Who would do alone stands before who would not: that is the order in which they are named and copied everywhere.
-    others = sorted(
-        (each for each in helpers if each not in chosen and all(each.high)),
-        key=lambda each: (not _covers([each], short), _by_harm(each)),
-    )
+    blocked = tuple(each.statement for each in helpers if each.statement.blocker)
+    helpers = [each for each in helpers if not each.statement.blocker]
+    chosen, others = _in_order(helpers, blocked, [each.short for each in shortages])
     found = tuple(_candidate(each, shortages, release) for each in (*chosen, *others)[:LISTED])
     needed = len(chosen)
     ends = [each.ends_in for each in found[:needed]]
-    wait = max(ends) if ends and None not in ends else None  # type: ignore[type-var]
+    soon = max(ends) if ends and None not in ends else None  # type: ignore[type-var]
+    by_itself = tuple(each.statement for each in _by_time(helpers, [each.short for each in shortages]))
+    freed = by_itself if soon is not None else tuple(each.statement for each in found[:needed]) or by_itself
+    rivals = contenders(head, freed, reading) if freed else ()
     doubtful = len(reading.running) - len(certain)
-    blocked = tuple(each.statement for each in helpers if each.statement.blocker)
-    return Unblock(head, found, needed, commands, _sentence(found, needed, doubtful), wait, blocked)
+    sentence = _blocked(blocked) if blocked and soon is None else _sentence(found, needed, doubtful, rivals)
+    return Unblock(head, found, needed, commands, sentence, soon, blocked, by_itself, rivals)
+
+
+def _in_order(
+    helpers: Sequence[_Helper], blocked: Sequence[RunningStatement], short: Sequence[int]
+) -> tuple[list[_Helper], list[_Helper]]:
+    """Return those that let a head start together, and the others; the first to be named and copied first.
+
+    Who would do alone stands before who would not. Where somebody holds others up, nobody else is said to be needed.
+    """
+    chosen = _choose(helpers, short)
+    if blocked and any(each.ends_in is None for each in chosen):
+        chosen = []
+    others = sorted(
+        (each for each in helpers if each not in chosen and (all(each.high) or is_blocker(each.statement, blocked))),
+        key=lambda each: (not is_blocker(each.statement, blocked), not _covers([each], short), _by_harm(each)),
+    )
+    return chosen, others
+
+
+def _by_time(helpers: Sequence[_Helper], short: Sequence[int]) -> list[_Helper]:
+    """Return those whose ends let a head start the earliest, in the order in which they should end; [] if not known."""
+
+    def left(each: _Helper) -> float:
+        return inf if each.statement.remaining is None else each.statement.remaining
+
+    moving = [each for each in helpers if each.statement.idle is None and left(each) < inf and any(each.low)]
+    kept = _prefix(sorted(moving, key=lambda each: (left(each), _by_harm(each))), short)
+    return sorted(_without_needless(kept, short), key=left)
 
 
 class _Helper(Struct, frozen=True, eq=False):
@@ -325,7 +374,14 @@ def _without(head: QueueHead) -> str:
     return "it is not short of servers: the order of the queue holds it, not a running statement"
 
 
-def _sentence(found: Sequence[Candidate], needed: int, doubtful: int) -> str:
+def _blocked(blocked: Sequence[RunningStatement]) -> str:
+    """Say whom to look at before anybody is ended."""
+    most = max(blocked, key=lambda each: each.servers)
+    held = counted(sum(each.servers for each in blocked), "server")
+    return f"look at {most.blocker} first: {held} are held by who waits for {'it' if len(blocked) == 1 else 'others'}"
+
+
+def _sentence(found: Sequence[Candidate], needed: int, doubtful: int, rivals: Sequence[str]) -> str:
     if not found:
         if doubtful:
             return f"{_statements(doubtful)} may be monitors' GV$ queries and are not named; no other could be of use"
@@ -333,23 +389,21 @@ def _sentence(found: Sequence[Candidate], needed: int, doubtful: int) -> str:
     if not needed:
         return "not even all of these together are known to free enough"
     chosen = found[:needed]
+    same = f"; {want_the_same(rivals)}" if rivals else ""
     waits = [each.ends_in for each in chosen if each.ends_in is not None]
     total = sum(each.statement.servers for each in chosen)
     if len(waits) == needed:
-        return (
-            f"wait: it should start by itself in about {_clock(max(waits))}, with {counted(total, 'server')} freed then"
-        )
+        starts = "may start" if rivals else "should start by itself"
+        return f"wait: it {starts} in about {_clock(max(waits))}, with {counted(total, 'server')} freed then{same}"
     after = f"after {_statements(len(waits))} that should end in about {_clock(max(waits))}, " if waits else ""
     to_end = chosen[len(waits) :]
     if len(to_end) == 1:
         kind = "idle holder" if to_end[0].statement.idle is not None else "statement"
-        return (
-            f"{after}the end of one {kind} frees the {counted(to_end[0].statement.servers, 'server')} that let it start"
-        )
+        held = counted(to_end[0].statement.servers, "server")
+        return f"{after}the end of one {kind} frees the {held} that let it start{same}"
     freed = sum(each.statement.servers for each in to_end)
-    return (
-        f"{after}the end of {_statements(len(to_end))} together frees the {counted(freed, 'server')} that let it start"
-    )
+    together = f"the end of {_statements(len(to_end))} together"
+    return f"{after}{together} frees the {counted(freed, 'server')} that let it start{same}"
 
 
 def _statements(number: int) -> str:

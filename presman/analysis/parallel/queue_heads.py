@@ -22,8 +22,12 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
 )
 from presman.base.formats import counted
+from presman.records.wait_events import NEXT_IN_LINE
 
-_ANYWHERE = "; on which instances its servers may run is not known"
+_NOT_WHERE = "on which instances its servers may run is not known"
+SAME_WAIT = 1.0
+"""Seconds by which two waits must differ to tell who came first: sessions are not all read at one instant."""
+
 _COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
 
 
@@ -92,6 +96,8 @@ def heads(
             situation = situation._replace(system=budget_of(there, place.where), inst_ids=tuple(sorted(place.inst_ids)))
         directive = facts.shares[head.inst_id].directives.get((head.con_id, head.group))
         cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), situation)
+        equals = _equals(head, statements)
+        sentence = "; ".join(filter(None, [sentence, "" if place.known else _NOT_WHERE, _same(equals)]))
         tightest, own = situation.tightest, groups.get((head.con_id, head.group))
         found.append(
             QueueHead(
@@ -104,15 +110,29 @@ def heads(
                 in_use=situation.system.in_use or 0,
                 target=situation.system.target,
                 short=short,
-                sentence=sentence
-                if place.known
-                else f"{sentence}; on which instances its servers may run is not known",
+                sentence=sentence,
                 con_id=head.con_id,
                 container=head.container,
                 shortages=shortages(head.wants, cause, situation),
+                equals=equals,
             )
         )
     return tuple(found)
+
+
+def _equals(head: QueuedStatement, statements: Iterable[QueuedStatement]) -> int:
+    """Return how many others of a head's queue have waited the same, 0 where its event says that it is next."""
+    if head.event == NEXT_IN_LINE:
+        return 0
+    own = (each for each in statements if (each.con_id, each.group) == (head.con_id, head.group))
+    return sum(abs(each.waited - head.waited) < SAME_WAIT for each in own) - 1
+
+
+def _same(equals: int) -> str:
+    if not equals:
+        return ""
+    have = "others have" if equals > 1 else "other has"
+    return f"{equals} {have} waited the same, so which is first is not known"
 
 
 def _situation(

@@ -188,7 +188,8 @@ class QueueHead(Struct, frozen=True):
     All in servers: `wants`, the group's `held` of `allowed` (None: no group limit), the system's `in_use` of
     `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every limit that binds;
     where the servers wanted are a range, they are for the most it may want. `container` is the name of its pluggable
-    database where others are seen, too.
+    database where others are seen, too. `equals` others of its queue have waited the same: which of them all is the
+    first is not known.
     """
 
     group: str
@@ -204,6 +205,7 @@ class QueueHead(Struct, frozen=True):
     con_id: int = 0
     shortages: tuple[Shortage, ...] = ()
     container: str = ""
+    equals: int = 0
 
 
 class Downgrades(Struct, frozen=True):

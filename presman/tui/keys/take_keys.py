@@ -6,8 +6,9 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from presman.base.formats import counted, spelled
+from presman.base.formats import counted, duration, spelled
 from presman.figures.figure import Table
+from presman.tabs.link import LinkState
 from presman.tabs.parts import Key
 from presman.tui import state_files
 from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
@@ -27,12 +28,17 @@ def copy(app: FrameApp) -> None:
     if why_not:
         app.tell(why_not, seconds=8)
         return
+    old = app.monitor.why_no_command
+    if old and panel.has_command(grid):
+        app.tell(f"Nothing copied: no command is offered while {old}.", seconds=8)
+        return
     command = panel.command(grid)
     if command is None:
         _take(app, "" if grid is None or grid.row is None else _row_text(grid.table, grid.row))
         return
     _keep(app, command[0].text)
-    app.tell(f"Copied, not run: {command[0].text}\nIt affects {command[1]}. {command[0].note}", seconds=8)
+    affects = f"It affects {command[1]}. {command[0].note}{_as_old(app)}"
+    app.tell(f"Copied, not run: {command[0].text}\n{affects}", seconds=8)
 
 
 def copy_to_do(app: FrameApp) -> None:
@@ -41,7 +47,16 @@ def copy_to_do(app: FrameApp) -> None:
     if found is None or found.command is None:
         return
     _keep(app, found.command.text)
-    app.tell(f"Copied, not run: {found.command.text}\nIt affects {found.affects}. {found.command.note}", seconds=8)
+    affects = f"It affects {found.affects}. {found.command.note}{_as_old(app)}"
+    app.tell(f"Copied, not run: {found.command.text}\n{affects}", seconds=8)
+
+
+def _as_old(app: FrameApp) -> str:
+    """Return how old the data is that a command comes from, "" while it is as fresh as it can be."""
+    monitor = app.monitor
+    age = monitor.clock() - monitor.link.fresh
+    late = monitor.link.state is not LinkState.REPLAY and age > 2 * monitor.choices.refresh
+    return f"\nThe data it comes from is {duration(age)} old: look again before you run it." if late else ""
 
 
 def has_to_do(app: FrameApp) -> bool:

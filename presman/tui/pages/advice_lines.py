@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from presman.analysis.advice.contenders import want_the_same
 from presman.analysis.advice.unblock import Candidate, Unblock, commands_to_end, ends_in, release_of, unblock
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
@@ -26,11 +27,14 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
     As many are named as `room` cells take, at least one; `key` adds what the key c copies.
     """
     label: Run = (" TO START IT  ", "title")
-    hint = _hint(found) if key else ()
+    same: Line = ((f"; {want_the_same(found.rivals)}", "warn"),) if found.rivals and found.candidates else ()
+    hint = (*same, *(_hint(found) if key else ()))
     first = _blockers(found)
     if not found.candidates:
         return (label, *first, (found.sentence, "dim"), *hint)
-    if found.needed > 1:
+    if found.blocked and found.soon is None:
+        chosen, joint = found.blockers, "  or "  # nobody else is named before who holds others up
+    elif found.needed > 1:
         chosen, joint = found.candidates[: min(found.needed, len(NUMBERS))], " + "
     else:
         alone = [each for each in found.candidates if each.enough or not found.needed]
@@ -42,7 +46,7 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
             runs.append((f"{joint}{len(chosen) - place} more" if found.needed > 1 else " …", "dim"))
             break
         runs += more
-    if not found.needed:
+    if not found.needed and not found.blocked:
         runs.append((f"   {found.sentence}", "dim"))
     return (*runs, *hint)
 
@@ -66,7 +70,7 @@ def _named(place: int, candidate: Candidate, joint: str) -> list[Run]:
 
 def _hint(found: Unblock) -> Line:
     """Return what c copies: the command for the first candidate that is not just waited for, else the head's own."""
-    if found.wait is not None:
+    if _why_none(found):
         return ()
     place = next((place for place, each in enumerate(found.candidates) if each.commands), None)
     if place is not None:
@@ -146,9 +150,17 @@ def why_no_command(row: Any, reading: Reading) -> str:
         left = ends_in(row)
         if left is not None:
             return f"Nothing copied: it should end by itself in about {duration(left)}. Enter shows its commands."
+        if row.blocker:
+            return f"Nothing copied: it waits for {row.blocker}, look at that session first. Enter shows its commands."
         return "" if row.certain else "Nothing copied: it may be a monitor's GV$ query, no view tells."
     found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
-    return f"Nothing copied: {found.sentence}." if found is not None and found.wait is not None else ""
+    return f"Nothing copied: {_why_none(found)}." if found is not None and _why_none(found) else ""
+
+
+def _why_none(found: Unblock) -> str:
+    """Return why no command is offered for a head: one waits, or looks at who holds others up. "" where one is."""
+    looks = found.blocked and not any(each.commands for each in found.blockers)
+    return found.sentence if found.soon is not None or looks else ""
 
 
 def commands_of(row: QueuedStatement | RunningStatement, reading: Reading) -> tuple[Command, ...]:
@@ -169,7 +181,7 @@ def command_lines(commands: Iterable[Command]) -> list[Line]:
 
 def candidates_lines(found: Unblock) -> list[Line]:
     """Return all candidates of a head in full, with their commands."""
-    lines: list[Line] = [(("  ", ""), (f"{found.sentence}.".capitalize(), ""))]
+    lines: list[Line] = [(("  ", ""), (f"{found.sentence[:1].upper()}{found.sentence[1:]}.", ""))]
     for place, candidate in enumerate(found.candidates):
         each = candidate.statement
         number = NUMBERS[place] if place < len(NUMBERS) else f"{place + 1}."

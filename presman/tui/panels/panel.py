@@ -152,6 +152,10 @@ class Panel(PlainBackground):
         """Return the command that `c` copies from here, and whom it hits; None where a row is copied."""
         return None
 
+    def has_command(self, _grid: Grid | None) -> bool:
+        """Tell whether `c` would copy a command of a row."""
+        return False
+
     def why_no_command(self, _grid: Grid | None) -> str:
         """Return why `c` copies no command where one is looked for, "" otherwise."""
         return ""

@@ -141,7 +141,8 @@ class ParallelPanel(Panel):
         under = (row.con_id, row.group) if row is not None else None
         compared = () if height >= TALL and width >= _WIDE else self._compared  # there it has a table
         told = story(moment.reading, self._unblocks, compared, top, under)
-        told = told._replace(key=self._is_about_queue())
+        old = moment.choices.behind or moment.choices.paused is not None
+        told = told._replace(key=self._is_about_queue() and not old)
         return why_lines(told, width, most_for_why(height))
 
     def _apply(self, parts: Division) -> None:
@@ -185,6 +186,10 @@ class ParallelPanel(Panel):
         command, whom = offered[place]
         more = f" ({place + 1} of {len(known)}; c again copies the next)" if len(known) > 1 else ""
         return command, whom + more
+
+    def has_command(self, grid: Grid | None) -> bool:
+        """Tell whether `c` would copy a command of a row."""
+        return self._moment is not None and bool(commands_to_copy(self._subject(grid), self._moment.reading))
 
     def why_no_command(self, grid: Grid | None) -> str:
         """Return why `c` copies no command, "" where it does or where there is none to copy."""

@@ -258,8 +258,8 @@ def do_line(found: ToDo, width: int, on_tab: str = "") -> Line:
     hint: Line = ()
     if found.command is not None:
         hint = (("   C", "key"), (" copies the command", "dim"))
-    elif found.tab and on_tab != key_tabs().get(found.tab):
-        hint = ((f"   {found.tab}", "key"), (" shows more", "dim"))
+    elif found.tab and on_tab != found.tab:
+        hint = ((f"   {tab_key(found.tab)}", "key"), (" shows more", "dim"))
     label: Run = (" DO  ", "title")
     for text in (found.text, found.short):
         if length((label, (text, ""), *hint)) <= width:
@@ -268,11 +268,11 @@ def do_line(found: ToDo, width: int, on_tab: str = "") -> Line:
     return merge([label, (fit(found.short, max(1, room)), ""), *hint])
 
 
-def key_tabs() -> dict[str, str]:
-    """Return the names of the tabs by their keys."""
+def tab_key(name: str) -> str:
+    """Return the key of a tab."""
     from presman.tabs import tab_names
 
-    return {each.key: each.name for each in tab_names()}
+    return next(each.key for each in tab_names() if each.name == name)
 
 
 def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> Line:
