@@ -21,6 +21,7 @@ from presman.analysis.readings.statement_readings import QueuedStatement, Runnin
 from presman.analysis.readings.wait_readings import WaitReading
 from presman.analysis.session_list import SERVER
 from presman.figures.top_figures import TopStatement
+from presman.records.session_rows import SessionCount
 from presman.tabs.trail import Place
 
 
@@ -70,6 +71,22 @@ def inside(place: Place, reading: Reading) -> Inside:
     queue = tuple(row for row in reading.queue if _has(place, row) and _is_one_of(row, at_work))
     running = tuple(row for row in reading.running if _has(place, row) and _is_one_of(row, at_work))
     return Inside(_groups(place, reading), queue, running, sessions)
+
+
+def counted_sessions(place: Place, counts: Sequence[SessionCount]) -> int | None:
+    """Return how many sessions of a place the database counted; None where its count cannot tell.
+
+    It counts by instance, container and group, not by event or statement.
+    """
+    if place.event or place.sql_id:
+        return None
+    return sum(
+        row.sessions
+        for row in counts
+        if place.inst_id in {None, row.inst_id}
+        and place.con_id in {None, row.con_id}
+        and place.group in {"", row.resource_consumer_group}
+    )
 
 
 def _is_one_of(row: QueuedStatement | RunningStatement, sessions: Collection[tuple[int, int, int]] | None) -> bool:

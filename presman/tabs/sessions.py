@@ -45,18 +45,19 @@ def hidden(moment: Moment) -> set[str]:
     return set() if len({row.con_id for row in moment.once(waiters)}) > 1 else {"con_id"}
 
 
-def without_idle(moment: Moment) -> str:
-    """Return which sessions are not listed, "" where all are: narrow polls have of the idle ones only the named."""
-    number = moment.reading.unlisted
+def without_idle(moment: Moment, number: int | None) -> str:
+    """Return that `number` idle sessions (None: not known) are not listed: narrow polls have only the named ones."""
     if number == 0:
         return ""
     which = "idle sessions" if number is None else f"{number:,} idle session{'s' * (number != 1)}"
-    return f"not listed: {which}, which are read once a minute and while this tab is open"
+    frozen = moment.choices.behind or moment.choices.paused is not None
+    why = "which this poll did not read" if frozen else "which are read once a minute and while this tab is open"
+    return f"not listed: {which}, {why}"
 
 
 def told(moment: Moment) -> str:
     """Return what stands behind the title: what is folded and what is not listed."""
-    return "; ".join(filter(None, (folded(moment), without_idle(moment))))
+    return "; ".join(filter(None, (folded(moment), without_idle(moment, moment.reading.unlisted))))
 
 
 TAB = Tab(

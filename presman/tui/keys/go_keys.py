@@ -91,6 +91,9 @@ def change_signs(app: FrameApp) -> None:
     app.tell("ASCII only" if app.is_ascii else "all signs", seconds=2)
     app.refresh_css(animate=False)
     app.repaint()
+    for view in app.frame.query(LineApiWidget):  # a widget that is over another is not painted with the rest
+        view.forget()
+        view.refresh()
 
 
 def has_targets(app: FrameApp) -> bool:
