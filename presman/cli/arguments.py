@@ -212,7 +212,7 @@ def once() -> Parser:
         type=some_seconds,
         default=30.0,
         metavar="S",
-        help="seconds it may take beside the interval (default 30); code 6 if not every view had answered by then",
+        help="seconds it may take beside the interval (default 30); code 7 if not every view had answered by then",
     )
     parser.add_argument("--outliers", action="store_true", help="ask for I/O outliers too (12.1 and later)")
     return parser

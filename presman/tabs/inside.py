@@ -19,7 +19,7 @@ from presman.tabs.folded import servers_folded, statements_folded
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Lines, Rows, Tab
 from presman.tabs.place import Inside, counted_sessions, inside
-from presman.tabs.sessions import nobody_blocked, without_idle
+from presman.tabs.sessions import nobody_blocked, not_listed
 from presman.tabs.trail import trail
 from presman.tabs.unseen import blind
 from presman.tabs.verdict_lines import CPU_LEGEND
@@ -77,7 +77,7 @@ def _not_listed(moment: Moment) -> str:
     total, listed = moment.once(_counted), len(there(moment).sessions)
     if moment.reading.unlisted == 0 or total == listed:
         return ""
-    return without_idle(moment, None if total is None else total - listed)
+    return not_listed(moment, None if total is None else total - listed)
 
 
 def _counted(moment: Moment) -> int | None:

@@ -45,7 +45,12 @@ def hidden(moment: Moment) -> set[str]:
     return set() if len({row.con_id for row in moment.once(waiters)}) > 1 else {"con_id"}
 
 
-def without_idle(moment: Moment, number: int | None) -> str:
+def without_idle(moment: Moment) -> str:
+    """Return which sessions are not listed, "" where all are."""
+    return not_listed(moment, moment.reading.unlisted)
+
+
+def not_listed(moment: Moment, number: int | None) -> str:
     """Return that `number` idle sessions (None: not known) are not listed: narrow polls have only the named ones."""
     if number == 0:
         return ""
@@ -57,7 +62,7 @@ def without_idle(moment: Moment, number: int | None) -> str:
 
 def told(moment: Moment) -> str:
     """Return what stands behind the title: what is folded and what is not listed."""
-    return "; ".join(filter(None, (folded(moment), without_idle(moment, moment.reading.unlisted))))
+    return "; ".join(filter(None, (folded(moment), without_idle(moment))))
 
 
 TAB = Tab(

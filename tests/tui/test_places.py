@@ -15,6 +15,8 @@ from presman.tabs import inside
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment
 from presman.tabs.parallel import queue_rows
+from presman.tabs.place import inside as inside_of
+from presman.tabs.place import place_of
 from presman.tabs.trail import Place
 from tests.analysis import make
 from tests.tui.drive import acted, stage
@@ -78,6 +80,12 @@ async def test_identical_queued_statements_are_one_row() -> None:
         screen = await acting.press("enter")
         assert "  Parallel › 7k36sd695fszu   0 sessions, 0 active; 9 queued" in screen
         assert [row.position for row in acting.app.panels.present.grids()[0].rows.shown] == list(range(1, 10))
+        await acting.press("enter")
+        await acting.press("a")
+        assert acting.app.gateway.ask.call_args.args[1].sql_id == "7k36sd695fszu", "on the page about a statement, too"
+        acting.app.gateway = None
+        assert "Acting needs --allow-actions" in await acting.press("a")
+        await acting.press("escape")
         screen = await acting.press("escape", "u")
         assert " Queued  10  …" in screen or " Queued  10\n" in screen
         assert "x9" not in screen
@@ -92,6 +100,10 @@ def test_statements_that_differ_in_what_they_want_do_not_fold() -> None:
     folded = fold_queue((one, other, replace(other, requested=4, sid=9), replace(other, requested=4, sid=8)))
     assert len({QUEUE.identity(row) for row in folded}) == 2
     assert [SERVERS_HIGH.show(row) for row in folded] == ["64", "64"]
+    place = place_of(folded[1])
+    assert place is not None
+    there = inside_of(place, replace(busy(), queue=(one, other, replace(other, requested=4, sid=9))))
+    assert [row.sid for row in there.queue] == [9], "those folded in that row only"
 
 
 def test_servers_fold_into_their_coordinator_with_their_cpu() -> None:
