@@ -17,7 +17,8 @@ def held_by_own_limits(groups: Sequence[GroupReading], con_id: int, waiting: flo
     `groups` are those of its instance, `waiting` the CPUs the container waits for: the groups must account for nearly
     all of them (groups count since another instant). Empty where something else holds it, or nobody knows.
     """
-    held = [group for group in groups if group.con_id == con_id and (group.waiting or 0.0) >= QUIET]
+    inside = [group for group in groups if group.con_id == con_id and (group.waiting or 0.0) >= QUIET]
+    held = [group for group in inside if group.verdict is not Verdict.NOT_THROTTLED]
     if not held or not waiting or sum(group.waiting or 0.0 for group in held) < _NEARLY_ALL * waiting:
         return {}
     if any(group.verdict is not Verdict.CAPPED or group.limited_by or group.limit is None for group in held):
