@@ -62,7 +62,7 @@ def giving_up(source: Source, seconds: float | None, timeout: float | None) -> I
         yield
     except SourceError:
         if over.is_set():
-            raise SourceError(f"{source.name}: no answer within {timeout:g} s") from None
+            raise SourceError(f"{source.name}: no answer within {round(timeout or 0.0, 1):g} s") from None
         raise
     finally:
         timer.cancel()

@@ -111,7 +111,8 @@ def chart_data(moment: Moment, measure: str, title: str, capacity: float | None)
         whose: moment.series.buckets((measure, CLUSTER, *whose), start, width, count)
         for whose in moment.series.names(measure, CLUSTER)
     }
-    areas = _areas(without_gaps(found, max(1, round(BRIDGE / width))))
+    containers = {group.con_id: group.container for group in reading.groups if group.container}
+    areas = _areas(without_gaps(found, max(1, round(BRIDGE / width))), containers)
     ticks = _ticks(start, width, count, now=not choices.behind)
     changes = plan_changes(moment, start, width, count)
     return ChartData(f"{title}, {choices.window} min", areas, ticks, count, capacity, cursor, changes)
@@ -136,8 +137,8 @@ def without_gaps(found: Mapping[Whose, Sequence[float | None]], bridge: int) -> 
     }
 
 
-def _areas(found: Mapping[Whose, tuple[float | None, ...]]) -> tuple[Area, ...]:
-    """Return the groups with most of it by name, and the sum of all others."""
+def _areas(found: Mapping[Whose, tuple[float | None, ...]], containers: Mapping[int, str]) -> tuple[Area, ...]:
+    """Return the groups with most of it by name (with the container's where several have it), and the sum of others."""
     sums = {whose: sum(value or 0.0 for value in values) for whose, values in found.items()}
     ranked = sorted((whose for whose in sums if sums[whose] > 0), key=lambda whose: (-sums[whose], whose))
     most = [whose for whose in ranked if sums[whose] >= _LITTLE * sum(sums.values())]
@@ -146,7 +147,9 @@ def _areas(found: Mapping[Whose, tuple[float | None, ...]]) -> tuple[Area, ...]:
     named = sorted(most, key=lambda whose: (whose[1], whose[0]))
     names = [name for _, name in named]
     areas = [
-        Area(name if names.count(name) == 1 else f"{name} ({con})", ((con, name),), found[con, name])
+        Area(
+            name if names.count(name) == 1 else f"{name} ({containers.get(con, con)})", ((con, name),), found[con, name]
+        )
         for con, name in named
     ]
     rest = [found[whose] for whose in ranked if whose not in most]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from presman.analysis.readings.instance_readings import CLUSTER
@@ -15,7 +15,10 @@ from presman.tabs.place import place_of
 from presman.tabs.trail import Place
 
 _SESSION = re.compile(r"(?:(?P<inst>\d+):)?(?P<sid>\d+)(?:,(?P<serial>\d+))?")
-_SQL_ID = re.compile(r"[0-9a-z]{13}")
+_SOME = 4
+"""SQL_IDs that are named where several are meant."""
+
+_SQL_ID = re.compile(r"[0-9a-z]{1,13}")
 
 
 class Goal(NamedTuple):
@@ -50,6 +53,14 @@ def goal(text: str, reading: Reading | None, hidden: Sequence[str], targets: Seq
     for each in tab_names():
         if each.key == wanted and each.name not in hidden:
             return Goal(tab=each.name)
+    if (found := _named(wanted, known, reading)) is not None:
+        return found
+    what = "no tab, group, instance, session (1:503), SQL_ID of now, or target of config.ini"
+    return Goal(trouble=f"{wanted or 'Nothing'}: {what}; {did_you_mean(wanted, known)}.")
+
+
+def _named(wanted: str, known: Mapping[str, Goal], reading: Reading | None) -> Goal | None:
+    """Return what a name or the beginning of one means, None if nothing."""
     exact = [name for name in known if name.lower() == wanted.lower()]
     begun = exact or [name for name in known if wanted and name.lower().startswith(wanted.lower())]
     goals = {known[name]: name for name in begun}
@@ -59,8 +70,12 @@ def goal(text: str, reading: Reading | None, hidden: Sequence[str], targets: Seq
         return found
     if goals:
         return Goal(trouble=f"{wanted} may be {' or '.join(sorted(goals.values()))}.")
-    what = "no tab, group, instance, session (1:503), SQL_ID of now, or target of config.ini"
-    return Goal(trouble=f"{wanted or 'Nothing'}: {what}; {did_you_mean(wanted, known)}.")
+    if reading is not None and (begun := _sql_ids(wanted.lower(), reading)):
+        if len(begun) == 1:
+            return Goal(place=Place(begun[0], sql_id=begun[0]))
+        more = f" or {len(begun) - _SOME} more" if len(begun) > _SOME else ""
+        return Goal(trouble=f"{wanted} may be {' or '.join(begun[:_SOME])}{more}.")
+    return None
 
 
 def _of_reading(wanted: str, reading: Reading) -> Iterator[Goal]:
@@ -72,10 +87,16 @@ def _of_reading(wanted: str, reading: Reading) -> Iterator[Goal]:
             yield Goal(trouble=f"{wanted} may be {there}.")
         elif found:
             yield Goal(session=found[0])
-    if _SQL_ID.fullmatch(wanted.lower()):
-        sql_id = wanted.lower()
-        if any(row.sql_id == sql_id for rows in (reading.queue, reading.running, reading.sessions) for row in rows):
-            yield Goal(place=Place(sql_id, sql_id=sql_id))
+    if (sql_id := wanted.lower()) in _sql_ids(sql_id, reading):
+        yield Goal(place=Place(sql_id, sql_id=sql_id))
+
+
+def _sql_ids(beginning: str, reading: Reading) -> list[str]:
+    """Return the SQL_IDs of a reading that begin so, in order."""
+    if not _SQL_ID.fullmatch(beginning):
+        return []
+    rows = (row for rows in (reading.queue, reading.running, reading.sessions) for row in rows)
+    return sorted({row.sql_id for row in rows if row.sql_id.startswith(beginning)})
 
 
 def _is_meant(row: SessionReading, match: re.Match[str]) -> bool:

@@ -13,12 +13,13 @@ from presman.figures.group_figures import OVERVIEW
 from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, RUNNING, stands_for
 from presman.records.breadth import Breadth
+from presman.records.session_rows import SessionCount
 from presman.tabs import title
 from presman.tabs.folded import servers_folded, statements_folded
 from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.parts import Lines, Rows, Tab
-from presman.tabs.place import Inside, inside
-from presman.tabs.sessions import nobody_blocked, without_idle
+from presman.tabs.place import Inside, counted_sessions, inside
+from presman.tabs.sessions import nobody_blocked, not_listed
 from presman.tabs.trail import trail
 from presman.tabs.unseen import blind
 from presman.tabs.verdict_lines import CPU_LEGEND
@@ -68,7 +69,26 @@ def folded(moment: Moment) -> str:
 
 def told(moment: Moment) -> str:
     """Return what stands behind the title of the sessions: what is folded and what is not listed."""
-    return "; ".join(filter(None, (folded(moment), without_idle(moment))))
+    return "; ".join(filter(None, (folded(moment), _not_listed(moment))))
+
+
+def _not_listed(moment: Moment) -> str:
+    """Return how many idle sessions of the place are not listed, "" where all are."""
+    total, listed = moment.once(_counted), len(there(moment).sessions)
+    if moment.reading.unlisted == 0 or total == listed:
+        return ""
+    return not_listed(moment, None if total is None else total - listed)
+
+
+def _counted(moment: Moment) -> int | None:
+    """Return how many sessions there are in the place, listed or not; None where nobody knows."""
+    snapshot, listed = moment.snapshot, len(there(moment).sessions)
+    if moment.reading.unlisted == 0:
+        return listed
+    if moment.reading.unlisted is None or snapshot is None or not moment.choices.places:
+        return None
+    number = counted_sessions(moment.choices.places[-1], snapshot.rows(SessionCount))
+    return None if number is None else max(number, listed)
 
 
 def _is_statement(moment: Moment) -> bool:
@@ -79,7 +99,9 @@ def about(moment: Moment) -> list[Line]:
     """Return where one is, how much of what is there, and what is said of a group."""
     found, places = there(moment), moment.choices.places
     active = sum(row.status == "ACTIVE" for row in found.sessions)
-    counts = [f"{counted(len(found.sessions), 'session')}, {active} active"]
+    total = moment.once(_counted)
+    number = f"{counted(len(found.sessions), 'session')} listed" if total is None else counted(total, "session")
+    counts = [f"{number}, {active} active"]
     if found.running:
         servers = counted(sum(row.servers for row in found.running), "server")
         counts.append(f"{len(found.running)} running on {servers}")

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.containers.containers import PdbReading
-from presman.analysis.folds import QueuedFold
+from presman.analysis.folds import QueuedFold, kind_of
 from presman.analysis.groups.cpu_waiters import CpuWaiter
 from presman.analysis.latency.histograms import EventLatency
 from presman.analysis.plans.plan_view import CONTAINER, GROUP, PlanRow
@@ -21,6 +21,7 @@ from presman.analysis.readings.statement_readings import QueuedStatement, Runnin
 from presman.analysis.readings.wait_readings import WaitReading
 from presman.analysis.session_list import SERVER
 from presman.figures.top_figures import TopStatement
+from presman.records.session_rows import SessionCount
 from presman.tabs.trail import Place
 
 
@@ -49,7 +50,8 @@ def place_of(row: Any) -> Place | None:
     elif isinstance(row, TopStatement):
         found = Place(row.activity.sql_id, con_id=row.activity.con_id, sql_id=row.activity.sql_id)
     elif isinstance(row, CpuWaiter | QueuedFold) and row.sql_id:
-        found = Place(row.sql_id, con_id=row.con_id, group=row.group, sql_id=row.sql_id)
+        alike = kind_of(row) if isinstance(row, QueuedFold) else ()
+        found = Place(row.sql_id, con_id=row.con_id, group=row.group, sql_id=row.sql_id, alike=alike)
     return found
 
 
@@ -69,7 +71,27 @@ def inside(place: Place, reading: Reading) -> Inside:
     at_work = {_coordinator(row) for row in sessions} if place.event else None
     queue = tuple(row for row in reading.queue if _has(place, row) and _is_one_of(row, at_work))
     running = tuple(row for row in reading.running if _has(place, row) and _is_one_of(row, at_work))
+    if place.alike:  # the other queued statements of that SQL_ID are in rows of their own
+        others = {(row.inst_id, row.sid, row.serial) for row in queue if kind_of(row) != place.alike}
+        queue = tuple(row for row in queue if kind_of(row) == place.alike)
+        sessions = tuple(row for row in sessions if _coordinator(row) not in others)
     return Inside(_groups(place, reading), queue, running, sessions)
+
+
+def counted_sessions(place: Place, counts: Sequence[SessionCount]) -> int | None:
+    """Return how many sessions of a place the database counted; None where its count cannot tell.
+
+    It counts by instance, container and group, not by event or statement.
+    """
+    if place.event or place.sql_id:
+        return None
+    return sum(
+        row.sessions
+        for row in counts
+        if place.inst_id in {None, row.inst_id}
+        and place.con_id in {None, row.con_id}
+        and place.group in {"", row.resource_consumer_group}
+    )
 
 
 def _is_one_of(row: QueuedStatement | RunningStatement, sessions: Collection[tuple[int, int, int]] | None) -> bool:
@@ -115,4 +137,5 @@ def within(outer: Sequence[Place], place: Place) -> Place:
         group=place.group or last.group,
         event=place.event or last.event,
         sql_id=place.sql_id or last.sql_id,
+        alike=place.alike or last.alike,
     )

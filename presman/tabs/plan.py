@@ -28,6 +28,8 @@ def plan_line(view: PlanView) -> Line:
         facts.insert(1, f"on instance {_numbers(view.instances)} ({told}: v shows it)")
     if view.doubt:
         facts.append(f"percent or shares? ({view.doubt})")
+    elif not view.lines:
+        facts.append("what it leaves unallocated is not known" if view.plan else "")
     elif view.unallocated >= 0.0005:
         facts.append(f"{100 * view.unallocated:.2f} % unallocated")
     facts.append(f"{number(view.capacity, 0)} CPUs, servers target {count(view.target)}")

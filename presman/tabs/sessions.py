@@ -46,12 +46,18 @@ def hidden(moment: Moment) -> set[str]:
 
 
 def without_idle(moment: Moment) -> str:
-    """Return which sessions are not listed, "" where all are: narrow polls have of the idle ones only the named."""
-    number = moment.reading.unlisted
+    """Return which sessions are not listed, "" where all are."""
+    return not_listed(moment, moment.reading.unlisted)
+
+
+def not_listed(moment: Moment, number: int | None) -> str:
+    """Return that `number` idle sessions (None: not known) are not listed: narrow polls have only the named ones."""
     if number == 0:
         return ""
     which = "idle sessions" if number is None else f"{number:,} idle session{'s' * (number != 1)}"
-    return f"not listed: {which}, which are read once a minute and while this tab is open"
+    frozen = moment.choices.behind or moment.choices.paused is not None
+    why = "which this poll did not read" if frozen else "which are read once a minute and while this tab is open"
+    return f"not listed: {which}, {why}"
 
 
 def told(moment: Moment) -> str:

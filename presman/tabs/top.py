@@ -26,6 +26,9 @@ from presman.tabs.unseen import blind
 MEASURE = "active"
 _MINUTE = 60.0
 
+_MISSING = 3
+"""Intervals that may be missing in a window that was watched: it does not begin with a poll."""
+
 
 def _average(moment: Moment, name: str, seconds: float) -> tuple[float | None, float | None]:
     """Return the average of a wait class over some seconds up to the instant, and its session seconds."""
@@ -120,7 +123,9 @@ def over(moment: Moment) -> str:
     whole = _MINUTE * moment.choices.window
     end = moment.reading.at.timestamp()
     _, measured = moment.series.integral((MEASURE, CLUSTER, 0, ON_CPU), end - whole, end)
-    return f"over {moment.choices.window} min" if measured > 0.95 * whole else f"over the {duration(measured)} watched"
+    if whole - measured <= _MISSING * moment.choices.refresh:
+        return f"over {moment.choices.window} min"
+    return f"over the {duration(measured)} watched"
 
 
 TAB = Tab(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from msgspec import Struct
 
@@ -14,7 +14,10 @@ INSIDE = "inside"
 
 
 class Place(Struct, frozen=True):
-    """What is listed: sessions and statements that have all of this; None and "" are any."""
+    """What is listed: sessions and statements that have all of this; None and "" are any.
+
+    `alike` is what queued statements of one folded row have in common (`kind_of`), () if it is no such row.
+    """
 
     title: str
     inst_id: int | None = None
@@ -22,6 +25,7 @@ class Place(Struct, frozen=True):
     group: str = ""
     event: str = ""
     sql_id: str = ""
+    alike: Hashable = ()
 
 
 def trail(tab: str, places: Sequence[Place], page: str = "") -> str:

@@ -61,8 +61,9 @@ class MonitorApp(FrameApp):
         """Do what a key of the monitor does, or say why it does nothing."""
         key = self.own_keys.get(name) or all_keys.BY_NAME[name]
         if not key.when(self):
-            if key.why_not:
-                self.tell(key.why_not)
+            why_not = key.why_not if isinstance(key.why_not, str) else key.why_not(self)
+            if why_not:
+                self.tell(why_not)
             return
         done = key.run(self)
         if isawaitable(done):

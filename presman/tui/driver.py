@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 from codecs import getincrementaldecoder
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from selectors import EVENT_READ, SelectSelector
 from threading import Event
 from typing import Any
@@ -49,6 +52,14 @@ class WakingEvent(Event):
             os.read(self._reader, _CHUNK)
 
 
+def _between_messages(handler: Callable[[int, Any], Any], number: int, frame: Any) -> None:
+    """Handle a signal when the app does nothing else: in the middle of a write Textual's handler waits for itself."""
+    try:
+        asyncio.get_running_loop().call_soon_threadsafe(handler, number, frame)
+    except RuntimeError:
+        handler(number, frame)
+
+
 def _close(*files: int) -> None:
     for file in files:
         os.close(file)
@@ -66,6 +77,9 @@ class TerminalDriver(LinuxDriver):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.exit_event = WakingEvent()
+        stop = signal.getsignal(signal.SIGTSTP)
+        if callable(stop):
+            signal.signal(signal.SIGTSTP, partial(_between_messages, stop))
 
     def start_application_mode(self) -> None:
         """Begin to use the terminal, and have it put back whatever happens."""

@@ -69,8 +69,8 @@ class Monitor:
 
     @property
     def containers(self) -> bool:
-        """Whether this is, as far as is known, a container database."""
-        return self.reading is None or self.reading.header.cdb
+        """Whether this is known to be a container database."""
+        return self.reading is not None and self.reading.header.cdb
 
     def choose(self, **changes: Any) -> None:
         """Change some of the user's choices."""

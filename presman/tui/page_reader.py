@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 from textual.widget import Widget
@@ -29,6 +29,8 @@ class PageReader:
         self._repaint = repaint
         self._content: Content | None = None
         self._trail = ""
+        self.row: Any = None
+        """The row of a table that the page is about, None where it is about none."""
         self._left: Widget | None = None
 
     @property
@@ -47,11 +49,11 @@ class PageReader:
 
         return self._app.screen_stack[0].query_one(Page)
 
-    def open(self, content: Content, focus: Focus | None = None, trail: str = "") -> None:
+    def open(self, content: Content, focus: Focus | None = None, trail: str = "", row: Any = None) -> None:
         """Put the page in place of the panel, below the `trail`, and have the session it is about read closely."""
         if self._content is None:
             self._left = self._app.focused
-        self._content, self._trail = content, trail
+        self._content, self._trail, self.row = content, trail, row
         page = self._page
         self._panels.present.display = False
         page.display = True
@@ -74,7 +76,7 @@ class PageReader:
             if back and self._left is not None and self._panels.present.shows(self._left):
                 self._left.focus()
             self._panels.focus_first()
-        self._content = self._left = None
+        self._content = self._left = self.row = None
 
     def look_at(self, focus: Focus | None) -> None:
         """Have one session read closely; without one only progress, and that only where the tab shows it.

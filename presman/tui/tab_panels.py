@@ -137,6 +137,9 @@ class TabPanels:
             self._made[name].forget()
         self._painted = {present}
 
+    def _may_show(self, name: str) -> bool:
+        return self._monitor.containers or (self._monitor.reading is None and self._monitor.choices.tab == name)
+
     def hidden(self) -> tuple[str, ...]:
-        """Return the tabs that have nothing to show: containers, where the database has none."""
-        return tuple(each.name for each in tab_names() if each.containers and not self._monitor.containers)
+        """Return the tabs that have nothing to show: containers, where the database has none, or nobody knows yet."""
+        return tuple(each.name for each in tab_names() if each.containers and not self._may_show(each.name))

@@ -152,6 +152,12 @@ class Series:
                 counts[place] += 1
         return tuple(sums[i] / counts[i] if counts[i] else None for i in range(count))
 
+    def most(self, key: Key, start: float, end: float) -> float | None:
+        """Return the highest value between two instants; None where there is none."""
+        values = self._values.get(key, ())
+        first, last = bisect_left(self._times, start), min(len(values), bisect_left(self._times, end + 0.001))
+        return max((value for value in values[first:last] if not isnan(value)), default=None)
+
     def integral(self, key: Key, start: float, end: float) -> tuple[float, float]:
         """Return value x seconds between two instants, and the seconds that were measured.
 

@@ -87,3 +87,13 @@ def test_the_tree_has_each_session_once_and_the_worst_first() -> None:
     ]  # fmt: skip
     assert found[4].session is None
     assert blocking([who(1), who(2)]) == ()
+
+
+def test_the_highest_value_is_no_average() -> None:
+    series = Series()
+    for reading in (polled(0, 9), polled(2, 4), polled(4, 1)):
+        series.add(reading)
+    key, at = ("active", 0, 0, "on CPU"), reading.at.timestamp()
+    assert series.most(key, at - 10, at) == 9.0
+    assert series.most(key, at - 3, at) == 4.0
+    assert series.most(key, at + 1, at + 5) is None

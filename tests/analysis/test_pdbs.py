@@ -9,12 +9,13 @@ import pytest
 from presman.analysis import analyse
 from presman.analysis.containers.containers import PdbReading, io_limited, pdbs
 from presman.analysis.groups.cpu_waiters import cpu_waiters
+from presman.analysis.groups.verdicts import explain
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import Verdict
 from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.records.group_rows import ConsumerGroup, GroupMetric
 from presman.records.instance_rows import Database, Parameter, Pdb
-from presman.records.plan_rows import CdbPlanDirective, RsrcPlanHistory
+from presman.records.plan_rows import CdbPlanDirective, ContainerPlanDirective, RsrcPlanHistory
 from presman.records.session_rows import Session, SessionInfo
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 
@@ -178,3 +179,39 @@ def test_io_limits_are_judged_on_each_instance_and_exhaustion_is_the_metrics() -
     assert [(row.inst_id, row.name) for row in io_limited(tuple(found.values()))] == [(1, "SALES"), (2, "SALES")]
     assert [found[inst_id, "SALES"].cpu_exhausted for inst_id in (0, 1, 2)] == [80.0, 40.0, 80.0]
     assert found[0, "HR"].cpu_exhausted is None
+
+
+def groups_of_hr(used: float, waiting: float, scale: int) -> list[Any]:
+    """Rows of group PAYROLL in HR, held to 36 percent of HR's 50."""
+    own: dict[str, Any] = {"con_id": 4, "plan": "HRP", "type": "CONSUMER_GROUP"}
+    rows: list[Any] = [
+        row(ContainerPlanDirective, group_or_subplan="PAYROLL", mgmt_p1=60, utilization_limit=36, **own),
+        row(ContainerPlanDirective, group_or_subplan="OTHER_GROUPS", mgmt_p1=40, **own),
+    ]
+    rows.append(active_plan("HRP", con_id=4))
+    cpus = {"consumed_cpu_time": round(2000 * used * scale), "cpu_wait_time": round(2000 * waiting * scale)}
+    return [
+        *rows,
+        row(ConsumerGroup, con_id=4, name="PAYROLL", **cpus),
+        row(ConsumerGroup, con_id=4, name="OTHER_GROUPS"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hr", "payroll", "told"),
+    [
+        # HR may use 50 % of 16 = 8.0 CPUs, PAYROLL 36 % of that: 2.88.
+        ((2.88, 2.4), (2.88, 2.4), "gets 2.9 of 16 CPUs; PAYROLL (HR) is at its limit, 2.9 of 2.9 CPUs, whatever"),
+        ((7.9, 2.4), (2.0, 0.0), "its limit of 8.0 CPUs (50 %) holds it there"),
+        ((7.3, 2.4), (2.0, 0.0), "near its limit of 8.0 CPUs (50 %); whether that holds it is not known"),
+    ],
+    ids=["a group's own limit", "its own limit", "neither is sure"],
+)
+def test_the_limit_that_holds_a_container_is_named(
+    hr: tuple[float, float], payroll: tuple[float, float], told: str
+) -> None:
+    fixed, busy = containers(1), {"SALES": (1.0, 0.0), "HR": hr}
+    before = [*fixed, *groups_of_hr(*payroll, 0), *used(scale=0, **busy)]
+    found = compare(before, [*fixed, *groups_of_hr(*payroll, 1), *used(**busy)])[0, "HR"]
+    assert found.verdict is Verdict.CAPPED
+    assert told in explain(found)

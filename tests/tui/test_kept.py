@@ -146,6 +146,14 @@ def test_names_that_several_have_are_not_guessed() -> None:
     assert goal("batch", reading, (), ()).place.group == "BATCH"
 
 
+def test_the_beginning_of_a_sql_id_is_enough_where_it_is_the_one() -> None:
+    ids = ("7k36sd695fszu", "7k99sd695fszu")
+    reading = replace(busy(), queue=tuple(replace(queued(1), sql_id=sql_id) for sql_id in ids))
+    assert goal("7K36", reading, (), ()).place.sql_id == ids[0]
+    assert goal("7k", reading, (), ()).trouble == f"7k may be {ids[0]} or {ids[1]}."
+    assert "no tab, group" in goal("7k37", reading, (), ()).trouble
+
+
 @acted
 async def test_another_target_is_chosen_from_those_of_config_ini() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
@@ -170,3 +178,17 @@ def test_an_alert_is_news_once_whatever_its_figures() -> None:
     assert kind_of(Alert("warn", "○", "", "1 idle holder keeps 16 servers")) == kind_of(
         Alert("warn", "○", "", "2 idle holders keep 32 servers")
     )
+
+
+@acted
+async def test_all_signs_come_back_also_that_of_the_state() -> None:
+    async with stage(busy(), size=(120, 30), painted=True) as acting:
+        assert "● LIVE" in acting.screen
+        assert "* LIVE" in await acting.press("T") or "o LIVE" in acting.screen
+        assert "● LIVE" in await acting.press("T")
+
+
+@acted
+async def test_the_tab_of_pdbs_is_there_once_it_is_known_that_there_are_some() -> None:
+    async with stage(None, size=(120, 30)) as acting:
+        assert "8 PDBs" not in acting.screen

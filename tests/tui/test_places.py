@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest import mock
 
 from msgspec.structs import replace
@@ -9,8 +10,15 @@ from msgspec.structs import replace
 from presman.analysis.folds import QueuedFold, fold_queue, fold_sessions
 from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, SERVERS_HIGH
+from presman.records.session_rows import SessionCount
+from presman.tabs import inside
+from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment
 from presman.tabs.parallel import queue_rows
+from presman.tabs.place import inside as inside_of
+from presman.tabs.place import place_of
+from presman.tabs.trail import Place
+from tests.analysis import make
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued, sessions
 from tests.tui.test_live import playing
@@ -72,6 +80,12 @@ async def test_identical_queued_statements_are_one_row() -> None:
         screen = await acting.press("enter")
         assert "  Parallel › 7k36sd695fszu   0 sessions, 0 active; 9 queued" in screen
         assert [row.position for row in acting.app.panels.present.grids()[0].rows.shown] == list(range(1, 10))
+        await acting.press("enter")
+        await acting.press("a")
+        assert acting.app.gateway.ask.call_args.args[1].sql_id == "7k36sd695fszu", "on the page about a statement, too"
+        acting.app.gateway = None
+        assert "Acting needs --allow-actions" in await acting.press("a")
+        await acting.press("escape")
         screen = await acting.press("escape", "u")
         assert " Queued  10  …" in screen or " Queued  10\n" in screen
         assert "x9" not in screen
@@ -86,6 +100,10 @@ def test_statements_that_differ_in_what_they_want_do_not_fold() -> None:
     folded = fold_queue((one, other, replace(other, requested=4, sid=9), replace(other, requested=4, sid=8)))
     assert len({QUEUE.identity(row) for row in folded}) == 2
     assert [SERVERS_HIGH.show(row) for row in folded] == ["64", "64"]
+    place = place_of(folded[1])
+    assert place is not None
+    there = inside_of(place, replace(busy(), queue=(one, other, replace(other, requested=4, sid=9))))
+    assert [row.sid for row in there.queue] == [9], "those folded in that row only"
 
 
 def test_servers_fold_into_their_coordinator_with_their_cpu() -> None:
@@ -110,3 +128,27 @@ def test_texts_have_every_statement() -> None:
     reading = replace(busy(), queue=tuple(replace(queued(place), sql_id="7k36sd695fszu") for place in (1, 2)))
     assert len(queue_rows(Moment(reading))) == 1
     assert len(queue_rows(Moment(reading, replace(Moment(reading).choices, plain=True)))) == 2
+
+
+def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
+    """Of a narrow poll most idle sessions are not listed: 2 of 5 in SALES are, of 25 in all."""
+    listed = [row._replace(con_id=3, status="ACTIVE") for row in sessions(2)]
+    reading = replace(busy(), sessions=tuple(listed), unlisted=25)
+    counts = [(3, "BATCH", "ACTIVE", 2), (3, "BATCH", "INACTIVE", 3), (4, "BATCH", "INACTIVE", 22)]
+    fields = ("con_id", "resource_consumer_group", "status", "sessions")
+    taken = make.snapshot(*(make.row(SessionCount, **dict(zip(fields, each, strict=True))) for each in counts))
+
+    def look(place: Place, number: int | None = 25, **choices: Any) -> tuple[str, str]:
+        seen = replace(reading, unlisted=number)
+        moment = Moment(seen, Choices(places=(place,), **choices), find=lambda: (None, taken))
+        return "".join(text for text, _ in inside.about(moment)[0]), inside.told(moment)
+
+    about, told = look(Place("SALES", con_id=3), paused=1.0)
+    assert "5 sessions, 2 active" in about
+    assert told == "not listed: 3 idle sessions, which this poll did not read"
+    about, told = look(Place("SALES", con_id=3), None)
+    assert "2 sessions listed, 2 active" in about
+    assert told.startswith("not listed: idle sessions, which are read once a minute")
+    event = listed[0].event
+    assert "listed, " in look(Place(event, event=event))[0]
+    assert look(Place("SALES", con_id=3), 0)[1] == ""

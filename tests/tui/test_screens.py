@@ -81,7 +81,7 @@ async def test_lost_and_back() -> None:
         acting.app._tick()
         await acting.settle()
         screen = acting.screen
-        assert "✕ LOST 0:12, retry in 0s" in screen
+        assert "✕ LOST 0:12, trying now" in screen
         assert "age 0:14" in screen
         assert "ORA-03113" in screen
         assert "INTERACTIVE" in screen, "the last data stays"

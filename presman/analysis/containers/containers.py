@@ -19,6 +19,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.groups import entitlement
 from presman.analysis.groups.io_rates import rates, together
+from presman.analysis.groups.limited_groups import held_by_own_limits
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import IoRates, Verdict, demand, throttled_percent
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
@@ -37,7 +38,8 @@ class PdbReading(Struct, frozen=True):
     I/O was held back on average in the last closed minute, None before 18; `iops_limit` and `mb_limit` are its MAX_IOPS
     and MAX_MBPS (on each instance), None without; `io_verdict` says what they do. `cpu_exhausted` is percent of the
     last closed minute, None before 23; `all_used` is the CPUs of all containers together. Bytes are gauges. `plan` is
-    its own plan, "" without one.
+    its own plan, "" without one. `limited_by` names the groups inside whose own limits hold it, with the CPUs they use
+    and may use (`limit_used`, `limit_allowed`), "" where none do.
     """
 
     inst_id: int
@@ -94,7 +96,11 @@ def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tupl
     if not reading.header.cdb:
         return ()
     facts = Facts.of(previous, current)
-    apart = [row for instance in reading.header.instances for row in _instance(facts, instance)]
+    apart = [
+        replace(row, **held_by_own_limits(reading.instance_groups(row.inst_id), row.con_id, row.waiting))
+        for instance in reading.header.instances
+        for row in _instance(facts, instance)
+    ]
     by_container: dict[int, list[PdbReading]] = {}
     for row in apart:
         by_container.setdefault(row.con_id, []).append(row)
@@ -233,9 +239,22 @@ def _together(rows: list[PdbReading]) -> PdbReading:
         px_queued=sum(row.px_queued for row in rows),
         servers_limit=max((row.servers_limit for row in rows if row.servers_limit is not None), default=None),
         all_used=_sum(row.all_used for row in rows),
+        **_together_limited(rows),
         sga_bytes=_whole(row.sga_bytes for row in rows),
         pga_bytes=_whole(row.pga_bytes for row in rows),
     )
+
+
+def _together_limited(rows: list[PdbReading]) -> dict[str, str | float | None]:
+    """Return the limits of groups that hold a container on some instances, where they are the same ones."""
+    held = [row for row in rows if row.limited_by]
+    if len({row.limited_by for row in held}) != 1:
+        return {"limited_by": "", "limit_used": None, "limit_allowed": None}
+    return {
+        "limited_by": held[0].limited_by,
+        "limit_used": _sum(row.limit_used for row in held),
+        "limit_allowed": _sum(row.limit_allowed for row in held),
+    }
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -12,6 +12,9 @@ from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
 
+_AT_LIMIT = 0.95
+"""Part of a limit from which on it surely is what holds; between `FULL` and this it may be something else."""
+
 _JUDGED = frozenset(
     {Verdict.NOT_THROTTLED, Verdict.CAPPED, Verdict.CONTENDED, Verdict.CAGED, Verdict.STARVED, Verdict.ZERO_SHARE}
 )
@@ -136,8 +139,10 @@ def _capped(group: Judged) -> str:
     if group.limit is None:
         return "the limit of its subplan or container is reached, whatever CPU is free"
     percent = 100 * group.limit / group.capacity if group.capacity else 0.0
-    if (group.used or 0.0) >= FULL * group.limit:
+    if (group.used or 0.0) >= _AT_LIMIT * group.limit:
         return f"its limit of {group.limit:.1f} CPUs ({percent:.0f} %) holds it there, whatever CPU is free"
+    if (group.used or 0.0) >= FULL * group.limit:
+        return f"near its limit of {group.limit:.1f} CPUs ({percent:.0f} %); whether that holds it is not known"
     return f"a limit it shares with others (at most {group.limit:.1f} CPUs for it) is reached, whatever CPU is free"
 
 

@@ -36,7 +36,7 @@ class Login:
         threading.Thread(target=self._connect, name="presman-login", daemon=True).start()
         with self._over:
             self._over.wait_for(lambda: self._outcome is not None, self._timeout)
-        self.give_up(TimeoutError(f"no answer within {self._timeout:g} s"))
+        self.give_up(TimeoutError(f"no answer within {round(self._timeout, 1):g} s"))
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return self._outcome
@@ -104,7 +104,7 @@ class ThickConnection:
             if self._cancelled:
                 raise Cancelled from error
             if has_timed_out(error):
-                raise ConnectionLost(TimeoutError(f"no answer within {timeout:g} s"), stuck=True) from error
+                raise ConnectionLost(TimeoutError(f"no answer within {round(timeout, 1):g} s"), stuck=True) from error
             if is_lost(error) or not self._connection.is_healthy():
                 raise ConnectionLost(error) from error
             raise

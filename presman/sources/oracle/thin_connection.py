@@ -250,7 +250,7 @@ class ThinConnection:
             raise Cancelled
         if why is CallEnd.CUT:
             raise ConnectionLost(self._loop.fault or CUT, stuck=isinstance(self._loop.fault, AnswerTooLarge))
-        error = TimeoutError(f"no answer within {timeout:g} s")
+        error = TimeoutError(f"no answer within {round(timeout, 1):g} s")
         if in_step or self._connection is None:
             raise error
         raise ConnectionLost(error, stuck=True)

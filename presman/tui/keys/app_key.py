@@ -45,7 +45,7 @@ class AppKey(Struct, frozen=True, dict=True):
     key: Key
     run: Run
     when: When = always
-    why_not: str = ""
+    why_not: str | Callable[[FrameApp], str] = ""
     relabel: Callable[[FrameApp], str] | None = None
 
     @property

@@ -8,6 +8,7 @@ from presman.tabs.parts import Key
 from presman.tui.keys.app_key import NO_DATA, AppKey, has_data, has_tables
 from presman.tui.keys.page_keys import show_tab
 from presman.tui.keys.place_keys import go_into, open_page
+from presman.tui.widgets.line_api import LineApiWidget
 
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
@@ -91,6 +92,8 @@ def change_signs(app: FrameApp) -> None:
     app.tell("ASCII only" if app.is_ascii else "all signs", seconds=2)
     app.refresh_css(animate=False)
     app.repaint()
+    for view in app.frame.query(LineApiWidget):  # a widget that is over another is not painted with the rest
+        view.forget()
 
 
 def has_targets(app: FrameApp) -> bool:

@@ -96,7 +96,11 @@ def _tab_key(name: TabName) -> AppKey:
     text = f"Show the tab {name.title}."
     key = Key(f"tab_{name.name}", name.key, name.key, name.title, text)
     why_not = "This is no container database: there are no PDBs to show."
-    return AppKey(key, lambda app: show_tab(app, name.name), lambda app: name.name not in app.panels.hidden(), why_not)
+
+    def has_it(app: FrameApp) -> bool:
+        return app.monitor.reading is None or name.name not in app.panels.hidden()
+
+    return AppKey(key, lambda app: show_tab(app, name.name), has_it, why_not)
 
 
 TABS = tuple(_tab_key(name) for name in tab_names())

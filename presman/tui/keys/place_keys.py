@@ -60,7 +60,7 @@ def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
     if isinstance(row, Blocking) and row.session is not None:
         row, table = row.session, SESSIONS
     content = details_of(row, table, app.monitor.timeline.watch, app.size.width - 6)
-    app.reader.open(content, focus_of(row), where(app, name_of(row)))
+    app.reader.open(content, focus_of(row), where(app, name_of(row)), row)
 
 
 def where(app: FrameApp, page: str = "") -> str:

@@ -83,17 +83,22 @@ def _keep(app: FrameApp, text: str) -> str:
 
 
 def act(app: FrameApp) -> None:
-    """Ask what to do with the row under the cursor, and have it done if that is confirmed."""
+    """Ask what to do with the row under the cursor, or that of the page, and have it done if that is confirmed.
+
+    What a page is about may have gone on meanwhile: nothing is sent but to the session and statement that was seen.
+    """
     from presman.analysis.folds import QueuedFold
 
     grid, reading, gateway = app.panels.grid, app.monitor.reading, app.gateway
-    if grid is not None and isinstance(grid.row, QueuedFold):
-        app.tell(f"{counted(grid.row.count, 'statement')} in one row: u unfolds them, then choose one.", seconds=8)
+    row = app.reader.row if app.reader.is_open else grid.row if grid is not None else None
+    if isinstance(row, QueuedFold):
+        app.tell(f"{counted(row.count, 'statement')} in one row: u unfolds them, then choose one.", seconds=8)
         return
-    if gateway is None or grid is None or reading is None or not gateway.offers(grid.row, reading):
-        app.tell("Nothing can be done with this row.")
+    if gateway is None or reading is None or not gateway.offers(row, reading):
+        what = "what this page is about" if app.reader.is_open else "this row"
+        app.tell(f"Nothing can be done with {what}: acting is on a session or a statement.")
         return
-    gateway.ask(app, grid.row, reading, app.feed.act)
+    gateway.ask(app, row, reading, app.feed.act)
 
 
 def export(app: FrameApp) -> None:
@@ -137,8 +142,21 @@ async def tape(app: FrameApp) -> None:
 
 
 def may_act(app: FrameApp) -> bool:
-    """Where acting was allowed, on a row of the newest poll."""
-    return app.gateway is not None and has_data(app) and not app.reader.is_open and not app.monitor.choices.behind
+    """Where acting was allowed, on a row of the newest poll or on the page about one."""
+    return not why_not_act(app)
+
+
+def why_not_act(app: FrameApp) -> str:
+    """Return what is missing for acting, "" if nothing is."""
+    if app.gateway is None:
+        return "Acting needs --allow-actions: presman was started without it."
+    if not has_data(app):
+        return NO_DATA
+    if app.monitor.choices.behind:
+        return "Acting needs the newest poll: End goes there."
+    if app.reader.is_open and app.reader.row is None:
+        return "This page is about no session or statement: q goes back to the tables."
+    return ""
 
 
 COPY = AppKey(
@@ -154,8 +172,7 @@ COPY_TO_DO = AppKey(
 ACT = AppKey(
     Key("act", "a", "a", "act", "With --allow-actions: start, switch, cancel or kill what the row is about, after a "
         "question."),
-    act, may_act,
-    "Acting needs --allow-actions, a table and the newest poll.",
+    act, may_act, why_not_act,
 )  # fmt: skip
 EXPORT = AppKey(
     Key("export", "e", "e", "CSV", "Append this view's measure to a CSV file at each poll; again to end."),

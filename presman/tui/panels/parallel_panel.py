@@ -224,6 +224,7 @@ def gantt_data(moment: Moment) -> GanttData:
         end=end,
         seconds=seconds,
         in_use=bridged(found, max(1, round(BRIDGE / step))),
+        most=moment.series.most(("in_use", CLUSTER, 0, ""), start.timestamp(), end.timestamp()),
         target=reading.header.servers.target,
         cursor=reading.at if moment.choices.behind else None,
         now=moment.latest,

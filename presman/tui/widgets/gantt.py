@@ -30,7 +30,8 @@ STRETCHES = 180
 class GanttData(NamedTuple):
     """What is drawn: the spans of a window of time that ends at `end`, and the servers in use in it.
 
-    `in_use` has the mean of as many equal stretches as it has values, None where nothing is known; `cursor` is the
+    `in_use` has the mean of as many equal stretches as it has values, None where nothing is known, `most` the highest
+    that any poll in them saw; `cursor` is the
     instant that the rest of the screen shows, if it is not the newest; `now` is the newest (`end` if None). `marks` are
     changes of plan: in which of STRETCHES stretches, and words.
     """
@@ -43,6 +44,7 @@ class GanttData(NamedTuple):
     cursor: datetime | None = None
     now: datetime | None = None
     marks: Sequence[tuple[int, str]] = ()
+    most: float | None = None
 
 
 def label_width(width: int) -> int:
@@ -139,7 +141,7 @@ def _strip(data: GanttData, width: int, marks: Collection[int]) -> list[Line]:
     target = data.target or 0
     top = max([target * 1.1, *known]) or 1.0
     target_line = min(STRIP - 1, int(target / top * STRIP)) if target else -1
-    words = {target_line: f"servers, ─ target {target}", 0: f"most in use {max(known):.0f}" if known else ""}
+    words = {target_line: f"servers, ─ target {target}", 0: "" if data.most is None else f"most in use {data.most:.0f}"}
     lines: list[Line] = []
     for line in reversed(range(STRIP)):
         cells: list[tuple[str, str]] = []

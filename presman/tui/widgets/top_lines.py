@@ -118,7 +118,7 @@ def _facts(top: TopLine) -> list[Part]:
     parts.append(Part(4, _managed(header)))
     if top.choices.packs:
         parts.append(Part(2, ((f"packs {' + '.join(top.choices.packs)}", "warn"),)))
-    parts.append(Part(3, _servers(header.servers)))
+    parts.append(Part(3, _servers(header.servers, queued=_may_queue(reading))))
     parts.append(Part(8, _gauge(header.servers)))
     parts.append(Part(6, (("max ", "dim"), (count(header.servers.maximum), ""))))
     parts.append(Part(9, ((f"every {top.choices.refresh:g}s", "dim"),)))
@@ -148,8 +148,14 @@ def _managed(header: Header) -> Line:
     return ((cpu, "" if header.cpu_managed.upper() == "ON" else "dim"), (f"  PX {header.px_managed or '?'}", ""))
 
 
-def _servers(pool: ServerPool) -> Line:
-    over = pool.target is not None and pool.in_use >= pool.target > 0
+def _may_queue(reading: Reading) -> bool:
+    """Tell whether statements wait in the queue, as far as that can be seen."""
+    return bool(reading.queue) or any(each.what == "queue" and each.lacking for each in reading.basis)
+
+
+def _servers(pool: ServerPool, *, queued: bool) -> Line:
+    """Return the servers in use, marked where the target is reached and holds a queue back: else it holds nobody."""
+    over = queued and pool.target is not None and pool.in_use >= pool.target > 0
     text = f"PX servers {count(pool.in_use)}/{count(pool.target)}"
     return ((text, "warn" if over else ""), (" ▲" if over else "", "warn"))
 
@@ -210,7 +216,8 @@ def state_runs(top: TopLine) -> Line:
     """Return the state: a glyph, a word and its figures."""
     choices, link, now = top.choices, top.link, top.now
     if link.state is LinkState.LOST:
-        retry = "" if link.retry_at is None else f", retry in {max(0, round(link.retry_at - now))}s"
+        left = None if link.retry_at is None else round(link.retry_at - now)
+        retry = "" if left is None else f", retry in {left}s" if left > 0 else ", trying now"
         return ((f"✕ LOST {duration(now - link.since)}{retry}", "bad"),)
     if link.state is LinkState.REPLAY:
         return ((link.text, "note"),)
