@@ -12,8 +12,8 @@ from presman.cli import exit_codes
 from presman.cli.parser import Parser, age, measure, of_group, one_of, positive, seconds, size, some_seconds
 
 COMMANDS = (
-    "demo", "once", "export", "record", "replay", "bundle", "whatif", "lint", "doctor", "grants", "collect", "trace",
-    "config",
+    "demo", "once", "export", "record", "replay", "report", "bundle", "whatif", "lint", "doctor", "grants",
+    "collect", "trace", "config",
 )  # fmt: skip
 TARGET_HELP = """\
 TARGET is one thing everywhere:
@@ -81,6 +81,7 @@ commands (each has --help):
   export     readings as CSV, one poll after the other
   record     everything that is read, poll after poll, into a file that can be watched again and asked by SQL
   replay     a recording on the screens of the monitor
+  report     a stretch of a recording as one HTML page: what happened, charts, statements, plan
   bundle     a short recording that names nobody, to send to somebody
   whatif     observed parallel statements once more, under other limits
   lint       what is doubtful about the plans in force, and why
@@ -292,6 +293,25 @@ def replay() -> Parser:
     return parser
 
 
+def report() -> Parser:
+    """Return the parser of `presman report`."""
+    parser = _parser(
+        "report",
+        "A stretch of a recording as one HTML page that needs no network: what happened in words, events, charts to\n"
+        "hover over, parallel statements, latency, and what the screens showed of one moment: the longest queue, or\n"
+        "that of --at. SQL_IDs, users and texts are in it as in the recording; one of `presman bundle` names nobody.",
+        """\
+  presman report prod.presman -o incident.html
+  presman report prod.presman --from 03:05 --to 03:20 -o incident.html
+  presman report prod.presman --from 03:00 --at 03:12 -o - > incident.html""",
+    )
+    parser.add_argument("target", nargs="?", metavar="FILE|FOLDER|URL", help="what `presman record` wrote")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="where to (-: standard output); a file there is replaced"
+    )
+    return parser
+
+
 def bundle() -> Parser:
     """Return the parser of `presman bundle`."""
     parser = _parser(
@@ -444,6 +464,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "export": export,
     "record": record,
     "replay": replay,
+    "report": report,
     "bundle": bundle,
     "whatif": whatif,
     "doctor": doctor,

@@ -97,6 +97,13 @@ def replay(options: Namespace) -> int:
     return watch(text, load(options), options)
 
 
+def report(options: Namespace) -> int:
+    """Run `presman report FILE`."""
+    from presman.cli.report_command import run
+
+    return run(options)
+
+
 def bundle(options: Namespace) -> int:
     """Run `presman bundle TARGET`."""
     from presman.cli.bundle_command import run
@@ -180,6 +187,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "export": export,
         "record": record,
         "replay": replay,
+        "report": report,
         "bundle": bundle,
         "whatif": whatif,
         "lint": lint,
