@@ -19,9 +19,11 @@ BinKey = tuple[str, int]
 
 
 class TimeBin(NamedTuple):
-    """Polls in a row: the first and the last instant, how many, in how many CPU is known; the longest queue, the most
-    parallel servers and the target; CPUs used and waited for, the mean of the polls that know them.
-    """  # fmt: skip
+    """Polls in a row: the first and the last instant, how many, and in how many of them CPU is known.
+
+    `queued` is the longest queue, `busy` in how many polls there was one; `servers` the most parallel servers in use;
+    CPUs used and waited for are the mean of the polls that know them.
+    """
 
     key: BinKey
     start: datetime
@@ -29,6 +31,7 @@ class TimeBin(NamedTuple):
     polls: int
     known: int
     queued: int
+    busy: int
     servers: int | None
     target: int | None
     used: float | None
@@ -36,9 +39,10 @@ class TimeBin(NamedTuple):
 
 
 class GroupBin(NamedTuple):
-    """What a consumer group had in a bin, the mean of its polls, over all instances: CPUs used and waited for, I/O in
-    MB per second, parallel servers, statements queued; None where it is not known.
-    """  # fmt: skip
+    """What a consumer group had in a bin, the mean of its polls, over all instances; None where it is not known.
+
+    CPUs used and waited for, I/O in MB per second, parallel servers, statements queued.
+    """
 
     key: BinKey
     con_id: int
@@ -68,7 +72,8 @@ class BucketBin(NamedTuple):
 
 _BINS = text(
     "SELECT poll / :width AS bin, MIN(at) AS start_at, MAX(at) AS end_at, COUNT(*) AS polls,"
-    " COUNT(used_cpus) AS known, MAX(queued) AS queued, MAX(servers_in_use) AS servers,"
+    " COUNT(used_cpus) AS known, MAX(queued) AS queued, SUM(CASE WHEN queued > 0 THEN 1 ELSE 0 END) AS busy,"
+    " MAX(servers_in_use) AS servers,"
     " MAX(servers_target) AS target, SUM(used_cpus) AS used, SUM(waited_cpus) AS waited FROM polls"
     " WHERE database_id = :database_id AND poll BETWEEN :first AND :last GROUP BY poll / :width ORDER BY 1"
 )
@@ -150,7 +155,7 @@ def time_bins(tape: Tape, start: datetime, end: datetime, width: int) -> list[Ti
     return [
         TimeBin(
             (part.store.name, row["bin"]), instant(row["start_at"]), instant(row["end_at"]), row["polls"],
-            row["known"], row["queued"], row["servers"], row["target"],
+            row["known"], row["queued"], row["busy"], row["servers"], row["target"],
             _mean(row["used"], row["known"]), _mean(row["waited"], row["known"]),
         )
         for part in tape.parts(start, end)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from presman.recording.events import KINDS
 from presman.recording.incident_rows import EventMark
 from presman.report.markup import Markup, element
-from presman.report.time_axis import TimeAxis, below, between, clock, drawing, label
+from presman.report.time_axis import LEFT, TimeAxis, below, between, clock, drawing, label
 
 PLACES = 300
 """Marks that have room side by side."""
@@ -25,7 +25,7 @@ def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:
     parts = []
     for place, kind in enumerate(kinds):
         y = _TOP + _LINE * place
-        parts.append(label(64, y + 13, _SHORT.get(kind, kind), "end"))
+        parts.append(label(LEFT - 6, y + 13, _SHORT.get(kind, kind), "end"))
         parts += [_mark(each, y, axis) for each in marks if each.kind == kind]
     bottom = _TOP + _LINE * len(kinds)
     return drawing(bottom + 24, "Events over time", [below(axis, _TOP, bottom), *parts])

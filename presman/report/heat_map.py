@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from presman.base.formats import count, microseconds
 from presman.report.markup import Markup, element
-from presman.report.time_axis import BLANK, TimeAxis, below, between, drawing, label
+from presman.report.time_axis import BLANK, LEFT, TimeAxis, below, between, drawing, label
 
 _LINE, _TOP = 12.0, 4.0
 _SHADES = ("#e8f1f8", "#c6dcec", "#92c0de", "#5a9fcc", "#2a7ab5", "#0b559f", "#08306b")
@@ -30,7 +30,8 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
     most = max((waits for each in columns for waits in each.waits.values()), default=1)
     bottom = _TOP + _LINE * len(uppers)
     parts = [
-        label(64, _TOP + _LINE * place + 10, f"< {microseconds(upper)}", "end") for place, upper in enumerate(uppers)
+        label(LEFT - 6, _TOP + _LINE * place + 10, f"< {microseconds(upper)}", "end")
+        for place, upper in enumerate(uppers)
     ]
     places = {upper: place for place, upper in enumerate(uppers)}
     for column in columns:

@@ -8,7 +8,7 @@ from datetime import datetime
 from presman.base.formats import counted, spelled
 from presman.recording.tape import StatementLife
 from presman.report.markup import Markup, element, joined
-from presman.report.time_axis import TimeAxis, below, clock, drawing, label
+from presman.report.time_axis import LEFT, TimeAxis, below, clock, drawing, label
 
 MOST = 50
 """Statements that are drawn: those that waited or worked for most server time."""
@@ -57,7 +57,7 @@ def _life(life: StatementLife, place: int, axis: TimeAxis) -> Markup:
     ]  # fmt: skip
     name = life.sql_id or f"{life.inst_id}:{life.sid}"
     told = element("title", "\n".join(facts(life)))
-    return element("g", told, *bars, label(64, y + 11, name[:13], "end"), class_="life")
+    return element("g", told, *bars, label(LEFT - 6, y + 11, name[:13], "end"), class_="life")
 
 
 def facts(life: StatementLife) -> list[str]:

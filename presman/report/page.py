@@ -19,7 +19,8 @@ _STYLE = (
 body{font:14px/1.45 system-ui,"DejaVu Sans","Liberation Sans",Arial,sans-serif;color:#24292f;background:#fff;
 max-width:1080px;margin:0 auto;padding:16px}
 h1{font-size:22px;margin:0 0 4px}h2{font-size:17px;margin:28px 0 6px;border-bottom:1px solid #d0d7de}
-h3{font-size:14px;margin:16px 0 4px}p{margin:4px 0}header{border-bottom:3px solid #0072b2;padding-bottom:6px}
+h3{font-size:14px;margin:16px 0 4px}p{margin:4px 0}
+.story{margin:6px 0;font-size:15px}header{border-bottom:3px solid #0072b2;padding-bottom:6px}
 .note,.none,.meanings{color:#57606a;font-size:12px}
 figure{margin:10px 0}
 figcaption{display:flex;flex-wrap:wrap;gap:2px 14px;font-size:13px}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,12 +15,13 @@ from presman.figures.group_figures import OVERVIEW, PARALLEL_GROUPS
 from presman.figures.measures import headings
 from presman.figures.plan_figures import FINDINGS, PLAN
 from presman.figures.statement_figures import QUEUE, RUNNING
+from presman.recording.events import DOWNGRADE, LOST, PLAN_CHANGED, RECONNECT, TIMEOUT, RecordedEvent
 from presman.recording.time_bins import GroupBin
 from presman.report import life_chart
 from presman.report.area_chart import COLOURS, AreaChart, ChartColumn, area_chart
 from presman.report.event_chart import event_chart
 from presman.report.heat_map import heat_map
-from presman.report.incident import Incident, Look, edges
+from presman.report.incident import EVENTS, Incident, Look, edges
 from presman.report.markup import Markup, element, joined
 from presman.report.story import seen_alerts, story, unknown
 from presman.report.time_axis import TimeAxis, between, clock
@@ -44,6 +45,8 @@ _SUM_HEADS = (
     "Longest in queue h:mm:ss",
 )  # fmt: skip
 _TOP = 20
+_GRAVE = frozenset({PLAN_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT, LOST})
+"""Events that are listed at the top, too."""
 
 
 def section(title: str, *parts: str, note: str = "") -> Markup:
@@ -52,37 +55,53 @@ def section(title: str, *parts: str, note: str = "") -> Markup:
     return element("section", element("h2", title), *told, *parts)
 
 
-def what_happened(incident: Incident) -> Markup:
-    """Return the paragraph, and what was wrong in the polls that were read again."""
-    seen = seen_alerts(incident.looks)
+def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
+    """Return the story, and what was wrong in the polls that were read again."""
     rows = [
-        (f"{each.alert.glyph} {each.alert.text}", clock(each.look.at), f"{each.polls} of {len(incident.looks)}",
-         clock(each.first.at), clock(each.last.at))
-        for each in seen[:40]
+        (f"{each.alert.glyph} {each.alert.text}", axis.told(each.look.at), f"{each.polls} of {len(incident.looks)}",
+         axis.told(each.first.at), axis.told(each.last.at))
+        for each in seen_alerts(incident.looks)[:_TOP]
     ]  # fmt: skip
     table = (
         word_table(("What was wrong", "As said at", "In polls read again", "First seen", "Last seen"), rows)
         if rows
         else element("p", "Nothing was found to be wrong in the polls that were read again.", class_="none")
     )
-    note = f"{counted(len(incident.looks), 'poll')} of {incident.polls:,} were read again for this table"
     worst = [f"that with {each.why}" for each in incident.looks if each.why and each.why != "asked for"]
-    spread = f"{note}: {' and '.join([*worst, 'others at equal distances'])}. The charts rest on all polls."
-    return section("What happened", element("p", " ".join(story(incident))), element("p", spread, class_="note"), table)
+    which = " and ".join([*worst, "others at equal distances"])
+    note = (
+        f"For this table {len(incident.looks)} of {counted(incident.polls, 'poll')} were read again: {which}. "
+        "What was wrong only between them is not in it. The charts rest on all polls."
+    )
+    told = [element("p", each, class_="story") for each in story(incident)]
+    return section("What happened", *told, table, element("p", note, class_="note"))
 
 
 def events(incident: Incident, axis: TimeAxis) -> Markup:
-    """Return the events as marks over time and as a list."""
+    """Return the events as marks over time, and those that weigh most as a list."""
     if not incident.marks:
         return section("Events", element("p", "No event was recorded in this stretch of time.", class_="none"))
-    total = sum(each.many for each in incident.marks)
-    rows = [(clock(each.at), each.kind, each.group, each.sql_id, each.text) for each in incident.events]
-    left = "" if len(rows) == total else (
-        f" {len(rows)} of {total:,} are listed; where there are many, the comings and goings of queues are left out."
-    )  # fmt: skip
+    grave = [each for each in incident.events if each.kind in _GRAVE][:_TOP]
+    listed = _listed(grave, axis) if grave else Markup()
     body = element("figure", event_chart(incident.marks, axis))
-    listed = word_table(("Time", "Event", "Group", "SQL_ID", "What"), rows) if rows else Markup()
-    return section("Events", body, listed, note=f"Marks that are close together are one.{left}")
+    return section("Events", body, listed, note="Marks that are close together are one. Hover for what happened.")
+
+
+def all_events(incident: Incident, axis: TimeAxis) -> Markup:
+    """Return the list of events, for the end of the page."""
+    total = sum(each.many for each in incident.marks)
+    if not incident.events:
+        return Markup()
+    left = "" if len(incident.events) == total else (
+        f"{len(incident.events)} of {total:,} are listed: where there are many, not the comings and goings of queues, "
+        f"and the first {EVENTS} at most."
+    )  # fmt: skip
+    return section("List of events", _listed(incident.events, axis), note=left)
+
+
+def _listed(found: Sequence[RecordedEvent], axis: TimeAxis) -> Markup:
+    rows = ((axis.told(each.at), each.kind, each.group, each.sql_id, each.text) for each in found)
+    return word_table(("Time", "Event", "Group", "SQL_ID", "What"), rows)
 
 
 def over_time(incident: Incident, axis: TimeAxis) -> Markup:
@@ -247,9 +266,5 @@ def heading(incident: Incident, made: datetime) -> Markup:
 def all_sections(incident: Incident) -> Markup:
     """Return the sections in order."""
     axis = TimeAxis(edges(list(incident.bins), incident.usual)[incident.bins[0].key][0], incident.end, incident.gaps)
-    return joined(
-        (
-            what_happened(incident), events(incident, axis), over_time(incident, axis), statements(incident, axis),
-            latency(incident, axis), moment(incident.moment), rests_on(incident), meanings(),
-        )
-    )  # fmt: skip
+    parts = [part(incident, axis) for part in (what_happened, events, over_time, statements, latency)]
+    return joined([*parts, moment(incident.moment), rests_on(incident), all_events(incident, axis), meanings()])

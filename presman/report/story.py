@@ -29,8 +29,9 @@ class SeenAlert(NamedTuple):
 
 
 def story(incident: Incident) -> list[str]:
-    """Return what happened as sentences, the frame first, the worst moment last."""
-    return [*_frame(incident), *_queue(incident), *_cpu(incident), *_events(incident), *_moment(incident)]
+    """Return what happened as two paragraphs: the stretch as a whole, and its worst moment."""
+    whole = [*_frame(incident), *_queue(incident), *_cpu(incident), *_events(incident)]
+    return [" ".join(whole), " ".join(_moment(incident))]
 
 
 def seen_alerts(looks: Sequence[Look]) -> list[SeenAlert]:
@@ -69,13 +70,12 @@ def _queue(incident: Incident) -> list[str]:
     queued = max((each.queued for each in incident.bins), default=0)
     servers = max((each.servers for each in incident.bins if each.servers is not None), default=None)
     target = max((each.target for each in incident.bins if each.target is not None), default=None)
-    polls = sum(each.polls for each in incident.bins if each.queued)
+    busy = sum(each.busy for each in incident.bins)
     found = []
     if queued:
         worst = next((each for each in incident.looks if each.why == "the longest queue"), None)
         when = f", at {clock(worst.at)}" if worst is not None else ""
-        among = f" (in polls that are part of stretches with {counted(polls, 'poll')})" if incident.width > 1 else (
-            f" (in {count(polls)} of {counted(incident.polls, 'poll')})")  # fmt: skip
+        among = f" (somebody waited in {count(busy)} of {counted(incident.polls, 'poll')})"
         found.append(f"Up to {counted(queued, 'parallel statement')} waited in the queue{when}{among}.")
     else:
         found.append("No parallel statement was seen waiting in the queue." + _unseen(incident))
@@ -145,9 +145,8 @@ def unknown(incident: Incident) -> list[str]:
     found = []
     if incident.gaps:
         seconds = sum((each.end - each.start).total_seconds() for each in incident.gaps)
-        found.append(
-            f"{counted(len(incident.gaps), 'gap')} without polls, {spelled(seconds)} together; of then nothing is known:"
-        )
+        many = counted(len(incident.gaps), "gap")
+        found.append(f"{many} without polls, {spelled(seconds)} together; of then nothing is known:")
         found += [f"no poll {between(each.start, each.end)}" for each in incident.gaps[:20]]
         if len(incident.gaps) > 20:
             found.append(f"and {counted(len(incident.gaps) - 20, 'gap')} more")

@@ -12,7 +12,7 @@ from presman.recording.time_bins import PollGap
 from presman.report.markup import Markup, element, joined
 
 WIDTH = 1000.0
-LEFT, RIGHT = 70.0, 10.0
+LEFT, RIGHT = 92.0, 10.0
 INK, FAINT, RULE, BLANK = "#24292f", "#57606a", "#d0d7de", "#e6e6e6"
 
 _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
@@ -31,6 +31,11 @@ class TimeAxis(Struct, frozen=True):
         whole = max(1e-6, (self.end - self.start).total_seconds())
         share = min(1.0, max(0.0, (at - self.start).total_seconds() / whole))
         return LEFT + share * (WIDTH - LEFT - RIGHT)
+
+    def told(self, at: datetime) -> str:
+        """Return an instant as tables have it: without the date where all are of one day."""
+        one_day = self.start.astimezone().date() == self.end.astimezone().date() == at.astimezone().date()
+        return f"{at.astimezone():%H:%M:%S}" if one_day else clock(at)
 
     def ticks(self) -> list[datetime]:
         """Return round instants of the user's clock on the axis."""
