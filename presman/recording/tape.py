@@ -304,7 +304,7 @@ class Tape:
     def _frames(self, chain: Chain) -> list[PackedFrame]:
         """Return the frames of a chain; of one that is still growing those before the first damaged block."""
         c = BLOCKS.c
-        statement = select(c.content).where(c.database_id == chain.database_id, c.chain == chain.chain).order_by(c.poll)
+        statement = _blocks_of(chain).order_by(c.poll)
         frames: list[PackedFrame] = []
         with chain.store.saying(), chain.store.engine.connect() as connection:
 
@@ -359,8 +359,7 @@ class Tape:
         low = 0 if start is None else microseconds(start)
         found = []
         for chain in self._index.between(low, 1 << 60 if end is None else microseconds(end)):
-            c = BLOCKS.c
-            statement = select(c.content).where(c.database_id == chain.database_id, c.chain == chain.chain)
+            statement = _blocks_of(chain)
             blocks = [row["content"] for row in self._rows(chain.store, statement, {})]
             if not blocks or not all(isinstance(each, bytes) and is_whole(each) for each in blocks):
                 found.append(DamagedPolls(instant(chain.first_at), instant(chain.last_at), chain.polls))
@@ -392,6 +391,13 @@ class Tape:
                     yield dict(row._mapping)
         except RecordingError as error:
             self._tell(str(error))
+
+
+def _blocks_of(chain: Chain) -> Any:
+    """Return the SELECT of a chain's blocks: by their polls, which the key of the table has."""
+    c = BLOCKS.c
+    polls = c.poll.between(chain.chain, chain.chain + chain.polls - 1)
+    return select(c.content).where(c.database_id == chain.database_id, polls, c.chain == chain.chain)
 
 
 def _row(measure: str, values: Row) -> Row:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import select, text
+from sqlalchemy import BindParameter, bindparam, select, text
 
 from presman.base.text import clean
 from presman.codec.values import instant
@@ -70,6 +70,11 @@ class BucketBin(NamedTuple):
     waits: int
 
 
+SPANS = 2_000
+"""Spans of polls that groups and waits are read of: of a longer stretch every so manieth one."""
+
+_SAMPLED: BindParameter[Any] = bindparam("spans", expanding=True)
+
 _BINS = text(
     "SELECT poll / :width AS bin, MIN(at) AS start_at, MAX(at) AS end_at, COUNT(*) AS polls,"
     " COUNT(used_cpus) AS known, MAX(queued) AS queued, SUM(CASE WHEN queued > 0 THEN 1 ELSE 0 END) AS busy,"
@@ -86,6 +91,9 @@ _POLLS = (
 )
 
 
+_ALL_SPANS = f"r.span BETWEEN :first / {SPAN} AND :last / {SPAN}"
+
+
 def _groups(bin_of: str, polls: str, join: str) -> str:
     sums = ", ".join(
         f"SUM({value} * {polls}) AS {name}"
@@ -98,7 +106,7 @@ def _groups(bin_of: str, polls: str, join: str) -> str:
         f"SELECT x.bin, c.con_id, c.consumer_group, SUM(x.used) AS used, SUM(x.waiting) AS waiting, SUM(x.io) AS io,"
         f" SUM(x.servers) AS servers, SUM(x.queued) AS queued FROM"
         f" (SELECT {bin_of} AS bin, r.case_id, {sums} FROM group_rows r {join}"
-        f" WHERE r.database_id = :database_id AND r.span BETWEEN :first / {SPAN} AND :last / {SPAN}"
+        f" WHERE r.database_id = :database_id AND {_ALL_SPANS}"
         f" AND {_TO} >= :first AND {_FROM} <= :last GROUP BY {bin_of}, r.case_id) x"
         f" JOIN group_cases c ON c.database_id = :database_id AND c.case_id = x.case_id"
         f" GROUP BY x.bin, c.con_id, c.consumer_group ORDER BY x.bin"
@@ -113,7 +121,12 @@ _BY_POLL = text(
         f" AND p.poll BETWEEN {_FROM} AND {_TO}",
     )
 )
-_BY_SPAN = text(_groups(f"r.span / (:width / {SPAN})", _POLLS, ""))
+_OF_SPANS = _groups(f"r.span / (:width / {SPAN})", _POLLS, "").replace(_ALL_SPANS, "r.span IN :spans")
+_BY_SPAN = text(_OF_SPANS).bindparams(_SAMPLED)
+_BINS_SAMPLED = text(
+    "SELECT poll / :width AS bin, COUNT(*) AS polls, COUNT(used_cpus) AS known FROM polls WHERE"
+    f" database_id = :database_id AND poll BETWEEN :first AND :last AND poll / {SPAN} % :step = 0 GROUP BY poll / :width"
+)
 
 _GAPS = text(
     "SELECT x.before_at, x.at FROM (SELECT LAG(at) OVER (ORDER BY poll) AS before_at, at FROM polls"
@@ -138,10 +151,9 @@ _WAITS = text(
     " AND span BETWEEN :low AND :high"
 )
 _WAITS_SUMMED = text(
-    f"SELECT span / :spans AS bin, bucket_id, SUM({' + '.join(f'COALESCE({each}, 0)' for each in _PLACES)}) AS waits"
-    " FROM bucket_waits WHERE database_id = :database_id AND span BETWEEN :low AND :high"
-    " GROUP BY span / :spans, bucket_id"
-)
+    f"SELECT span / :wide AS bin, bucket_id, SUM({' + '.join(f'COALESCE({each}, 0)' for each in _PLACES)}) AS waits"
+    " FROM bucket_waits WHERE database_id = :database_id AND span IN :spans GROUP BY span / :wide, bucket_id"
+).bindparams(_SAMPLED)
 
 
 def width_of(polls: int, bins: int) -> int:
@@ -168,19 +180,29 @@ def group_bins(tape: Tape, bins: list[TimeBin], start: datetime, end: datetime, 
 
     A group that was there in some of a bin's polls only had nothing in the others.
     """
-    by_key = {each.key: each for each in bins}
+    there = {each.key for each in bins}
     found = []
     for part in tape.parts(start, end):
-        for row in tape.rows(part, _BY_POLL if width < SPAN else _BY_SPAN, width=width):
-            own = by_key.get((part.store.name, row["bin"]))
-            if own is None:
+        step, spans = sampled(part)
+        own = {row["bin"]: row for row in tape.rows(part, _BINS_SAMPLED, width=width, step=step)}
+        rows = tape.rows(part, _BY_POLL, width=width) if width < SPAN else (
+            tape.rows(part, _BY_SPAN, width=width, spans=spans))  # fmt: skip
+        for row in rows:
+            key, among = (part.store.name, row["bin"]), own.get(row["bin"])
+            if key not in there or among is None:
                 continue
-            servers, queued = _per_poll(row["servers"], own.polls), _per_poll(row["queued"], own.polls)
-            found.append(
-                GroupBin(own.key, row["con_id"], clean(row["consumer_group"]), _mean(row["used"], own.known),
-                         _mean(row["waiting"], own.known), _mean(row["io"], own.known), servers, queued)
-            )  # fmt: skip
+            servers, queued = (_per_poll(row[each], among["polls"]) for each in ("servers", "queued"))
+            used, waiting, io = (_mean(row[each], among["known"]) for each in ("used", "waiting", "io"))
+            group = clean(row["consumer_group"])
+            found.append(GroupBin(key, row["con_id"], group, used, waiting, io, servers, queued))
     return found
+
+
+def sampled(part: TapePart) -> tuple[int, list[int]]:
+    """Return each how manieth span of a part is read of groups and waits, 1 for all, and their numbers."""
+    low, high = part.first // SPAN, part.last // SPAN
+    step = max(1, -(-(high - low + 1) // SPANS))
+    return step, [span for span in range(low, high + 1) if span % step == 0]
 
 
 def gaps(tape: Tape, start: datetime, end: datetime) -> list[PollGap]:
@@ -246,8 +268,9 @@ def _waits(tape: Tape, part: TapePart, width: int) -> list[tuple[int, int, int]]
     low, high = part.first // SPAN, part.last // SPAN
     if width < SPAN or high - low < 2:
         return _by_poll(tape, part, low, high, width)
-    binds = {"spans": width // SPAN, "low": low + 1, "high": high - 1}
-    summed = [(row["bin"], row["bucket_id"], int(row["waits"])) for row in tape.rows(part, _WAITS_SUMMED, **binds)]
+    inner = [span for span in sampled(part)[1] if low < span < high]
+    rows = tape.rows(part, _WAITS_SUMMED, wide=width // SPAN, spans=inner)
+    summed = [(row["bin"], row["bucket_id"], int(row["waits"])) for row in rows]
     return summed + _by_poll(tape, part, low, low, width) + _by_poll(tape, part, high, high, width)
 
 

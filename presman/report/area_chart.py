@@ -27,7 +27,7 @@ class ChartColumn(Struct, frozen=True):
 
 
 class AreaChart(Struct, frozen=True):
-    """A chart: its title with what it shows, its unit, the names of its layers, its stretches of time.
+    """A chart: its title with what it shows, its unit, the names and colours of its layers, its columns.
 
     `line_name` is what the line across is: there is one where a column has a value for it.
     """
@@ -35,6 +35,7 @@ class AreaChart(Struct, frozen=True):
     title: str
     unit: str
     layers: tuple[str, ...]
+    colours: tuple[int, ...]
     columns: tuple[ChartColumn, ...]
     line_name: str = ""
 
@@ -48,7 +49,7 @@ class AreaChart(Struct, frozen=True):
 def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
     """Return a chart with its title and legend."""
     legend = [
-        element("span", element("b", "■", class_=f"c{place % len(COLOURS)}"), f" {name}")
+        element("span", element("b", "■", class_=f"c{chart.colours[place]}"), f" {name}")
         for place, name in enumerate(chart.layers)
     ]
     if chart.line_name:
@@ -109,7 +110,7 @@ def _areas(chart: AreaChart, axis: TimeAxis, scale: float) -> list[Markup]:
             left, right = axis.x(column.start), axis.x(column.end)
             pieces.append(f"M{left:.1f} {low:.1f}V{high:.1f}H{right:.1f}V{low:.1f}z")
         if pieces:
-            found.append(element("path", d="".join(pieces), fill=COLOURS[layer % len(COLOURS)]))
+            found.append(element("path", d="".join(pieces), fill=COLOURS[chart.colours[layer]]))
     return found
 
 

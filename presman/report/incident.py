@@ -31,6 +31,9 @@ LOOKS = 20
 EVENTS = 150
 """Events that are listed."""
 
+CHECKED = 60_000
+"""Polls up to which all of them are checked for damage; of more, those that are read again."""
+
 _HEAT_BINS, _HEAT_EVENTS, _HEAT_SECONDS = 60, 3, 60.0
 
 
@@ -51,7 +54,8 @@ class Incident(Struct, frozen=True):
 
     `events` are those that are listed, `marks` stand for all; `heat` has the events that took most time. `moment` is
     the poll whose tables are shown, None where none can be read; `looks` are all that were read again, in order of
-    time. `damaged` polls cannot be read again, `damage` are sentences about what else cannot.
+    time. Groups and waits are those of every `step`th 32 polls. `damaged` polls cannot be read again; `damage` are
+    sentences about what else cannot.
     """
 
     source: str
@@ -72,6 +76,7 @@ class Incident(Struct, frozen=True):
     heat: tuple[tuple[str, tuple[HeatColumn, ...]], ...]
     looks: tuple[Look, ...]
     moment: Look | None
+    step: int
     damaged: tuple[DamagedPolls, ...]
     damage: tuple[str, ...]
 
@@ -98,7 +103,8 @@ def gather(recording: Recording, tape: Tape, places: range, at: datetime | None 
         heat=_heat(tape, start, end, len(places), usual),
         looks=looks,
         moment=_moment(looks, at),
-        damaged=tuple(tape.damaged(start, end)),
+        damaged=tuple(tape.damaged(start, end)) if len(places) <= CHECKED else (),
+        step=max((time_bins.sampled(part)[0] for part in tape.parts(start, end)), default=1),
         damage=(*recording.damage, *tape.damage),
     )  # fmt: skip
 

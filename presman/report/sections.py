@@ -124,15 +124,17 @@ def _chart(
     incident: Incident, title: str, unit: str, value: Callable[[GroupBin], float | None], line: float | None = None,
     line_name: str = "",
 ) -> AreaChart:  # fmt: skip
-    """Return a chart of one figure; the groups with most of it have a layer each, the others share one."""
+    """Return a chart of one figure; the groups that weigh most have a layer each, the others share one."""
     totals: dict[tuple[int, str], float] = defaultdict(float)
     values: dict[Any, dict[tuple[int, str], float | None]] = defaultdict(dict)
     for each in incident.groups:
         own = value(each)
         totals[each.con_id, each.group] += own or 0.0
         values[each.key][each.con_id, each.group] = own
-    order = sorted((each for each in totals if totals[each] > 0), key=lambda each: (-totals[each], each))
-    own_layer, rest = order[: len(COLOURS) - 1], order[len(COLOURS) - 1 :]
+    ranks = {each: place for place, each in enumerate(_ranked(incident))}
+    order = [each for each in ranks if totals[each] > 0]
+    own_layer = [each for each in order if ranks[each] < len(COLOURS) - 1]
+    rest = [each for each in order if ranks[each] >= len(COLOURS) - 1]
     names = headings([(name, 0, con_id) for con_id, name in own_layer])
     spans = edges(list(incident.bins), incident.usual)
     columns = []
@@ -148,7 +150,16 @@ def _chart(
             across = float(step.queued)
         columns.append(ChartColumn(*spans[step.key], step.polls, tuple(layers) or (_nothing(known),), across))
     layers_named = [*names, *([f"{len(rest)} others"] if rest else [])] or ["none"]
-    return AreaChart(title, unit, tuple(layers_named), tuple(columns), line_name)
+    colours = [ranks[each] for each in own_layer] + [len(COLOURS) - 1] * (len(layers_named) - len(own_layer))
+    return AreaChart(title, unit, tuple(layers_named), tuple(colours), tuple(columns), line_name)
+
+
+def _ranked(incident: Incident) -> list[tuple[int, str]]:
+    """Return the groups in the order of their colours, the same in all charts: by CPU and parallel servers."""
+    weights: dict[tuple[int, str], float] = defaultdict(float)
+    for each in incident.groups:
+        weights[each.con_id, each.group] += (each.used or 0.0) + (each.waiting or 0.0) + (each.servers or 0.0)
+    return sorted(weights, key=lambda each: (-weights[each], each))
 
 
 def _blank(known: dict[tuple[int, str], float | None]) -> bool:

@@ -10,7 +10,7 @@ from presman.analysis.alerts.alert import Alert
 from presman.base.formats import count, counted, number, spelled
 from presman.recording.events import QUEUE_BEGAN, QUEUE_ENDED
 from presman.recording.incident_rows import counted_kinds
-from presman.report.incident import Incident, Look
+from presman.report.incident import CHECKED, Incident, Look
 from presman.report.time_axis import between, clock
 from presman.tabs.plan_name import plan_name
 
@@ -150,6 +150,10 @@ def unknown(incident: Incident) -> list[str]:
         found += [f"no poll {between(each.start, each.end)}" for each in incident.gaps[:20]]
         if len(incident.gaps) > 20:
             found.append(f"and {counted(len(incident.gaps) - 20, 'gap')} more")
+    if incident.step > 1:
+        found.append(f"Of so long a stretch, consumer groups and latency are of 32 polls in every {32 * incident.step}")
+    if incident.polls > CHECKED:
+        found.append(f"Of so many polls only the {len(incident.looks)} that were read again were checked for damage")
     for each in incident.damaged:
         found.append(
             f"{counted(each.polls, 'poll')} {between(each.start, each.end)} are damaged: their figures are here, "
