@@ -125,7 +125,8 @@ _OF_SPANS = _groups(f"r.span / (:width / {SPAN})", _POLLS, "").replace(_ALL_SPAN
 _BY_SPAN = text(_OF_SPANS).bindparams(_SAMPLED)
 _BINS_SAMPLED = text(
     "SELECT poll / :width AS bin, COUNT(*) AS polls, COUNT(used_cpus) AS known FROM polls WHERE"
-    f" database_id = :database_id AND poll BETWEEN :first AND :last AND poll / {SPAN} % :step = 0 GROUP BY poll / :width"
+    f" database_id = :database_id AND poll BETWEEN :first AND :last AND poll / {SPAN} % :step = 0"
+    " GROUP BY poll / :width"
 )
 
 _GAPS = text(
