@@ -25,7 +25,7 @@ def run(options: Namespace) -> int:
     from presman.recording.store import RecordingError
     from presman.recording.time_words import instant_of
     from presman.report.incident import gather
-    from presman.report.page import page
+    from presman.report.incident_page import page
 
     source = resolved.target.make_source()
     assert isinstance(source, RecordingSource)

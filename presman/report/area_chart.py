@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from presman.base.formats import ABSENT, number
+from presman.base.formats import ABSENT, count, number
 from presman.report.markup import Markup, element, joined
 from presman.report.time_axis import LEFT, RIGHT, RULE, WIDTH, TimeAxis, below, between, drawing, label
 
@@ -58,9 +58,9 @@ def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
     if not any(_total(each) is not None for each in chart.columns):
         return element("figure", caption, element("p", "Not known in this stretch of time.", class_="none"))
     scale = nice(chart.top)
-    parts = [_levels(scale, chart.unit), *_areas(chart, axis, scale), _line(chart, axis, scale)]
+    parts = [below(axis, _TOP, _BOTTOM), _levels(scale, chart.unit), *_areas(chart, axis, scale)]
     hover = [_hover(chart, each, axis) for each in chart.columns]
-    body = drawing(_HEIGHT, chart.title, [*parts, below(axis, _TOP, _BOTTOM), *hover])
+    body = drawing(_HEIGHT, chart.title, [*parts, _line(chart, axis, scale), *hover])
     return element("figure", caption, body)
 
 
@@ -135,7 +135,7 @@ def _hover(chart: AreaChart, column: ChartColumn, axis: TimeAxis) -> Markup:
     if column.line is not None:
         lines.append(f"{chart.line_name}: {number(column.line)}")
     if column.polls > 1:
-        lines.append(f"mean of {column.polls} polls")
+        lines.append(f"mean of {count(column.polls)} polls")
     left, right = axis.x(column.start), axis.x(column.end)
     return element(
         "rect", element("title", "\n".join(lines)), x=left, y=_TOP, width=max(0.5, right - left),

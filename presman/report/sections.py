@@ -9,7 +9,7 @@ from typing import Any
 
 from presman import __version__
 from presman.analysis.groups.verdicts import conformance, in_words
-from presman.base.formats import count, counted, duration, number, spelled
+from presman.base.formats import count, counted, number, spelled
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW, PARALLEL_GROUPS
 from presman.figures.measures import headings
@@ -41,8 +41,8 @@ _SHOWN: tuple[tuple[str, str, Table[Any]], ...] = (
     ("plan", "What is doubtful about it", FINDINGS),
 )
 _SUM_HEADS = (
-    "SQL_ID", "User", "Group", "Executions", "Servers, most", "Server minutes", "Ran h:mm:ss", "Queued h:mm:ss",
-    "Longest in queue h:mm:ss",
+    "SQL_ID", "User", "Group", "Executions", "Servers, most", "Server minutes", "Ran", "Queued",
+    "Longest in queue",
 )  # fmt: skip
 _TOP = 20
 _GRAVE = frozenset({PLAN_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT, LOST})
@@ -115,7 +115,7 @@ def over_time(incident: Incident, axis: TimeAxis) -> Markup:
                None, "most in a poll"),
         _chart(incident, "I/O, by consumer group", "MB/s", lambda each: each.io),
     )  # fmt: skip
-    each = "each poll" if incident.width == 1 else f"the mean of up to {incident.width} polls a step"
+    each = "each poll" if incident.width == 1 else f"the mean of up to {count(incident.width)} polls a step"
     note = f"Areas one on the other, {each}. Rates are those since the poll before; grey: no polls. Hover for figures."
     return section("Over time", *(area_chart(chart, axis) for chart in charts), note=note)
 
@@ -149,7 +149,7 @@ def _chart(
         elif line_name == "most in a poll":
             across = float(step.queued)
         columns.append(ChartColumn(*spans[step.key], step.polls, tuple(layers) or (_nothing(known),), across))
-    layers_named = [*names, *([f"{len(rest)} others"] if rest else [])] or ["none"]
+    layers_named = [*names, *([f"{count(len(rest))} others"] if rest else [])] or ["none"]
     colours = [ranks[each] for each in own_layer] + [len(COLOURS) - 1] * (len(layers_named) - len(own_layer))
     return AreaChart(title, unit, tuple(layers_named), tuple(colours), tuple(columns), line_name)
 
@@ -180,7 +180,7 @@ def statements(incident: Incident, axis: TimeAxis) -> Markup:
         note += f"; drawn are the {len(incident.lives)} that wanted or held most servers x time"
     rows = [
         (each.sql_id or "-", each.user, each.group, count(each.executions), count(each.servers),
-         number(each.server_seconds / 60), duration(each.ran), duration(each.queued), duration(each.longest_wait))
+         number(each.server_seconds / 60), spelled(each.ran), spelled(each.queued), spelled(each.longest_wait))
         for each in incident.sums[:_TOP]
     ]  # fmt: skip
     figure = element(

@@ -167,5 +167,7 @@ def unknown(incident: Incident) -> list[str]:
         told |= {f"{each.view} did not answer in time" for each in look.reading.late}
         for why in told:
             views[why].append(look)
-    found += [f"{why} (in {len(own)} of {len(incident.looks)} polls read again)" for why, own in sorted(views.items())]
+    found += [
+        f"{why} (in {len(own)} of {count(len(incident.looks))} polls read again)" for why, own in sorted(views.items())
+    ]
     return found

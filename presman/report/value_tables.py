@@ -13,9 +13,9 @@ MOST = 100
 """Rows that are shown of one table."""
 
 _UNITS = {
-    "seconds": "h:mm:ss",
+    "seconds": "m:ss",
     "microseconds": "",
-    "instant": "h:mm:ss of the day",
+    "instant": "time of day",
     "percent": "%",
     "milliseconds": "ms",
 }

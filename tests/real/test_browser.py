@@ -11,7 +11,7 @@ import pytest
 
 from presman.recording.reader import Recording
 from presman.report.incident import gather
-from presman.report.page import page
+from presman.report.incident_page import page
 from tests.recording.taped import START, polled, record
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

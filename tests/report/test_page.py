@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from presman.recording import time_bins
 from presman.recording.reader import Recording
 from presman.report.incident import Incident, gather
+from presman.report.incident_page import page
 from presman.report.markup import element
-from presman.report.page import page
 from tests.cli.run import presman
 from tests.recording.taped import START, polled, record
 

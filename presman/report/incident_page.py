@@ -29,8 +29,7 @@ svg{display:block;width:100%;height:auto;font-size:11px}
 .hover{fill:#24292f;fill-opacity:0}.hover:hover{fill-opacity:.12}
 .life:hover rect{stroke:#24292f}.line{color:#24292f}.idle{color:IDLE}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:12px;width:100%}
-th,td{padding:2px 7px;text-align:left;vertical-align:top;border-bottom:1px solid #e4e8ec;overflow-wrap:anywhere;
-min-width:3.2em}
+th,td{padding:2px 7px;text-align:left;vertical-align:top;border-bottom:1px solid #e4e8ec;overflow-wrap:break-word}
 th{font-weight:600;background:#f3f5f7;overflow-wrap:normal}th small{display:block;font-weight:400;color:#57606a}
 th.right,td.right{text-align:right;font-variant-numeric:tabular-nums}
 .bad{color:#b42318}.warn{color:#8f5200}.good{color:#1a7037}.dim{color:#6e7781}.note td{color:inherit}
