@@ -60,12 +60,13 @@ contracts: $(STAMP)
 	$(BIN)/lint-imports
 
 bench: $(STAMP) ## what presman costs, as ratios measured in one run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group yardsticks
 	$(BIN)/python -m benchmarks $(ARGS)
 
 torture: $(STAMP) ## a thousand cuts of the line, for each release and client (minutes)
 	$(BIN)/python -m tests.torture $(ARGS)
 
-docs: $(STAMP) ## docs/reference.md and the tables of README.md, from presman itself
+docs: $(STAMP) ## docs/reference.md, the tables of README.md, completions and manual page, from presman itself
 	$(BIN)/python -m docs.make
 
 screenshots: $(STAMP) ## screenshots/ from the demo, SVG and PNG

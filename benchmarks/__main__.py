@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from benchmarks.first_data import first_data
 from benchmarks.heat import refresh_cost
 from benchmarks.idle_feed import IdleFeed
 from benchmarks.load import simulated, snapshot
@@ -75,6 +76,11 @@ def running(report: Report, window: float) -> None:
             (b"1", b"[1 Overview]"),
         ] * 3
         report.line("a key answered", key_answer(own, presses) * 1e3, "ms", bar=20)
+        escapes = []
+        for _ in range(5):
+            key_answer(own, [(b"?", b"Help: Overview")])
+            escapes.append(key_answer(own, [(b"\x1b", b"[1 Overview]")]))
+        report.line("Esc answered", statistics.median(escapes) * 1e3, "ms", bar=40)
         own.press(b" ")
         own.idle(2 * REFRESH, REFRESH)  # with the first newer poll other keys are offered
         paused = own.idle(10, REFRESH).bytes_per_refresh
@@ -173,6 +179,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory():
         if chosen.only in (None, "start"):
             start_up(report, chosen.runs)
+            first_data(report, chosen.runs)
         if chosen.only in (None, "analysis"):
             analysis(report)
         if chosen.only in (None, "screen"):

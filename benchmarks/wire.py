@@ -46,9 +46,9 @@ class Lines(Protocol):
 
 
 @contextmanager
-def serving(release: Release) -> Iterator[OracleServer]:
-    """Serve the busiest scenario in the shape of a release."""
-    simulator = SimulatorSource("storm", release=release, seed=1)
+def serving(release: Release, scenario: str = "storm") -> Iterator[OracleServer]:
+    """Serve a scenario, the busiest if none is named, in the shape of a release."""
+    simulator = SimulatorSource(scenario, release=release, seed=1)
     simulator.open()
     with simulated_server(simulator, release) as server:
         yield server

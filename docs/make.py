@@ -1,6 +1,7 @@
-"""`make docs`: what the documents say of keys, columns and views, written from presman itself.
+"""`make docs`: what the documents say of keys, columns, options and views, written from presman itself.
 
-docs/reference.md as a whole, in README.md the table of keys, in docs/proof.md the assumptions. A test holds them to
+docs/reference.md as a whole, in README.md the table of keys, in docs/proof.md the assumptions; in presman/shell/ the
+completions of shells and the manual page. A test holds them to
 what presman has.
 """
 
@@ -10,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from docs.completions import script
+from docs.man_page import man_page
 from presman.base.release import Release
 from presman.figures.figure import Figure, Table
 from presman.figures.measures import COMMON, MEASURES
@@ -24,6 +27,7 @@ from presman.tui.keys.table_keys import INSTANCES
 ROOT = Path(__file__).parents[1]
 README, REFERENCE = ROOT / "README.md", ROOT / "docs" / "reference.md"
 PROOF = ROOT / "docs" / "proof.md"
+SHELL = ROOT / "presman" / "shell"
 
 ASSUMED = "what a user with a database could run to confirm it.\n\n"
 BEGIN = "| key | |\n"
@@ -130,6 +134,16 @@ def release_of(query: Query) -> Release:
     return Release.parse(folder) if folder[0].isdigit() else Release(11, 2)
 
 
+def shell_files() -> dict[str, str]:
+    """Return the files of presman/shell/ by name."""
+    return {
+        "presman.bash": script("bash"),
+        "_presman": script("zsh"),
+        "presman.fish": script("fish"),
+        "presman.1": man_page(),
+    }
+
+
 def rows(heads: Iterable[str], cells: Iterable[Iterable[str]]) -> str:
     """Return a table in Markdown."""
     heads = list(heads)
@@ -141,3 +155,5 @@ if __name__ == "__main__":
     README.write_text(readme(), encoding="utf-8")
     PROOF.write_text(proof(), encoding="utf-8")
     REFERENCE.write_text(reference(), encoding="utf-8")
+    for name, text in shell_files().items():
+        (SHELL / name).write_text(text, encoding="utf-8")

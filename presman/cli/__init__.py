@@ -26,6 +26,12 @@ _CODES = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run presman and return its exit code."""
     console.prepare()
+    given = sys.argv[1:] if arguments is None else arguments
+    return _checked(given) if _is_check(given) else _answered(given)
+
+
+def _answered(arguments: Sequence[str]) -> int:
+    """Run any command but a check: errors are a line on standard error and a code."""
     try:
         code = _run(arguments)
         if sys.stdout is not None:
@@ -42,6 +48,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _flushed(end.code if isinstance(end.code, int) else exit_codes.OK)
     except Exception as error:
         return _complain(error)
+
+
+def _is_check(arguments: Sequence[str]) -> bool:
+    """Tell whether a command line is that of a check, though it may not be understood."""
+    if "check" not in arguments:
+        return False
+    from presman.cli.arguments import COMMANDS
+
+    return next(word for word in arguments if word in COMMANDS) == "check"
+
+
+def _checked(arguments: Sequence[str]) -> int:
+    """Run `presman check`: whatever goes wrong is one line of a plug-in and UNKNOWN, never a code that says more."""
+    from presman.cli.check_command import complain
+
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        return complain("stopped by Ctrl-C")
+    except Terminated as end:
+        return complain(f"stopped by signal {int(str(end.code)) - 128}")
+    except SystemExit as end:  # --help
+        return _flushed(end.code if isinstance(end.code, int) else exit_codes.OK)
+    except Exception as error:
+        line = " ".join(str(error).split())
+        _debug(error)
+        return complain(line if _known(error) else f"internal error: {type(error).__name__}: {line}")
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -72,12 +105,8 @@ def _flushed(code: int) -> int:
 
 def _complain(error: Exception) -> int:
     """Say what is wrong in one line and return the exit code."""
-    if os.environ.get("PRESMAN_DEBUG", "") not in {"", "0"}:
-        from traceback import print_exception
-
-        print_exception(error)
-    names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__]
-    known = next((name for name in names if name in _CODES), None)
+    _debug(error)
+    known = _known(error)
     line = " ".join(str(error).split())
     if known is None:
         console.say(f"internal error: {type(error).__name__}: {line} (PRESMAN_DEBUG=1 shows where)")
@@ -88,3 +117,17 @@ def _complain(error: Exception) -> int:
     if code == exit_codes.OUTPUT:
         console.abandon()
     return code
+
+
+def _known(error: Exception) -> str | None:
+    """Return the name of an error with a meaning, None for any other."""
+    names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__]
+    return next((name for name in names if name in _CODES), None)
+
+
+def _debug(error: Exception) -> None:
+    """Print the traceback for those who asked for it."""
+    if os.environ.get("PRESMAN_DEBUG", "") not in {"", "0"}:
+        from traceback import print_exception
+
+        print_exception(error)

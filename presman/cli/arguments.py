@@ -9,12 +9,30 @@ from collections.abc import Callable, Sequence
 from presman import __version__
 from presman.base.measure_names import MEASURES
 from presman.cli import exit_codes
-from presman.cli.parser import Parser, age, measure, of_group, one_of, positive, seconds, size, some_seconds
+from presman.cli.parser import OneOf, Parser, age, measure, of_group, positive, seconds, size, some_seconds
 
-COMMANDS = (
-    "demo", "once", "export", "record", "replay", "report", "bundle", "whatif", "lint", "doctor", "grants",
-    "collect", "trace", "config",
-)  # fmt: skip
+COMMANDS = {
+    "demo": "the monitor on a simulated database",
+    "connect": "asks for a database, tries it, and writes it into config.ini",
+    "once": "one reading as text, JSON or CSV",
+    "export": "readings as CSV, one poll after the other",
+    "record": "everything that is read, poll after poll, into a file that can be watched again and asked by SQL",
+    "replay": "a recording on the screens of the monitor",
+    "report": "a stretch of a recording as one HTML page: what happened, charts, statements, plan",
+    "bundle": "a short recording that names nobody, to send to somebody",
+    "check": "one line and an exit code for Nagios, Icinga or cron",
+    "alerts": "the rules behind the alerts, their thresholds, and with a TARGET their state",
+    "whatif": "observed parallel statements once more, under other limits",
+    "lint": "what is doubtful about the plans in force, and why",
+    "doctor": "what presman can see in a database, and which grants are missing",
+    "grants": "grants.sql for a user who may read what presman reads, and no more",
+    "collect": "a script that spools what presman reads, for sites that let no tool in",
+    "trace": "waits of 10046 trace files: counts, percentiles, charts, CSV",
+    "config": "where each setting comes from; --sample prints a config.ini",
+    "completions": "completions of bash, zsh and fish, and the manual page; --install puts them in place",
+}
+"""Each command with what it does."""
+
 TARGET_HELP = """\
 TARGET is one thing everywhere:
   NAME                        a section of config.ini
@@ -37,7 +55,7 @@ def common() -> Parser:
         help="seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was",
     )
     group.add_argument(
-        "--scope", type=one_of("cluster", "instance"), metavar="SCOPE", help="cluster (GV$, default) or instance (V$)"
+        "--scope", type=OneOf("cluster", "instance"), metavar="SCOPE", help="cluster (GV$, default) or instance (V$)"
     )
     group.add_argument(
         "--thick",
@@ -47,7 +65,7 @@ def common() -> Parser:
     )
     group.add_argument(
         "--packs",
-        type=one_of("none", "diagnostics", "tuning"),
+        type=OneOf("none", "diagnostics", "tuning"),
         metavar="PACK",
         help="the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics",
     )
@@ -68,6 +86,11 @@ def _parser(name: str, description: str, examples: str) -> Parser:
     )
 
 
+def _summaries() -> str:
+    width = max(map(len, COMMANDS))
+    return "\n".join(f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items())
+
+
 def monitor() -> Parser:
     """Return the parser of `presman [TARGET]`, which is also the front page of the help."""
     parser = Parser(
@@ -76,20 +99,7 @@ def monitor() -> Parser:
         usage="presman [OPTIONS] [TARGET]\n       presman [OPTIONS] COMMAND ...",
         epilog=f"""\
 commands (each has --help):
-  demo       the monitor on a simulated database
-  once       one reading as text, JSON or CSV
-  export     readings as CSV, one poll after the other
-  record     everything that is read, poll after poll, into a file that can be watched again and asked by SQL
-  replay     a recording on the screens of the monitor
-  report     a stretch of a recording as one HTML page: what happened, charts, statements, plan
-  bundle     a short recording that names nobody, to send to somebody
-  whatif     observed parallel statements once more, under other limits
-  lint       what is doubtful about the plans in force, and why
-  doctor     what presman can see in a database, and which grants are missing
-  grants     grants.sql for a user who may read what presman reads, and no more
-  collect    a script that spools what presman reads, for sites that let no tool in
-  trace      waits of 10046 trace files: counts, percentiles, charts, CSV
-  config     where each setting comes from; --sample prints a config.ini
+{_summaries()}
 
 {TARGET_HELP}
 
@@ -144,6 +154,44 @@ def demo() -> Parser:
     return parser
 
 
+def connect() -> Parser:
+    """Return the parser of `presman connect`."""
+    parser = _parser(
+        "connect",
+        "Ask for a database and who logs in, try it, explain what fails, and write a section of config.ini.\n"
+        "Nothing is written before the last question; Ctrl-C leaves everything as it was.",
+        """\
+  presman connect
+  presman connect prod
+  presman connect prod --config ~/dba/config.ini""",
+    )
+    parser.add_argument("section", nargs="?", metavar="NAME", help="the section to write (default: asks)")
+    return parser
+
+
+def completions() -> Parser:
+    """Return the parser of `presman completions`."""
+    parser = _parser(
+        "completions",
+        "Print what lets a shell complete presman's commands, options and targets; `man` prints the manual page.\n"
+        "--install puts both where your shell and man look for them, for you alone.",
+        """\
+  presman completions --install
+  presman completions zsh --install
+  presman completions bash > /etc/bash_completion.d/presman
+  presman completions man | man -l -""",
+    )
+    parser.add_argument(
+        "shell",
+        nargs="?",
+        type=OneOf("bash", "zsh", "fish", "man"),
+        metavar="SHELL",
+        help="bash, zsh, fish or man (with --install: the shell of $SHELL if none is named)",
+    )
+    parser.add_argument("--install", action="store_true", help="write it, and the manual page, into your home folder")
+    return parser
+
+
 def doctor() -> Parser:
     """Return the parser of `presman doctor`."""
     parser = _parser(
@@ -175,7 +223,7 @@ def grants() -> Parser:
     )
     parser.add_argument(
         "--account",
-        type=one_of("local", "common", "pdb"),
+        type=OneOf("local", "common", "pdb"),
         metavar="KIND",
         help="local (default; a database without containers), common (the root of a CDB) or pdb",
     )
@@ -198,7 +246,7 @@ def once() -> Parser:
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
     parser.add_argument(
-        "--format", type=one_of("text", "json", "csv"), default="text", metavar="F", help="text (default), json, csv"
+        "--format", type=OneOf("text", "json", "csv"), default="text", metavar="F", help="text (default), json, csv"
     )
     parser.add_argument("--measure", type=measure, metavar="M", help=f"what CSV is about: {', '.join(MEASURES)}")
     parser.add_argument(
@@ -213,7 +261,7 @@ def once() -> Parser:
         type=some_seconds,
         default=30.0,
         metavar="S",
-        help="seconds it may take beside the interval (default 30); code 6 if not every view had answered by then",
+        help="seconds it may take beside the interval (default 30); code 7 if not every view had answered by then",
     )
     parser.add_argument("--outliers", action="store_true", help="ask for I/O outliers too (12.1 and later)")
     return parser
@@ -235,7 +283,7 @@ def export() -> Parser:
     parser.add_argument("--measure", type=measure, metavar="M", help=f"{', '.join(MEASURES)} (default cpu)")
     parser.add_argument(
         "--layout",
-        type=one_of("tidy", "wide"),
+        type=OneOf("tidy", "wide"),
         default="tidy",
         metavar="L",
         help="tidy (default): a line per group; wide: a column per group",
@@ -333,6 +381,61 @@ def _minutes(text: str) -> float:
     return some_seconds(f"{text}m") / 60
 
 
+def check() -> Parser:
+    """Return the parser of `presman check`."""
+    parser = _parser(
+        "check",
+        "A plug-in for Nagios, Icinga or cron: one line with performance data. It goes by the same alerts as the\n"
+        "monitor and `presman once`; thresholds stand in config.ini, or here.",
+        """\
+  presman check prod
+  presman check prod --warning queue_waits=5m --critical queue_waits=30m
+  presman check prod --warning queue_waits:ETL=1h --critical 'latency:log file sync=50ms' -v
+exit codes of check:
+  0 OK: nothing is wrong, and the line says by which views   1 WARNING   2 CRITICAL
+  3 UNKNOWN: something could not be seen, or nothing could be checked""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to check (default: the one of config.ini)")
+    for name in ("warning", "critical"):
+        parser.add_argument(
+            f"--{name}",
+            action="append",
+            default=[],
+            metavar="KEY[:SUBJECT]=N",
+            help=f"amount from which an alert is {name}; `presman alerts` lists the keys",
+        )
+    parser.add_argument(
+        "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
+    )
+    parser.add_argument(
+        "--timeout", type=some_seconds, default=30.0, metavar="S", help="UNKNOWN after so many seconds (default 30)"
+    )
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="more lines: every alert, what to do, what was not seen"
+    )
+    return parser
+
+
+def alerts() -> Parser:
+    """Return the parser of `presman alerts`."""
+    parser = _parser(
+        "alerts",
+        "The rules behind the alerts: key, severity, what thresholds are compared with, and what config.ini sets.\n"
+        "With a TARGET also their state now, and why.",
+        """\
+  presman alerts
+  presman alerts prod""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: none)")
+    parser.add_argument(
+        "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
+    )
+    parser.add_argument(
+        "--timeout", type=some_seconds, default=30.0, metavar="S", help="seconds it may take beside that (default 30)"
+    )
+    return parser
+
+
 def lint() -> Parser:
     """Return the parser of `presman lint`."""
     parser = _parser(
@@ -345,10 +448,10 @@ def lint() -> Parser:
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
     parser.add_argument(
-        "--format", type=one_of("text", "json"), default="text", metavar="F", help="text (default), json"
+        "--format", type=OneOf("text", "json"), default="text", metavar="F", help="text (default), json"
     )
     parser.add_argument(
-        "--fail-on", type=one_of("error", "warning", "note", "never"), default="error", metavar="SEVERITY",
+        "--fail-on", type=OneOf("error", "warning", "note", "never"), default="error", metavar="SEVERITY",
         help="end with code 5 if there is a finding this severe: error (default), warning, note, never",
     )  # fmt: skip
     return parser
@@ -460,12 +563,15 @@ def classic() -> Parser:
 PARSERS: dict[str, Callable[[], Parser]] = {
     "monitor": monitor,
     "demo": demo,
+    "connect": connect,
     "once": once,
     "export": export,
     "record": record,
     "replay": replay,
     "report": report,
     "bundle": bundle,
+    "check": check,
+    "alerts": alerts,
     "whatif": whatif,
     "doctor": doctor,
     "grants": grants,
@@ -473,6 +579,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "collect": collect,
     "trace": trace,
     "config": config,
+    "completions": completions,
     "classic": classic,
 }
 _CLASSIC = ("-m", "-c", "-p", "-o")

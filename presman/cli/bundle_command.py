@@ -6,6 +6,7 @@ from argparse import Namespace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from presman.base.formats import counted, spelled
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.record_command import target_of
@@ -29,7 +30,7 @@ def run(options: Namespace) -> int:
     if not written:
         path.unlink(missing_ok=True)
         raise Failure(f"{resolved.target.name} gave nothing to bundle", exit_codes.SOURCE)
-    console.say(f"{written} polls in {path}: no SQL text, bind, user, machine or program is in it")
+    console.say(f"{counted(written, 'poll')} in {path}: no SQL text, bind, user, machine or program is in it")
     return exit_codes.OK
 
 
@@ -40,7 +41,7 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
     target = target_of(resolved, None)
     renamed = target._replace(name=redactor.target(target.name))
     recorder = Recorder([renamed], str(path), console.say, redact=redactor)
-    console.say(f"watching {target.name} for {options.minutes:g} minutes; Ctrl-C ends it earlier")
+    console.say(f"watching {target.name} for {spelled(options.minutes * 60)}; Ctrl-C ends it earlier")
     try:
         recorder.run(options.minutes * 60, lambda: None)
     except KeyboardInterrupt:

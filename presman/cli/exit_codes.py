@@ -24,7 +24,8 @@ exit codes:
   5    presman lint found something at least as severe as --fail-on
   6    presman lint could not judge a plan: what it needs cannot be seen
   7    the answer of presman once is partial: a view did not answer in time
-  129  stopped by SIGHUP, 130 by Ctrl-C, 143 by SIGTERM; what was gathered is kept"""
+  129  stopped by SIGHUP, 130 by Ctrl-C, 143 by SIGTERM; what was gathered is kept
+  presman check ends with 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, and with nothing else"""
 
 
 class Failure(Exception):  # noqa: N818 - what main() turns into one line and an exit code

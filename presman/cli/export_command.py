@@ -12,12 +12,16 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.polling import Polling, late_views
 from presman.cli.settings import load, resolve
+from presman.output.attention import attention_of
 from presman.output.csv_export import MEASURES, CsvExport
-from presman.records.breadth import of_measure
+from presman.records.breadth import Breadth, of_measure
 
 
 def run(options: Namespace) -> int:
-    """Export until told to stop. Raises OutputError as soon as the file cannot be written."""
+    """Export until told to stop, and run `on_alert` at what happens meanwhile.
+
+    Raises OutputError as soon as the file cannot be written.
+    """
     resolved = resolve(options.target, load(options), options)
     measure = options.measure or resolved.measure or "cpu"
     _check_column(measure, options)
@@ -30,14 +34,20 @@ def run(options: Namespace) -> int:
         durable=options.fsync,
         tell=console.say,
     )
+    attention = None
+    if resolved.on_alert:
+        attention = attention_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=True)
     taken, late = 0, list[str]()
     begun = time.monotonic()
     try:
-        polling = Polling(resolved, breadth=of_measure(measure))
+        needed = attention.breadth if attention is not None else Breadth.NARROW
+        polling = Polling(resolved, breadth=of_measure(measure) | needed)
         for snapshot, reading in polling.measured(polls=options.polls, duration=options.duration):
             before, late = late, late_views(snapshot)
             if late and late != before:
                 console.say(f"no answer in time, left out: {', '.join(late)}")
+            if attention is not None and (problem := attention.follow(reading)):
+                console.say(problem)
             name = file.name
             file.write(reading)
             taken += 1
@@ -45,6 +55,8 @@ def run(options: Namespace) -> int:
                 console.say(f"a new column: continued in {file.name}")
     finally:
         file.close()
+        if attention is not None:
+            attention.close()
         if to_file and taken:
             seconds = time.monotonic() - begun
             console.say(f"{counted(taken, 'poll')} of {measure} in {file.name} ({seconds:.0f} s)")

@@ -13,13 +13,12 @@ from presman.cli.exit_codes import Failure
 def monitor(options: Namespace) -> int:
     """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal."""
     from presman.cli.settings import default_target, load
-    from presman.cli.start import GETTING_STARTED, watch
+    from presman.cli.start import watch, welcome
 
     config = load(options)
     text = options.target or default_target(config)
     if text is None:
-        console.show(GETTING_STARTED)
-        return exit_codes.OK
+        return welcome(config, options)
     return watch(text, config, options)
 
 
@@ -44,6 +43,7 @@ def demo(options: Namespace) -> int:
 
 def once(options: Namespace) -> int:
     """Run `presman once TARGET`."""
+    from presman.analysis.alerts.judge import Judge
     from presman.analysis.assessment import assess
     from presman.cli.polling import OUTLIERS, Polling, late_views
     from presman.cli.settings import load, resolve
@@ -56,7 +56,8 @@ def once(options: Namespace) -> int:
         raise Failure("--outliers goes with --format text or json")
     resolved = resolve(options.target, load(options), options)
     requests = OUTLIERS if options.outliers else ()
-    previous, snapshot, reading = Polling(resolved, requests=requests, timeout=options.timeout).once(options.interval)
+    previous, snapshot, found = Polling(resolved, requests=requests, timeout=options.timeout).once(options.interval)
+    reading = Judge(resolved.alerts, None).judge(found)  # two polls do not tell how long anything lasts
     late = late_views(previous, snapshot)
     if late and reading.stale is None:
         raise Failure(f"{resolved.target.name}: no view answered within {options.timeout:g} s", exit_codes.SOURCE)
@@ -78,6 +79,20 @@ def export(options: Namespace) -> int:
     from presman.cli.export_command import run
 
     return run(options)
+
+
+def check(options: Namespace) -> int:
+    """Run `presman check TARGET`."""
+    from presman.cli.check_command import run
+
+    return run(options)
+
+
+def alerts(options: Namespace) -> int:
+    """Run `presman alerts [TARGET]`."""
+    from presman.cli.check_command import rules
+
+    return rules(options)
 
 
 def record(options: Namespace) -> int:
@@ -172,6 +187,20 @@ def config(options: Namespace) -> int:
     return exit_codes.OK
 
 
+def connect(options: Namespace) -> int:
+    """Run `presman connect [NAME]`."""
+    from presman.cli.connect_command import run
+
+    return run(options)
+
+
+def completions(options: Namespace) -> int:
+    """Run `presman completions [SHELL]`."""
+    from presman.cli.completions_command import run
+
+    return run(options)
+
+
 def trace(options: Namespace) -> int:
     """Run `presman trace FILE...`."""
     from presman.cli.trace_command import run
@@ -189,6 +218,8 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "replay": replay,
         "report": report,
         "bundle": bundle,
+        "check": check,
+        "alerts": alerts,
         "whatif": whatif,
         "lint": lint,
         "classic": classic,
@@ -197,5 +228,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "collect": collect,
         "trace": trace,
         "config": config,
+        "connect": connect,
+        "completions": completions,
     }
 )

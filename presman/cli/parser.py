@@ -99,17 +99,19 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def one_of(*known: str) -> Callable[[str], str]:
-    """Return a reader of one of `known`, which suggests the nearest."""
+class OneOf:
+    """Reads one of a few words, and suggests the nearest; completions offer `known`."""
 
-    def read(text: str) -> str:
-        if text.lower() in known:
+    def __init__(self, *known: str) -> None:
+        self.known = known
+
+    def __call__(self, text: str) -> str:
+        """Return the word in lower case. Raises ArgumentTypeError."""
+        if text.lower() in self.known:
             return text.lower()
         from presman.base.suggest import did_you_mean
 
-        raise argparse.ArgumentTypeError(f"unknown value {text!r}, {did_you_mean(text, known)}")
-
-    return read
+        raise argparse.ArgumentTypeError(f"unknown value {text!r}, {did_you_mean(text, self.known)}")
 
 
 def _said(read: Callable[[str], Any], text: str) -> Any:

@@ -7,6 +7,7 @@ import time
 from argparse import Namespace
 from datetime import timedelta
 
+from presman.base.formats import counted
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import Resolved, load, resolve
@@ -69,7 +70,7 @@ class ProgressLine:
         if not self._is_live:
             return
         each = "   ".join(
-            f"{one.target.name}: {one.written} polls"
+            f"{one.target.name}: {counted(one.written, 'poll')}"
             + (f", {one.waiting} waiting" if one.waiting > 1 else "")
             + (", lost" if one.trouble else "")
             for one in recorder.databases

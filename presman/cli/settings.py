@@ -11,11 +11,12 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import fields
 
+from presman.analysis.alerts.alert_settings import AlertSettings
 from presman.cli import console
 from presman.cli.arguments import COMMANDS
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import bound_memory
-from presman.config.config_file import DEFAULT_REFRESH, DEFAULTS, Config, Settings, load_config, places
+from presman.config.config_file import DEFAULT_REFRESH, DEFAULTS, Config, Settings, load_config, places, untrusted
 from presman.config.targets import Target, TargetError, parse_target
 from presman.records.queries import Scope
 
@@ -30,7 +31,8 @@ _NAMES = {item.name: item.name for item in fields(Settings)} | {
 class Resolved(Struct, frozen=True):
     """A target with everything decided: seconds between polls, scope, colours, measure, packs.
 
-    `budget` are the seconds that a poll may take, None for what befits the interval; `bell` rings at new alerts.
+    `budget` are the seconds that a poll may take, None for what befits the interval; `bell` rings at new alerts;
+    `alerts` are the thresholds and `on_alert` the command of config.ini that hold for it.
     """
 
     target: Target
@@ -41,6 +43,8 @@ class Resolved(Struct, frozen=True):
     packs: tuple[str, ...]
     budget: float | None = None
     bell: bool = False
+    alerts: AlertSettings = ()
+    on_alert: tuple[str, ...] = ()
 
 
 def load(options: Namespace) -> Config:
@@ -90,7 +94,17 @@ def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
         packs,
         options.poll_timeout or own.poll_timeout,
         bool(getattr(options, "bell", False) or own.bell),
+        own.alerts or (),
+        _command(own, config),
     )
+
+
+def _command(settings: Settings, config: Config) -> tuple[str, ...]:
+    """Return the command to run at alerts, none where its file may be anybody's: that is told."""
+    if settings.on_alert and (why := untrusted(config)):
+        console.say(f"warning: on_alert is not run: {why}")
+        return ()
+    return settings.on_alert or ()
 
 
 def _parsed(text: str, config: Config) -> Target:
@@ -181,4 +195,9 @@ def _origin(name: str, label: str, section: Settings, config: Config, options: N
 def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}"
+    if isinstance(value, tuple):
+        from shlex import join
+
+        words = [value] if value and isinstance(value[0], str) else []
+        return join(value) if words else f"{len(value)} settings (presman alerts shows them)"
     return value.value if isinstance(value, Scope) else str(value)

@@ -18,13 +18,49 @@ if TYPE_CHECKING:
     from presman.tui.app import MonitorEnd
 
 GETTING_STARTED = """\
-presman watches Oracle Database Resource Manager. Nothing is configured yet; to start:
+presman watches Oracle Database Resource Manager. Nothing is configured yet:
 
   presman demo                          a simulated database, nothing needed
-  presman user@dbhost:1521/service      your database (asks for the password)
-  presman config --sample > config.ini  a commented file for connections; then: presman
+  presman connect                       asks for a database, writes config.ini
+  presman doctor user@dbhost/service    what presman sees there, and what not
+  presman user@dbhost:1521/service      your database, without a file
+  presman config --sample > config.ini  a commented file to write by hand
   presman --help                        all commands
 """
+OFFERED = {
+    "d": "the demo",
+    "c": "connect to a database",
+    "o": "doctor: what presman can see in a database",
+    "q": "nothing",
+}
+
+
+def welcome(config: Config, options: Namespace) -> int:
+    """Say how to start, and on a terminal offer to: what `presman` does while there is nothing to watch."""
+    console.show(GETTING_STARTED)
+    if not console.is_terminal():
+        return exit_codes.OK
+    from presman.cli import asking
+
+    try:
+        chosen = asking.choice("\nWhat now?", OFFERED, "d")
+        target = asking.line("Database, as user@dbhost:1521/service") if chosen == "o" else ""
+    except EOFError:
+        console.show("\n")
+        return exit_codes.OK
+    if chosen == "d":
+        return watch("demo", config, options)
+    if chosen == "c":
+        from presman.cli.connect_command import run as connect
+
+        options.section = None
+        return connect(options)
+    if chosen == "o" and target:
+        from presman.cli.database import doctor
+
+        options.target, options.assumptions = target, False
+        return doctor(options)
+    return exit_codes.OK
 
 
 def watch(text: str, config: Config, options: Namespace) -> int:
@@ -55,13 +91,19 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
     from presman import watcher
     from presman.tui.app import run_monitor
 
+    attention = None
+    if resolved.alerts or resolved.on_alert:  # what it imports, the first frame need not wait for otherwise
+        from presman.output.attention import attention_of
+
+        attention = attention_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=False)
+
     def make_source() -> Source:
         watcher.start()
         return resolved.target.make_source()
 
     if resolved.target.tape is not None:
         return _replay(resolved)
-    return run_monitor(
+    end = run_monitor(
         make_source,
         name=resolved.target.name,
         refresh=resolved.refresh,
@@ -75,7 +117,11 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
         targets=config.targets,
         bell=resolved.bell,
         notice=notice,
+        attention=attention,
     )
+    if attention is not None:
+        attention.close()
+    return end
 
 
 def _replay(resolved: Resolved) -> MonitorEnd:
@@ -115,12 +161,14 @@ def check_theme(name: str) -> None:
 
 
 def _readings(resolved: Resolved, polls: int) -> int:
+    from presman.analysis.alerts.judge import Judge
     from presman.cli.polling import Polling
     from presman.output.text_report import brief
 
     console.say(f"no terminal: {counted(polls, 'reading')} as text")
+    judge = Judge(resolved.alerts)
     for number, (_, reading) in enumerate(Polling(resolved).measured(polls=polls)):
-        console.show("\n" * bool(number) + brief(reading, console.width()))
+        console.show("\n" * bool(number) + brief(judge.judge(reading), console.width()))
     return exit_codes.OK
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from presman.base.formats import counted
 from presman.base.release import Release
 from presman.base.text import clean, clean_lines
 from presman.codec.chain import (
@@ -195,7 +196,7 @@ class FrameDecoder:
     ) -> _Rows:
         length, width = unpacker.count(MOST_ROWS), len(shape.fields)
         if length * width > _MOST_VALUES:
-            raise DamagedError(f"{length:,} rows")
+            raise DamagedError(counted(length, "row"))
         bases = _old_columns(old, width)
         if flags & MOVED:
             shifts = unpack_numbers(length, unpacker)

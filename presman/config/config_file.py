@@ -22,12 +22,15 @@ from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
+from presman.analysis.alerts.alert_settings import AlertSettings, merged
 from presman.base.errors import InputError
 from presman.base.measure_names import MEASURES
 from presman.base.secret import Secret
 from presman.base.suggest import did_you_mean
+from presman.config.alert_lines import read_alerts, read_command
+from presman.config.password_words import PasswordCommand
 from presman.records.queries import Scope
 from presman.sources.oracle.settings import MODES
 
@@ -58,6 +61,7 @@ class Settings(Struct, frozen=True):
     connection: Secret | None = None
     user: str | None = None
     password: Secret | None = None
+    password_command: PasswordCommand | None = None
     measure: str | None = None
     refresh: float | None = None
     scope: Scope | None = None
@@ -74,26 +78,33 @@ class Settings(Struct, frozen=True):
     call_timeout: float | None = None
     poll_timeout: float | None = None
     bell: bool | None = None
+    alerts: AlertSettings | None = None
+    on_alert: tuple[str, ...] | None = None
 
     def over(self, defaults: Settings) -> Settings:
         """Return these settings with `defaults` where they are silent; who connects where is not inherited."""
-        own = {"connection", "user", "password"}
-        return Settings(
-            **{
-                item.name: mine
-                if (mine := getattr(self, item.name)) is not None or item.name in own
-                else getattr(defaults, item.name)
-                for item in fields(Settings)
-            }
-        )
+        own = {"connection", "user", "password", "password_command"}
+        found = {
+            item.name: mine
+            if (mine := getattr(self, item.name)) is not None or item.name in own
+            else getattr(defaults, item.name)
+            for item in fields(Settings)
+        }
+        if self.alerts and defaults.alerts:
+            found["alerts"] = merged((*self.alerts, *defaults.alerts))
+        return Settings(**found)
 
 
 class Config(Struct, frozen=True):
-    """What was read: `path` is None if there was no file. `warnings` are lines for the user."""
+    """What was read: `path` is None if there was no file. `warnings` are lines for the user.
+
+    `nearby` tells that nobody named the file: it stands where presman was started.
+    """
 
     path: Path | None = None
     sections: Mapping[str, Settings] = field(default_factory=lambda: MappingProxyType({}))
     warnings: tuple[str, ...] = ()
+    nearby: bool = False
 
     @property
     def defaults(self) -> Settings:
@@ -117,7 +128,7 @@ def load_config(path: Path | str | None = None) -> Config:
     if named:
         return read_config(Path(named))
     found = next((place for place in places() if place.is_file()), None)
-    return read_config(found) if found else Config()
+    return replace(read_config(found), nearby=found == places()[0]) if found else Config()
 
 
 def places() -> tuple[Path, ...]:
@@ -173,6 +184,9 @@ def _section(path: Path, text: str, section: str, parser: ConfigParser) -> Setti
             line = _line_of(text, section, option)
             raise ConfigError(f"{path}, line {line}: [{section}] {option}: another option has said this")
         settings[name] = settings.get(name) if setting is None else setting
+    if settings.get("password") and settings.get("password_command"):
+        line = _line_of(text, section, "password_command")
+        raise ConfigError(f"{path}, line {line}: [{section}] password_command: password has said this")
     return Settings(**settings)
 
 
@@ -211,6 +225,36 @@ def _warnings(path: Path, sections: Mapping[str, Settings]) -> list[str]:
     if not holds or not others or os.name == "nt":
         return []
     return [f"{path} holds a password and others may read it: chmod 600 {path}"]
+
+
+def others_may_change(path: Path) -> bool:
+    """Return whether anybody but the user (and root) may write the file, and with it what presman runs."""
+    try:
+        found = path.stat()
+    except OSError:
+        return True
+    return found.st_uid not in {0, os.geteuid()} or bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def untrusted(config: Config) -> str:
+    """Return why no command is run that config.ini names, "" if it may be.
+
+    What stands where presman was started may be anybody's; so may a file that others can write.
+    """
+    path = config.path
+    if path is None:
+        return ""
+    if config.nearby:
+        return f"{path} is where presman was started: name it with --config"
+    try:
+        found = path.stat()
+    except OSError as error:
+        return f"{path}: {error.strerror or error}"
+    if os.name != "nt" and found.st_uid not in {os.geteuid(), 0}:
+        return f"{path} is somebody else's"
+    if os.name != "nt" and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others may write {path}: chmod go-w {path}"
+    return ""
 
 
 def has_password(connection: Secret | None) -> bool:
@@ -282,6 +326,7 @@ _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "dsn": ("connection", Secret),
     "user": ("user", str),
     "password": ("password", Secret),
+    "password_command": ("password_command", PasswordCommand.parse),
     "option": ("measure", measure),
     "measure": ("measure", measure),
     "refresh_rate": ("refresh", refresh),
@@ -299,4 +344,6 @@ _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "call_timeout": ("call_timeout", _seconds),
     "poll_timeout": ("poll_timeout", _seconds),
     "bell": ("bell", _flag),
+    "alerts": ("alerts", read_alerts),
+    "on_alert": ("on_alert", read_command),
 }

@@ -23,7 +23,8 @@ from presman.base.release import SUPPORTED, Release
 from presman.base.secret import Secret
 from presman.base.suggest import did_you_mean, nearest
 from presman.base.text import clean
-from presman.config.config_file import Config, ConfigError, Settings, has_password
+from presman.config.config_file import Config, ConfigError, Settings, has_password, others_may_change
+from presman.config.tnsnames import entries
 from presman.sources.oracle.settings import ConnectSettings
 
 if TYPE_CHECKING:
@@ -141,6 +142,8 @@ def _section(name: str, settings: Settings, config: Config) -> Target:
     if settings.connection is None:
         raise TargetError(f"{config.path}: section [{name}] has no connection_string")
     within = f"{config.path}, [{name}]: "
+    if settings.password_command and config.path and others_may_change(config.path):
+        raise TargetError(f"{within}password_command is not run, others may change the file: chmod go-w {config.path}")
     if settings.user is None and not is_recording(settings.connection.reveal()):
         _refuse_password(settings.connection.reveal(), within)
     target = _literal(settings.connection.reveal(), settings, config, within)
@@ -325,7 +328,9 @@ def _connect_string(text: str, settings: Settings, config: Config) -> Target:
         raise TargetError(f"not a connect string: write {FORMS}")
     if not at and not _is_address(text, settings):
         raise TargetError(_unknown(text, config))
-    secret = Secret(password) if slash and password else settings.password or _password_of_environment()
+    secret = Secret(password) if slash and password else settings.password
+    if secret is None and settings.password_command is None:
+        secret = _password_of_environment()
     given = {
         name: value
         for name in (
@@ -361,14 +366,7 @@ def _is_address(text: str, settings: Settings) -> bool:
 
 def _aliases(settings: Settings) -> set[str]:
     """Return the TNS aliases of tnsnames.ora, in lower case."""
-    folder = settings.config_dir or os.environ.get("TNS_ADMIN") or ""
-    path = Path(folder) / "tnsnames.ora"
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace") if folder else ""
-    except OSError:
-        return set()
-    lines = re.findall(r"^([A-Za-z][\w.,\- ]*?)\s*=", text, re.MULTILINE)
-    return {alias.strip().lower() for line in lines for alias in line.split(",")}
+    return {alias.lower() for alias in entries(settings.config_dir or os.environ.get("TNS_ADMIN"))}
 
 
 def _password_of_environment() -> Secret | None:

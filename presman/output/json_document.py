@@ -15,11 +15,11 @@ from msgspec import Struct
 from presman import __version__
 from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.advice.unblock import Candidate, Unblock, unblock
-from presman.analysis.alerts.alert import Alert
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.assessment import Assessment
 from presman.analysis.latency.histograms import events, summaries
 from presman.analysis.parallel.usual import compare
+from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 from presman.output.cells import instant, word
 from presman.records.commands import Command

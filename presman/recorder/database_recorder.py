@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
+from presman.base.formats import counted
 from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost
 from presman.recording.events import lost
 from presman.recording.shelf import Shelf
@@ -162,7 +163,7 @@ class DatabaseRecorder:
                 pause = min(LONGEST_PAUSE, pause * 2)
                 continue
             if told:
-                lost_ones = f"; {self.given_up} polls were given up" if self.given_up else ""
+                lost_ones = f"; given up: {counted(self.given_up, 'poll')}" if self.given_up else ""
                 self._say(f"{self.target.name}: written again{lost_ones}")
             told, pause = "", FIRST_PAUSE
             with self._changed:

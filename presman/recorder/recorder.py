@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+from presman.base.formats import counted
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recording.retention import NO_LIMITS, RetentionLimits, trim
 from presman.recording.shelf import Shelf
@@ -80,5 +81,5 @@ class Recorder:
         end = time.monotonic() + PATIENCE
         for each in self.databases:
             if not each.finish(max(0.1, end - time.monotonic())):
-                self._say(f"{each.target.name}: {each.waiting} polls could not be written")
+                self._say(f"{each.target.name}: {counted(each.waiting, 'poll')} could not be written")
         self.shelf.close()

@@ -133,6 +133,10 @@ class _BucketWriter:
         span, place = divmod(poll, SPAN)
         if poll % FORGOTTEN_AFTER == 0:
             self._numbers.forget()
+        if self._span < 0 and place:  # the recorder before this one left its rows open
+            c = BUCKET_WAITS.c
+            left = (c.database_id == self._database_id, c.span == span, c.last >= place)
+            connection.execute(BUCKET_WAITS.update().where(*left).values(last=place - 1))
         before = self._open if span == self._span else {}
         now: dict[int, _OpenBucket] = {}
         buckets, begun, added, ended = [], [], [], []

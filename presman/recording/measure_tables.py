@@ -131,7 +131,7 @@ GROUPS = RowTable(
     MEASURES["cpu"].rows,
     frozenset(
         {
-            "used_cpus", "waited_cpus", "entitled_cpus", "throttled_percent", "verdict",
+            "used_cpus", "waited_cpus", "entitled_cpus", "throttled_percent", "verdict", "state",
             "active_sessions", "execution_waiters", "yields_per_s", "requests_per_s", "pool_queue_length",
             "session_pool_longest_s", "small_read_mb_per_s",
             "small_write_mb_per_s", "large_read_mb_per_s", "large_write_mb_per_s", "small_read_requests_per_s",

@@ -100,6 +100,7 @@ EVENTS = Table(
     Column("consumer_group", Text, nullable=False),
     Column("sql_id", Text, nullable=False),
     Column("text", Text, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 STATEMENTS = Table(
@@ -119,6 +120,7 @@ STATEMENTS = Table(
         Column(name, BigInteger)
         for name in ("queued_at", "started_at", "idle_at", "ended_at", "first_seen", "last_seen")
     ),
+    sqlite_with_rowid=False,
 )
 """The parallel statements with their whole life, as far as it was seen."""
 
@@ -129,6 +131,7 @@ ARRIVED = Table(
     _key("statement"),
     Column("poll", Integer, nullable=False),
     *(_column(each) for each in ARRIVALS),
+    sqlite_with_rowid=False,
 )
 
 
@@ -139,6 +142,7 @@ def _cases(table: RowTable) -> Table:
         _key("database_id"),
         _key("case_id"),
         *(_column(each) for each in table.of_cases),
+        sqlite_with_rowid=False,
     )
 
 
@@ -159,7 +163,14 @@ def _rows(table: RowTable) -> Table:
 CASES = {table.name: _cases(table) for table in ROW_TABLES}
 ROWS = {table.name: _rows(table) for table in ROW_TABLES}
 
-BUCKETS = Table("buckets", METADATA, _key("database_id"), _key("bucket_id"), *(_column(each) for each in BUCKET))
+BUCKETS = Table(
+    "buckets",
+    METADATA,
+    _key("database_id"),
+    _key("bucket_id"),
+    *(_column(each) for each in BUCKET),
+    sqlite_with_rowid=False,
+)
 
 BUCKET_WAITS = Table(
     "bucket_waits",

@@ -278,6 +278,8 @@ def _read_only(path: Path) -> sqlite3.Connection:
             f"{address}?mode=ro", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except UnicodeDecodeError:  # SQLite quotes the damaged bytes in its message
+        raise sqlite3.DatabaseError("its schema is damaged") from None
     except sqlite3.OperationalError:
         # A folder that may not be written has no room for the files by which SQLite knows of writers: there is none.
         connection = sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None, check_same_thread=False)

@@ -12,6 +12,7 @@ from sqlalchemy import select, text
 from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.readings.reading import Reading
+from presman.base.formats import counted
 from presman.base.text import clean, clean_lines
 from presman.codec.decoder import FrameDecoder
 from presman.codec.encoder import PackedFrame
@@ -176,7 +177,8 @@ class Tape:
                 raise DamagedError("it is not there")
             return decoder.snapshot(own)
         except DamagedError as error:
-            text = f"{chain.store.name}: {chain.polls} polls from {instant(chain.first_at):%Y-%m-%d %H:%M:%S} UTC on"
+            since = f"{instant(chain.first_at):%Y-%m-%d %H:%M:%S} UTC"
+            text = f"{chain.store.name}: {counted(chain.polls, 'poll')} from {since} on"
             self._tell(f"{text} are damaged ({error}); the others can be read")
             raise LostPollError(f"{text} are damaged: {error}") from error
 

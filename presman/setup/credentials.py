@@ -1,4 +1,4 @@
-"""Sources of a password that the connect string, config.ini and the environment do not name: keyring, prompt."""
+"""Sources of a password that neither connect string, config.ini nor environment has: a command, keyring, prompt."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from presman.base.secret import Secret
 from presman.config.targets import Target
+from presman.setup.password_command import password_of
 
 SERVICE = "presman"
 """Under which keyrings keep presman's passwords, by ``user@address``: `keyring set presman scott@db/pdb`."""
@@ -24,10 +25,36 @@ def of_keyring(account: str) -> Secret | None:
     return None
 
 
+def has_keyring() -> bool:
+    """Return whether a keyring is there that can keep passwords."""
+    with suppress(Exception):
+        import keyring
+
+        return float(keyring.get_keyring().priority) > 0
+    return False
+
+
+def to_keyring(account: str, password: Secret) -> str:
+    """Have the keyring keep a password; return why it does not, "" if it does."""
+    try:
+        import keyring
+
+        keyring.set_password(SERVICE, account, password.reveal())
+    except Exception as error:  # each backend has its own
+        return type(error).__name__
+    return ""
+
+
 def with_password(target: Target, ask: Callable[[str], str] | None = None) -> Target:
-    """Return `target` with a password if it lacks one: from the keyring, else from `ask`, which is given a prompt."""
+    """Return `target` with a password if it lacks one.
+
+    From the command that config.ini names, whose failure raises PasswordCommandError, else from the keyring, else
+    from `ask`, which is given a prompt.
+    """
     if not target.needs_password or target.connect is None:
         return target
+    if target.settings.password_command is not None:
+        return target.with_password(password_of(target.settings.password_command))
     found = of_keyring(target.connect.name)
     if found is None and ask is not None:
         found = Secret(ask(f"Password for {target.name}: "))

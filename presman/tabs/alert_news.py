@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from presman.analysis.alerts.alert import Alert
+    from presman.analysis.readings.alert import Alert
     from presman.analysis.readings.reading import Reading
     from presman.tabs.link import Link
 

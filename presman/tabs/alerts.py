@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from presman.analysis.alerts.alert import Alert
-from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
+from presman.analysis.alerts.alert_rules import by_rules, is_wrong, worst_first, wrong
+from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.sight_readings import Basis
 from presman.base.text import one_line
 from presman.drawing.lines import Line
 from presman.tabs.link import Link, LinkState
+
+_CLEARED_BY = {
+    "queue_waits": "queue",
+    "cpu_starved": "starved group",
+    "cpu_zero_share": "starved group",
+    "downgraded": "downgrade",
+}
+"""What there is where a rule speaks, though a threshold may have made its alert a note."""
 
 
 def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
@@ -52,9 +60,9 @@ def _because(basis: Basis | None) -> str:
 
 def _all_clear(reading: Reading) -> list[Alert]:
     """Say what is known not to be there, and by which views; nothing is said of what they did not tell."""
-    known = [each for each in reading.basis if not each.lacking]
-    if reading.queue:
-        known = [each for each in known if each.what != "queue"]
+    there = {_CLEARED_BY[alert.key] for alert in by_rules(reading) if alert.key in _CLEARED_BY}
+    there |= {"queue"} if reading.queue else set()
+    known = [each for each in reading.basis if not each.lacking and each.what not in there]
     if not known:
         return []
     where = f" in {reading.header.container}" if reading.header.container else ""

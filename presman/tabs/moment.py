@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias, TypeVar, cast
 
-from presman.analysis.alerts.alert import Alert
 from presman.analysis.latency.latency_history import LatencyHistory
+from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading

@@ -15,7 +15,7 @@ from textual.screen import Screen
 
 from presman.base.text import clean
 from presman.tabs import tab
-from presman.tui.feed import Feed, Post, SamplerFeed
+from presman.tui.feed import Attending, Feed, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
 from presman.tui.keeper import Keeper
 from presman.tui.keys import all_keys
@@ -162,9 +162,10 @@ def sampler_feed(
     carry_out: CarryOut | None = None,
     packs: tuple[str, ...] = (),
     budget: float | None = None,
+    attention: Attending | None = None,
 ) -> Callable[[Post, float], Feed]:
     """Return what makes the feed of a source; `carry_out` only where actions are allowed."""
-    return lambda post, refresh: SamplerFeed(make_source, scope, post, refresh, carry_out, packs, budget)
+    return lambda post, refresh: SamplerFeed(make_source, scope, post, refresh, carry_out, packs, budget, attention)
 
 
 class MonitorEnd(NamedTuple):
@@ -189,6 +190,7 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     targets: Sequence[str] = (),
     bell: bool = False,
     notice: str = "",
+    attention: Attending | None = None,
 ) -> MonitorEnd:
     """Show the monitor until the user quits or wants another of the `targets`.
 
@@ -196,9 +198,11 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     `packs` are the licensed packs the user has; `budget` are the seconds a poll may take; `gateway` leads to actions
     and is given only where they were allowed. `ascii_only` is for terminals that have no other signs; without a
     `theme`, those of 16 colours get one of their own. `fixed` names what the command line said, which comes before
-    what is kept of the last time; `bell` rings at new alerts; `notice` is told at first.
+    what is kept of the last time; `bell` rings at new alerts; `notice` is told at first;
+    `attention` judges by the thresholds of config.ini and runs its command.
     """
-    make_feed = sampler_feed(make_source, scope, gateway.carry_out if gateway is not None else None, packs, budget)
+    carry_out = gateway.carry_out if gateway is not None else None
+    make_feed = sampler_feed(make_source, scope, carry_out, packs, budget, attention)
     name = clean(name)
     app = MonitorApp(make_feed, name=name, refresh=refresh, theme=theme, packs=packs, gateway=gateway)
     app.targets, app.notice = targets, notice

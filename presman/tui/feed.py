@@ -95,6 +95,21 @@ class Feed(Protocol):
         """Ask the query of that name, which runs on demand only, at once, or (`lasting`) at each poll from now on."""
 
 
+class Attending(Protocol):
+    """What judges readings by thresholds and runs a command at alerts; `breadth` is what it needs of each poll."""
+
+    breadth: Breadth
+
+    def read(self, reading: Reading) -> Reading:
+        """Return the reading with its alerts."""
+
+    def look(self, reading: Reading) -> Reading:
+        """Return the beginning of a reading with its alerts."""
+
+    def lost(self, text: str) -> None:
+        """Take it that the database cannot be reached."""
+
+
 MakeFeed = Callable[[Post, float], Feed]
 """Makes a feed from where it posts to and the refresh interval."""
 
@@ -111,7 +126,9 @@ class SamplerFeed:
         carry_out: CarryOut | None = None,
         packs: tuple[str, ...] = (),
         budget: float | None = None,
+        attention: Attending | None = None,
     ) -> None:
+        self._attention = attention
         self._make_source = make_source
         self._carry_out = carry_out
         self._packs = packs
@@ -170,6 +187,8 @@ class SamplerFeed:
 
     def widen(self, breadth: Breadth) -> None:
         """Read so much at each poll from now on."""
+        if self._attention is not None:
+            breadth |= self._attention.breadth
         self._breadth = breadth
         if self._sampler is not None:
             self._sampler.widen(breadth)
@@ -188,10 +207,13 @@ class SamplerFeed:
         if isinstance(event, sampler.Polled):
             self._post(self._read(event.snapshot))
         elif isinstance(event, sampler.FirstLook):
-            self._post(_see(event.snapshot))
+            self._post(self._see(event.snapshot))
         elif isinstance(event, sampler.SourceLost):
             code = f"{event.code} " if event.code and event.code not in event.text else ""
-            self._post(Lost(one_line(clean(f"{code}{event.text}"), 500), event.retry_in))
+            text = one_line(clean(f"{code}{event.text}"), 500)
+            if self._attention is not None:
+                self._attention.lost(text)
+            self._post(Lost(text, event.retry_in))
         elif isinstance(event, sampler.ActionResult):
             self._post(Acted(event.command, event.done, event.text))
         else:
@@ -203,17 +225,20 @@ class SamplerFeed:
 
         previous, self._previous = self._previous, snapshot
         try:
-            before, self._reading = self._reading, analyse(previous, snapshot, self._cache)
+            reading = analyse(previous, snapshot, self._cache)
+            if self._attention is not None:
+                reading = self._attention.read(reading)
+            before, self._reading = self._reading, reading
             prepare(before.sessions if before else None, self._reading.sessions)
             return Arrived(self._reading, snapshot)
         except Exception as error:
             return Failed(error)
 
+    def _see(self, snapshot: Snapshot) -> Message:
+        from presman.analysis import analyse
 
-def _see(snapshot: Snapshot) -> Message:
-    from presman.analysis import analyse
-
-    try:
-        return Arrived(analyse(None, snapshot), whole=False)
-    except Exception as error:
-        return Failed(error)
+        try:
+            reading = analyse(None, snapshot)
+            return Arrived(reading if self._attention is None else self._attention.look(reading), whole=False)
+        except Exception as error:
+            return Failed(error)

@@ -15,6 +15,7 @@ from presman.tui.monitor import Monitor
 from presman.tui.page_reader import PageReader
 from presman.tui.screen import MonitorScreen
 from presman.tui.tab_panels import PACE, TabPanels
+from presman.tui.tape_recording import TapeRecording, taking
 from presman.tui.terminal_app import TerminalApp
 from presman.tui.wanted_breadth import read_enough
 from presman.tui.widgets.tab_line import Labelled
@@ -79,6 +80,7 @@ class FrameApp(TerminalApp):
         self.feed = make_feed(self.post_message, refresh)
         self.reader = PageReader(self, self.panels, self.feed, self.repaint)
         self.recording = CsvRecording(folder)
+        self.tape = TapeRecording(folder, lambda text: self.call_from_thread(self.tell, text, severity="error"))
         self.begun = False
         self.own_keys: Mapping[str, Any] = {}
         """Keys (AppKey) of this app alone, by name."""
@@ -127,6 +129,7 @@ class FrameApp(TerminalApp):
         """Let go of the database and of the export."""
         self.feed.stop()
         self.recording.close()
+        self.tape.close()
         self.note_view()
 
     def on_resize(self) -> None:
@@ -150,6 +153,7 @@ class FrameApp(TerminalApp):
             self.repaint()
         if self.news is not None and self.news.is_any(event.reading, monitor.link):
             self.bell()
+        self.tape.write(event.snapshot)
         if problem := self.recording.write(event.reading):
             read_enough(self.feed, self.panels, self.recording)
             self.paint_lines()
@@ -188,7 +192,7 @@ class FrameApp(TerminalApp):
 
     def _tick(self) -> None:
         if self.screen_stack:  # without one the app is ending
-            self.frame.tick(self.monitor, self.recording.measure)
+            self.frame.tick(self.monitor, taking(self.recording.measure, self.tape))
 
     def repaint(self) -> None:
         """Draw everything from the state. A panel that fails says so and takes nothing else with it."""
@@ -208,7 +212,9 @@ class FrameApp(TerminalApp):
 
     def paint_lines(self) -> None:
         """Draw the lines above and below the body."""
-        self.frame.paint_lines(self.monitor, self.recording.measure, self.panels.hidden(), self.keys_here())
+        self.frame.paint_lines(
+            self.monitor, taking(self.recording.measure, self.tape), self.panels.hidden(), self.keys_here()
+        )
 
     def keys_here(self) -> list[Labelled]:
         """Return the keys that do something here, the most needed first."""

@@ -14,7 +14,7 @@ from presman.tabs.link import Link, LinkState
 
 if TYPE_CHECKING:
     from presman.analysis.advice.to_do import ToDo
-    from presman.analysis.alerts.alert import Alert
+    from presman.analysis.readings.alert import Alert
     from presman.analysis.readings.reading import Reading
     from presman.records.snapshot import Snapshot
     from presman.tabs.moment import Moment

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.latency.latency_history import LatencyHistory
+from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 from presman.records.snapshot import Snapshot
 from presman.watch import Watch
@@ -30,6 +33,7 @@ class Timeline:
         self._cache = RowCache()
         self._history: History | None = None
         self._readings: OrderedDict[tuple[int, int], Reading] = OrderedDict()
+        self._alerts: OrderedDict[tuple[int, int], tuple[Alert, ...]] = OrderedDict()
 
     def __len__(self) -> int:
         return 0 if self._history is None else len(self._history)
@@ -49,6 +53,10 @@ class Timeline:
 
                 containers = pdbs(reading, *self._history.pair(-1))
             self._keep((snapshot.epoch, snapshot.number), reading)
+            if reading.alerts is not None:  # how long they had lasted then no snapshot tells
+                self._alerts[snapshot.epoch, snapshot.number] = reading.alerts
+                while len(self._alerts) > len(self._history):
+                    self._alerts.popitem(last=False)
         self.series.add(reading, containers)
         self.watch.add(reading)
         self.latencies.add(reading)
@@ -80,7 +88,7 @@ class Timeline:
         if key not in self._readings:
             from presman.analysis import analyse
 
-            self._keep(key, analyse(previous, current, self._cache))
+            self._keep(key, replace(analyse(previous, current, self._cache), alerts=self._alerts.get(key)))
         return self._readings[key]
 
     def _keep(self, key: tuple[int, int], reading: Reading) -> None:

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis import analyse
-from presman.analysis.alerts.alert import Alert
 from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.group_readings import ActiveSessionPool
 from presman.analysis.readings.instance_readings import SwitchedPlan

@@ -49,9 +49,10 @@ def test_version(tmp_path: Path) -> None:
     assert presman("--version", cwd=tmp_path).stdout == f"presman {__version__}\n"
 
 
-def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("arguments", [["--help"], ["completions", "bash"]], ids=" ".join)
+def test_help_and_completions_import_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     done = subprocess.run(
-        [command()[0], "-X", "importtime", *command("--help")[1:]],
+        [command()[0], "-X", "importtime", *command(*arguments)[1:]],
         cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
@@ -66,7 +67,7 @@ def test_the_measures_are_the_same_everywhere() -> None:
 def test_without_configuration_it_says_how_to_start(tmp_path: Path) -> None:
     done = presman(cwd=tmp_path)
     assert done.returncode == exit_codes.OK
-    for word in ("presman demo", "user@dbhost", "config --sample"):
+    for word in ("presman demo", "presman connect", "presman doctor", "user@dbhost", "config --sample"):
         assert word in done.stdout
     assert len(done.stdout.splitlines()) < 10
 

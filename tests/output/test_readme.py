@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from docs.make import PROOF, REFERENCE, proof, readme, reference
+from docs.make import PROOF, REFERENCE, SHELL, proof, readme, reference, shell_files
 from presman.classic.classic_tables import COLUMNS
 from presman.cli import exit_codes
 from presman.cli.arguments import COMMANDS, PARSERS
@@ -28,6 +28,7 @@ def test_what_make_docs_writes_is_as_it_would_be_now() -> None:
     assert readme() == README, "run make docs"
     assert proof() == PROOF.read_text(encoding="utf-8"), "run make docs"
     assert reference() == REFERENCE.read_text(encoding="utf-8"), "run make docs"
+    assert shell_files() == {path.name: path.read_text(encoding="utf-8") for path in SHELL.iterdir()}, "run make docs"
 
 
 @pytest.mark.parametrize("measure", MEASURES)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.readings.reading import Reading
+from presman.figures.measures import MEASURES
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recording.reader import Recording
 from presman.recording.retention import RetentionLimits, trim
@@ -40,6 +41,8 @@ def test_a_recording_that_is_there_is_continued(tmp_path: Path) -> None:
         tape = recording.tape()
         assert [tape.at(place) for place in range(6)] == [snapshot.at for snapshot, _ in moments]
         assert [tape.reading(place).at for place in range(6)] == [reading.at for _, reading in moments]
+        for measure in MEASURES.keys() - {"arrivals"}:
+            assert len(tape.figures(measure)) == sum(len(MEASURES[measure].tidy(reading)) for _, reading in moments)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.alerts.alert import Alert
+from presman.analysis.readings.alert import Alert
 from presman.tabs.alert_news import AlertNews, kind_of
 from presman.tabs.going import goal
 from presman.tabs.link import Link

@@ -15,6 +15,7 @@ from presman.tui.widgets.scrub_bar import scrub_lines
 from presman.watch.series import Series
 from tests.recording.taped import START, polled, record
 from tests.tui.drive import NEVER, Stage, acted
+from tests.tui.test_live import playing
 
 
 @acted
@@ -56,6 +57,23 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
             assert "Nothing else happened" in "".join(str(each.message) for each in app._notifications)
             await acting.press("plus")
             assert app.player.speed == SPEEDS[2]
+
+
+@acted
+async def test_a_key_keeps_the_last_minutes_and_goes_on(tmp_path: Path) -> None:
+    async with playing("quiet") as (acting, polls):
+        acting.app.tape._folder = tmp_path
+        await polls(4)
+        await acting.press("R")
+        assert "recording" in acting.screen.splitlines()[0]
+        await polls(2)
+        seen = acting.app.monitor.latest
+        await acting.press("R")
+    (path,) = tmp_path.glob("presman-DWPROD-*.presman")
+    with Recording(str(path)) as recording:
+        tape = recording.tape()
+        assert [tape.snapshot(place).number for place in range(len(tape))] == [1, 2, 3, 4, 5, 6]
+        assert tape.reading(5) == seen
 
 
 def test_charts_before_a_jump_are_those_of_the_polls(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.alerts.alert import Alert
+from presman.analysis.readings.alert import Alert
 from presman.drawing.lines import Line, plain
 from presman.tabs import tab_names
 from presman.tabs.alerts import alerts

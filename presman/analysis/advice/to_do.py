@@ -13,8 +13,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from presman.analysis.advice.unblock import Candidate, Unblock, commands_to_end, release_of, unblock
-from presman.analysis.alerts.alert import Alert
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
+from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, RunningStatement, group_title

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from presman.analysis.alerts import cpu_alerts, limit_alerts, queue_alerts
-from presman.analysis.alerts.alert import Alert
+from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 
 RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
@@ -28,7 +28,15 @@ _RANK = {"bad": 0, "warn": 1, "good": 2, "note": 3}
 
 
 def wrong(reading: Reading) -> list[Alert]:
-    """Return what is wrong with the database or worth knowing, in the order of the rules."""
+    """Return what is wrong with the database or worth knowing, in the order of the rules.
+
+    Where config.ini has thresholds, this is what they made of the rules when the reading was judged.
+    """
+    return by_rules(reading) if reading.alerts is None else list(reading.alerts)
+
+
+def by_rules(reading: Reading) -> list[Alert]:
+    """Return what the rules find, whatever thresholds there are."""
     return [alert for rule in RULES for alert in rule(reading)]
 
 

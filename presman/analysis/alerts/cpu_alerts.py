@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presman.analysis.alerts.alert import Alert
+from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
@@ -34,7 +34,15 @@ def _group(group: GroupReading) -> Alert:
         cpus = f"{number(group.used)}{of} CPUs"
         short = f"{group.title} {group.verdict.value}, {cpus}"
     key = f"cpu_{group.verdict.name.lower()}"
-    return Alert("bad" if bad else "note", "✕" if bad else "▬", f"CPU: {short}{wants}", short, key, group.title)
+    return Alert(
+        "bad" if bad else "note",
+        "✕" if bad else "▬",
+        f"CPU: {short}{wants}",
+        short,
+        key,
+        group.title,
+        group.throttled_percent,
+    )
 
 
 def cpu_without_plan(reading: Reading) -> list[Alert]:

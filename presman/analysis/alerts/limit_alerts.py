@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presman.analysis.alerts.alert import Alert
+from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
@@ -28,7 +28,8 @@ def _pool(group: GroupReading) -> Alert:
     end = "they wait without end" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
     near = pool.near_timeout
     glyph = "✕" if near else "▲"
-    return Alert("bad" if near else "warn", glyph, f"{text}; {end}", short, "session_pool", group.title)
+    amount = None if near else pool.longest  # close to its end it is bad whatever the threshold
+    return Alert("bad" if near else "warn", glyph, f"{text}; {end}", short, "session_pool", group.title, amount)
 
 
 def io_limits(reading: Reading) -> list[Alert]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presman.analysis.alerts.alert import Alert
+from presman.analysis.readings.alert import Alert, Severity
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, group_title
 from presman.base.formats import counted, duration
@@ -35,7 +35,9 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     never = head.cause is Cause.NEVER_FITS
     name = _group_of(head)
     short = f"{name}: {queued} queued, head {duration(head.statement.waited)}, {head.cause.value}"
-    return Alert("bad" if never else "warn", "✕" if never else "▲", head_sentence(head), short, "queue_waits", name)
+    amount = None if never else head.statement.waited  # what never fits waits for nothing that time could bring
+    state: Severity = "bad" if never else "warn"
+    return Alert(state, "✕" if never else "▲", head_sentence(head), short, "queue_waits", name, amount)
 
 
 def timeouts(reading: Reading) -> list[Alert]:
@@ -57,8 +59,9 @@ def idle_holders(reading: Reading) -> list[Alert]:
         return []
     held = sum(statement.servers for statement in idle)
     who = ", ".join(f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}, idle {duration(s.idle)})" for s in idle[:3])
+    longest = max(statement.idle or 0.0 for statement in idle)
     short = f"{counted(len(idle), 'idle holder')} keep{'s' * (len(idle) == 1)} {counted(held, 'server')}"
-    return [Alert("warn", IDLE, f"{short}: {who}{' …' if len(idle) > 3 else ''}", short, "idle_holder")]
+    return [Alert("warn", IDLE, f"{short}: {who}{' …' if len(idle) > 3 else ''}", short, "idle_holder", amount=longest)]
 
 
 def blocked_holders(reading: Reading) -> list[Alert]:
@@ -72,7 +75,9 @@ def blocked_holders(reading: Reading) -> list[Alert]:
         for s in blocked[:3]
     )
     short = f"{counted(held, 'server')} held by blocked statements"
-    return [Alert("warn", "▲", f"{short}: {who}{' …' if len(blocked) > 3 else ''}", short, "blocked_holder")]
+    return [
+        Alert("warn", "▲", f"{short}: {who}{' …' if len(blocked) > 3 else ''}", short, "blocked_holder", amount=held)
+    ]
 
 
 def _whom(blocker: str, reading: Reading) -> str:
@@ -91,7 +96,8 @@ def downgraded(reading: Reading) -> list[Alert]:
         return []
     who = ", ".join(f"{s.sql_id} {s.degree}/{s.requested}" for s in running[:3])
     short = f"{counted(len(running), 'statement')} downgraded"
-    return [Alert("warn", "▼", f"{short}: {who}{' …' if len(running) > 3 else ''}", short, "downgraded")]
+    text = f"{short}: {who}{' …' if len(running) > 3 else ''}"
+    return [Alert("warn", "▼", text, short, "downgraded", amount=len(running))]
 
 
 def servers_at_maximum(reading: Reading) -> list[Alert]:

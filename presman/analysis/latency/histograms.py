@@ -151,6 +151,12 @@ def now(histogram: Histogram) -> Latency | None:
     return latency((histogram.inst_id, histogram.event), HistogramSpan.NOW, counts, histogram.seconds, histogram.now)
 
 
+def latency_percentile(histogram: Histogram, permille: int) -> Percentile | None:
+    """Return a percentile of the waits since the last poll; None without a delta or such waits."""
+    found = now(histogram)
+    return _percentile(found.buckets, found.waits, permille) if found is not None and found.waits else None
+
+
 def since_startup(histogram: Histogram, uptime: float | None) -> Latency:
     """Return the waits since the instance was started, `uptime` seconds ago."""
     counts = {bucket.upper_us: bucket.count for bucket in histogram.buckets}

@@ -13,6 +13,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from presman.analysis.readings.activity_readings import Activity
+from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.container_readings import LimitedContainer
 from presman.analysis.readings.detail_readings import Detail
 from presman.analysis.readings.group_readings import GroupReading
@@ -64,6 +65,7 @@ class Reading(Struct, frozen=True):
     anything was answered, None if nothing ever was.
     `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance; `switched` is the newest plan change.
     `activity` are the sessions that were active at that instant, None where V$SESSION was not read for it.
+    `alerts` are what thresholds and durations made of what the rules find, None where there are no such settings.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
 
@@ -101,6 +103,7 @@ class Reading(Struct, frozen=True):
     io_limited: tuple[LimitedContainer, ...] = ()
     switched: SwitchedPlan | None = None
     activity: Activity | None = None
+    alerts: tuple[Alert, ...] | None = None
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

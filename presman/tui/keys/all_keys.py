@@ -12,7 +12,7 @@ from presman.tui.keys.page_keys import ESCAPE, LEAVE, PALETTE, QUIT, TABS, THEME
 from presman.tui.keys.place_keys import DESCRIBE, FOLDING, UNFOLD
 from presman.tui.keys.place_keys import where as trail_to
 from presman.tui.keys.table_keys import DETAILS, FILTER, INSTANCES, NEXT_TABLE, REVERSE, SORT, WINDOW, has_instances
-from presman.tui.keys.take_keys import ACT, COPY, COPY_TO_DO, EXPORT
+from presman.tui.keys.take_keys import ACT, COPY, COPY_TO_DO, EXPORT, TAPE
 from presman.tui.keys.time_keys import (
     BACK,
     FAR_BACK,
@@ -48,8 +48,8 @@ HELP = AppKey(
 
 APP_KEYS: tuple[AppKey, ...] = (
     HELP, *TABS, DETAILS, DESCRIBE, ESCAPE, LEAVE, PAUSE, BACK, FORWARD, FAR_BACK, FAR_FORWARD, LIVE, FILTER, SORT,
-    REVERSE, UNFOLD, INSTANCES, COLUMNS, WINDOW, SLOWER, FASTER, POLL_NOW, COPY, COPY_TO_DO, ACT, EXPORT, GO, TARGETS,
-    THEME, SIGNS,     PALETTE, NEXT_TABLE, QUIT,
+    REVERSE, UNFOLD, INSTANCES, COLUMNS, WINDOW, SLOWER, FASTER, POLL_NOW, COPY, COPY_TO_DO, ACT, EXPORT, TAPE, GO,
+    TARGETS, THEME, SIGNS, PALETTE, NEXT_TABLE, QUIT,
 )  # fmt: skip
 """In the order of the help page."""
 
@@ -73,7 +73,7 @@ _BEFORE = (
     UNFOLD,
     INSTANCES,
 )
-_BEHIND = (COPY, COPY_TO_DO, ACT, EXPORT, GO, WINDOW, SLOWER, FASTER, TARGETS, COLUMNS, THEME, PALETTE)
+_BEHIND = (COPY, COPY_TO_DO, ACT, EXPORT, TAPE, GO, WINDOW, SLOWER, FASTER, TARGETS, COLUMNS, THEME, PALETTE)
 """What the bottom line offers before and behind the keys of the tab, the most needed first."""
 
 

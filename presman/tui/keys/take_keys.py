@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from presman.base.formats import counted
+from presman.base.formats import counted, spelled
 from presman.figures.figure import Table
 from presman.tabs.parts import Key
 from presman.tui import state_files
@@ -91,6 +93,34 @@ def export(app: FrameApp) -> None:
     app.paint_lines()
 
 
+async def tape(app: FrameApp) -> None:
+    """Begin a recording with the minutes that the charts show, or end it."""
+    monitor, taping = app.monitor, app.tape
+    if taping.is_on:
+        path = taping.path
+        taping.close()
+        app.tell(f"Recording ended: presman replay {path}", seconds=8)
+        app.paint_lines()
+        return
+    latest = monitor.latest
+    if latest is None:
+        return
+    earliest = latest.at - timedelta(minutes=monitor.choices.window)
+    path = taping.begin(monitor.name, latest.kind)
+    app.paint_lines()
+    kept = 0
+    for number in range(max(1, latest.number - len(monitor.timeline) + 1), latest.number + 1):
+        newest = monitor.latest.number if monitor.latest is not None else number
+        pair = monitor.timeline.moment(newest - number, number)
+        if pair is not None and pair[1].at >= earliest:
+            taping.past(pair)
+            kept += 1
+            await asyncio.sleep(0)  # keys and polls go on meanwhile
+    taping.loaded()
+    since = spelled(monitor.choices.window * 60)
+    app.tell(f"Recording to {path}, from {since} ago on ({counted(kept, 'poll')}); R ends it", seconds=8)
+
+
 def may_act(app: FrameApp) -> bool:
     """Where acting was allowed, on a row of the newest poll."""
     return app.gateway is not None and has_data(app) and not app.reader.is_open and not app.monitor.choices.behind
@@ -115,4 +145,10 @@ ACT = AppKey(
 EXPORT = AppKey(
     Key("export", "e", "e", "CSV", "Append this view's measure to a CSV file at each poll; again to end."),
     export, has_data, NO_DATA,
+)  # fmt: skip
+TAPE = AppKey(
+    Key("tape", "R", "R", "record", "Write every poll to a recording, with those of the minutes that charts show (w); "
+        "again to end. `presman replay` plays it."),
+    tape, lambda app: has_data(app) and not app.own_keys, "There is nothing to record here.",
+    relabel=lambda app: "end recording" if app.tape.is_on else "record",
 )  # fmt: skip

@@ -16,7 +16,7 @@ from presman.tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
     from presman.analysis.advice.to_do import ToDo
-    from presman.analysis.alerts.alert import Alert
+    from presman.analysis.readings.alert import Alert
     from presman.analysis.readings.instance_readings import Header, ServerPool
     from presman.analysis.readings.reading import Reading
 
@@ -125,7 +125,7 @@ def _facts(top: TopLine) -> list[Part]:
     parts.append(Part(5, _age(top)))
     parts.append(Part(11, ((_cost(top, reading), "dim"),)))
     if top.exporting:
-        parts.append(Part(2, ((f"▸ CSV {top.exporting}", "note"),)))
+        parts.append(Part(2, ((f"▸ {top.exporting}", "note"),)))
     return parts
 
 
@@ -239,7 +239,7 @@ def silence(top: TopLine) -> tuple[Alert, ...]:
     """Return that the database says nothing any more, while the line to it is not known to be lost."""
     if top.link.state is not LinkState.LIVE or _is_fresh(top):
         return ()
-    from presman.analysis.alerts.alert import Alert
+    from presman.analysis.readings.alert import Alert
 
     text = f"No answer for {duration(top.now - top.link.fresh)}: what is shown is that old"
     return (Alert("warn", "◌", text, text),)

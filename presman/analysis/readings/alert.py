@@ -12,7 +12,8 @@ class Alert(NamedTuple):
     """One thing to know: how bad, its glyph, the sentence, and a shorter form for one line among others.
 
     `key` names the rule that found it and stays the same from release to release; `subject` is what it is about (a
-    group, a container, an instance, "" for the database), so that key and subject tell it from poll to poll.
+    group, a container, an instance, "" for the database), so that key and subject tell it from poll to poll. `amount`
+    is what thresholds are compared with, in the rule's unit; None where it is not a matter of more or less.
     """
 
     state: Severity
@@ -21,3 +22,4 @@ class Alert(NamedTuple):
     short: str
     key: str = ""
     subject: str = ""
+    amount: float | None = None

@@ -1,0 +1,107 @@
+"""The command line as tables: each command's options and what their values can be, read from presman's own parsers.
+
+What completes and what is printed in the manual is made of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from presman.base.measure_names import MEASURES
+from presman.base.release import SUPPORTED
+from presman.cli.arguments import COMMANDS, PARSERS, common
+from presman.cli.parser import OneOf, Parser, measure
+from presman.config.targets import scenarios
+from presman.figures.measures import MEASURES as EXPORTED
+
+ANY = "@any"
+"""A value of which nothing is known: a number, a name."""
+
+BY_METAVAR = {
+    "FILE": "@file",
+    "TARGET": "@target",
+    "CSV|TARGET": "@csv",
+    "GROUP=N": "@group",
+    "=LIBDIR": "@attached",
+    "SCENARIO": f"@scenario {' '.join(scenarios())}",
+    "R": " ".join(str(release) for release in reversed(SUPPORTED)),
+}
+"""What a value is by how the help writes it; the words after @scenario can be chosen as well as a file."""
+
+BY_PLACE = {
+    ("export", "column"): " ".join(dict.fromkeys(key for each in EXPORTED.values() for key in each.wide)),
+    ("connect", "section"): "@section",
+    ("monitor", "measure"): "cpu session_io parallel emphasis",
+}
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option or a place: `values` are the words it takes, one of the @ kinds, or "" if it takes none."""
+
+    flags: tuple[str, ...]
+    values: str
+    help: str
+    metavar: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command with its options, those of every command among them, and what stands at its place (None: nothing)."""
+
+    name: str
+    summary: str
+    options: tuple[Option, ...]
+    place: Option | None
+
+
+def commands() -> tuple[Command, ...]:
+    """Return all commands; the first, monitor, is presman without one, with the options of presman 1.x."""
+    return tuple(_command(name, *_parsers(name)) for name in ("monitor", *COMMANDS))
+
+
+def everywhere() -> tuple[Option, ...]:
+    """Return the options of every command."""
+    return tuple(_option("", action) for action in common()._actions)
+
+
+def _parsers(name: str) -> list[Parser]:
+    return [PARSERS["monitor"](), PARSERS["classic"]()] if name == "monitor" else [PARSERS[name]()]
+
+
+def _command(name: str, *parsers: Parser) -> Command:
+    found: dict[tuple[str, ...], Option] = {}
+    for parser in parsers:
+        for option in _options(name, parser):
+            found.setdefault(option.flags, option)
+    place = found.pop((), None)
+    return Command(name, COMMANDS.get(name, ""), tuple(found.values()), place)
+
+
+def _options(name: str, parser: Parser) -> Iterator[Option]:
+    for action in parser._actions:
+        yield _option(name, action)
+
+
+def _option(name: str, action: argparse.Action) -> Option:
+    metavar = action.metavar if isinstance(action.metavar, str) else "|".join(map(str, action.choices or ()))
+    shown = (action.help or "").replace("%%", "%").replace("%(prog)s", "presman")
+    if isinstance(action, argparse._VersionAction):
+        shown = "show presman's version and exit"
+    return Option(tuple(action.option_strings), _values(name, action), shown, metavar)
+
+
+def _values(name: str, action: argparse.Action) -> str:
+    if action.nargs == 0:
+        return ""
+    if (name, action.dest) in BY_PLACE:
+        return BY_PLACE[name, action.dest]
+    if isinstance(action.type, OneOf):
+        return " ".join(action.type.known)
+    if action.choices:
+        return " ".join(map(str, action.choices))
+    if action.type is measure:
+        return " ".join(MEASURES)
+    return BY_METAVAR.get(str(action.metavar), ANY)

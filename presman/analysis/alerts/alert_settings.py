@@ -1,0 +1,73 @@
+"""Settings of alerts: thresholds, durations and severities that config.ini gives to rules, and which one holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+
+class AlertSetting(Struct, frozen=True):
+    """What config.ini says of one rule, or of one `subject` of it ("" for all).
+
+    `warning` and `critical` are amounts in the rule's unit, from which an alert is that; once it is, it stays until the
+    amount is below `clear` (for critical: as far below `critical` as `clear` is below `warning`). `hold` is how many
+    seconds it must last to count. `severity` is bad, warn, note or off whatever the amount; `percentile` is that of a
+    latency. None where nothing is said.
+    """
+
+    key: str
+    subject: str = ""
+    warning: float | None = None
+    critical: float | None = None
+    clear: float | None = None
+    hold: float | None = None
+    severity: str | None = None
+    percentile: float | None = None
+
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether an amount decides."""
+        return self.warning is not None or self.critical is not None
+
+    def limits(self, *, was_warning: bool, was_critical: bool) -> tuple[float | None, float | None]:
+        """Return the amounts that count as warning and critical for what was, or was not, that before."""
+        first = self.warning if self.warning is not None else self.critical
+        slack = 0.0 if self.clear is None or first is None else max(0.0, first - self.clear)
+        warning = None if self.warning is None else self.warning - slack * was_warning
+        critical = None if self.critical is None else self.critical - slack * was_critical
+        return warning, critical
+
+
+AlertSettings = tuple[AlertSetting, ...]
+"""What is said of alerts, the first that fits holds."""
+
+
+def setting_for(settings: AlertSettings, key: str, subject: str) -> AlertSetting:
+    """Return what holds for an alert: what is said of its subject, over what is said of its rule."""
+    ours = [each for each in settings if each.key == key]
+    exact = [each for each in ours if each.subject and each.subject.casefold() == subject.casefold()]
+    return _together(AlertSetting(key, subject), [*exact, *(each for each in ours if not each.subject)])
+
+
+def merged(settings: Iterable[AlertSetting]) -> AlertSettings:
+    """Return the settings with each rule and subject once: what is said first holds, then what is said behind it."""
+    found: dict[tuple[str, str], AlertSetting] = {}
+    for each in settings:
+        place = each.key, each.subject.casefold()
+        found[place] = _together(found[place], [each]) if place in found else each
+    return tuple(found.values())
+
+
+def _together(first: AlertSetting, others: Iterable[AlertSetting]) -> AlertSetting:
+    for each in others:
+        said = {
+            item.name: value
+            for item in fields(AlertSetting)
+            if getattr(first, item.name) is None and (value := getattr(each, item.name)) is not None
+        }
+        if first.has_thresholds or first.severity is not None:  # thresholds go together, and a severity replaces them
+            said = {name: value for name, value in said.items() if name in {"hold", "percentile"}}
+        first = replace(first, **said)
+    return first

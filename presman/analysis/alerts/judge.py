@@ -1,0 +1,152 @@
+"""Judge of alerts: what thresholds, durations and severities of config.ini make of what the rules find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from presman.analysis.alerts.alert_rules import by_rules
+from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings, setting_for
+from presman.analysis.alerts.asked_rules import asked
+from presman.analysis.readings.alert import Alert, Severity
+from presman.analysis.readings.reading import Reading
+from presman.base.formats import duration
+
+GAP = 900.0
+"""Seconds without a look after which nothing is known of what lay between: a duration begins anew."""
+
+_GLYPHS: Mapping[str, str] = MappingProxyType({"bad": "✕", "warn": "▲", "note": "·"})
+
+
+class Mark(Struct, frozen=True):
+    """Since when an alert is at least a warning, and critical (seconds since 1970, None: it is not), and last seen."""
+
+    warn: float | None = None
+    bad: float | None = None
+    seen: float = 0.0
+
+
+Marks = Mapping[str, Mark]
+"""By :func:`mark_of`."""
+
+
+def mark_of(alert: Alert) -> str:
+    """Return what tells an alert from poll to poll."""
+    return f"{alert.key}\t{alert.subject}"
+
+
+def sees_all(reading: Reading) -> bool:
+    """Tell whether what is not among the alerts of a reading is not there: all views answered, and there are rates."""
+    return not reading.late and reading.stale == 0.0 and reading.interval is not None
+
+
+def judged(
+    reading: Reading, settings: AlertSettings, before: Marks | None
+) -> tuple[tuple[Alert, ...], tuple[str, ...], Marks]:
+    """Return the alerts of a reading as the settings have them, what they could not be told of, and the new marks.
+
+    `before` are the marks of the last look; with None durations are not known, and what must last counts at once.
+    """
+    at = reading.at.timestamp()
+    answers = asked(reading, settings)
+    found = [*by_rules(reading), *(alert for answer in answers for alert in answer.alerts)]
+    marks: dict[str, Mark] = {}
+    shown: list[Alert] = []
+    for alert in found:
+        setting = setting_for(settings, alert.key, alert.subject)
+        old = _recent((before or {}).get(mark_of(alert)), at, setting)
+        graded = _graded(alert, setting, old)
+        if graded is None:
+            continue
+        mark = _marked(graded, old, at)
+        if mark.warn is not None:
+            marks[mark_of(alert)] = mark
+        shown.append(_lasting(graded, setting, mark, at) if before is not None else graded)
+    if not sees_all(reading):  # what could not be seen may be there still
+        marks = {**{key: mark for key, mark in (before or {}).items() if at - mark.seen < GAP}, **marks}
+    return tuple(shown), tuple(answer.unknown for answer in answers if answer.unknown), marks
+
+
+def _recent(mark: Mark | None, at: float, setting: AlertSetting) -> Mark:
+    """Return a mark that still tells something: not one from before a gap, or from the future."""
+    if mark is None or not 0 <= at - mark.seen < max(GAP, 2 * (setting.hold or 0.0)):
+        return Mark()
+    return mark
+
+
+def _graded(alert: Alert, setting: AlertSetting, old: Mark) -> Alert | None:
+    """Return an alert with the severity that its amount has, None where it is not wanted."""
+    if setting.severity == "off":
+        return None
+    if setting.severity is not None:
+        return _as(alert, setting.severity)  # type: ignore[arg-type]  # off is out
+    if not setting.has_thresholds or alert.amount is None:
+        return alert if alert.key not in _ASKED_AMOUNTS else None
+    warning, critical = setting.limits(was_warning=old.warn is not None, was_critical=old.bad is not None)
+    if critical is not None and alert.amount >= critical:
+        return _as(alert, "bad")
+    if warning is not None and alert.amount >= warning:
+        return _as(alert, "warn")
+    return None if alert.key in _ASKED_AMOUNTS else _as(alert, "note")
+
+
+_ASKED_AMOUNTS = frozenset({"queue_length", "throttled", "servers_used", "downgrades", "latency", "own_cost"})
+"""Rules whose amounts are there always: below the threshold there is nothing to tell."""
+
+
+def _as(alert: Alert, state: Severity) -> Alert:
+    """Return an alert with another severity; a glyph that says what it is about stays."""
+    if alert.state == state:
+        return alert
+    return alert._replace(state=state, glyph=_GLYPHS[state] if alert.glyph in _GLYPHS.values() else alert.glyph)
+
+
+def _marked(alert: Alert, old: Mark, at: float) -> Mark:
+    """Return since when the alert is what it is."""
+    if alert.state not in {"bad", "warn"}:
+        return Mark(seen=at)
+    warn = at if old.warn is None else old.warn
+    bad = None if alert.state != "bad" else at if old.bad is None else old.bad
+    return Mark(warn, bad, at)
+
+
+def _lasting(alert: Alert, setting: AlertSetting, mark: Mark, at: float) -> Alert:
+    """Return an alert as severe as it has been for long enough; before that it is a note that says so."""
+    hold = setting.hold or 0.0
+    if not hold or alert.state not in {"bad", "warn"}:
+        return alert
+    if mark.bad is not None and at - mark.bad >= hold:
+        return alert
+    since = at - (mark.warn if mark.warn is not None else at)
+    if since >= hold:
+        return _as(alert, "warn")
+    told = f" (for {duration(since)}, counts from {duration(hold)} on)"
+    return _as(alert._replace(text=alert.text + told, short=alert.short + told), "note")
+
+
+class Judge:
+    """Judges one reading after the other, and remembers how long each alert has lasted."""
+
+    def __init__(self, settings: AlertSettings, marks: Marks | None = MappingProxyType({})) -> None:
+        self._settings = settings
+        self.marks = marks
+        """Since when which alert lasts; None where that cannot be known."""
+        self.unknown: tuple[str, ...] = ()
+        """What could not be told of the newest reading, though config.ini asks for it."""
+
+    def look(self, reading: Reading) -> Reading:
+        """Return a reading with its alerts, and forget it: it is but the beginning of one."""
+        return replace(reading, alerts=judged(reading, self._settings, self.marks)[0]) if self._settings else reading
+
+    def judge(self, reading: Reading) -> Reading:
+        """Return the reading with its alerts; the same where there are no settings."""
+        if not self._settings:
+            return reading
+        alerts, self.unknown, marks = judged(reading, self._settings, self.marks)
+        if self.marks is not None:
+            self.marks = marks
+        notes = tuple(f"Not known: {each}." for each in self.unknown)
+        return replace(reading, alerts=alerts, notes=(*reading.notes, *notes))

@@ -1,0 +1,69 @@
+"""Book of rules: each key of an alert, how severe it usually is, what it says, and what thresholds of it are in.
+
+Keys stay the same from release to release: config.ini, `presman check` and commands run at alerts go by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class AlertRule(NamedTuple):
+    """One key. `usual` is its severity in words; `asked` rules are silent until config.ini says something of them.
+
+    `unit` is what thresholds are in: s, % or "" for a count; None where it takes none. `amount` says what is compared
+    with them, `subject` what such an alert is about ("" for the database).
+    """
+
+    key: str
+    usual: str
+    text: str
+    subject: str = ""
+    unit: str | None = None
+    amount: str = ""
+    asked: bool = False
+
+
+_RULES = (
+    AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first can never start",
+              "group", "s", "seconds that the first of the queue has waited"),
+    AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT)",
+              "group"),
+    AlertRule("cpu_starved", "critical", "a group gets less CPU than it is due",
+              "group", "%", "percent of its CPU demand that waits"),
+    AlertRule("cpu_zero_share", "critical", "a group gets no share of the CPU while others run",
+              "group", "%", "percent of its CPU demand that waits"),
+    AlertRule("cpu_capped", "note", "a group is at its limit of CPU",
+              "group", "%", "percent of its CPU demand that waits"),
+    AlertRule("session_pool", "warning", "sessions wait for the active session pool; critical 5:00 before its timeout",
+              "group", "s", "seconds that the first has waited"),
+    AlertRule("cpu_without_plan", "warning", "all CPUs are in use and no plan divides them", "instance"),
+    AlertRule("host_shared", "warning", "a full host works for others, too", "instance"),
+    AlertRule("io_limit", "warning", "MAX_IOPS or MAX_MBPS holds a container's I/O back", "container"),
+    AlertRule("servers_at_maximum", "warning", "PARALLEL_MAX_SERVERS are all in use", "instance"),
+    AlertRule("idle_holder", "warning", "an idle session keeps parallel servers",
+              "", "s", "seconds that the longest has been idle"),
+    AlertRule("blocked_holder", "warning", "who holds parallel servers waits for another session",
+              "", "", "servers held so"),
+    AlertRule("downgraded", "warning", "statements run with fewer servers than they asked for",
+              "", "", "such statements"),
+    AlertRule("plan_switched", "note", "the plan changed less than 10:00 ago", "plan"),
+    AlertRule("no_plan", "warning", "no resource plan is in force", "", asked=True),
+    AlertRule("queue_length", "warning", "many parallel statements are queued",
+              "group", "", "statements queued", asked=True),
+    AlertRule("throttled", "warning", "a group is held off CPU, whatever its due",
+              "group", "%", "percent of its CPU demand that waits", asked=True),
+    AlertRule("servers_used", "warning", "most parallel servers are in use",
+              "", "%", "percent of PARALLEL_MAX_SERVERS in use", asked=True),
+    AlertRule("downgrades", "warning", "operations are downgraded (V$SYSSTAT)",
+              "", "", "operations downgraded per minute", asked=True),
+    AlertRule("latency", "warning", "waits of an event take long (by its histogram's buckets)",
+              "event", "s", "seconds, 99 of 100 waits took less (percentile=99)", asked=True),
+    AlertRule("own_cost", "warning", "presman's own poll takes long", "", "s", "seconds a poll took", asked=True),
+    AlertRule("not_known", "unknown", "what presman could not see; severity=off lets `check` say OK all the same"),
+)  # fmt: skip
+
+RULE_BOOK: Mapping[str, AlertRule] = MappingProxyType({rule.key: rule for rule in _RULES})
+"""Every key in the order shown."""

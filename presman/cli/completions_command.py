@@ -1,0 +1,102 @@
+"""`presman completions`: prints or puts in place what lets shells complete, and the manual page.
+
+The files are made when presman is (`make docs`) and come with it: nothing is worked out here.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from pathlib import Path
+
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+
+SHELLS = Path(__file__).parents[1] / "shell"
+FILES = {"bash": "presman.bash", "zsh": "_presman", "fish": "presman.fish", "man": "presman.1"}
+MARK = "written by `make docs` from presman's own options"
+"""What each of the files says of itself; a file of another's is left alone."""
+
+
+def run(options: Namespace) -> int:
+    """Run `presman completions`."""
+    if not options.install:
+        if options.shell is None:
+            raise Failure("which shell? presman completions bash, zsh or fish; --install puts it in place")
+        console.put(_text(options.shell))
+        return exit_codes.OK
+    shell = options.shell or Path(os.environ.get("SHELL", "")).name
+    if shell not in FILES:
+        raise Failure(
+            f"no completions for {shell or 'an unknown shell'}: presman completions bash --install, or zsh, fish"
+        )
+    wanted = dict.fromkeys((shell, "man"))
+    places = {name: place(name) for name in wanted}
+    for path in places.values():
+        _refuse_foreign(path)
+    for name, path in places.items():
+        _write(path, _text(name))
+        console.show(f"written: {path}\n")
+    console.show(_advice(shell, places[shell]))
+    return exit_codes.OK
+
+
+def place(name: str) -> Path:
+    """Return where the user's own completions of a shell, or manual pages, are looked for."""
+    data = _folder("XDG_DATA_HOME", ".local/share")
+    if name == "bash":
+        return data / "bash-completion" / "completions" / "presman"
+    if name == "zsh":
+        return data / "zsh" / "site-functions" / "_presman"
+    if name == "fish":
+        return _folder("XDG_CONFIG_HOME", ".config") / "fish" / "completions" / "presman.fish"
+    return data / "man" / "man1" / "presman.1"
+
+
+def _folder(variable: str, usual: str) -> Path:
+    said = os.environ.get(variable, "")
+    if said.startswith("/"):
+        return Path(said)
+    try:
+        return Path.home() / usual
+    except RuntimeError:
+        raise Failure("nobody knows where home is: set HOME") from None
+
+
+def _text(name: str) -> str:
+    try:
+        return (SHELLS / FILES[name]).read_text(encoding="utf-8")
+    except OSError:
+        raise Failure(f"{FILES[name]} is missing from this installation") from None
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Raise Failure if there is a file that presman did not write."""
+    try:
+        there = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise Failure(f"cannot write {path}: {error.strerror or error}", exit_codes.OUTPUT) from None
+    if MARK not in there.lower():
+        raise Failure(f"{path} is there and was not written by presman: move it away first", exit_codes.OUTPUT)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise Failure(f"cannot write {path}: {error.strerror or error}", exit_codes.OUTPUT) from None
+
+
+def _advice(shell: str, path: Path) -> str:
+    if shell == "bash":
+        return f"New shells complete presman where bash-completion is loaded; without it: source {path}\n"
+    if shell == "zsh":
+        return f"In ~/.zshrc, before compinit: fpath=({path.parent} $fpath)\n"
+    if shell == "fish":
+        return "New shells complete presman.\n"
+    return "man presman finds it where ~/.local/bin is in PATH; else: man -l " + str(path) + "\n"

@@ -1,0 +1,116 @@
+"""Questions of `presman connect` about a database: where it is, who logs in, and the password."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from presman.base.text import clean
+from presman.cli import asking, console
+from presman.config.config_file import Config
+from presman.setup.connect_answers import (
+    Answers,
+    aliases,
+    lacks_service,
+    wallet_trouble,
+    wants_tls,
+    with_address,
+    writable,
+)
+
+MOST_ALIASES = 20
+"""Aliases that are listed; all of them can be typed."""
+
+
+def ask_address(answers: Answers, config: Config) -> Answers:
+    """Ask where the database is, and for the wallet if it is reached through TLS. Raises EOFError."""
+    folder, known = aliases(config, answers.config_dir)
+    _offer(folder, known)
+    while True:
+        typed = asking.line("Database (host, host:port/service, alias, or the folder of tnsnames.ora)", answers.dsn)
+        if (Path(typed).expanduser() / "tnsnames.ora").is_file():
+            folder = str(Path(typed).expanduser().resolve())
+            answers, known = replace(answers, config_dir=folder), aliases(config, folder)[1]
+            _offer(folder, known)
+            continue
+        listed = list(known)[:MOST_ALIASES]
+        if typed.isdecimal() and 0 < int(typed) <= len(listed):
+            typed = listed[int(typed) - 1]
+        try:
+            answers = with_address(answers, typed, known)
+        except ValueError as error:
+            console.show(f"{error}\n")
+            continue
+        if lacks_service(answers.dsn, known):
+            answers = _with_service(answers)
+        if answers.dsn in known and not answers.config_dir and folder != config.defaults.config_dir:
+            answers = replace(answers, config_dir=folder)  # so that it is found without TNS_ADMIN, too
+        return _with_wallet(answers) if wants_tls(answers, known) else answers
+
+
+def _offer(folder: str, known: Mapping[str, str]) -> None:
+    if not known:
+        return
+    console.show(f"\nAliases of {clean(folder)}/tnsnames.ora:\n")
+    for number, alias in enumerate(list(known)[:MOST_ALIASES], 1):
+        console.show(f"  {number:>2}  {clean(alias)}\n")
+    if len(known) > MOST_ALIASES:
+        console.show(f"      and {len(known) - MOST_ALIASES} more\n")
+
+
+def _with_service(answers: Answers) -> Answers:
+    """Ask for port and service of a host."""
+    host, colon, port = answers.dsn.rpartition(":")
+    if not (colon and port.isdecimal()):
+        host = answers.dsn
+        while not ((port := asking.line("Port", "1521")).isdecimal() and 0 < int(port) < 65536):
+            console.show("A port is a number from 1 to 65535.\n")
+    while not (service := asking.line("Service (one that `lsnrctl services` lists)")) or not writable(service):
+        console.show("A service name is needed; each pluggable database has its own.\n")
+    return replace(answers, dsn=f"{host}:{port}/{service}")
+
+
+def _with_wallet(answers: Answers) -> Answers:
+    usual = answers.wallet_location
+    if not usual and answers.config_dir and not wallet_trouble(answers.config_dir):
+        usual = answers.config_dir
+    while folder := asking.line("Wallet folder with ewallet.pem; Enter for none, - to forget it", usual):
+        if folder == "-":
+            folder = ""
+            break
+        trouble = "" if answers.thick and Path(folder).expanduser().is_dir() else wallet_trouble(folder)
+        if not trouble:
+            break
+        console.show(f"{trouble}\n")
+        usual = ""
+    answers = replace(answers, wallet_location=folder, wallet_password=None)
+    if not folder:
+        return answers
+    while not writable((password := asking.secret("Wallet password; Enter for none")).reveal()):
+        console.show("config.ini cannot have that: it begins or ends with a blank, or has control characters.\n")
+    return replace(answers, wallet_password=password or None)
+
+
+def ask_user(answers: Answers) -> Answers:
+    """Ask who logs in; nobody where a wallet or the thick driver says it. Raises EOFError."""
+    while True:
+        user = asking.line("User (- for nobody, where a wallet or Kerberos says who)", answers.user)
+        if user == "-":
+            return replace(answers, user="", password=None)
+        if not user:
+            console.show("A user is needed; `presman grants` makes one who may read what presman reads, and no more.\n")
+        elif "/" in user or "@" in user or not writable(user):
+            console.show("A user's name alone: no / and no @; the password is asked for next.\n")
+        else:
+            if user.upper() == "SYS":
+                console.show("SYS logs in AS SYSDBA. presman needs no such rights: `presman grants` makes a user.\n")
+            return replace(answers, user=user)
+
+
+def ask_password(answers: Answers) -> Answers:
+    """Ask for the password until there is one. Raises EOFError."""
+    while not (password := asking.secret(f"Password of {clean(answers.shown)}")):
+        console.show("A password is needed.\n")
+    return replace(answers, password=password)

@@ -1,0 +1,101 @@
+"""List of the rules: key, severity, thresholds in force, and for a reading their state and why."""
+
+from __future__ import annotations
+
+from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
+from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule
+from presman.analysis.readings.alert import Alert
+from presman.analysis.readings.reading import Reading
+from presman.base.formats import spelled
+from presman.base.text import one_line
+
+_WORDS = {"bad": "critical", "warn": "warning", "note": "note", "good": "ok", "off": "off"}
+_RANK = ("bad", "warn", "note", "good")
+_RESTS_ON = {
+    "queue_waits": "queue",
+    "queue_timeout": "queue",
+    "queue_length": "queue",
+    "cpu_starved": "starved group",
+    "cpu_zero_share": "starved group",
+    "cpu_capped": "starved group",
+    "throttled": "starved group",
+    "downgraded": "downgrade",
+    "idle_holder": "downgrade",
+    "blocked_holder": "downgrade",
+}
+"""What must be seen for a rule to be silent with reason, by the names in `Reading.basis`."""
+
+
+def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str, ...]) -> str:
+    """Return the rules as text, one below the other; with a reading also their state and their alerts."""
+    found = wrong(reading) if reading is not None else []
+    lines = [] if reading is None else [f"{reading.header.database or reading.target}: alerts by rule"]
+    for rule in RULE_BOOK.values():
+        alerts = [alert for alert in found if alert.key == rule.key]
+        own = [each for each in settings if each.key == rule.key]
+        state = "" if reading is None else f"{_state(rule, alerts, own, reading, lacking):<10}"
+        lines.append(f"{state}{rule.key:<19} {_usual(rule, own):<9} {rule.text}".rstrip())
+        indent = " " * (len(state) + 20)
+        if rule.amount:
+            lines.append(f"{indent}thresholds: {rule.amount}{f', per {rule.subject}' if rule.subject else ''}")
+        lines += [f"{indent}set: {_told(each, rule)}" for each in own]
+        lines += [f"{indent}{_WORDS[alert.state]}: {one_line(alert.text, 400)}" for alert in alerts]
+        lines += [f"{indent}not known: {each}" for each in lacking if each.startswith(f"{rule.key}")]
+    if reading is not None:
+        lines += [
+            f"not known: whether there is a {each.what} ({each.lacking})" for each in reading.basis if each.lacking
+        ]
+    if reading is not None and any(each.hold for each in settings):
+        lines.append("two polls do not tell how long anything has lasted: what must last counts at once here")
+    return "\n".join(lines) + "\n"
+
+
+def _usual(rule: AlertRule, own: list[AlertSetting]) -> str:
+    """Return how severe a rule is: as said for all it is about, else as it usually is."""
+    said = next((each.severity for each in own if each.severity and not each.subject), None)
+    return _WORDS[said] if said else "silent" if rule.asked and not own else rule.usual
+
+
+def _state(
+    rule: AlertRule, alerts: list[Alert], own: list[AlertSetting], reading: Reading, lacking: tuple[str, ...]
+) -> str:
+    if alerts:
+        return _WORDS[min((alert.state for alert in alerts), key=_RANK.index)]
+    if any(each.severity == "off" and not each.subject for each in own):
+        return "off"
+    if rule.asked and not own:
+        return "silent"
+    if rule.key == "not_known":
+        return "unknown" if lacking or reading.late or any(each.lacking for each in reading.basis) else "ok"
+    unseen = {each.what for each in reading.basis if each.lacking}
+    if _RESTS_ON.get(rule.key) in unseen or any(each.startswith(rule.key) for each in lacking):
+        return "unknown"
+    return "ok"
+
+
+def _told(setting: AlertSetting, rule: AlertRule) -> str:
+    """Return a setting in words.
+
+    >>> _told(AlertSetting("queue_waits", "ETL", warning=300.0, hold=120.0), RULE_BOOK["queue_waits"])
+    'ETL: warning from 5 min, for 2 min'
+    """
+    said = []
+    for name in ("warning", "critical"):
+        if (value := getattr(setting, name)) is not None:
+            said.append(f"{name} from {_amount(value, rule)}")
+    if setting.clear is not None:
+        said.append(f"over below {_amount(setting.clear, rule)}")
+    if setting.percentile is not None:
+        said.append(f"percentile {setting.percentile:g}")
+    if setting.severity is not None:
+        said.append(_WORDS[setting.severity])
+    if setting.hold:
+        said.append(f"for {spelled(setting.hold)}")
+    return f"{setting.subject}: {', '.join(said)}" if setting.subject else ", ".join(said)
+
+
+def _amount(value: float, rule: AlertRule) -> str:
+    if rule.unit == "s":
+        return spelled(value) if value >= 1 and value == int(value) else f"{1000 * value:g} ms"
+    return f"{value:g}{' %' if rule.unit == '%' else ''}"

@@ -1,0 +1,133 @@
+"""`presman check` and `presman alerts`: one line, an exit code, and never more certainty than there is."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from presman.cli.polling import Polling
+from presman.cli.settings import Resolved
+from presman.config.targets import parse_target, scenarios
+from presman.output.json_document import document
+from presman.output.plugin_line import result
+from presman.records.queries import Scope
+from tests.cli.conftest import Run
+from tests.cli.run import QUEUEING, presman
+from tests.scenarios import with_short_past
+
+LINE = re.compile(r"PRESMAN (OK|WARNING|CRITICAL|UNKNOWN) - [^|\n]+( \| [^|\n]+)?\n")
+DATUM = re.compile(r"('[^'=]+'|[^ '=]+)=(U|-?[\d.]+(s|%)?)(;[\d.]*){0,4}")
+CODES = {"OK": 0, "WARNING": 1, "CRITICAL": 2, "UNKNOWN": 3}
+
+
+@pytest.fixture(autouse=True)
+def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def target(scenario: str) -> str:
+    """Return a scenario of which a moment is as long as a poll."""
+    return f"demo:{with_short_past(scenario)}?speed=60"
+
+
+@pytest.mark.parametrize("scenario", scenarios())
+def test_it_is_as_severe_as_the_worst_alert_of_once(scenario: str) -> None:
+    watched = Resolved(parse_target(target(scenario)), 2.0, Scope.CLUSTER, None, None, ())
+    reading = Polling(watched).once(0.05)[2]
+    found = result(reading, (), ())
+    word, data = LINE.fullmatch(found.line + "\n").groups()  # type: ignore[union-attr]
+    assert CODES[word] == found.state
+    assert all(DATUM.fullmatch(each) for each in re.findall(r"(?:'[^']*'|[^ '])+", data[3:]))
+    worst = max([{"bad": 2, "warn": 1}.get(each["severity"], 0) for each in document(reading)["alerts"]], default=0)
+    assert found.state == worst
+    assert worst or "by GV$SESSION" in found.line, "an OK names what it rests on"
+
+
+def test_as_a_process_of_its_own(tmp_path: Path) -> None:
+    done = presman("check", target("throttled"), "--interval", "0.05", "-v", cwd=tmp_path)
+    first, *more = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (2, "")
+    assert first.startswith("PRESMAN CRITICAL - OLTP1: CPU: BATCH no share while others run")
+    assert any(line.startswith("WARNING session_pool: BATCH: ") for line in more)
+    assert not any("|" in line for line in more)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "nowhere"],
+        ["check", "demo", "--bad"],
+        ["--refresh", "x", "check", "demo"],
+        ["check", "demo", "--warning", "nothing=1"],
+        ["check", "demo", "--interval", "60"],
+        ["--config", "absent.ini", "check", "demo"],
+        ["check", "a/b@127.0.0.1:9/x", "--timeout", "5"],
+        ["check", "spool:absent"],
+    ],
+)
+def test_what_goes_wrong_is_unknown_in_one_line(inside: Run, arguments: list[str]) -> None:
+    done = inside(*arguments)
+    assert done.returncode == 3
+    assert re.fullmatch(r"PRESMAN UNKNOWN - [^\n|]+\n", done.stdout)
+    assert "a/b" not in done.stdout
+
+
+def test_what_cannot_be_seen_is_unknown_and_said(inside: Run, tmp_path: Path) -> None:
+    done = inside("check", QUEUEING)
+    assert LINE.fullmatch(done.stdout)
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "v$session.csv").write_text("SID,SERIAL#,STATUS\n1,2,INACTIVE\n")
+    bare = inside("check", f"spool:{tmp_path}/bare")
+    assert bare.returncode == 3
+    assert "not known: whether there is a queue" in bare.stdout
+    assert "queued=U" in bare.stdout
+    (tmp_path / "c.ini").write_text(
+        f"[x]\nconnection_string = spool:{tmp_path}/bare\nalerts =\n not_known severity=off\n"
+    )
+    accepted = inside("--config", "c.ini", "check", "x")
+    assert accepted.returncode == 0
+    assert "not known: whether there is a queue" in accepted.stdout
+
+
+def test_thresholds_durations_and_the_command(inside: Run, tmp_path: Path) -> None:
+    hook = tmp_path / "hook"
+    hook.write_text(f"#!/bin/sh\ncat >> {tmp_path}/events\n")
+    hook.chmod(0o700)
+    (tmp_path / "mine.ini").write_text(
+        f"[x]\nconnection_string = {target('locked')}\non_alert = {hook}\n"
+        "alerts =\n  queue_waits for=1h\n  idle_holder critical=1s\n  blocked_holder severity=note\n"
+    )
+    for _ in range(2):
+        done = inside("--config", "mine.ini", "check", "x", "--interval", "0.05", "-v")
+        assert done.returncode == 2
+        assert "note queue_waits: REPORTS" in done.stdout
+        assert "counts from 1:00:00 on" in done.stdout
+    events = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
+    assert [(each["change"], each["key"], each["severity"]) for each in events] == [
+        ("began", "idle_holder", "critical")
+    ]
+    listed = inside("--config", "mine.ini", "alerts", "x", "--interval", "0.05").stdout
+    assert re.search(r"^warning +queue_waits ", listed, re.MULTILINE)
+    assert re.search(r"^critical +idle_holder .*\n.*\n +set: critical from 1 s$", listed, re.MULTILINE)
+    assert "what must last counts at once here" in listed
+    relaxed = inside("--config", "mine.ini", "check", "x", "--interval", "0.05", "--critical", "idle_holder=9h")
+    assert relaxed.returncode == 0
+    assert "1 idle holder keeps" in relaxed.stdout
+
+
+def test_no_command_of_a_configuration_that_may_be_anybodys(inside: Run, tmp_path: Path) -> None:
+    text = f"[x]\nconnection_string = {target('locked')}\non_alert = {tmp_path}/hook\n"
+    (tmp_path / "config.ini").write_text(text)
+    assert "on_alert is not run: config.ini is where presman was started" in inside("check", "x").stderr
+    (tmp_path / "config.ini").chmod(0o666)
+    said = inside("--config", "config.ini", "check", "x").stderr
+    assert "on_alert is not run: others may write config.ini" in said
+
+
+def test_rules_without_a_target(inside: Run) -> None:
+    done = inside("alerts")
+    assert done.returncode == 0
+    assert re.search(r"^cpu_starved +critical +a group gets less CPU than it is due$", done.stdout, re.MULTILINE)

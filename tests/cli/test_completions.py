@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from benchmarks.terminal import Screen
+from presman.cli import exit_codes
+from presman.cli.arguments import COMMANDS
+from presman.cli.completions_command import FILES, MARK, SHELLS
+from presman.config.targets import SCENARIOS
+from tests.cli.conftest import Run
+from tests.cli.run import ROOT, environment
+
+ASKED = {
+    "presman onc": "once",
+    "presman pr": "prod",
+    "presman demo:st": "demo:storm",
+    "presman once demo:st": "demo:storm",
+    "presman once te": "test.db",
+    "presman --sco": "--scope",
+    "presman --config other.ini once al": "alone",
+    "presman --config=other.ini once al": "alone",
+    "presman --refresh 5 once --format j": "json",
+    "presman once --format=j": "--format=json",
+    "presman export prod --measure par": "parallel",
+    "presman export --column throttled_p": "throttled_percent",
+    "presman -m emph": "emphasis",
+    "presman demo sto": "storm",
+    "presman whatif arr": "arrivals.csv",
+    "presman whatif arrivals.csv --limit BA": "BATCH=",
+    "presman whatif arrivals.csv --limit=BA": "--limit=BATCH=",
+    "presman whatif arrivals.csv --level OTH": "OTHER_GROUPS=",
+    "presman trace arrivals.csv oth": "other.ini",
+    "presman lint --fail-on warn": "warning",
+    "presman grants --account comm": "common",
+    "presman connect pro": "prod",
+    "presman completions z": "zsh",
+    "presman once spool:spo": "spool:spools",
+    "presman once prod nothing": "",
+    "presman once a": "",
+}
+"""What is typed, and the one word that completes it."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "config.ini").write_text(
+        "[presman]\ntheme = nord\n[prod]\nconnection_string = a@b/c\n[a$(touch pwned)]\ndsn = x\n[test.db]\nDSN : y\n"
+    )
+    (tmp_path / "other.ini").write_text("[alone]\ndsn = x\n")
+    (tmp_path / "arrivals.csv").write_text("time,consumer_group\nx,BATCH\ny,ETL\nz,$(touch pwned)\n")
+    (tmp_path / "spools").mkdir()
+    return tmp_path
+
+
+def needs(shell: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(not shutil.which(shell), reason=f"{shell} is not here")
+
+
+def asked(argv: list[str], text: str, folder: Path) -> dict[str, str]:
+    """Return what a shell answered, from lines `typed<TAB>answers`."""
+    done = subprocess.run(
+        [*argv, text], cwd=folder, env=environment(HOME=str(folder), XDG_CONFIG_HOME=str(folder)), capture_output=True,
+        text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert not done.stderr
+    assert not (folder / "pwned").exists()
+    return dict(line.split("\t") for line in done.stdout.splitlines())
+
+
+BASH = f"""
+source '{SHELLS}/presman.bash'
+COMP_WORDBREAKS=$' \\t\\n"\\'@><=;|&(:'
+complete -p presman >/dev/null
+while IFS= read -r COMP_LINE; do
+    COMP_POINT=${{#COMP_LINE}}; COMPREPLY=(); _presman
+    printf '%s\\t%s\\n' "$COMP_LINE" "${{COMPREPLY[*]}}"
+done <<'END'
+"""
+
+
+def behind_break(word: str) -> str:
+    """Return what readline takes for the word: what stands behind the last colon or equals sign."""
+    head = word.removesuffix("=")
+    return word[max(head.rfind(":"), head.rfind("=")) + 1 :]
+
+
+def test_bash(folder: Path) -> None:
+    found = asked(["bash", "--norc", "-c"], BASH + "\n".join(ASKED) + "\nEND\n", folder)
+    assert found == {typed: behind_break(word) for typed, word in ASKED.items()}
+
+
+def test_bash_offers_all_there_is(folder: Path) -> None:
+    found = asked(["bash", "--norc", "-c"], BASH + "presman \nEND\n", folder)["presman "].split()
+    assert set(found) == {
+        *COMMANDS,
+        "prod",
+        "test.db",
+        "demo",
+        *(f"demo:{path.stem}" for path in SCENARIOS.glob("*.toml")),
+    }
+
+
+def test_bash_at_the_keyboard(folder: Path) -> None:
+    """Readline itself cuts words at colons and equals signs."""
+    screen = Screen(["bash", "--norc", "-i"], **environment(HOME=str(folder), XDG_CONFIG_HOME=str(folder), PS1="> "))
+    try:
+        screen.press(f"cd {folder}; source {SHELLS}/presman.bash; echo re''ady\n".encode())
+        screen.wait_for(b"ready")
+        for typed, whole in ((b"demo:st", b"demo:storm "), (b"once --format=j", b"once --format=json ")):
+            screen.forget()
+            screen.press(b"presman " + typed + b"\t")
+            screen.wait_for(whole.removeprefix(typed))
+            screen.press(b"\x15")
+    finally:
+        screen.close()
+
+
+@needs("fish")
+def test_fish(folder: Path) -> None:
+    exact = {typed: word for typed, word in ASKED.items() if word}  # for others it offers what is like them
+    lines = " ".join(f"'{typed}'" for typed in exact)
+    text = f"""
+source '{SHELLS}/presman.fish'
+for typed in {lines}
+    printf '%s\\t%s\\n' $typed (complete -C $typed | string split -f1 \\t | string trim -r -c / | string join ' ')
+end
+"""
+    assert asked(["fish", "--no-config", "-c"], text, folder) == exact
+
+
+@needs("zsh")
+def test_zsh(folder: Path) -> None:
+    screen = Screen(["zsh", "-f", "-i"], **environment(HOME=str(folder), XDG_CONFIG_HOME=str(folder)))
+    try:
+        begin = (
+            f'cd {folder}; fpath=({SHELLS} $fpath); autoload -Uz compinit; compinit -u -D; presman() {{ print "<$*>" }}'
+        )
+        screen.press(f"{begin}; unsetopt beep nomatch; echo re''ady\n".encode())
+        screen.wait_for(b"ready")
+        for typed, word in ASKED.items():
+            if not word or word.endswith("="):
+                continue
+            screen.quiet(0.02)
+            screen.forget()
+            screen.press(typed.encode() + b"\t\n")
+            words = typed.removeprefix("presman").split(" ")[1:-1]
+            screen.wait_for(f"<{' '.join([*words, word])}".encode())
+    finally:
+        screen.close()
+    assert not (folder / "pwned").exists()
+
+
+def test_they_are_printed(inside: Run) -> None:
+    for name, file in FILES.items():
+        assert inside("completions", name).stdout == (SHELLS / file).read_text("utf-8")
+    done = inside("completions")
+    assert (done.returncode, done.stderr.count("\n")) == (exit_codes.USAGE, 1)
+    assert all(MARK in path.read_text("utf-8").lower() for path in SHELLS.iterdir())
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_they_are_put_in_place(shell: str, inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    for _ in range(2):
+        assert inside("completions", "--install").returncode == 0
+    written = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
+    assert written == sorted(["presman.1", "presman" if shell == "bash" else FILES[shell]])
+
+
+def test_a_file_of_another_is_left_alone(inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    there = tmp_path / "zsh" / "site-functions" / "_presman"
+    there.parent.mkdir(parents=True)
+    there.write_text("mine\n")
+    done = inside("completions", "zsh", "--install")
+    assert (done.returncode, done.stderr.count("\n")) == (exit_codes.OUTPUT, 1)
+    assert there.read_text() == "mine\n"
+    assert not (tmp_path / "man").exists()
+
+
+def test_all_of_them_are_in_the_wheel() -> None:
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert {ROOT / file for file in build["shared-data"]} == set(SHELLS.iterdir())
+
+
+def test_the_manual_page_is_what_man_reads() -> None:
+    if not shutil.which("man"):
+        pytest.skip("man is not here")
+    done = subprocess.run(
+        ["man", "--warnings", "-l", str(SHELLS / FILES["man"])],
+        env=os.environ | {"MANWIDTH": "100", "LC_ALL": "C.UTF-8"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert not done.stderr
+    assert all(f"presman {name}" in done.stdout for name in COMMANDS)

@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from msgspec.structs import replace
+
+from benchmarks.terminal import Screen
+from presman.base.release import Release
+from presman.base.secret import Secret
+from presman.cli import exit_codes
+from presman.cli.password_keeping import Keeping, put_away
+from presman.config.config_file import Config, Settings, read_config
+from presman.config.targets import parse_target
+from presman.config.tnsnames import entries
+from presman.setup import credentials
+from presman.setup.connect_answers import Answers, lacks_service, wallet_trouble, wants_tls, with_address
+from presman.setup.login_failures import BY_CODE, PASSWORD, explained
+from presman.sources import SourceError
+from presman.sources.oracle.oracle_errors import HINTS
+from presman.sources.simulator_source import SimulatorSource
+from tests.cli.conftest import Run
+from tests.cli.run import command, environment
+from tests.oracle_server import OracleServer
+from tests.oracle_server.faults import Ora, Stage
+from tests.oracle_server.simulated import simulated_server
+from tests.scenarios import with_short_past
+
+FILE = "# mine\n[presman]\nrefresh_rate = 7\n\n[prod]\ntheme = nord  \n# stays\n"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OracleServer]:
+    source = SimulatorSource(with_short_past("quiet"), release=Release(19), clock=lambda: 0.0)
+    source.open()
+    with simulated_server(source, Release(19), accounts={"PRESMAN": "t1ger"}) as running:
+        running.services = frozenset({"prod.example.com"})
+        yield running
+
+
+class Dialogue:
+    """`presman connect` on a terminal, and all that it has shown."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        given = environment(HOME=str(folder), XDG_CONFIG_HOME=str(folder), TNS_ADMIN=str(folder))
+        given |= {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+        self.screen = Screen(["sh", "-c", 'cd "$0" && exec "$@"', str(folder), *command(*words)], **given)
+        self.shown = b""
+
+    def answer(self, question: str, typed: str) -> None:
+        self.screen.wait_for(question.encode(), limit=30)
+        self.shown += self.screen.last
+        self.screen.forget()
+        self.screen.press(typed.encode())
+
+    def end(self) -> int | None:
+        self.screen.wait_for_end()
+        self.shown += self.screen.last
+        return self.screen.status
+
+
+def test_from_the_question_to_the_section(server: OracleServer, tmp_path: Path) -> None:
+    (tmp_path / "tnsnames.ora").write_text(
+        f"Prod =\n (DESCRIPTION=(ADDRESS=(PROTOCOL=TCP)(HOST=127.0.0.1)(PORT={server.port}))\n"
+        " (CONNECT_DATA=(SERVICE_NAME=prod.example.com)))\n"
+    )
+    path = tmp_path / "config.ini"
+    path.write_text(FILE)
+    path.chmod(0o644)
+    on = Dialogue(tmp_path, "connect", "prod", "--config", str(path))
+    try:
+        on.answer("tnsnames.ora): ", f"127.0.0.1:{server.port}\n")
+        on.answer("Service", "nope\n")
+        on.answer("User", "presman\n")
+        on.answer("(not shown)", "wr0ng\n")
+        on.answer("Which [a]", "a\n")
+        on.answer("tnsnames.ora) [127", "1\n")
+        on.answer("Which [p]", "p\n")
+        on.answer("(not shown)", "t1ger\n")
+        on.answer("Which [n]", "c\n")
+        on.answer("Command", "echo another\n")
+        on.answer("Which [n]", "f\n")
+        on.answer("[y/N]", "y\n")
+        on.answer("[Y/n]", "\n")
+        assert on.end() == 0
+    finally:
+        on.screen.close()
+    shown = on.shown.decode()
+    for said in (
+        "`lsnrctl services`",
+        "user and password do not fit",
+        "Nothing is missing",
+        "password = ***",
+        "not the password",
+    ):
+        assert said in shown
+    assert "t1ger" not in shown
+    assert "wr0ng" not in shown
+    new = f"connection_string = presman@Prod\npassword = t1ger\nconfig_dir = {tmp_path}\n"
+    assert path.read_text() == FILE.replace("theme", new + "theme")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(("key", "code"), [("\x03", exit_codes.INTERRUPTED), ("\x04", exit_codes.INTERRUPTED)])
+def test_leaving_leaves_everything_as_it_was(key: str, code: int, tmp_path: Path) -> None:
+    on = Dialogue(tmp_path, "connect")
+    try:
+        on.answer("tnsnames.ora): ", "a@db.example.com:1521/prod\n")
+        on.answer("User", "\n")
+        on.answer("(not shown)", key)
+        assert on.end() == code
+    finally:
+        on.screen.close()
+    assert b"nothing was written" in on.shown
+    assert b"Traceback" not in on.shown
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_presman_alone_offers_it(tmp_path: Path) -> None:
+    on = Dialogue(tmp_path)
+    try:
+        on.answer("Which [d]", "c\n")
+        on.answer("tnsnames.ora): ", "\x04")
+        assert on.end() == exit_codes.INTERRUPTED
+    finally:
+        on.screen.close()
+
+
+def test_without_a_terminal_it_is_one_line(inside: Run) -> None:
+    done = inside("connect")
+    assert (done.returncode, done.stderr.count("\n"), done.stdout) == (exit_codes.USAGE, 1, "")
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (1017, "user and password do not fit"),
+        (28000, "locked"),
+        (28001, "expired"),
+        (28040, "no way of checking a password in common"),
+        (1045, "may not log in"),
+        (1033, "not open"),
+    ],
+)
+def test_what_a_database_says_is_explained(server: OracleServer, code: int, words: str) -> None:
+    server.faults.add(Stage.LOGIN, Ora(code), skip=3)
+    answers = Answers(f"127.0.0.1:{server.port}/prod.example.com", "presman", Secret("t1ger"))
+    with pytest.raises(SourceError) as caught:
+        answers.target(Config()).make_source().open()
+    found = explained(caught.value.code, str(caught.value))
+    assert found is not None
+    assert words in found.meaning
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        (Answers("127.0.0.1:1/x", "a", Secret("b")), "nothing listens on this port"),
+        (Answers("no.such.host.invalid/x", "a", Secret("b")), "could not be found"),
+        (Answers("NO_ALIAS", "a", Secret("b")), "not in tnsnames.ora"),
+    ],
+)
+def test_what_the_way_there_says_is_explained(answers: Answers, words: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        answers.target(Config()).make_source().open()
+    found = explained(caught.value.code, str(caught.value))
+    assert found is not None
+    assert words in found.meaning
+
+
+def test_a_wallet_that_is_not_there(server: OracleServer) -> None:
+    answers = Answers(f"tcps://127.0.0.1:{server.port}/x", "a", Secret("b"), wallet_location="/nonexistent")
+    with pytest.raises(SourceError) as caught:
+        answers.target(Config()).make_source().open()
+    found = explained(caught.value.code, str(caught.value))
+    assert found is not None
+    assert "wallet could not be read" in found.meaning
+
+
+def test_every_failure_with_a_hint_has_an_explanation() -> None:
+    assert set(HINTS) <= set(BY_CODE)
+    assert explained("", "ssl: CERTIFICATE_VERIFY_FAILED in /etc/wallet") is not explained("", "bad wallet")
+    assert explained("ORA-00600", "ORA-00600: internal") is None
+    assert BY_CODE["ORA-01017"].change == PASSWORD
+
+
+def test_an_address_as_people_type_it() -> None:
+    known = {"Prod": "(DESCRIPTION=(ADDRESS=(PROTOCOL=tcps)(HOST=h)))"}
+    nobody = Answers("")
+    assert with_address(nobody, " anna@PROD ", known) == Answers("Prod", "anna")
+    assert lacks_service("db:1521", known)
+    assert not lacks_service("Prod", known)
+    assert wants_tls(Answers("Prod"), known)
+    assert wants_tls(Answers("tcps://h/x"), known)
+    assert not wants_tls(Answers("h:1521/tcps"), known)
+    for typed in ("anna/t1ger@db/x", "", "anna@", "a b"):
+        with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is looked at
+            with_address(nobody, typed, known)
+        assert "t1ger" not in str(caught.value)
+
+
+def test_the_section_says_what_was_tried(tmp_path: Path) -> None:
+    answers = Answers("adb_high", "sys", Secret("p"), str(tmp_path), str(tmp_path), Secret("w"), True, "/opt/ic")
+    path = tmp_path / "c.ini"
+    path.write_text("[x]\n" + "".join(f"{name} = {value}\n" for name, value in answers.values(password="p").items()))
+    assert read_config(path).sections["x"] == answers.settings()
+    assert read_config(path).sections["x"].mode == "sysdba"
+    inherited = answers.target(Config(sections={"presman": Settings(call_timeout=3.0)})).connect
+    assert inherited is not None
+    assert inherited.call_timeout == 3
+
+
+def test_the_keyring_keeps_it_or_says_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[tuple[str, str], str] = {}
+
+    def keep(service: str, account: str, password: str) -> None:
+        if account.startswith("locked"):
+            raise RuntimeError("t1ger")
+        kept[service, account] = password
+
+    for priority, there in ((5, True), (0, False)):
+        fake = SimpleNamespace(get_keyring=lambda: SimpleNamespace(priority=priority), set_password=keep)  # noqa: B023
+        monkeypatch.setitem(sys.modules, "keyring", fake)  # type: ignore[misc]
+        assert credentials.has_keyring() is there
+    answers = Answers("db:1521/x", "anna", Secret("t1ger"))
+    assert put_away(answers, Keeping()) == ""
+    assert put_away(answers, Keeping(in_keyring=True)) == ""
+    found = parse_target(answers.shown).connect
+    assert found is not None
+    assert kept == {("presman", found.name): "t1ger"}
+    assert put_away(replace(answers, user="locked"), Keeping(in_keyring=True)) == "RuntimeError"
+    monkeypatch.setitem(sys.modules, "keyring", None)  # type: ignore[misc]
+    assert not credentials.has_keyring()
+
+
+def test_wallets(tmp_path: Path) -> None:
+    assert "no such folder" in wallet_trouble(str(tmp_path / "no"))
+    assert "no ewallet.pem" in wallet_trouble(str(tmp_path))
+    (tmp_path / "cwallet.sso").touch()
+    assert "--thick" in wallet_trouble(str(tmp_path))
+    (tmp_path / "ewallet.pem").touch()
+    assert not wallet_trouble(str(tmp_path))
+
+
+def test_aliases_with_comments_and_included_files(tmp_path: Path) -> None:
+    (tmp_path / "more.ora").write_text("night = (X)\nIFILE = more.ora\n")
+    (tmp_path / "tnsnames.ora").write_text("# old =\nIFILE = more.ora\nPROD, prod.world =\n  (DESCRIPTION =\n (X))\n")
+    assert list(entries(str(tmp_path))) == ["night", "PROD", "prod.world"]
+    assert entries(str(tmp_path))["PROD"] == "(DESCRIPTION =\n (X))"
+    assert entries(None) == entries("/nonexistent") == {}

@@ -1,0 +1,122 @@
+"""The command at alerts: no shell, hostile text as JSON, limits, and what goes wrong with it."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges, Told
+from presman.analysis.alerts.judge import Judge, Mark
+from presman.analysis.readings.alert import Alert
+from presman.config.alert_lines import read_alerts
+from presman.output.alert_command import AlertCommand, event, run
+from presman.output.attention import Attention, attention_of
+from presman.output.check_state import CheckState, state_of
+from presman.records.breadth import Breadth
+from tests.output.readings import reading
+
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+HOSTILE = 'x"; rm -rf / #$(id)`id`\n|é'
+
+
+def script(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "hook"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+def test_the_event_is_json_on_standard_input_and_never_an_argument(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRESMAN_PASSWORD", "tiger")
+    hook = script(tmp_path, f'echo "$# $1 [$PRESMAN_PASSWORD]" > {tmp_path}/args; cat > {tmp_path}/event')
+    data = event(AlertChange("began", "cpu_starved", HOSTILE, "bad", HOSTILE, 0.0), "prod", "DW", AT, 2)
+    assert data.isascii()
+    assert data.count(b"\n") == 1
+    assert run((hook, "a; b"), data) == ""
+    assert (tmp_path / "args").read_text() == "1 a; b []\n"
+    told = json.loads((tmp_path / "event").read_text())
+    assert (told["subject"], told["severity"], told["since"], told["left_out"]) == (
+        HOSTILE, "critical", "1970-01-01T00:00:00+00:00", 2,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("exit 3", "ended with code 3"), ("sleep 60 & wait", "not done within 0.1 s, ended"), ("exec <&-", "")],
+)
+def test_what_goes_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:
+    found = run((script(tmp_path, text),), b"{}" * 100_000, timeout=0.1 if "sleep" in text else 10)
+    assert found.endswith(said)
+    assert bool(found) == bool(said)
+
+
+def test_a_program_that_is_not_there() -> None:
+    assert run(("/nonexistent/hook",), b"{}") == "/nonexistent/hook: No such file or directory"
+
+
+def test_ten_a_minute_and_the_others_are_counted() -> None:
+    sent: list[bytes] = []
+    now = [0.0]
+
+    def keep(_words: tuple[str, ...], data: bytes) -> str:
+        sent.append(data)
+        return ""
+
+    command = AlertCommand(("/hook",), "prod", AlertChanges(), keep, lambda: now[0])
+    alerts = [Alert("bad", "✕", "t", "s", "cpu_starved", f"G{number}") for number in range(13)]
+    command.take(alerts, reading())
+    now[0] = 61.0
+    command.take([*alerts, Alert("warn", "▲", "t", "s", "late")], reading())
+    command.lost("gone", AT)
+    command.close()
+    assert [json.loads(each)["left_out"] for each in sent] == [*[0] * 10, 3, 0]
+    assert json.loads(sent[-1])["key"] == "no_connection"
+
+
+def test_the_state_of_a_check_survives_damage_and_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    kept = CheckState(marks={"a\tb": Mark(1.0, None, 2.0)}, told={"a\tb": Told("warn", 1.0, 2.0)})
+    with state_of("prod") as file:
+        assert file.load().marks == {}
+        file.save(kept)
+    with state_of("prod") as file:
+        assert file.load().marks == kept.marks
+    (path,) = (tmp_path / "presman" / "check").glob("*.json")
+    assert path.stat().st_mode & 0o777 == 0o600
+    for damage in (b"", b"\xff", b'{"marks": 3}', b'{"format": 99}'):
+        path.write_bytes(damage)
+        with state_of("prod") as file:
+            assert file.load().marks == {}
+            assert bool(file.problem) == (damage != b'{"format": 99}')
+    path.unlink()
+    path.symlink_to(tmp_path / "elsewhere")
+    with state_of("prod") as file:
+        assert file.load().told == {}
+        file.save(kept)
+    assert not os.path.lexists(tmp_path / "elsewhere")
+
+
+def test_a_latency_threshold_has_the_histograms_read_at_each_poll() -> None:
+    def breadth(lines: str) -> Breadth | None:
+        found = attention_of("prod", read_alerts(lines), (), first_is_news=False)
+        return found and found.breadth
+
+    assert breadth('latency "log file sync" warning=1ms') == Breadth.HISTOGRAMS
+    assert breadth("queue_waits warning=1m") == Breadth.NARROW
+    assert breadth("") is None
+
+
+def test_attention_notes_a_command_that_fails_and_tells_it_once() -> None:
+    command = AlertCommand(("/nonexistent/hook",), "prod", AlertChanges())
+    attention = Attention(Judge(()), command)
+    attention.read(reading())
+    command.close()
+    said = "on_alert /nonexistent/hook: No such file or directory"
+    assert said in attention.read(reading()).notes
+    assert [attention.follow(reading()), attention.follow(reading())] == [said, ""]

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from presman.base.secret import Secret
+from presman.config.config_file import ConfigError, read_config
+from presman.config.password_words import PasswordCommand
+from presman.config.targets import TargetError, parse_target
+from presman.setup.credentials import with_password
+from presman.setup.password_command import PasswordCommandError, password_of
+
+
+def command(*words: str) -> PasswordCommand:
+    return PasswordCommand.parse(shlex.join(words))
+
+
+def test_the_first_line_is_the_password_and_no_shell_reads_the_words(tmp_path: Path) -> None:
+    assert password_of(command("printf", "ti ger \\r\\nmore\\n")) == Secret("ti ger ")
+    assert password_of(command("echo", "$HOME; `id`")) == Secret("$HOME; `id`")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("sh -c 'echo t1ger; echo t1ger >&2; exit 3'", "sh ended with code 3"),
+        ("sh -c 'echo t1ger; kill -9 $$'", "sh was ended by signal 9"),
+        ("/no/such/t1ger-vault x", "No such file or directory"),
+        ("true t1ger", "true printed no password on its first line"),
+        ("printf '\\nt1ger'", "printf printed no password on its first line"),
+        ("printf 't1ger\\377'", "what printf printed is not UTF-8"),
+    ],
+)
+def test_a_failure_does_not_repeat_what_was_printed(text: str, said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(PasswordCommandError) as caught:
+        password_of(PasswordCommand.parse(text))
+    assert said in str(caught.value)
+    assert "t1ger" not in str(caught.value).replace("t1ger-vault", "")
+    assert "t1ger" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("text", ["sleep 60", "sh -c 'sleep 60 & echo x'", "sh -c 'exec >&-; exec sleep 60'"])
+def test_it_has_its_time(text: str) -> None:
+    begun = time.monotonic()
+    with pytest.raises(PasswordCommandError, match=r"did not end within 0.1 s"):
+        password_of(PasswordCommand.parse(text), timeout=0.1)
+    assert time.monotonic() - begun < 10
+
+
+def test_it_has_nothing_to_read() -> None:
+    assert password_of(command(sys.executable, "-c", "import sys; print(repr(sys.stdin.read()))")) == Secret("''")
+
+
+def test_a_section_names_it_and_nobody_sees_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRESMAN_PASSWORD", "another")
+    path = tmp_path / "config.ini"
+    path.write_text(
+        "[presman]\npassword_command = false\n[prod]\ndsn = a@b/c\npassword_command = echo 'ti ger'\n[x]\ndsn = a@b/x\n"
+    )
+    path.chmod(0o600)
+    config = read_config(path)
+    found = with_password(parse_target("prod", config))
+    assert found.connect is not None
+    assert found.connect.password == Secret("ti ger")
+    assert "ger" not in repr(config.sections["prod"]) + str(config.sections["prod"].password_command)
+    other = parse_target("x", config).connect
+    assert other is not None
+    assert other.password == Secret("another")  # who connects where is not inherited
+
+
+def test_a_file_that_others_may_change_runs_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "config.ini"
+    path.write_text("[prod]\ndsn = a@b/c\npassword_command = touch pwned\n")
+    path.chmod(0o664)
+    with pytest.raises(TargetError, match="chmod go-w"):
+        parse_target("prod", read_config(path))
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("password_command = pass 'x", "line 2: [prod] password_command: a quote that does not end"),
+        ("password = x\npassword_command = y", "line 3: [prod] password_command: password has said this"),
+    ],
+)
+def test_mistakes_name_the_place(lines: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.ini"
+    path.write_text(f"[prod]\n{lines}\n")
+    with pytest.raises(ConfigError) as caught:
+        read_config(path)
+    assert said in str(caught.value)

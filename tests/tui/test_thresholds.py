@@ -1,0 +1,54 @@
+"""Thresholds of config.ini on the screen: what the feed posts has them, and so has what one looks back at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.message import Message
+
+from presman.analysis.alerts.alert_rules import by_rules, wrong
+from presman.config.alert_lines import read_alerts
+from presman.output.attention import attention_of
+from presman.polling.sampler import FirstLook, Polled
+from presman.records.queries import Scope
+from presman.tui.feed import Arrived, SamplerFeed
+from presman.tui.timeline import Timeline
+from tests.tui.test_live import Play
+
+
+def arrivals(settings: str, polls: int, command: tuple[str, ...] = ()) -> list[Arrived]:
+    """Return what a feed posts of a locked database: a first look, then so many polls."""
+    play = Play("locked")
+    posted: list[Message] = []
+    attention = attention_of("prod", read_alerts(settings), command, first_is_news=False)
+    feed = SamplerFeed(lambda: play.poller.source, Scope.CLUSTER, posted.append, 2.0, attention=attention)
+    snapshots = [play.poll() for _ in range(polls)]
+    feed._receive(FirstLook(snapshots[0]))
+    for snapshot in snapshots:
+        feed._receive(Polled(snapshot))
+    play.poller.close()
+    if attention is not None:
+        attention.close()
+    return [each for each in posted if isinstance(each, Arrived)]
+
+
+def test_the_screen_has_the_thresholds_and_so_has_the_past() -> None:
+    first, *others = arrivals("idle_holder severity=critical\nblocked_holder severity=off\nqueue_waits for=1h", 3)
+    timeline = Timeline()
+    for each in others:
+        timeline.add(each.reading, each.snapshot)
+    for reading in (first.reading, *(each.reading for each in others), timeline.reading(2)):
+        assert reading is not None
+        found = {alert.key: alert.state for alert in wrong(reading)}
+        assert found["idle_holder"] == "bad"
+        assert found["queue_waits"] == "note"
+        assert "blocked_holder" not in found
+        assert "blocked_holder" in {alert.key for alert in by_rules(reading)}
+
+
+def test_what_is_there_when_the_monitor_starts_is_no_news(tmp_path: Path) -> None:
+    hook = tmp_path / "hook"
+    hook.write_text(f"#!/bin/sh\ncat >> {tmp_path}/events\n")
+    hook.chmod(0o700)
+    assert arrivals("", 3, (str(hook),))[-1].reading.alerts is None
+    assert not (tmp_path / "events").exists()
