@@ -18,6 +18,7 @@ COMMANDS = {
     "export": "readings as CSV, one poll after the other",
     "record": "everything that is read, poll after poll, into a file to watch again and ask by SQL",
     "replay": "a recording on the screens of the monitor",
+    "report": "a stretch of a recording as one HTML page: what happened, charts, statements, plan",
     "bundle": "a short recording that names nobody, to send to somebody",
     "compare": "two windows of recordings: what differs, by how much, and whether it is more than noise",
     "chart": "a CSV file that presman wrote, in the terminal or as a picture",
@@ -342,6 +343,25 @@ def replay() -> Parser:
     return parser
 
 
+def report() -> Parser:
+    """Return the parser of `presman report`."""
+    parser = _parser(
+        "report",
+        "A stretch of a recording as one HTML page that needs no network: what happened in words, events, charts to\n"
+        "hover over, parallel statements, latency, and what the screens showed of one moment: the longest queue, or\n"
+        "that of --at. SQL_IDs, users and texts are in it as in the recording; one of `presman bundle` names nobody.",
+        """\
+  presman report prod.presman -o incident.html
+  presman report prod.presman --from 03:05 --to 03:20 -o incident.html
+  presman report prod.presman --from 03:00 --at 03:12 -o - > incident.html""",
+    )
+    parser.add_argument("target", nargs="?", metavar="FILE|FOLDER|URL", help="what `presman record` wrote")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="where to (-: standard output); a file there is replaced"
+    )
+    return parser
+
+
 def bundle() -> Parser:
     """Return the parser of `presman bundle`."""
     parser = _parser(
@@ -587,6 +607,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "export": export,
     "record": record,
     "replay": replay,
+    "report": report,
     "bundle": bundle,
     "compare": compare,
     "chart": chart,

@@ -112,6 +112,13 @@ def replay(options: Namespace) -> int:
     return watch(text, load(options), options)
 
 
+def report(options: Namespace) -> int:
+    """Run `presman report FILE`."""
+    from presman.cli.report_command import run
+
+    return run(options)
+
+
 def bundle(options: Namespace) -> int:
     """Run `presman bundle TARGET`."""
     from presman.cli.bundle_command import run
@@ -223,6 +230,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "export": export,
         "record": record,
         "replay": replay,
+        "report": report,
         "bundle": bundle,
         "compare": compare,
         "chart": chart,

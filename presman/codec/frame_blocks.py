@@ -92,9 +92,14 @@ def long_texts(frames: Iterable[PackedFrame]) -> dict[bytes, str]:
     return {text_hash(text): text for frame in frames for text in frame.texts if len(text) >= LONG}
 
 
+def is_whole(content: bytes) -> bool:
+    """Whether the checksum of a block is right."""
+    return blake2b(content[_CHECK:], digest_size=_CHECK).digest() == content[:_CHECK]
+
+
 def unpack_block(content: bytes, text_of: Callable[[bytes], str]) -> list[PackedFrame]:
     """Return the frames of a block; `text_of` finds a text that is kept apart. Raises DamagedError."""
-    if blake2b(content[_CHECK:], digest_size=_CHECK).digest() != content[:_CHECK]:
+    if not is_whole(content):
         raise DamagedError("its checksum is wrong")
     unpacker = Unpacker(unsqueezed(content[_CHECK:]))
     counts = [unpacker.count() for _ in range(unpacker.count(MOST_FRAMES))]

@@ -45,6 +45,13 @@ class RecordingSource:
             raise SourceError(f"{self.name} is not open", retry=False)
         return self._tape
 
+    @property
+    def recording(self) -> Recording:
+        """What the tape is part of. Raises SourceError before `open`."""
+        if self._recording is None:
+            raise SourceError(f"{self.name} is not open", retry=False)
+        return self._recording
+
     def open(self) -> Release:
         """Open the recording and return the release of its first poll. Raises SourceError."""
         try:

@@ -16,7 +16,7 @@ from presman.base.formats import counted
 from presman.base.text import clean, clean_lines
 from presman.codec.decoder import FrameDecoder
 from presman.codec.encoder import PackedFrame
-from presman.codec.frame_blocks import unpack_block
+from presman.codec.frame_blocks import is_whole, unpack_block
 from presman.codec.packing import DamagedError
 from presman.codec.values import instant, microseconds
 from presman.figures.figure import FLAG, INSTANT
@@ -73,6 +73,23 @@ class Stretch(NamedTuple):
     polls: int
     queued: int
     throttled: float
+
+
+class TapePart(NamedTuple):
+    """The polls of a tape that are in one store: number of the database there, of the first poll and of the last."""
+
+    store: Store
+    database_id: int
+    first: int
+    last: int
+
+
+class DamagedPolls(NamedTuple):
+    """Polls in a row of which some cannot be read again; their figures can."""
+
+    start: datetime
+    end: datetime
+    polls: int
 
 
 class StatementLife(NamedTuple):
@@ -268,7 +285,7 @@ class Tape:
         """Return the parallel statements that were there between two instants, by when they were seen first."""
         c = STATEMENTS.c
         chosen = select(STATEMENTS).where(c.last_seen >= text(":start"), c.first_seen <= text(":end"))
-        return sorted((_statement(row) for row in self._timed(chosen, start, end)), key=lambda each: each.first_seen)
+        return sorted((life_of(row) for row in self._timed(chosen, start, end)), key=lambda each: each.first_seen)
 
     # ---- reading
 
@@ -289,7 +306,7 @@ class Tape:
     def _frames(self, chain: Chain) -> list[PackedFrame]:
         """Return the frames of a chain; of one that is still growing those before the first damaged block."""
         c = BLOCKS.c
-        statement = select(c.content).where(c.database_id == chain.database_id, c.chain == chain.chain).order_by(c.poll)
+        statement = _blocks_of(chain).order_by(c.poll)
         frames: list[PackedFrame] = []
         with chain.store.saying(), chain.store.engine.connect() as connection:
 
@@ -319,15 +336,36 @@ class Tape:
 
     def _each(self, statement: Any, start: datetime | None, end: datetime | None) -> Iterator[Row]:
         """Run a statement for the polls between two instants, in each store; yield rows by column."""
+        for part in self.parts(start, end):
+            yield from self.rows(part, statement)
+
+    def parts(self, start: datetime | None = None, end: datetime | None = None) -> Iterator[TapePart]:
+        """Yield the stores that have polls between two instants, each with the numbers of its first and its last."""
         low = 0 if start is None else microseconds(start)
         high = 1 << 60 if end is None else microseconds(end)
         for store, database_id in self._parts:
             chains = [each for each in self._index.between(low, high) if each.store is store]
             if not chains:
                 continue
-            binds = {"database_id": database_id, "first": self._poll(chains[0], low, after=False)}
-            binds["last"] = self._poll(chains[-1], high, after=True)
-            yield from self._rows(store, statement, binds)
+            first, last = self._poll(chains[0], low, after=False), self._poll(chains[-1], high, after=True)
+            if first <= last:
+                yield TapePart(store, database_id, first, last)
+
+    def rows(self, part: TapePart, statement: Any, **binds: Any) -> Iterator[Row]:
+        """Run a statement about polls `:first` to `:last` of `:database_id` in one store; yield rows by column."""
+        own = {"database_id": part.database_id, "first": part.first, "last": part.last}
+        yield from self._rows(part.store, statement, own | binds)
+
+    def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[DamagedPolls]:
+        """Return the chains between two instants with a block whose checksum is wrong; nothing is unpacked."""
+        low = 0 if start is None else microseconds(start)
+        found = []
+        for chain in self._index.between(low, 1 << 60 if end is None else microseconds(end)):
+            statement = _blocks_of(chain)
+            blocks = [row["content"] for row in self._rows(chain.store, statement, {})]
+            if not blocks or not all(isinstance(each, bytes) and is_whole(each) for each in blocks):
+                found.append(DamagedPolls(instant(chain.first_at), instant(chain.last_at), chain.polls))
+        return found
 
     def _poll(self, chain: Chain, wanted: int, *, after: bool) -> int:
         """Return the number of the first poll of a chain from an instant on, or of the last up to it (`after`)."""
@@ -357,6 +395,13 @@ class Tape:
             self._tell(str(error))
 
 
+def _blocks_of(chain: Chain) -> Any:
+    """Return the SELECT of a chain's blocks: by their polls, which the key of the table has."""
+    c = BLOCKS.c
+    polls = c.poll.between(chain.chain, chain.chain + chain.polls - 1)
+    return select(c.content).where(c.database_id == chain.database_id, polls, c.chain == chain.chain)
+
+
 def _row(measure: str, values: Row) -> Row:
     found: Row = {}
     for figure in (*COMMON, *MEASURES[measure].figures):
@@ -375,7 +420,8 @@ def _whole(parts: int | None) -> float | None:
     return None if parts is None else parts / SCALE
 
 
-def _statement(row: Row) -> StatementLife:
+def life_of(row: Row) -> StatementLife:
+    """Return a row of `statements` as a life."""
     times = {
         name: None if row[name] is None else instant(row[name])
         for name in ("queued_at", "started_at", "idle_at", "ended_at", "first_seen", "last_seen")

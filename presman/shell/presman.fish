@@ -158,6 +158,22 @@ function __presman_table
 --to|@any|up to then
 --polls|@any|without a terminal: readings to print
 |@any|what `presman record` wrote'
+        case report
+            set table '-h||show this help message and exit
+--help||show this help message and exit
+--config|@file|read FILE instead of config.ini
+--refresh|@any|seconds between polls (default 2, least 0.5)
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--scope|cluster instance|cluster (GV$, default) or instance (V$)
+--thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
+--theme|@any|colours of the monitor
+--at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--from|@any|from then on
+--to|@any|up to then
+-o|@file|where to (-: standard output); a file there is replaced
+--output|@file|where to (-: standard output); a file there is replaced
+|@any|what `presman record` wrote'
         case bundle
             set table '-h||show this help message and exit
 --help||show this help message and exit
@@ -430,6 +446,7 @@ once|one reading as text, JSON or CSV
 export|readings as CSV, one poll after the other
 record|everything that is read, poll after poll, into a file to watch again and ask by SQL
 replay|a recording on the screens of the monitor
+report|a stretch of a recording as one HTML page: what happened, charts, statements, plan
 bundle|a short recording that names nobody, to send to somebody
 compare|two windows of recordings: what differs, by how much, and whether it is more than noise
 chart|a CSV file that presman wrote, in the terminal or as a picture

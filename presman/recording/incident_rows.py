@@ -1,0 +1,143 @@
+"""Incident rows: events and parallel statements of a stretch of time, counted and chosen by the database."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import text
+
+from presman.base.text import clean
+from presman.codec.values import instant, microseconds
+from presman.recording.events import QUEUE_BEGAN, QUEUE_ENDED, RecordedEvent
+from presman.recording.measure_tables import MICRO
+from presman.recording.tape import StatementLife, Tape, life_of
+
+
+class EventMark(NamedTuple):
+    """Events of one kind close to each other: how many, the first and the last instant, what one of them says."""
+
+    kind: str
+    start: datetime
+    end: datetime
+    many: int
+    text: str
+
+
+class StatementSum(NamedTuple):
+    """The parallel executions of a SQL_ID by a user and group: how many, seconds queued and run, servers x seconds run.
+
+    `servers` is the most one had, `longest_wait` in seconds. What was outside of the stretch of time is not counted.
+    """
+
+    sql_id: str
+    user: str
+    group: str
+    executions: int
+    servers: int
+    queued: float
+    longest_wait: float
+    ran: float
+    server_seconds: float
+
+
+_IN_TIME = "database_id = :database_id AND at BETWEEN :start AND :end"
+_MARKS = text(
+    "SELECT kind, (at - :start) / :width AS place, MIN(at) AS first_at, MAX(at) AS last_at, COUNT(*) AS many,"
+    f" MIN(text) AS text FROM events WHERE {_IN_TIME} GROUP BY kind, (at - :start) / :width ORDER BY 3"
+)
+_EVENTS = (
+    f"SELECT at, kind, consumer_group, sql_id, text FROM events WHERE {_IN_TIME}{{others}} ORDER BY at LIMIT :most"
+)
+_CALM = f" AND kind NOT IN ('{QUEUE_BEGAN}', '{QUEUE_ENDED}')"
+
+_GONE = "COALESCE(ended_at, last_seen)"
+_CAME = "COALESCE(queued_at, started_at, first_seen)"
+_THERE = f"database_id = :database_id AND {_GONE} >= :start AND {_CAME} <= :end"
+
+
+def _within(start: str, end: str) -> str:
+    """Return SQL for the microseconds between two columns, as far as they are in the stretch; 0 where none is."""
+    low = f"CASE WHEN {start} < :start THEN :start ELSE {start} END"
+    high = f"CASE WHEN {end} > :end THEN :end ELSE {end} END"
+    return f"CASE WHEN {high} > {low} THEN {high} - {low} ELSE 0 END"
+
+
+_RAN_FROM = "COALESCE(started_at, CASE WHEN queued_at IS NULL THEN first_seen END)"
+_QUEUED = f"CASE WHEN queued_at IS NULL THEN 0 ELSE {_within('queued_at', f'COALESCE(started_at, {_GONE})')} END"
+_RAN = f"CASE WHEN {_RAN_FROM} IS NULL THEN 0 ELSE {_within(_RAN_FROM, _GONE)} END"
+_MOST = text(f"SELECT * FROM statements WHERE {_THERE} ORDER BY servers * ({_within(_CAME, _GONE)}) DESC LIMIT :most")
+_SUMS = text(
+    'SELECT sql_id, "user", consumer_group, COUNT(*) AS executions, MAX(servers) AS servers, SUM(queued) AS queued,'
+    " MAX(queued) AS longest, SUM(ran) AS ran, SUM(servers * ran) AS work FROM"
+    f' (SELECT sql_id, "user", consumer_group, servers, {_QUEUED} AS queued, {_RAN} AS ran FROM statements'
+    f' WHERE {_THERE}) x GROUP BY sql_id, "user", consumer_group'
+)
+
+
+def event_marks(tape: Tape, start: datetime, end: datetime, places: int) -> list[EventMark]:
+    """Return the events between two instants, those of a kind within one of `places` stretches as one mark."""
+    low, high = microseconds(start), microseconds(end)
+    binds = {"start": low, "end": high, "width": max(1, (high - low) // places + 1)}
+    return [
+        EventMark(
+            clean(row["kind"]), instant(row["first_at"]), instant(row["last_at"]), row["many"], clean(row["text"])
+        )
+        for part in tape.parts(start, end)
+        for row in tape.rows(part, _MARKS, **binds)
+    ]  # fmt: skip
+
+
+def told_events(tape: Tape, start: datetime, end: datetime, most: int, *, calm: bool) -> list[RecordedEvent]:
+    """Return the first events between two instants, at most so many; `calm` leaves out comings and goings of queues."""
+    binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
+    statement = text(_EVENTS.format(others=_CALM if calm else ""))
+    found = [
+        RecordedEvent(instant(row["at"]), *(clean(row[key]) for key in ("kind", "consumer_group", "sql_id", "text")))
+        for part in tape.parts(start, end)
+        for row in tape.rows(part, statement, **binds)
+    ]
+    return sorted(found)[:most]
+
+
+def counted_kinds(marks: Sequence[EventMark]) -> Counter[str]:
+    """Return how many events there are of each kind."""
+    found: Counter[str] = Counter()
+    for each in marks:
+        found[each.kind] += each.many
+    return found
+
+
+def busiest_lives(tape: Tape, start: datetime, end: datetime, most: int) -> list[StatementLife]:
+    """Return the statements that wanted or held most servers x time between two instants, at most so many."""
+    binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
+    found = [life_of(row) for part in tape.parts(start, end) for row in tape.rows(part, _MOST, **binds)]
+
+    def work(life: StatementLife) -> float:
+        came = life.queued_at or life.started_at or life.first_seen
+        gone = life.ended_at or life.last_seen
+        return life.servers * (min(gone, end) - max(came, start)).total_seconds()
+
+    return sorted(found, key=work, reverse=True)[:most]
+
+
+def statement_sums(tape: Tape, start: datetime, end: datetime) -> list[StatementSum]:
+    """Return what the parallel statements between two instants come to by SQL_ID, most server time first."""
+    binds = {"start": microseconds(start), "end": microseconds(end)}
+    sums: dict[tuple[str, str, str], StatementSum] = {}
+    for part in tape.parts(start, end):
+        for row in tape.rows(part, _SUMS, **binds):
+            key = clean(row["sql_id"]), clean(row["user"]), clean(row["consumer_group"])
+            before = sums.get(key, StatementSum(*key, 0, 0, 0.0, 0.0, 0.0, 0.0))
+            sums[key] = StatementSum(
+                *key,
+                before.executions + row["executions"],
+                max(before.servers, row["servers"]),
+                before.queued + float(row["queued"]) / MICRO,
+                max(before.longest_wait, float(row["longest"]) / MICRO),
+                before.ran + float(row["ran"]) / MICRO,
+                before.server_seconds + float(row["work"]) / MICRO,
+            )
+    return sorted(sums.values(), key=lambda each: (-each.server_seconds, -each.queued, each.sql_id))

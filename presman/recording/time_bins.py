@@ -1,0 +1,292 @@
+"""Time bins: the figures of many polls put together by the database, so that a month is as soon drawn as an hour."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import BindParameter, bindparam, select, text
+
+from presman.base.text import clean
+from presman.codec.values import instant
+from presman.recording.measure_tables import SCALE, SPAN
+from presman.recording.schema import BUCKETS
+from presman.recording.tape import Tape, TapePart
+
+BinKey = tuple[str, int]
+"""Which bin: the store it is in and its number there, polls divided by the bin's width."""
+
+
+class TimeBin(NamedTuple):
+    """Polls in a row: the first and the last instant, how many, and in how many of them CPU is known.
+
+    `queued` is the longest queue, `busy` in how many polls there was one; `servers` the most parallel servers in use;
+    CPUs used and waited for are the mean of the polls that know them.
+    """
+
+    key: BinKey
+    start: datetime
+    end: datetime
+    polls: int
+    known: int
+    queued: int
+    busy: int
+    servers: int | None
+    target: int | None
+    used: float | None
+    waited: float | None
+
+
+class GroupBin(NamedTuple):
+    """What a consumer group had in a bin, the mean of its polls, over all instances; None where it is not known.
+
+    CPUs used and waited for, I/O in MB per second, parallel servers, statements queued.
+    """
+
+    key: BinKey
+    con_id: int
+    group: str
+    used: float | None
+    waiting: float | None
+    io: float | None
+    servers: float | None
+    queued: float | None
+
+
+class PollGap(NamedTuple):
+    """A time without polls in which there should have been some."""
+
+    start: datetime
+    end: datetime
+
+
+class BucketBin(NamedTuple):
+    """The waits for an event in a bin below `upper_us` microseconds, and not below the bucket before."""
+
+    key: BinKey
+    event: str
+    upper_us: int
+    waits: int
+
+
+SPANS = 2_000
+"""Spans of polls that groups and waits are read of: of a longer stretch every so manieth one."""
+
+_SAMPLED: BindParameter[Any] = bindparam("spans", expanding=True)
+
+_BINS = text(
+    "SELECT poll / :width AS bin, MIN(at) AS start_at, MAX(at) AS end_at, COUNT(*) AS polls,"
+    " COUNT(used_cpus) AS known, MAX(queued) AS queued, SUM(CASE WHEN queued > 0 THEN 1 ELSE 0 END) AS busy,"
+    " MAX(servers_in_use) AS servers,"
+    " MAX(servers_target) AS target, SUM(used_cpus) AS used, SUM(waited_cpus) AS waited FROM polls"
+    " WHERE database_id = :database_id AND poll BETWEEN :first AND :last GROUP BY poll / :width ORDER BY 1"
+)
+
+_IO = "r.small_read_mb_per_s + r.small_write_mb_per_s + r.large_read_mb_per_s + r.large_write_mb_per_s"
+_FROM = f"r.span * {SPAN} + r.first"
+_TO = f"r.span * {SPAN} + r.last"
+_POLLS = (
+    f"(CASE WHEN {_TO} < :last THEN {_TO} ELSE :last END - CASE WHEN {_FROM} > :first THEN {_FROM} ELSE :first END + 1)"
+)
+
+
+_ALL_SPANS = f"r.span BETWEEN :first / {SPAN} AND :last / {SPAN}"
+
+
+def _groups(bin_of: str, polls: str, join: str) -> str:
+    sums = ", ".join(
+        f"SUM({value} * {polls}) AS {name}"
+        for name, value in (
+            ("used", "r.used_cpus"), ("waiting", "r.waited_cpus"), ("io", f"({_IO})"),
+            ("servers", "r.px_servers_active"), ("queued", "r.px_statements_queued"),
+        )
+    )  # fmt: skip
+    return (
+        f"SELECT x.bin, c.con_id, c.consumer_group, SUM(x.used) AS used, SUM(x.waiting) AS waiting, SUM(x.io) AS io,"
+        f" SUM(x.servers) AS servers, SUM(x.queued) AS queued FROM"
+        f" (SELECT {bin_of} AS bin, r.case_id, {sums} FROM group_rows r {join}"
+        f" WHERE r.database_id = :database_id AND {_ALL_SPANS}"
+        f" AND {_TO} >= :first AND {_FROM} <= :last GROUP BY {bin_of}, r.case_id) x"
+        f" JOIN group_cases c ON c.database_id = :database_id AND c.case_id = x.case_id"
+        f" GROUP BY x.bin, c.con_id, c.consumer_group ORDER BY x.bin"
+    )
+
+
+_BY_POLL = text(
+    _groups(
+        "p.poll / :width",
+        "1",
+        "JOIN polls p ON p.database_id = r.database_id AND p.poll BETWEEN :first AND :last"
+        f" AND p.poll BETWEEN {_FROM} AND {_TO}",
+    )
+)
+_OF_SPANS = _groups(f"r.span / (:width / {SPAN})", _POLLS, "").replace(_ALL_SPANS, "r.span IN :spans")
+_BY_SPAN = text(_OF_SPANS).bindparams(_SAMPLED)
+_BINS_SAMPLED = text(
+    "SELECT poll / :width AS bin, COUNT(*) AS polls, COUNT(used_cpus) AS known FROM polls WHERE"
+    f" database_id = :database_id AND poll BETWEEN :first AND :last AND poll / {SPAN} % :step = 0"
+    " GROUP BY poll / :width"
+)
+
+_GAPS = text(
+    "SELECT x.before_at, x.at FROM (SELECT LAG(at) OVER (ORDER BY poll) AS before_at, at FROM polls"
+    " WHERE database_id = :database_id AND poll BETWEEN :first AND :last) x"
+    " WHERE x.at - x.before_at > :most ORDER BY x.at"
+)
+_USUAL = text(
+    "SELECT interval_us FROM polls WHERE database_id = :database_id AND poll BETWEEN :first AND :last"
+    " AND interval_us IS NOT NULL ORDER BY interval_us LIMIT 1 OFFSET (SELECT COUNT(interval_us) / 2 FROM polls"
+    " WHERE database_id = :database_id AND poll BETWEEN :first AND :last)"
+)
+_WORST = {
+    "queued": text("SELECT at FROM polls WHERE database_id = :database_id AND poll BETWEEN :first AND :last"
+                   " AND queued > 0 ORDER BY queued DESC, poll LIMIT 1"),
+    "waited": text("SELECT at FROM polls WHERE database_id = :database_id AND poll BETWEEN :first AND :last"
+                   " AND waited_cpus > 0 ORDER BY waited_cpus DESC, poll LIMIT 1"),
+}  # fmt: skip
+
+_PLACES = tuple(f"waits_{place}" for place in range(SPAN))
+_WAITS = text(
+    f"SELECT span, bucket_id, {', '.join(_PLACES)} FROM bucket_waits WHERE database_id = :database_id"
+    " AND span BETWEEN :low AND :high"
+)
+_WAITS_SUMMED = text(
+    f"SELECT span / :wide AS bin, bucket_id, SUM({' + '.join(f'COALESCE({each}, 0)' for each in _PLACES)}) AS waits"
+    " FROM bucket_waits WHERE database_id = :database_id AND span IN :spans GROUP BY span / :wide, bucket_id"
+).bindparams(_SAMPLED)
+
+
+def width_of(polls: int, bins: int) -> int:
+    """Return how many polls a bin takes so that there are about so many bins: from `SPAN` on whole spans."""
+    width = max(1, -(-polls // bins))
+    return width if width <= SPAN // 2 else -(-width // SPAN) * SPAN
+
+
+def time_bins(tape: Tape, start: datetime, end: datetime, width: int) -> list[TimeBin]:
+    """Return the polls between two instants, `width` by `width`."""
+    return [
+        TimeBin(
+            (part.store.name, row["bin"]), instant(row["start_at"]), instant(row["end_at"]), row["polls"],
+            row["known"], row["queued"], row["busy"], row["servers"], row["target"],
+            _mean(row["used"], row["known"]), _mean(row["waited"], row["known"]),
+        )
+        for part in tape.parts(start, end)
+        for row in tape.rows(part, _BINS, width=width)
+    ]  # fmt: skip
+
+
+def group_bins(tape: Tape, bins: list[TimeBin], start: datetime, end: datetime, width: int) -> list[GroupBin]:
+    """Return what each group had in each of the `bins`, which are `width` polls wide.
+
+    A group that was there in some of a bin's polls only had nothing in the others.
+    """
+    there = {each.key for each in bins}
+    found = []
+    for part in tape.parts(start, end):
+        step, spans = sampled(part)
+        own = {row["bin"]: row for row in tape.rows(part, _BINS_SAMPLED, width=width, step=step)}
+        rows = tape.rows(part, _BY_POLL, width=width) if width < SPAN else (
+            tape.rows(part, _BY_SPAN, width=width, spans=spans))  # fmt: skip
+        for row in rows:
+            key, among = (part.store.name, row["bin"]), own.get(row["bin"])
+            if key not in there or among is None:
+                continue
+            servers, queued = (_per_poll(row[each], among["polls"]) for each in ("servers", "queued"))
+            used, waiting, io = (_mean(row[each], among["known"]) for each in ("used", "waiting", "io"))
+            group = clean(row["consumer_group"])
+            found.append(GroupBin(key, row["con_id"], group, used, waiting, io, servers, queued))
+    return found
+
+
+def sampled(part: TapePart) -> tuple[int, list[int]]:
+    """Return each how manieth span of a part is read of groups and waits, 1 for all, and their numbers."""
+    low, high = part.first // SPAN, part.last // SPAN
+    step = max(1, -(-(high - low + 1) // SPANS))
+    return step, [span for span in range(low, high + 1) if span % step == 0]
+
+
+def gaps(tape: Tape, start: datetime, end: datetime) -> list[PollGap]:
+    """Return the times between two instants in which three polls or more are missing."""
+    found: list[PollGap] = []
+    last: datetime | None = None
+    for part in tape.parts(start, end):
+        most = 3 * usual_interval(tape, start, end)
+        bounds = time_bins_of(tape, part)
+        if last is not None and bounds is not None and (bounds[0] - last).total_seconds() > most:
+            found.append(PollGap(last, bounds[0]))
+        last = bounds[1] if bounds is not None else last
+        rows = tape.rows(part, _GAPS, most=round(most * 1e6))
+        found += [PollGap(instant(row["before_at"]), instant(row["at"])) for row in rows]
+    return found
+
+
+def time_bins_of(tape: Tape, part: TapePart) -> tuple[datetime, datetime] | None:
+    """Return the first and the last instant of a part."""
+    rows = list(tape.rows(part, _BINS, width=1 << 40))
+    return (instant(rows[0]["start_at"]), instant(rows[-1]["end_at"])) if rows else None
+
+
+def usual_interval(tape: Tape, start: datetime, end: datetime) -> float:
+    """Return the median of the seconds between polls; 1 where there are too few to tell."""
+    found = [row["interval_us"] / 1e6 for part in tape.parts(start, end) for row in tape.rows(part, _USUAL)]
+    return sorted(found)[len(found) // 2] if found else 1.0
+
+
+def worst(tape: Tape, start: datetime, end: datetime, measure: str) -> datetime | None:
+    """Return when most statements were `queued` or most CPUs `waited` for; None if never."""
+    marks = [
+        (mark, found)
+        for part in tape.parts(start, end)
+        for row in tape.rows(part, _WORST[measure])
+        for found in [instant(row["at"])]
+        for mark in tape.marks(found, found)[:1]
+    ]
+    if not marks:
+        return None
+    value = "queued" if measure == "queued" else "waited_cpus"
+    return max(marks, key=lambda each: getattr(each[0], value) or 0)[1]
+
+
+def bucket_bins(tape: Tape, start: datetime, end: datetime, width: int) -> list[BucketBin]:
+    """Return the waits of each event by bucket and bin of `width` polls, over all instances."""
+    sums: dict[tuple[BinKey, str, int], int] = defaultdict(int)
+    for part in tape.parts(start, end):
+        names = _buckets(tape, part)
+        for number, bucket_id, waits in _waits(tape, part, width):
+            if waits and bucket_id in names:
+                sums[(part.store.name, number), *names[bucket_id]] += waits
+    return [BucketBin(*key, waits) for key, waits in sums.items()]
+
+
+def _buckets(tape: Tape, part: TapePart) -> dict[int, tuple[str, int]]:
+    statement = select(BUCKETS).where(BUCKETS.c.database_id == text(":database_id"))
+    return {row["bucket_id"]: (clean(row["event"]), row["upper_us"]) for row in tape.rows(part, statement)}
+
+
+def _waits(tape: Tape, part: TapePart, width: int) -> list[tuple[int, int, int]]:
+    """Return (bin, bucket, waits): whole spans summed by the database where bins are wide, others poll by poll."""
+    low, high = part.first // SPAN, part.last // SPAN
+    if width < SPAN or high - low < 2:
+        return _by_poll(tape, part, low, high, width)
+    inner = [span for span in sampled(part)[1] if low < span < high]
+    rows = tape.rows(part, _WAITS_SUMMED, wide=width // SPAN, spans=inner)
+    summed = [(row["bin"], row["bucket_id"], int(row["waits"])) for row in rows]
+    return summed + _by_poll(tape, part, low, low, width) + _by_poll(tape, part, high, high, width)
+
+
+def _by_poll(tape: Tape, part: TapePart, low: int, high: int, width: int) -> list[tuple[int, int, int]]:
+    return [
+        (poll // width, row["bucket_id"], row[name])
+        for row in tape.rows(part, _WAITS, low=low, high=high)
+        for place, name in enumerate(_PLACES)
+        if row[name] and part.first <= (poll := row["span"] * SPAN + place) <= part.last
+    ]
+
+
+def _mean(parts: float | None, polls: int) -> float | None:
+    return None if parts is None or not polls else float(parts) / SCALE / polls
+
+
+def _per_poll(total: float | None, polls: int) -> float | None:
+    return None if total is None else float(total) / polls

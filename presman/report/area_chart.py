@@ -1,0 +1,143 @@
+"""Area chart: what each group has over time, one on the other, as SVG with a text for each stretch under the mouse."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from presman.base.formats import ABSENT, count, number
+from presman.report.markup import Markup, element, joined
+from presman.report.time_axis import LEFT, RIGHT, RULE, WIDTH, TimeAxis, below, between, drawing, label
+
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7a00", "#7a5195", "#8a8f98")
+"""Told apart by people who see few colours, too; the last is for all others."""
+
+_TOP, _BOTTOM, _HEIGHT = 8.0, 158.0, 182.0
+
+
+class ChartColumn(Struct, frozen=True):
+    """A stretch of time: its polls, the values of the layers in their order, None where not known; the line across."""
+
+    start: datetime
+    end: datetime
+    polls: int
+    values: tuple[float | None, ...]
+    line: float | None = None
+
+
+class AreaChart(Struct, frozen=True):
+    """A chart: its title with what it shows, its unit, the names and colours of its layers, its columns.
+
+    `line_name` is what the line across is: there is one where a column has a value for it.
+    """
+
+    title: str
+    unit: str
+    layers: tuple[str, ...]
+    colours: tuple[int, ...]
+    columns: tuple[ChartColumn, ...]
+    line_name: str = ""
+
+    @property
+    def top(self) -> float:
+        """The highest that is drawn."""
+        highest = [max(_total(each) or 0.0, each.line or 0.0) for each in self.columns]
+        return max(highest, default=0.0)
+
+
+def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
+    """Return a chart with its title and legend."""
+    legend = [
+        element("span", element("b", "■", class_=f"c{chart.colours[place]}"), f" {name}")
+        for place, name in enumerate(chart.layers)
+    ]
+    if chart.line_name:
+        legend.append(element("span", element("b", "─", class_="line"), f" {chart.line_name}"))
+    caption = element("figcaption", element("strong", chart.title), element("span", *legend, class_="legend"))
+    if not any(_total(each) is not None for each in chart.columns):
+        return element("figure", caption, element("p", "Not known in this stretch of time.", class_="none"))
+    scale = nice(chart.top)
+    parts = [below(axis, _TOP, _BOTTOM), _levels(scale, chart.unit), *_areas(chart, axis, scale)]
+    hover = [_hover(chart, each, axis) for each in chart.columns]
+    body = drawing(_HEIGHT, chart.title, [*parts, _line(chart, axis, scale), *hover])
+    return element("figure", caption, body)
+
+
+def nice(value: float) -> float:
+    """Return the end of a scale: 1, 2, 2.5 or 5 times a power of ten, not below `value`.
+
+    >>> nice(37), nice(0)
+    (50.0, 1.0)
+    """
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** (len(str(int(value))) - 1) if value >= 1 else 0.1
+    return next(step * power for step in (1.0, 2.0, 2.5, 5.0, 10.0) if step * power >= value)
+
+
+def _total(column: ChartColumn) -> float | None:
+    known = [each for each in column.values if each is not None]
+    return sum(known) if known else None
+
+
+def _y(value: float, scale: float) -> float:
+    return _BOTTOM - value / scale * (_BOTTOM - _TOP)
+
+
+def _levels(scale: float, unit: str) -> Markup:
+    parts = []
+    for share in (0.0, 0.5, 1.0):
+        y = _y(share * scale, scale)
+        told = number(share * scale, 0 if scale >= 10 else 1)
+        parts.append(element("path", d=f"M{LEFT:.0f} {y:.1f}H{WIDTH - RIGHT:.0f}", stroke=RULE))
+        parts.append(label(LEFT - 6, y + 4, told if share < 1 else f"{told} {unit}", "end"))
+    return joined(parts)
+
+
+def _areas(chart: AreaChart, axis: TimeAxis, scale: float) -> list[Markup]:
+    """Return one path for each layer: stairs, broken where nothing is known."""
+    floors = [0.0] * len(chart.columns)
+    found = []
+    for layer in range(len(chart.layers)):
+        pieces = []
+        for place, column in enumerate(chart.columns):
+            value = column.values[layer]
+            if not value:
+                continue
+            low, high = _y(floors[place], scale), _y(floors[place] + value, scale)
+            floors[place] += value
+            left, right = axis.x(column.start), axis.x(column.end)
+            pieces.append(f"M{left:.1f} {low:.1f}V{high:.1f}H{right:.1f}V{low:.1f}z")
+        if pieces:
+            found.append(element("path", d="".join(pieces), fill=COLOURS[chart.colours[layer]]))
+    return found
+
+
+def _line(chart: AreaChart, axis: TimeAxis, scale: float) -> Markup:
+    drawn, before = "", None
+    for column in chart.columns:
+        if column.line is None:
+            continue
+        y, left, right = _y(column.line, scale), axis.x(column.start), axis.x(column.end)
+        drawn += (f"V{y:.1f}" if before == column.start else f"M{left:.1f} {y:.1f}") + f"H{right:.1f}"
+        before = column.end
+    return element("path", d=drawn, stroke="#24292f", fill="none", stroke_width=1.5) if drawn else Markup()
+
+
+def _hover(chart: AreaChart, column: ChartColumn, axis: TimeAxis) -> Markup:
+    """Return the invisible column that tells its figures."""
+    total = _total(column)
+    lines = [between(column.start, column.end), f"total {number(total)} {chart.unit}" if total is not None else ABSENT]
+    lines += [
+        f"{name}: {number(value)}" for name, value in zip(chart.layers, column.values, strict=True) if value != 0.0
+    ]
+    if column.line is not None:
+        lines.append(f"{chart.line_name}: {number(column.line)}")
+    if column.polls > 1:
+        lines.append(f"mean of {count(column.polls)} polls")
+    left, right = axis.x(column.start), axis.x(column.end)
+    return element(
+        "rect", element("title", "\n".join(lines)), x=left, y=_TOP, width=max(0.5, right - left),
+        height=_BOTTOM - _TOP, class_="hover",
+    )  # fmt: skip

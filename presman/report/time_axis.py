@@ -1,0 +1,104 @@
+"""Time axis: where an instant is on a drawing, the ticks below it, the gaps across it; the same for all drawings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from presman.base.formats import spelled
+from presman.recording.time_bins import PollGap
+from presman.report.markup import Markup, element, joined
+
+WIDTH = 1000.0
+LEFT, RIGHT = 92.0, 10.0
+INK, FAINT, RULE, BLANK = "#24292f", "#57606a", "#d0d7de", "#e6e6e6"
+
+_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
+_MOST_TICKS = 9
+
+
+class TimeAxis(Struct, frozen=True):
+    """The time from `start` to `end`, both aware, with the gaps in it."""
+
+    start: datetime
+    end: datetime
+    gaps: tuple[PollGap, ...] = ()
+
+    def x(self, at: datetime) -> float:
+        """Return where an instant is, within the drawing."""
+        whole = max(1e-6, (self.end - self.start).total_seconds())
+        share = min(1.0, max(0.0, (at - self.start).total_seconds() / whole))
+        return LEFT + share * (WIDTH - LEFT - RIGHT)
+
+    def told(self, at: datetime) -> str:
+        """Return an instant as tables have it: without the date where all are of one day."""
+        one_day = self.start.astimezone().date() == self.end.astimezone().date() == at.astimezone().date()
+        return f"{at.astimezone():%H:%M:%S}" if one_day else clock(at)
+
+    def ticks(self) -> list[datetime]:
+        """Return round instants of the user's clock on the axis."""
+        seconds = (self.end - self.start).total_seconds()
+        step = next((each for each in _STEPS if seconds / each <= _MOST_TICKS), 604800 * (1 + int(seconds / 6e6)))
+        local = self.start.astimezone()
+        midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
+        first = -(-(local - midnight).total_seconds() // step)
+        found = [midnight + timedelta(seconds=step * (first + number)) for number in range(_MOST_TICKS + 2)]
+        return [each for each in found if self.start <= each <= self.end]
+
+    def label(self, at: datetime) -> str:
+        """Return an instant as the ticks have it: as short as the stretch allows."""
+        seconds = (self.end - self.start).total_seconds()
+        local = at.astimezone()
+        form = "%H:%M:%S" if seconds < 600 else "%H:%M" if seconds < 86_400 else "%m-%d %H:%M"
+        return local.strftime("%m-%d" if seconds > 9 * 43_200 else form)
+
+
+def below(axis: TimeAxis, top: float, bottom: float) -> Markup:
+    """Return the ticks with their labels below `bottom`, and the gaps between `top` and `bottom`."""
+    parts = [
+        joined(
+            (
+                element("path", d=f"M{axis.x(at):.1f} {top:.1f}V{bottom + 4:.1f}", stroke=RULE),
+                label(axis.x(at), bottom + 17, axis.label(at)),
+            )
+        )
+        for at in axis.ticks()
+    ]
+    return joined([*parts, *(_gap(axis, each, top, bottom) for each in axis.gaps)])
+
+
+def _gap(axis: TimeAxis, gap: PollGap, top: float, bottom: float) -> Markup:
+    left, right = axis.x(gap.start), axis.x(gap.end)
+    told = f"no poll from {clock(gap.start)} to {clock(gap.end)} ({spelled((gap.end - gap.start).total_seconds())})"
+    return element(
+        "rect", element("title", told), x=left, y=top, width=max(1.0, right - left), height=bottom - top,
+        fill=BLANK, class_="gap",
+    )  # fmt: skip
+
+
+def label(x: float, y: float, text: str, anchor: str = "middle", fill: str = FAINT) -> Markup:
+    """Return a text in a drawing."""
+    return element("text", text, x=x, y=y, text_anchor=anchor, fill=fill)
+
+
+def drawing(height: float, named: str, parts: Sequence[Markup]) -> Markup:
+    """Return a drawing of that height; `named` says what it shows to who cannot see it."""
+    return element("svg", *parts, viewBox=f"0 0 {WIDTH:.0f} {height:.0f}", role="img", aria_label=named)
+
+
+def clock(at: datetime) -> str:
+    """Return an instant as the page has it: the date and the time of day in the user's zone."""
+    return at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def between(start: datetime, end: datetime) -> str:
+    """Return a stretch of time, the date once where it is the same.
+
+    >>> from datetime import UTC
+    >>> len(between(datetime(2026, 3, 1, 12, tzinfo=UTC), datetime(2026, 3, 1, 12, 5, tzinfo=UTC)))
+    28
+    """
+    same = start.astimezone().date() == end.astimezone().date()
+    return f"{clock(start)}–{end.astimezone():%H:%M:%S}" if same else f"{clock(start)} – {clock(end)}"
