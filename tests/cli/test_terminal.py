@@ -34,14 +34,16 @@ def test_keys_and_quit(screen: Screen) -> None:
     assert 0 < left < shown, "back from the other screen, and the cursor is on show"
 
 
-def stopped(process: psutil.Process) -> None:
-    until(lambda: process.status() == psutil.STATUS_STOPPED, "stopped")
+def stopped(screen: Screen) -> None:
+    """Wait until it is stopped, and read meanwhile: it writes to its end what it has to write before."""
+    process = psutil.Process(screen.pid)
+    until(lambda: process.status() == psutil.STATUS_STOPPED, "stopped", lambda: screen._read(0.01))
 
 
 def test_stopped_and_going_on(screen: Screen) -> None:
     process = psutil.Process(screen.pid)
     process.send_signal(signal.SIGTSTP)
-    stopped(process)
+    stopped(screen)
     screen.forget()
     process.send_signal(signal.SIGCONT)
     screen.wait_for(b"CPUs used")
