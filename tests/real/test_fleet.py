@@ -94,8 +94,11 @@ def test_a_server_that_is_away_is_told_in_one_line(server: PostgresServer) -> No
 
 def test_two_recorders_of_one_database_are_told(server: PostgresServer) -> None:
     moments = list(polled("quiet", 3))
-    writers = [RecordingWriter(Store(server.url, writing=True), "demo:twice", "simulator") for _ in range(2)]
+    stores = [Store(server.url, writing=True) for _ in range(2)]
+    writers = [RecordingWriter(store, "demo:twice", "simulator") for store in stores]
     for writer, (snapshot, reading) in zip(writers, moments, strict=False):
         writer.append(snapshot, reading)
     with pytest.raises(RecordingError, match="another recorder writes demo:twice"):
         writers[0].append(*moments[2])
+    for store in stores:
+        store.close()
