@@ -14,6 +14,7 @@ from presman.cli.parser import OneOf, Parser, age, measure, of_group, positive, 
 COMMANDS = {
     "demo": "the monitor on a simulated database",
     "connect": "asks for a database, tries it, and writes it into config.ini",
+    "fleet": "many databases, one line each, those in trouble first",
     "once": "one reading as text, JSON or CSV",
     "export": "readings as CSV, one poll after the other",
     "record": "everything that is read, poll after poll, into a file to watch again and ask by SQL",
@@ -266,6 +267,45 @@ def once() -> Parser:
         help="seconds it may take beside the interval (default 30); code 7 if not every view had answered by then",
     )
     parser.add_argument("--outliers", action="store_true", help="ask for I/O outliers too (12.1 and later)")
+    return parser
+
+
+def fleet() -> Parser:
+    """Return the parser of `presman fleet`."""
+    parser = _parser(
+        "fleet",
+        "Many databases, one line each, those in trouble first; Enter opens one, Esc comes back. All sections of\n"
+        "config.ini, those that are named or match, or what recorders write to a central store: that takes no\n"
+        "connection to any of them. Without a terminal, or with --format, it is printed once.",
+        """\
+  presman fleet
+  presman fleet 'prod-*' test
+  presman fleet postgresql+psycopg://presman@dbhost/presman
+  presman fleet --format json | jq -r '.databases[] | select(.alerts > 0) | .target'
+exit codes of a fleet that is printed:
+  0 all databases answered   7 some did not   3 none did, or the store cannot be read""",
+    )
+    parser.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="sections of config.ini, globs of them, other targets; or a store"
+    )
+    parser.add_argument(
+        "--format", type=OneOf("text", "json", "csv"), metavar="F", help="print it once: text, json, csv"
+    )
+    parser.add_argument(
+        "--interval", type=seconds, metavar="S", help="seconds between polls of each (default 5; printed: 1)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=some_seconds,
+        default=30.0,
+        metavar="S",
+        help="printed: seconds to wait for those that do not answer (default 30)",
+    )
+    parser.add_argument(
+        "--allow-actions",
+        action="store_true",
+        help="offer to start, switch, cancel or kill (key a) in a database that was opened, after a question",
+    )
     return parser
 
 
@@ -603,6 +643,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "monitor": monitor,
     "demo": demo,
     "connect": connect,
+    "fleet": fleet,
     "once": once,
     "export": export,
     "record": record,

@@ -41,6 +41,13 @@ def demo(options: Namespace) -> int:
     return watch(text, load(options), options)
 
 
+def fleet(options: Namespace) -> int:
+    """Run `presman fleet [TARGET...]`."""
+    from presman.cli.fleet_command import run
+
+    return run(options)
+
+
 def once(options: Namespace) -> int:
     """Run `presman once TARGET`."""
     from presman.analysis.alerts.judge import Judge
@@ -226,6 +233,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
     {
         "monitor": monitor,
         "demo": demo,
+        "fleet": fleet,
         "once": once,
         "export": export,
         "record": record,

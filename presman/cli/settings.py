@@ -67,8 +67,11 @@ def default_target(config: Config) -> str | None:
     return config.targets[0] if config.targets else None
 
 
-def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
-    """Return the target and what holds for it. Raises TargetError; Failure without a target."""
+def resolve(text: str | None, config: Config, options: Namespace, *, ask: bool = True) -> Resolved:
+    """Return the target and what holds for it. Raises TargetError; Failure without a target.
+
+    Without `ask` a password is looked for where the target is opened, and nobody is asked for it.
+    """
     text = text or default_target(config)
     if text is None:
         raise Failure("no TARGET, and config.ini names none: try demo, user@host/service or spool:FOLDER")
@@ -76,7 +79,7 @@ def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
     target = target.within(options.at, options.start, options.end)
     if options.thick is not None:
         target = target.with_thick(options.thick or None)
-    target = with_password(target)
+    target = with_password(target) if ask else target
     if target.connect is not None:
         bound_memory()
     for warning in target.warnings:

@@ -11,10 +11,11 @@ from textual.binding import BindingType
 
 from presman.base.errors import InputError
 from presman.base.text import clean
-from presman.tui.app import MonitorApp, run_until_ended
+from presman.tui.app import MonitorApp
 from presman.tui.feed import Arrived
 from presman.tui.keys.replay_keys import REPLAY_KEYS
 from presman.tui.player import Jumped, Player, Stopped, TapeLoaded
+from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
 
 if TYPE_CHECKING:
