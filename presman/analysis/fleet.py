@@ -40,7 +40,7 @@ def vitals_of(reading: Reading) -> Vitals:
         servers_target=header.servers.target,
         alerts=len(alerts),
         severity=alerts[0].state if alerts else "good",
-        worst=alerts[0].text if alerts else "",
+        worst=alerts[0].short if alerts else "",
     )
 
 

@@ -9,11 +9,13 @@ from presman.analysis.fleet import by_trouble
 from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.fleet_targets import FleetTargets, chosen, described
+from presman.cli.fleet_targets import FleetTargets, chosen, described, store_of
 from presman.cli.settings import load
 from presman.cli.start import acting
+from presman.config.targets import Target
 from presman.fleet.fleet import Fleet
 from presman.fleet.live_fleet import MOST, LiveFleet
+from presman.fleet.store_fleet import StoreFleet
 from presman.output import fleet_list
 
 INTERVAL = 5.0
@@ -31,6 +33,9 @@ def run(options: Namespace) -> int:
     config = load(options)
     if options.format is None and not console.is_terminal():
         options.format = "text"
+    store = store_of(options.targets, config, options)
+    if store is not None:
+        return _of_store(store, options)
     names = chosen(options.targets, config)
     targets = FleetTargets(names, config, options, named=bool(options.targets))
     if len(targets.watched) > MOST:
@@ -50,14 +55,25 @@ def run(options: Namespace) -> int:
     return watch_fleet(fleet, live(fleet, targets, options, gateway), options)
 
 
+def _of_store(store: Target, options: Namespace) -> int:
+    """Show or print what is in a central store; words behind it choose databases."""
+    assert store.tape is not None
+    fleet = StoreFleet(store.tape.place, options.interval or INTERVAL, options.targets[1:])
+    if options.format is not None:
+        return printed(fleet, options)
+    from presman.cli.fleet_screens import recorded, watch_fleet
+
+    return watch_fleet(fleet, recorded(store), options)
+
+
 def printed(fleet: Fleet, options: Namespace) -> int:
     """Print the fleet once there is something to say of each database; the code tells whether all were seen."""
     fleet.start()
     try:
         _wait(fleet, options.timeout)
         members = by_trouble(fleet.members())
-        if fleet.trouble:
-            raise Failure(fleet.trouble, exit_codes.SOURCE)
+        if fleet.trouble or (isinstance(fleet, StoreFleet) and not fleet.is_settled):
+            raise Failure(fleet.trouble or f"{fleet.name}: no answer within {options.timeout:g} s", exit_codes.SOURCE)
     finally:
         fleet.stop()
     if options.format == "json":

@@ -11,6 +11,7 @@ from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.fleet_targets import FleetTargets
 from presman.cli.start import check_theme
+from presman.config.targets import Target
 from presman.fleet.live_fleet import LiveFleet
 from presman.tui.app import MonitorEnd
 from presman.tui.fleet.fleet_app import run_fleet
@@ -92,6 +93,32 @@ def live(fleet: LiveFleet, targets: FleetTargets, options: Namespace, gateway: A
             targets=list(fleet.databases),
             bell=found.bell,
             home=True,
+        )
+
+    return opened
+
+
+def recorded(store: Target) -> Open:
+    """Return what opens a database of a central store: its recording, at its end, as it grows."""
+
+    def opened(name: str, view: FleetView) -> MonitorEnd:
+        from presman.recording.recording_source import RecordingSource
+        from presman.tui.replay_app import run_replay
+
+        target = store.of_database(name)
+
+        def make_source() -> RecordingSource:
+            source = target.make_source()
+            assert isinstance(source, RecordingSource)
+            return source
+
+        return run_replay(
+            make_source,
+            name=target.name,
+            theme=target.settings.theme or view.theme,
+            ascii_only=console.wants_ascii(),
+            home=True,
+            follow=True,
         )
 
     return opened

@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presman.base.errors import InputError
@@ -14,7 +15,7 @@ from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import Resolved, resolve
 from presman.config.config_file import Config
-from presman.config.targets import Target, TargetError
+from presman.config.targets import Target, TargetError, is_recording
 from presman.fleet.watched_database import WatchedTarget
 from presman.output.attention import attention_of, glance_of
 
@@ -40,6 +41,19 @@ def chosen(words: Sequence[str], config: Config) -> list[str]:
     if not (found or config.targets):
         raise Failure("config.ini names no database: `presman connect` writes it; or name TARGETs: presman fleet demo")
     return list(dict.fromkeys(found or config.targets))
+
+
+def store_of(words: Sequence[str], config: Config, options: Namespace) -> Target | None:
+    """Return the central store that the first word names: a URL, a recording, a section that is one; None for none."""
+    if not words:
+        return None
+    word = words[0]
+    is_place = "://" in word or is_recording(word) or Path(word).is_dir()
+    if word not in config.sections and not is_place:
+        return None
+    plain = word not in config.sections and not is_recording(word)
+    found = resolve(f"recording:{word}" if plain else word, config, options, ask=False).target
+    return found if found.tape is not None else None
 
 
 def is_pattern(word: str) -> bool:

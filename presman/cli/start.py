@@ -127,7 +127,6 @@ def _replay(resolved: Resolved) -> MonitorEnd:
     """Play a recording on the screens of the monitor."""
     from presman import watcher
     from presman.recording.recording_source import RecordingSource
-    from presman.tui.app import MonitorEnd
     from presman.tui.replay_app import run_replay
 
     def make_source() -> RecordingSource:
@@ -137,9 +136,7 @@ def _replay(resolved: Resolved) -> MonitorEnd:
         return source
 
     ascii_only = console.wants_ascii()
-    return MonitorEnd(
-        run_replay(make_source, name=resolved.target.name, theme=resolved.theme, ascii_only=ascii_only), ""
-    )
+    return run_replay(make_source, name=resolved.target.name, theme=resolved.theme, ascii_only=ascii_only)
 
 
 def acting() -> ActionGateway:

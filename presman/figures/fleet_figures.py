@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from presman.analysis.fleet import rank
 from presman.analysis.readings.fleet_readings import Member, Presence
-from presman.base.formats import ABSENT, count, duration
+from presman.base.formats import ABSENT, count, duration, number
 from presman.figures.figure import COUNT, CPUS, NAME, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, State, Table
 
 Database = Figure[Member]
@@ -68,6 +68,13 @@ def _cpu_bar(row: Member) -> Bar | None:
     return Bar(100.0, 100 * found.used / found.capacity, 100 * (found.waiting or 0.0) / found.capacity)
 
 
+def _cpus(row: Member) -> str:
+    found = row.vitals
+    if found is None or found.used is None:
+        return ABSENT
+    return f"{number(found.used)}/{ABSENT if found.capacity is None else f'{found.capacity:g}'}"
+
+
 def _servers(row: Member) -> str:
     found = row.vitals
     return ABSENT if found is None else f"{count(found.servers_in_use)}/{count(found.servers_target)}"
@@ -91,6 +98,10 @@ def _weight(row: Member) -> tuple[bool, bool, int] | None:
 
 
 # fmt: off
+CAPACITY = Database("capacity_cpus", "CPUs", CPUS, "The CPUs that Resource Manager hands out, of all instances.",
+                    "vitals.capacity")
+SERVERS_TARGET = Database("servers_target", "target", COUNT, "PARALLEL_SERVERS_TARGET of all instances.",
+                          "vitals.servers_target")
 FLEET: Table[Member] = Table(
     "fleet", "Databases",
     (
@@ -105,22 +116,11 @@ FLEET: Table[Member] = Table(
                  state=lambda row: MARKS[row.presence][1]),
         Database("alerts", "alerts", COUNT,
                  "Alerts that hurt (✕) or are to be looked at (▲), with the sign of the worst. By the rules and the "
-                 "thresholds of `presman alerts`.", "vitals.alerts", text=_alerts,
-                 order=_weight, width=6, state=_alert_state),
-        Database("cpu_bar", "CPU used █ waiting ▒", PERCENT,
-                 "CPU used (█) and waited for (▒) by all consumer groups since the poll before, of the CPUs that "
-                 "Resource Manager hands out; ▶ where more is wanted than there is.",
-                 "vitals.cpu_percent", bar=_cpu_bar, flexible=True, narrow=False, sortable=False, width=12,
-                 side="left"),
+                 "thresholds of `presman alerts`.", "vitals.alerts", text=_alerts, order=_weight, width=6,
+                 state=_alert_state),
         Database("cpu_percent", "CPU %", PERCENT,
                  "CPU used by all consumer groups since the poll before, in percent of the CPUs that Resource Manager "
                  "hands out (CPU_COUNT when caged, else the host's).", "vitals.cpu_percent", width=5),
-        Database("used_cpus", "used", CPUS, "CPUs used by all consumer groups since the poll before.",
-                 "vitals.used", narrow=False),
-        Database("waited_cpus", "wait", CPUS, "CPUs that all consumer groups waited for since the poll before.",
-                 "vitals.waiting", narrow=False),
-        Database("capacity_cpus", "CPUs", COUNT, "The CPUs that Resource Manager hands out, of all instances.",
-                 "vitals.capacity", narrow=False),
         Database("throttled_percent", "thr %", PERCENT,
                  "Percent of CPU demand that had to wait since the poll before: waited / (used + waited).",
                  "vitals.throttled_percent", width=5),
@@ -131,19 +131,23 @@ FLEET: Table[Member] = Table(
         Database("servers_in_use", "servers", COUNT,
                  "Parallel servers in use now, of PARALLEL_SERVERS_TARGET, above which statements queue; of all "
                  "instances.", "vitals.servers_in_use", text=_servers, width=7, most=12, state=_servers_state),
-        Database("servers_target", "target", COUNT, "PARALLEL_SERVERS_TARGET of all instances.",
-                 "vitals.servers_target", narrow=False),
         Database("age_s", "age", SECONDS, "How old the newest poll is; its figures stand here until the next one.",
-                 "age", width=5,
-                 state=lambda row: "warn" if row.presence is Presence.LATE else "dim"),
+                 "age", width=5, state=lambda row: "warn" if row.presence is Presence.LATE else "dim"),
         Database("cpu_past", "CPU %", PERCENT, "CPU used in the last polls, in percent of the CPUs handed out; one "
                  "scale for all databases.", "vitals.cpu_percent", trend=True, sortable=False, width=7, most=24),
+        Database("why", "why", TEXT, "Why no data comes, else the worst alert.", why, width=24, most=60, flexible=True,
+                 narrow=False,
+                 state=lambda row: MARKS[row.presence][1] if row.presence is not Presence.LIVE else _alert_state(row)),
+        Database("used_cpus", "CPUs █ wait ▒", CPUS,
+                 "CPUs used by all consumer groups since the poll before (█), and waited for (▒), of those that "
+                 "Resource Manager hands out; ▶ where more is wanted than there is.", "vitals.used", text=_cpus,
+                 bar=_cpu_bar, side="left", narrow=False, width=17, most=25),
+        Database("waited_cpus", "wait", CPUS, "CPUs that all consumer groups waited for since the poll before.",
+                 "vitals.waiting", narrow=False),
         Database("queue_past", "queue", COUNT, "Statements queued in the last polls; one scale for all databases.",
                  "vitals.queued", trend=True, sortable=False, width=8, most=24, narrow=False),
         Database("plan", "plan", NAME, "The resource plan in force (V$RSRC_PLAN).", "vitals.plan", width=8, most=24,
                  narrow=False),
-        Database("why", "why", TEXT, "Why no data comes, else the worst alert.", why, width=24, most=110, narrow=False,
-                 state=lambda row: MARKS[row.presence][1] if row.presence is not Presence.LIVE else _alert_state(row)),
     ),
     lambda row: row.name,
     "There is no database in this fleet.",
@@ -151,3 +155,16 @@ FLEET: Table[Member] = Table(
     worst_first=True,
 )
 # fmt: on
+
+_OF = {"servers_in_use": SERVERS_TARGET, "waited_cpus": CAPACITY}
+
+WRITTEN: tuple[Figure[Member], ...] = tuple(
+    figure
+    for column in FLEET.columns
+    for figure in ((column, _OF[column.key]) if column.key in _OF else (column,))
+    if not figure.trend
+)
+"""What files have: each figure once, and what stands behind the slash on screens as a column of its own."""
+
+WORKED_OUT = frozenset({"cpu_percent", "throttled_percent"})
+"""Figures that others tell."""

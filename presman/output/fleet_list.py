@@ -12,19 +12,13 @@ from presman import __version__
 from presman.analysis.fleet import counts
 from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.base.formats import counted
-from presman.figures.figure import Figure
-from presman.figures.fleet_figures import FLEET, MARKS
+from presman.figures.fleet_figures import FLEET, MARKS, WRITTEN
 from presman.output.cells import instant, lines
 from presman.output.json_document import plain
 from presman.output.text_table import table
 
 FORMAT = 1
 """Grows when a name changes its meaning or goes away; new names come without notice."""
-
-WRITTEN: tuple[Figure[Member], ...] = tuple(
-    figure for figure in FLEET.columns if not figure.trend and figure.key != "cpu_bar"
-)
-"""What files have: each figure once, and no drawing."""
 
 
 def summary(found: Counter[Presence]) -> str:

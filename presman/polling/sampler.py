@@ -329,5 +329,5 @@ class Sampler:
         if isinstance(event, SourceLost):
             return math.inf if event.retry_in is None else ended + event.retry_in
         if self.phase is not None:
-            return tick_after(max(ended, begun + self._refresh / 2), self._refresh, self.phase)
+            return tick_after(max(ended, begun + self._refresh / 5), self._refresh, self.phase)
         return begun + self._refresh * max(1, math.ceil((ended - begun) / self._refresh))

@@ -6,7 +6,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from presman.analysis import analyse
@@ -75,7 +76,10 @@ class DatabaseRecorder:
         self._writer: RecordingWriter | None = None
         self._store: Store | None = None
         self._losses: list[tuple[datetime, str]] = []
+        self._mark = ""
         self._is_lost = False
+        self.polled_at: datetime | None = None
+        """When the newest poll came, by the clock of this machine; `last_at` is that of the database."""
         self._sampler = Sampler(
             target.make_source, refresh=target.interval, scope=target.scope, post=self._post, packs=target.packs
         )
@@ -124,7 +128,7 @@ class DatabaseRecorder:
                     self._losses.append((event.since, event.text))
                     self._say(f"{self.target.name}: lost: {event.text}")
                 self._is_lost = True
-                self.trouble = event.text
+                self.trouble = self._mark = event.text
                 self._ended = self._ended or event.retry_in is None
             elif isinstance(event, SourceEnded):
                 self._ended = True
@@ -136,7 +140,8 @@ class DatabaseRecorder:
         if self._is_lost:
             self._say(f"{self.target.name}: connected again")
         self._is_lost = False
-        self.trouble = ""
+        self.trouble = self._mark = ""
+        self.polled_at = datetime.now(UTC)
         self._waiting.append((self._previous, snapshot))
         self._previous = snapshot
         if len(self._waiting) > MOST_WAITING:
@@ -149,6 +154,9 @@ class DatabaseRecorder:
         pause = FIRST_PAUSE
         told = ""
         while (pair := self._next()) is not None:
+            if isinstance(pair, str):
+                self._tell_store(pair)
+                continue
             try:
                 self._write(*pair)
             except RecordingError as error:
@@ -178,10 +186,13 @@ class DatabaseRecorder:
     def _is_hopeless(self, error: RecordingError) -> bool:
         return self._stopping or not isinstance(error, StoreLostError)
 
-    def _next(self) -> tuple[Snapshot | None, Snapshot] | None:
-        """Return the poll to be written next, once there is one; None when no more will come."""
+    def _next(self) -> tuple[Snapshot | None, Snapshot] | str | None:
+        """Return the poll to be written next, or why there is none, once there is either; None if no more will come."""
         with self._changed:
             while not self._waiting:
+                if self._mark:
+                    mark, self._mark = self._mark, ""
+                    return mark
                 if self._stopping or self._ended:
                     return None
                 self._changed.wait(1.0)
@@ -193,22 +204,32 @@ class DatabaseRecorder:
             while not self._stopping and (left := end - time.monotonic()) > 0:
                 self._changed.wait(left)
 
+    def _tell_store(self, trouble: str) -> None:
+        """Tell who looks at the store that the database is lost; if that cannot be written, its age tells it."""
+        with suppress(RecordingError):
+            self._ready_writer(datetime.now(UTC)).lose(trouble)
+
     def _write(self, previous: Snapshot | None, snapshot: Snapshot) -> None:
-        store = self._shelf.store(snapshot.at)
-        if self._writer is None or store is not self._store:
-            self._close()
-            self._writer = RecordingWriter(store, self.target.name, self.target.kind)
-            self._store = store
+        writer = self._ready_writer(snapshot.at)
         with self._changed:
             losses, self._losses = self._losses, []
         for at, text in losses:
-            self._writer.note(lost(at, text))
-        self._writer.append(snapshot, analyse(previous, snapshot, self._cache))
+            writer.note(lost(at, text))
+        writer.append(snapshot, analyse(previous, snapshot, self._cache))
+
+    def _ready_writer(self, at: datetime) -> RecordingWriter:
+        """Return the writer to the store of an instant: in a folder that is another one each day."""
+        store = self._shelf.store(at)
+        if self._writer is None or store is not self._store:
+            self._close()
+            self._writer = RecordingWriter(store, self.target.name, self.target.kind, self.target.interval)
+            self._store = store
+        return self._writer
 
     def _close(self) -> None:
         writer, self._writer = self._writer, None
         if writer is not None:
             try:
-                writer.close()
+                writer.close(lost=bool(self.trouble))
             except RecordingError as error:
                 self._say(f"{self.target.name}: {error}")

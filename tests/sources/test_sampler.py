@@ -104,8 +104,8 @@ def test_samplers_with_phases_of_their_own_poll_one_after_the_other() -> None:
     assert [tick_after(now, 5.0, 0.2) for now in (100.0, 100.9, 101.0, 103.0)] == [101.0, 101.0, 106.0, 106.0]
     sampler = Sampler(FakeSource, refresh=5.0, scope=Scope.CLUSTER, post=lambda event: None)
     sampler.phase = 0.2
-    after = [sampler._next(SourceEnded(), begun, begun + took) for begun, took in ((100.0, 0.1), (101.0, 0.1), (98, 4))]
-    assert after == [106.0, 106.0, 106.0], "two polls are half an interval apart at least, and missed ticks dropped"
+    after = [sampler._next(SourceEnded(), begun, begun + took) for begun, took in ((100.5, 0.1), (101.0, 0.1), (98, 4))]
+    assert after == [106.0, 106.0, 106.0], "polls are a fifth of an interval apart at least, missed ticks dropped"
 
 
 def test_reconnects_and_goes_on_counting(start: Start) -> None:

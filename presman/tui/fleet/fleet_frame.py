@@ -95,10 +95,11 @@ class FleetFrame(TerminalApp):
             grid.rows.sort_key = view.sort_key
         grid.rows.descending, grid.rows.needle = view.descending, view.filter
         grid.drawing.choose(view.columns)
-        if view.cursor is not None:
-            grid.rows.select(view.cursor)
         grid.focus()
         self.repaint()
+        if view.cursor is not None:
+            grid.select(view.cursor)
+            self.paint_about()
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
