@@ -109,10 +109,10 @@ def _complain(error: Exception) -> int:
     known = _known(error)
     line = " ".join(str(error).split())
     if known is None:
-        console.say(f"internal error: {type(error).__name__}: {line} (PRESMAN_DEBUG=1 shows where)")
+        console.say(f"internal error: {type(error).__name__}: {line} (PRESMAN_DEBUG=1 shows where)", "fault", "error")
         code = exit_codes.INTERNAL
     else:
-        console.say(line)
+        console.say(line, "failed", "error")
         code = error.code if isinstance(error, Failure) else _CODES[known] or exit_codes.USAGE
     if code == exit_codes.OUTPUT:
         console.abandon()

@@ -18,6 +18,7 @@ COMMANDS = {
     "once": "one reading as text, JSON or CSV",
     "export": "readings as CSV, one poll after the other",
     "record": "everything that is read, poll after poll, into a file to watch again and ask by SQL",
+    "status": "recorders and exporters that run, and how they are",
     "replay": "a recording on the screens of the monitor",
     "report": "a stretch of a recording as one HTML page: what happened, charts, statements, plan",
     "bundle": "a short recording that names nobody, to send to somebody",
@@ -78,6 +79,23 @@ def common() -> Parser:
     tape.add_argument("--from", dest="start", metavar="TIME", help="from then on")
     tape.add_argument("--to", dest="end", metavar="TIME", help="up to then")
     return parser
+
+
+def add_log_options(parser: Parser) -> None:
+    """Add the options of commands that run for long: how and where they tell what happens."""
+    group = parser.add_argument_group("what is told")
+    group.add_argument(
+        "--log-format", type=OneOf("text", "json"), metavar="F", help="text (default), or json: one object a line"
+    )
+    group.add_argument(
+        "--log-level",
+        type=OneOf("debug", "info", "warning", "error"),
+        metavar="L",
+        help="debug (each poll), info (default), warning, error",
+    )
+    group.add_argument(
+        "--log-file", metavar="FILE", help="append to FILE, begun anew when it is moved; errors also to standard error"
+    )
 
 
 def _parser(name: str, description: str, examples: str) -> Parser:
@@ -335,6 +353,7 @@ def export() -> Parser:
     parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
     parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
     parser.add_argument("--fsync", action="store_true", help="wait for the disk at each poll")
+    add_log_options(parser)
     return parser
 
 
@@ -363,6 +382,26 @@ def record() -> Parser:
     )
     parser.add_argument("--retain", type=age, metavar="AGE", help="remove what is older (12h, 14d)")
     parser.add_argument("--max-size", type=size, metavar="SIZE", help="remove the oldest beyond it (500M, 2G)")
+    add_log_options(parser)
+    return parser
+
+
+def status() -> Parser:
+    """Return the parser of `presman status`."""
+    parser = _parser(
+        "status",
+        "What of presman runs for you (record, export): since when, polls, the age of the newest, what is wrong, CPU\n"
+        "and memory. One that was killed is told of for a day, or until another takes its place.",
+        """\
+  presman status
+  presman status --format json | jq '.runs[].databases[] | select(.state != "running")'
+  sudo -u presman presman status || systemctl status presman-record
+exit codes of status:
+  0 all runs well   3 nothing runs   7 something is late, lost, not written, hangs or died""",
+    )
+    parser.add_argument(
+        "--format", type=OneOf("text", "json", "csv"), default="text", metavar="F", help="text (default), json, csv"
+    )
     return parser
 
 
@@ -647,6 +686,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "once": once,
     "export": export,
     "record": record,
+    "status": status,
     "replay": replay,
     "report": report,
     "bundle": bundle,

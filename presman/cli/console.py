@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from io import TextIOWrapper
 from typing import TextIO
 
+from presman.base.log_event import Level, LogEvent
 from presman.base.text import clean
 from presman.cli.exit_codes import OUTPUT, Failure
 
@@ -51,10 +53,26 @@ def show(text: str) -> None:
     put(text)
 
 
-def say(text: str) -> None:
-    """Write one line about the work to standard error; what of it comes from outside cannot steer the terminal."""
+_log: Callable[[LogEvent], bool] | None = None
+
+
+def log_to(log: Callable[[LogEvent], bool] | None) -> None:
+    """Have what is said from now on written by `log`, which returns whether nobody else need be told."""
+    global _log  # noqa: PLW0603 - there is one console, and one log of a process
+    _log = log
+
+
+def say(text: str, event: str = "message", level: Level = "info") -> None:
+    """Tell in one line about the work: see :func:`tell`."""
+    tell(LogEvent(event, text, level))
+
+
+def tell(event: LogEvent) -> None:
+    """Write an event to the log, or to standard error; what of it comes from outside cannot steer the terminal."""
+    if (_log is not None and _log(event)) or (_log is None and event.level == "debug"):
+        return
     with suppress(OSError, AttributeError):
-        sys.stderr.write(f"presman: {clean(text)}\n")
+        sys.stderr.write(f"presman: {clean(event.line)}\n")
         sys.stderr.flush()
 
 

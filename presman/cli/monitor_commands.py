@@ -109,6 +109,13 @@ def record(options: Namespace) -> int:
     return run(options)
 
 
+def status(options: Namespace) -> int:
+    """Run `presman status`."""
+    from presman.cli.status_command import run
+
+    return run(options)
+
+
 def replay(options: Namespace) -> int:
     """Run `presman replay FILE`."""
     from presman.cli.settings import load
@@ -237,6 +244,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "once": once,
         "export": export,
         "record": record,
+        "status": status,
         "replay": replay,
         "report": report,
         "bundle": bundle,

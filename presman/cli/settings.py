@@ -51,7 +51,7 @@ def load(options: Namespace) -> Config:
     """Read config.ini and pass on its warnings. Raises ConfigError."""
     config = load_config(options.config)
     for warning in config.warnings:
-        console.say(f"warning: {warning}")
+        console.say(f"warning: {warning}", "setting", "warning")
     return config
 
 
@@ -83,7 +83,7 @@ def resolve(text: str | None, config: Config, options: Namespace, *, ask: bool =
     if target.connect is not None:
         bound_memory()
     for warning in target.warnings:
-        console.say(f"warning: {warning}")
+        console.say(f"warning: {warning}", "setting", "warning")
     own = target.settings
     packs = {"diagnostics": ("diagnostics",), "tuning": ("diagnostics", "tuning")}.get(
         options.packs or own.packs or "", ()
@@ -105,7 +105,7 @@ def resolve(text: str | None, config: Config, options: Namespace, *, ask: bool =
 def _command(settings: Settings, config: Config) -> tuple[str, ...]:
     """Return the command to run at alerts, none where its file may be anybody's: that is told."""
     if settings.on_alert and (why := untrusted(config)):
-        console.say(f"warning: on_alert is not run: {why}")
+        console.say(f"warning: on_alert is not run: {why}", "setting", "warning")
         return ()
     return settings.on_alert or ()
 

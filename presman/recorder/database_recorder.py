@@ -13,6 +13,7 @@ from typing import NamedTuple
 from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
 from presman.base.formats import counted
+from presman.base.log_event import Level, LogEvent, Tell
 from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost
 from presman.recording.events import lost
 from presman.recording.shelf import Shelf
@@ -45,7 +46,7 @@ class RecordedTarget(NamedTuple):
 class DatabaseRecorder:
     """Records one database until it is told to stop, its source ends, or `polls` are written.
 
-    `say` is told in one line what somebody should know; `redact` changes each snapshot before anything is made of it.
+    `tell` is told what somebody should know; `redact` changes each snapshot before anything is made of it.
     `written` counts the polls in the store, `given_up` those that there was no room for.
     """
 
@@ -53,7 +54,7 @@ class DatabaseRecorder:
         self,
         target: RecordedTarget,
         shelf: Shelf,
-        say: Callable[[str], None],
+        tell: Tell,
         *,
         polls: int | None = None,
         redact: Callable[[Snapshot], Snapshot] | None = None,
@@ -63,8 +64,10 @@ class DatabaseRecorder:
         self.given_up = 0
         self.last_at: datetime | None = None
         self.trouble = ""
+        self.output_trouble = ""
+        """Why nothing is written, "" while it is; `trouble` is why nothing comes."""
         self._shelf = shelf
-        self._say = say
+        self._tell_to = tell
         self._most = polls
         self._redact = redact
         self._waiting: deque[tuple[Snapshot | None, Snapshot]] = deque()
@@ -117,6 +120,9 @@ class DatabaseRecorder:
         """How many polls wait to be written."""
         return len(self._waiting)
 
+    def _tell(self, event: str, message: str, level: Level = "info", **figures: float) -> None:
+        self._tell_to(LogEvent(event, message, level, self.target.name, figures))
+
     # ---- the sampler's thread
 
     def _post(self, event: Event) -> None:
@@ -126,7 +132,7 @@ class DatabaseRecorder:
             elif isinstance(event, SourceLost):
                 if not self._is_lost:
                     self._losses.append((event.since, event.text))
-                    self._say(f"{self.target.name}: lost: {event.text}")
+                    self._tell("lost", f"lost: {event.text}", "warning")
                 self._is_lost = True
                 self.trouble = self._mark = event.text
                 self._ended = self._ended or event.retry_in is None
@@ -138,7 +144,7 @@ class DatabaseRecorder:
         if self._redact is not None:
             snapshot = self._redact(snapshot)
         if self._is_lost:
-            self._say(f"{self.target.name}: connected again")
+            self._tell("connected", "connected again")
         self._is_lost = False
         self.trouble = self._mark = ""
         self.polled_at = datetime.now(UTC)
@@ -160,11 +166,11 @@ class DatabaseRecorder:
             try:
                 self._write(*pair)
             except RecordingError as error:
+                self.output_trouble = str(error)
                 if str(error) != told:
                     told = str(error)
-                    self._say(
-                        f"{self.target.name}: cannot be written: {error}; polls wait in memory, up to {MOST_WAITING}"
-                    )
+                    text = f"cannot be written: {error}; polls wait in memory, up to {MOST_WAITING}"
+                    self._tell("not_written", text, "error")
                 if self._is_hopeless(error):
                     break
                 self._wait(pause)
@@ -172,16 +178,21 @@ class DatabaseRecorder:
                 continue
             if told:
                 lost_ones = f"; given up: {counted(self.given_up, 'poll')}" if self.given_up else ""
-                self._say(f"{self.target.name}: written again{lost_ones}")
-            told, pause = "", FIRST_PAUSE
+                self._tell("written_again", f"written again{lost_ones}", given_up=self.given_up)
+            told, pause, self.output_trouble = "", FIRST_PAUSE, ""
             with self._changed:
                 if self._waiting and self._waiting[0] is pair:
                     self._waiting.popleft()
             self.written += 1
             self.last_at = pair[1].at
+            self._note_written(pair[1])
             if self._most is not None and self.written >= self._most:
                 break
         self._close()
+
+    def _note_written(self, snapshot: Snapshot) -> None:
+        figures = {"poll": self.written, "seconds": round(snapshot.seconds, 4), "round_trips": snapshot.round_trips}
+        self._tell("polled", f"poll {self.written} written", "debug", **figures)
 
     def _is_hopeless(self, error: RecordingError) -> bool:
         return self._stopping or not isinstance(error, StoreLostError)
@@ -232,4 +243,4 @@ class DatabaseRecorder:
             try:
                 writer.close(lost=bool(self.trouble))
             except RecordingError as error:
-                self._say(f"{self.target.name}: {error}")
+                self._tell("not_closed", str(error), "error")
