@@ -25,6 +25,16 @@ _FIELDS = {
 
 _SEVERITIES: Mapping[str, Severity] = {"bad": "bad", "warn": "warn"}
 
+PAST = {
+    "sqlite": "SELECT d.target, p.used_cpus, p.queued FROM databases d JOIN polls p ON p.database_id = d.database_id"
+    " AND p.poll > (SELECT MAX(q.poll) FROM polls q WHERE q.database_id = d.database_id) - :kept"
+    " ORDER BY d.database_id, p.poll",
+    "postgresql": "SELECT d.target, p.used_cpus, p.queued FROM databases d CROSS JOIN LATERAL (SELECT poll, used_cpus,"
+    " queued FROM polls WHERE database_id = d.database_id ORDER BY poll DESC LIMIT :kept) p"
+    " ORDER BY d.database_id, p.poll",
+}
+"""The newest polls of every database, for each kind of store as it finds them by their key: older ones cost nothing."""
+
 
 class FleetRow(Struct, frozen=True):
     """One database of a store.
@@ -65,13 +75,8 @@ def read_fleet(connection: Connection) -> list[FleetRow]:
 
 def read_past(connection: Connection) -> dict[str, list[PastPoll]]:
     """Return the last polls of every database, oldest first: what is drawn before the first new ones come."""
-    statement = text(
-        "SELECT d.target, p.used_cpus, p.queued FROM databases d JOIN polls p ON p.database_id = d.database_id AND"
-        " p.poll > (SELECT MAX(q.poll) FROM polls q WHERE q.database_id = d.database_id) - :kept"
-        " ORDER BY d.database_id, p.poll"
-    )
     found: dict[str, list[PastPoll]] = {}
-    for row in connection.execute(statement, {"kept": KEPT}).mappings():
+    for row in connection.execute(text(PAST[connection.dialect.name]), {"kept": KEPT}).mappings():
         used = None if row["used_cpus"] is None else row["used_cpus"] / SCALE
         found.setdefault(clean(str(row["target"])), []).append(PastPoll(used, row["queued"]))
     return found

@@ -7,6 +7,8 @@ from enum import Enum
 
 from msgspec import Struct
 
+from presman.base.formats import spelled
+
 FORMAT = 1
 """Grows when a name changes its meaning or goes away; new names come without notice."""
 
@@ -89,7 +91,7 @@ SLACK = 10.0
 def lines_of(found: FoundRun, now: datetime) -> list[RunLine]:
     """Return a line for each database of a run; of one that has none, one without a name."""
     run = found.status
-    runs_for = max(0.0, (now - run.since).total_seconds())
+    runs_for = max(0.0, ((now if found.alive else run.written) - run.since).total_seconds())
     databases = run.databases or (DatabaseStatus("", 0.0),)
     return [_line(found, each, runs_for, now) for each in databases]
 
@@ -103,9 +105,9 @@ def _line(found: FoundRun, database: DatabaseStatus, runs_for: float, now: datet
 def _state(
     found: FoundRun, database: DatabaseStatus, runs_for: float, age: float | None, now: datetime
 ) -> tuple[RunState, str]:
-    if not found.alive:
-        return RunState.DIED, "it was killed, or the machine went down: nothing says why"
     silent = (now - found.status.written).total_seconds()
+    if not found.alive:
+        return RunState.DIED, f"it was killed, or the machine went down; its last word was {spelled(silent)} ago"
     if silent > SILENCE:
         return RunState.HANGS, f"its process is there and has said nothing for {silent:.0f} s"
     if database.output_trouble:
