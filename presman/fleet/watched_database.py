@@ -177,8 +177,12 @@ class WatchedDatabase:
             if self._latest is not None:
                 listener(self._latest)
             if self._lost is not None:
-                listener(self._lost)
+                listener(self._lost_by_now(self._lost))
         self.sampler.set_refresh(interval)
+
+    def _lost_by_now(self, lost: SourceLost) -> SourceLost:
+        """Return a loss as it is told to who comes later: with the seconds that are left."""
+        return replace(lost, retry_in=None if lost.retry_in is None else self.member().retry_in)
 
     @property
     def is_heard(self) -> bool:

@@ -160,7 +160,7 @@ class FrameApp(TerminalApp):
 
     def on_lost(self, event: feeds.Lost) -> None:
         """Keep the last data on screen, and say that it grows old."""
-        self.monitor.lose(event.text, event.retry_in)
+        self.monitor.lose(event.text, event.retry_in, event.lasting)
         self.repaint()
 
     def on_ended(self) -> None:

@@ -72,7 +72,7 @@ class WatchedFeed:
         elif isinstance(heard, NotUnderstood):
             self._post(Failed(heard.error))
         elif isinstance(heard, SourceLost):
-            self._post(Lost(told(heard), heard.retry_in))
+            self._post(Lost(told(heard), heard.retry_in, self._database.member().since or 0.0))
         elif isinstance(heard, ActionResult):
             self._post(Acted(heard.command, heard.done, heard.text))
         else:
