@@ -13,7 +13,7 @@ from presman.cli.fleet_targets import FleetTargets, chosen, described, store_of
 from presman.cli.settings import load
 from presman.cli.start import acting
 from presman.config.targets import Target
-from presman.fleet.fleet import Fleet
+from presman.fleet.any_fleet import Fleet
 from presman.fleet.live_fleet import MOST, LiveFleet
 from presman.fleet.store_fleet import StoreFleet
 from presman.output import fleet_list

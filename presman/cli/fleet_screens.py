@@ -18,7 +18,7 @@ from presman.tui.fleet.fleet_app import run_fleet
 from presman.tui.fleet.fleet_view import FleetView
 
 if TYPE_CHECKING:
-    from presman.fleet.fleet import Fleet
+    from presman.fleet.any_fleet import Fleet
     from presman.tui.action_gateway import ActionGateway
 
 Open = Callable[[str, FleetView], MonitorEnd]
@@ -52,7 +52,7 @@ def watch_fleet(fleet: Fleet, opened: Open, options: Namespace) -> int:
 def _shown(fleet: Fleet, view: FleetView, begin: Callable[[], None], opened: Open) -> int:
     notice = ""
     while True:
-        end = run_fleet(fleet, view, begin, ascii_only=console.wants_ascii(), notice=notice)
+        end = run_fleet(fleet, view, begin, ascii_only=_is_ascii(view), notice=notice)
         notice, name = "", "" if end.chosen is None else end.chosen.name
         if not name:
             return end.code
@@ -66,6 +66,10 @@ def _shown(fleet: Fleet, view: FleetView, begin: Callable[[], None], opened: Ope
             if not (closed.home or closed.target):
                 return closed.code
             name = closed.target
+
+
+def _is_ascii(view: FleetView) -> bool:
+    return console.wants_ascii() if view.ascii_only is None else view.ascii_only
 
 
 def live(fleet: LiveFleet, targets: FleetTargets, options: Namespace, gateway: ActionGateway | None) -> Open:
@@ -88,7 +92,7 @@ def live(fleet: LiveFleet, targets: FleetTargets, options: Namespace, gateway: A
             theme=found.theme or view.theme,
             packs=found.packs,
             gateway=gateway,
-            ascii_only=console.wants_ascii(),
+            ascii_only=_is_ascii(view),
             fixed=[each for each in ("theme", "refresh") if getattr(options, each)],
             targets=list(fleet.databases),
             bell=found.bell,
@@ -116,7 +120,7 @@ def recorded(store: Target) -> Open:
             make_source,
             name=target.name,
             theme=target.settings.theme or view.theme,
-            ascii_only=console.wants_ascii(),
+            ascii_only=_is_ascii(view),
             home=True,
             follow=True,
         )

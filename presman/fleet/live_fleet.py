@@ -22,7 +22,7 @@ ATTENTION = 2.0
 
 
 class LiveFleet:
-    """Databases that are polled from here. See :class:`presman.fleet.fleet.Fleet`."""
+    """Databases that are polled from here. See :class:`presman.fleet.any_fleet.Fleet`."""
 
     trouble = ""
 

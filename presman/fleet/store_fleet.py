@@ -37,7 +37,7 @@ class _Known(Struct, frozen=True):
 class StoreFleet:
     """The databases of a store, or those of them whose name is like one of `patterns`.
 
-    See :class:`presman.fleet.fleet.Fleet`. One thread reads, so that a slow store holds nobody up.
+    See :class:`presman.fleet.any_fleet.Fleet`. One thread reads, so that a slow store holds nobody up.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from presman.analysis.lazy_rows import prepare
 from presman.analysis.readings.fleet_readings import Member, Past, Presence, Vitals
 from presman.analysis.readings.reading import Reading
 from presman.base.text import clean, one_line
+from presman.output.attention import Attention
 from presman.polling.sampler import (
     ActionResult,
     CarryOut,
@@ -33,21 +34,6 @@ from presman.records.snapshot import Snapshot
 from presman.sources import Source
 
 
-class Attending(Protocol):
-    """What judges readings by thresholds and runs a command at alerts; `breadth` is what it needs of each poll."""
-
-    breadth: Breadth
-
-    def read(self, reading: Reading) -> Reading:
-        """Return the reading with its alerts."""
-
-    def lost(self, text: str) -> None:
-        """Take it that the database cannot be reached."""
-
-    def close(self) -> None:
-        """Have what is still to be run done."""
-
-
 class WatchedTarget(NamedTuple):
     """What is watched: its name without secrets, how to reach it, what holds for it."""
 
@@ -56,7 +42,7 @@ class WatchedTarget(NamedTuple):
     scope: Scope = Scope.CLUSTER
     packs: tuple[str, ...] = ()
     budget: float | None = None
-    attention: Attending | None = None
+    attention: Attention | None = None
 
 
 class ReadingCame(Struct, frozen=True):

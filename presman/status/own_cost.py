@@ -1,4 +1,4 @@
-"""What this process costs: CPU and memory."""
+"""Cost of this process: CPU and memory."""
 
 from __future__ import annotations
 

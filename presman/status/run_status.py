@@ -1,4 +1,4 @@
-"""What a running command says of itself, and what becomes of that when it is read."""
+"""Status of a run: what a command says of itself, and what becomes of that when it is read."""
 
 from __future__ import annotations
 

@@ -88,9 +88,7 @@ class Player:
 
     def __init__(self, make_source: Callable[[], RecordingSource], post: Post, *, follow: bool = False) -> None:
         self._follow = follow
-        self._summed_up = 0.0
         self._shown_at: datetime | None = None
-        self._trouble = ""
         self._at_end = False
         self._make_source = make_source
         self._post = post
@@ -192,13 +190,15 @@ class Player:
             self._post(Failed(error))
 
     def _play(self, source: RecordingSource) -> None:
-        self._sum_up(source)
+        following = _Following(self._post)
+        following.sum_up(source)
         places = source.places
         self._show(source.tape, places.stop - 1 if self._follow else places.start, jumped=True)
         while (wanted := self._next(source.tape)) is not None:
             target, jumped = wanted
-            if self._follow and target >= places.stop:
-                target, jumped = self._grown(source, target, jumped=jumped)
+            if self._follow and target >= places.stop and (found := following.newest(source, self._shown_at)):
+                self._place, target = found
+                jumped = jumped or target > self._place + 1
             places = source.places
             if target == _LAST:
                 target = places.stop - 1
@@ -206,35 +206,6 @@ class Player:
                 self._show(source.tape, max(target, places.start), jumped=jumped)
             elif not self._follow:
                 self._end("")
-
-    def _grown(self, source: RecordingSource, target: int, *, jumped: bool) -> tuple[int, bool]:
-        """Look for new polls; return the newest and whether it is a jump to it, `target` where there is none."""
-        from presman.sources import SourceError
-
-        try:
-            places = source.grow()
-        except SourceError as error:
-            if self._trouble != str(error):
-                self._trouble = str(error)
-                self._post(Stopped(self._trouble))
-            return target, jumped
-        self._trouble = ""
-        if time.monotonic() - self._summed_up > _SUMMED_UP:
-            self._sum_up(source)
-        last, shown = source.tape.last, self._shown_at
-        if shown is None or last is None or last <= shown or not places:
-            return target, jumped
-        self._place = source.tape.place(shown)  # what is too old may have been removed meanwhile
-        return places.stop - 1, jumped or places.stop - 1 > self._place + 1
-
-    def _sum_up(self, source: RecordingSource) -> None:
-        """Tell what the recording holds."""
-        tape = source.tape
-        assert tape.first is not None
-        assert tape.last is not None
-        self._summed_up = time.monotonic()
-        told = " ".join(source.damage)
-        self._post(TapeLoaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(), told))
 
     def _end(self, text: str) -> None:
         with self._woken:
@@ -282,6 +253,43 @@ class Player:
             self._post(Jumped(timeline_before(tape, previous, current.at), reading, current))
         else:
             self._post(Arrived(reading, current))
+
+
+class _Following:
+    """Looks whether a recording has grown, and tells what it holds."""
+
+    def __init__(self, post: Post) -> None:
+        self._post = post
+        self._summed_up = 0.0
+        self._trouble = ""
+
+    def sum_up(self, source: RecordingSource) -> None:
+        """Tell what the recording holds."""
+        tape = source.tape
+        assert tape.first is not None
+        assert tape.last is not None
+        self._summed_up = time.monotonic()
+        told = " ".join(source.damage)
+        self._post(TapeLoaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(), told))
+
+    def newest(self, source: RecordingSource, shown: datetime | None) -> tuple[int, int] | None:
+        """Return the places of the poll on show, which may have moved, and of the newest; None where none is newer."""
+        from presman.sources import SourceError
+
+        try:
+            places = source.grow()
+        except SourceError as error:
+            if self._trouble != str(error):
+                self._trouble = str(error)
+                self._post(Stopped(self._trouble))
+            return None
+        self._trouble = ""
+        if time.monotonic() - self._summed_up > _SUMMED_UP:
+            self.sum_up(source)
+        last = source.tape.last
+        if not places or shown is None or last is None or last <= shown:
+            return None
+        return source.tape.place(shown), places.stop - 1  # what is too old may have been removed meanwhile
 
 
 def timeline_before(tape: Tape, previous: Snapshot | None, at: datetime) -> Timeline:

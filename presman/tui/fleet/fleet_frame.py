@@ -17,9 +17,8 @@ from presman.tui.terminal_app import TerminalApp
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
-    from presman.fleet.fleet import Fleet
+    from presman.fleet.any_fleet import Fleet
     from presman.tui.widgets.grid import Grid
-    from presman.tui.widgets.page import Page
 
 TICK = 1.0
 """Seconds between two pictures: figures come from many databases at any time, and ages count."""
@@ -56,8 +55,10 @@ class FleetFrame(TerminalApp):
         self._begin_fleet = begin
         self._clock = clock
         self._members: list[Member] = []
-        self._paused_at: float | None = None
-        self._reading = False
+        self.paused_at: float | None = None
+        """Since when the table is frozen, None while it is not."""
+        self.is_reading = False
+        """Whether the help is open."""
         self._ticks = 0
         self._told = False
         self.take_theme(view.theme)
@@ -79,11 +80,6 @@ class FleetFrame(TerminalApp):
     def grid(self) -> Grid:
         """The table."""
         return self.frame.grid
-
-    @property
-    def page(self) -> Page:
-        """The page of help."""
-        return self.frame.page
 
     def on_mount(self) -> None:
         """Show what there is, as it was left; begin to poll as soon as the first frame is on the screen."""
@@ -134,14 +130,14 @@ class FleetFrame(TerminalApp):
     def repaint(self) -> None:
         """Draw everything from the fleet as it is now; the table stays as it is while it is paused."""
         try:
-            if self._paused_at is None:
+            if self.paused_at is None:
                 self._members = by_trouble(self.fleet.members())
             frame = self.frame
             frame.paint_keys(self.keys_here())
             if frame.paint_message():
                 return
             self._paint_top()
-            if not self._reading:
+            if not self.is_reading:
                 frame.show(self._members, self.fleet.trouble)
                 self.paint_about()
         except Exception as error:
@@ -151,7 +147,7 @@ class FleetFrame(TerminalApp):
         from presman.tui.widgets.top_lines import alert_line
 
         width, trouble = self.size.width, self.fleet.trouble
-        paused = None if self._paused_at is None else self._clock() - self._paused_at
+        paused = None if self.paused_at is None else self._clock() - self.paused_at
         state = fleet_lines.state(self._members, trouble, paused=paused)
         first = fleet_lines.first_line(self.fleet.name, self._members, self.fleet.interval, state, width)
         self.frame.top.show_lines(
@@ -169,19 +165,9 @@ class FleetFrame(TerminalApp):
 
     # ---- what keys do
 
-    @property
-    def is_reading(self) -> bool:
-        """Whether the help is open."""
-        return self._reading
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether the table is frozen."""
-        return self._paused_at is not None
-
     def pause(self) -> None:
         """Freeze the table, or let it go on."""
-        self._paused_at = self._clock() if self._paused_at is None else None
+        self.paused_at = self._clock() if self.paused_at is None else None
         self.repaint()
 
     def filter(self, needle: str, *, done: bool) -> None:
@@ -196,7 +182,7 @@ class FleetFrame(TerminalApp):
 
     def read(self, lines: list[Line] | None) -> None:
         """Show a page in place of the table, or (None) the table again."""
-        self._reading = lines is not None
+        self.is_reading = lines is not None
         self.frame.read(lines)
         self.repaint()
 

@@ -97,7 +97,13 @@ def choose_columns(app: FleetFrame) -> None:
 
 def copy(app: FleetFrame) -> None:
     """Copy the row, or the help, to the clipboard and to a file."""
-    text = app.page.text if app.is_reading else "" if app.grid.row is None else _row_text(app.grid.table, app.grid.row)
+    text = (
+        app.frame.page.text
+        if app.is_reading
+        else ""
+        if app.grid.row is None
+        else _row_text(app.grid.table, app.grid.row)
+    )
     if not text:
         app.tell("There is no row here to copy.")
         return
@@ -130,7 +136,8 @@ def change_signs(app: FleetFrame) -> None:
     app.view.ascii_only = app.is_ascii
     app.tell("ASCII only" if app.is_ascii else "all signs", seconds=2)
     app.refresh_css(animate=False)
-    for view in app.screen.query(LineApiWidget):
+    app.repaint()
+    for view in app.frame.query(LineApiWidget):
         view.forget()
 
 
@@ -161,7 +168,7 @@ LEAVE = AppKey(
 )  # fmt: skip
 PAUSE = AppKey(
     Key("pause", "space", "Space", "pause", "Freeze the table, so that rows stay where they are; polling goes on."),
-    lambda app: app.pause(), is_list, _PAGE, relabel=lambda app: "go on" if app.is_paused else "pause",
+    lambda app: app.pause(), is_list, _PAGE, relabel=lambda app: "pause" if app.paused_at is None else "go on",
 )  # fmt: skip
 FILTER = AppKey(
     Key("filter", "slash", "/", "filter", "Show only databases whose row contains a text: a name, lost, a plan; with "

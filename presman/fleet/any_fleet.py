@@ -1,4 +1,4 @@
-"""What the screen and the commands need of a fleet, wherever its data comes from."""
+"""Fleet as screens and commands need it, wherever its data comes from."""
 
 from __future__ import annotations
 
