@@ -87,6 +87,14 @@ def _servers_state(row: Member) -> State:
     return "warn" if found.servers_in_use >= found.servers_target else ""
 
 
+def _age(row: Member) -> str:
+    """Return an age in five characters: ``0:03``, ``59:59``, ``2h00``, ``12d``."""
+    if row.age is None or row.age < 3600:
+        return duration(row.age)
+    hours, rest = divmod(int(row.age), 3600)
+    return f"{hours}h{rest // 60:02}" if hours < 24 else f"{hours // 24}d"
+
+
 def _queue_state(row: Member) -> State:
     return "warn" if row.vitals is not None and row.vitals.queued else ""
 
@@ -132,7 +140,7 @@ FLEET: Table[Member] = Table(
                  "Parallel servers in use now, of PARALLEL_SERVERS_TARGET, above which statements queue; of all "
                  "instances.", "vitals.servers_in_use", text=_servers, width=7, most=12, state=_servers_state),
         Database("age_s", "age", SECONDS, "How old the newest poll is; its figures stand here until the next one.",
-                 "age", width=5, state=lambda row: "warn" if row.presence is Presence.LATE else "dim"),
+                 "age", text=_age, width=5, state=lambda row: "warn" if row.presence is Presence.LATE else "dim"),
         Database("cpu_past", "CPU %", PERCENT, "CPU used in the last polls, in percent of the CPUs handed out; one "
                  "scale for all databases.", "vitals.cpu_percent", trend=True, sortable=False, width=7, most=24),
         Database("why", "why", TEXT, "Why no data comes, else the worst alert.", why, width=24, most=60, flexible=True,

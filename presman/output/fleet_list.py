@@ -12,6 +12,7 @@ from presman import __version__
 from presman.analysis.fleet import counts
 from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.base.formats import counted
+from presman.drawing.lines import fit
 from presman.figures.fleet_figures import FLEET, MARKS, WRITTEN
 from presman.output.cells import instant, lines
 from presman.output.json_document import plain
@@ -29,9 +30,11 @@ def summary(found: Counter[Presence]) -> str:
 
 def text(name: str, members: Sequence[Member], width: int | None = None) -> str:
     """Return the fleet as a table below a line that counts them. Ends in a newline."""
-    head = f"{name}  {summary(counts(members))}"
+    told = summary(counts(members))
+    head = [f"{name}  {told}"] if width is None or len(name) + 2 + len(told) <= width else [name, told]
     body = table(FLEET.columns, members, width) if members else [FLEET.empty]
-    return "\n".join([head, "", *body]) + "\n"
+    lines = [*head, "", *body]
+    return "\n".join(lines if width is None else [fit(line, width).rstrip() for line in lines]) + "\n"
 
 
 def csv(members: Sequence[Member], at: datetime | None = None) -> str:

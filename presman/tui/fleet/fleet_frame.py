@@ -157,7 +157,8 @@ class FleetFrame(TerminalApp):
     def paint_about(self) -> None:
         """Draw what is said of the database under the cursor."""
         row = self.grid.row
-        self.frame.about.show(fleet_lines.about(row, "" if row is None else self.fleet.to_do(row.name)))
+        to_do = "" if row is None else self.fleet.to_do(row.name)
+        self.frame.about.show(fleet_lines.about(row, to_do), fleet_lines.about_in_short(row, to_do))
 
     def keys_here(self) -> list[Labelled]:
         """Return the keys that do something here, the most needed first."""

@@ -80,6 +80,11 @@ def about(member: Member | None, to_do: str) -> list[Line]:
     return lines
 
 
+def about_in_short(member: Member | None, to_do: str) -> list[Line]:
+    """Return the same in lines that are cut where there is no room: without the figures, which stand in the table."""
+    return [line if place else line[:2] for place, line in enumerate(about(member, to_do))]
+
+
 def _figures(member: Member) -> str:
     found = member.vitals
     if found is None:
