@@ -27,7 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run presman and return its exit code."""
     console.prepare()
     given = sys.argv[1:] if arguments is None else arguments
-    return _checked(given) if _is_check(given) else _answered(given)
+    try:
+        return _checked(given) if _is_check(given) else _answered(given)
+    finally:
+        console.log_to(None)
 
 
 def _answered(arguments: Sequence[str]) -> int:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from presman.base.log_event import Level, LogEvent
 from presman.base.text import clean
@@ -53,13 +52,25 @@ def show(text: str) -> None:
     put(text)
 
 
-_log: Callable[[LogEvent], bool] | None = None
+class Log(Protocol):
+    """Takes what is said in place of standard error."""
+
+    def write(self, event: LogEvent) -> bool:
+        """Write an event; return whether nobody else need be told."""
+
+    def close(self) -> None:
+        """Let go of the file. Never raises."""
 
 
-def log_to(log: Callable[[LogEvent], bool] | None) -> None:
-    """Have what is said from now on written by `log`, which returns whether nobody else need be told."""
-    global _log  # noqa: PLW0603 - there is one console, and one log of a process
-    _log = log
+_log: Log | None = None
+
+
+def log_to(log: Log | None) -> None:
+    """Have what is said from now on written to a log; None ends that, and closes the one before."""
+    global _log
+    before, _log = _log, log
+    if before is not None:
+        before.close()
 
 
 def say(text: str, event: str = "message", level: Level = "info") -> None:
@@ -69,7 +80,7 @@ def say(text: str, event: str = "message", level: Level = "info") -> None:
 
 def tell(event: LogEvent) -> None:
     """Write an event to the log, or to standard error; what of it comes from outside cannot steer the terminal."""
-    if (_log is not None and _log(event)) or (_log is None and event.level == "debug"):
+    if (_log is not None and _log.write(event)) or (_log is None and event.level == "debug"):
         return
     with suppress(OSError, AttributeError):
         sys.stderr.write(f"presman: {clean(event.line)}\n")

@@ -26,8 +26,7 @@ def begin(options: Namespace) -> None:
     """Have all that is said from now on go where the options say. Raises Failure if the file cannot be written."""
     if options.log_format is None and options.log_level is None and options.log_file is None:
         return
-    log = EventLog(options.log_format or "text", options.log_level or "info", options.log_file)
-    console.log_to(log.write)
+    console.log_to(EventLog(options.log_format or "text", options.log_level or "info", options.log_file))
 
 
 def is_plain(options: Namespace) -> bool:
@@ -51,6 +50,10 @@ class EventLog:
         """Write an event; return whether nobody else need be told: errors in a file are for the terminal, too."""
         self._logger.log(_LEVELS[event.level], "%s", event.message, extra={"event": event})
         return not (self._to_file and event.level == "error")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._handler.close()
 
 
 def _opened(path: str) -> logging.Handler:

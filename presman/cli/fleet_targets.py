@@ -76,7 +76,8 @@ class FleetTargets:
             except (InputError, Failure) as error:
                 if name not in config.sections:
                     raise
-                self.watched.append(WatchedTarget(name, partial(_refuse, error)))
+                text = str(error).removeprefix(f"{config.path}, [{name}]: ")
+                self.watched.append(WatchedTarget(name, partial(_refuse, text)))
                 continue
             if found.target.kind in WATCHED:
                 self._add(name, found)
@@ -105,8 +106,8 @@ class FleetTargets:
         self.watched.append(WatchedTarget(shown, make, found.scope, found.packs, found.budget, attention))
 
 
-def _refuse(error: Exception) -> Source:
-    raise InputError(str(error))
+def _refuse(text: str) -> Source:
+    raise InputError(text)
 
 
 def _with_password(target: Target) -> Source:

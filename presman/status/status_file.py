@@ -84,7 +84,7 @@ def _place(status: RunStatus) -> tuple[str, str, tuple[str, ...]]:
 
 def _found() -> Iterator[tuple[Path, FoundRun]]:
     try:
-        paths = sorted(folder().glob("*.json"))
+        paths = sorted(folder() / name for name in os.listdir(folder()) if name.endswith(".json"))  # noqa: PTH208
     except FileNotFoundError:
         return
     _forget_halves({path.stem for path in paths})
