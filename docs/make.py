@@ -15,7 +15,9 @@ from docs.completions import script
 from docs.man_page import man_page
 from presman.base.release import Release
 from presman.figures.figure import Figure, Table
+from presman.figures.fleet_figures import FLEET, WRITTEN
 from presman.figures.measures import COMMON, MEASURES
+from presman.figures.status_figures import RUNS
 from presman.records.queries import Query, read, variants
 from presman.records.rows import by_query
 from presman.setup.assumptions import in_markdown
@@ -83,8 +85,19 @@ def reference() -> str:
         parts.append(f"### {name.key} {name.title}")
         for each in (*shown.tables, *(part.table for part in shown.for_text)):
             parts += [table_title(each), table(each)]
+    parts += [
+        "## Fleet",
+        "`presman fleet`. Files have all columns, screens what there is room for.",
+        csv_table(fleet_figures()),
+    ]
+    parts += ["## Status", "`presman status`.", csv_table(RUNS.columns)]
     parts += ["## What presman reads", reads()]
     return "\n\n".join(parts) + "\n"
+
+
+def fleet_figures() -> list[Figure[Any]]:
+    """Return the figures of the fleet: those of files, and the trends of the screen."""
+    return [*WRITTEN, *(figure for figure in FLEET.columns if figure.trend)]
 
 
 def csv_table(figures: Iterable[Figure[Any]]) -> str:

@@ -10,6 +10,7 @@ from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.fleet_targets import FleetTargets, chosen, described, store_of
+from presman.cli.limits import bound_memory
 from presman.cli.settings import load
 from presman.cli.start import acting
 from presman.config.targets import Target
@@ -44,6 +45,7 @@ def run(options: Namespace) -> int:
     if not targets.watched:
         raise Failure("there is no database to watch")
     interval = options.interval or (INTERVAL if options.format is None else AT_ONCE)
+    bound_memory(len(targets.watched))
     name = described(names, options.targets, config)
     if options.format is not None:
         return printed(LiveFleet(name, targets.watched, interval), options)
@@ -58,6 +60,8 @@ def run(options: Namespace) -> int:
 def _of_store(store: Target, options: Namespace) -> int:
     """Show or print what is in a central store; words behind it choose databases."""
     assert store.tape is not None
+    if options.at or options.start or options.end:
+        raise Failure("--at, --from and --to go with one recording; a fleet shows what is newest")
     fleet = StoreFleet(store.tape.place, options.interval or INTERVAL, options.targets[1:])
     if options.format is not None:
         return printed(fleet, options)

@@ -118,8 +118,8 @@ FLEET: Table[Member] = Table(
         Database("state", "state", WORD,
                  "How its data comes in. ● LIVE: at most two intervals old; ◌ LATE: older; ✕ LOST: no connection, or "
                  "of a central store its recorder writes nothing; ✕ REFUSED: trying again by itself would not help (a "
-                 "wrong password locks accounts), F5 tries; … STARTING: nothing was read yet; ■ STOPPED: its recorder "
-                 "was ended, or the data is at its end.",
+                 "wrong password locks accounts), Enter and F5 try; … STARTING: nothing was read yet; ■ STOPPED: its "
+                 "recorder was ended, or the data is at its end.",
                  "presence", text=lambda row: state_text(row.presence), order=rank, width=10,
                  state=lambda row: MARKS[row.presence][1]),
         Database("alerts", "alerts", COUNT,

@@ -37,7 +37,7 @@ class Fleet(Protocol):
         """Whether all that can be known at first is known: rates of each database, or why there are none."""
 
     def poll_now(self) -> None:
-        """Poll all at once, and try those again that are lost or refused."""
+        """Poll all now, and try those again that are lost."""
 
     def set_interval(self, seconds: float) -> None:
         """Poll every `seconds` from now on."""

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from presman.analysis.advice.to_do import to_do
-from presman.analysis.readings.fleet_readings import Member
+from presman.analysis.readings.fleet_readings import Member, Presence
+from presman.analysis.readings.reading import Reading
 from presman.fleet.watched_database import WatchedDatabase, WatchedTarget
 from presman.polling.sampler import NUDGE, PATIENCE, CarryOut
 
@@ -16,6 +17,9 @@ MOST = 500
 
 APART = 0.03
 """Seconds between two first logins: each takes as much CPU, and the screen wants some, too."""
+
+STACK = 1 << 20
+"""Bytes of a thread's stack: with the usual eight million hundreds of threads would be more than presman may take."""
 
 ATTENTION = 2.0
 """Seconds that the end waits for commands of `on_alert`."""
@@ -43,6 +47,8 @@ class LiveFleet:
             )
             for place, target in enumerate(targets)
         }  # fmt: skip
+        self._looked_at: Reading | None = None
+        self._to_do = ""
         self._stopping = threading.Event()
         self._starter = threading.Thread(target=self._start_all, name="presman-fleet", daemon=True)
 
@@ -51,11 +57,13 @@ class LiveFleet:
         self._starter.start()
 
     def _start_all(self) -> None:
+        usual = threading.stack_size(STACK)
         for database in self.databases.values():
             if self._stopping.is_set():
-                return
+                break
             database.start()
             self._stopping.wait(APART)
+        threading.stack_size(usual)
 
     def stop(self) -> None:
         """End all threads; what cannot be ended in time dies with the process."""
@@ -84,10 +92,14 @@ class LiveFleet:
         return [database.member() for database in self.databases.values()]
 
     def to_do(self, name: str) -> str:
-        """Return the one thing to do about a database: worked out when somebody looks at it."""
+        """Return the one thing to do about a database: worked out when somebody looks at it, once for each poll."""
         reading = self.databases[name].live_reading
-        found = None if reading is None else to_do(reading)
-        return "" if found is None else found.text
+        if reading is None:
+            return ""
+        if reading is not self._looked_at:
+            found = to_do(reading)
+            self._looked_at, self._to_do = reading, "" if found is None else found.text
+        return self._to_do
 
     @property
     def is_settled(self) -> bool:
@@ -95,9 +107,10 @@ class LiveFleet:
         return all(database.is_settled for database in self.databases.values())
 
     def poll_now(self) -> None:
-        """Poll all now, and try those again that are lost or refused."""
+        """Poll all now, and try those again that are lost; not those that refuse us: that locks accounts."""
         for database in self.databases.values():
-            database.sampler.poll_now()
+            if database.member().presence is not Presence.REFUSED:
+                database.sampler.poll_now()
 
     def set_interval(self, seconds: float) -> None:
         """Poll every `seconds` from now on."""

@@ -14,7 +14,7 @@ STATES = (
     ("● LIVE", "good", "at most two intervals old"),
     ("◌ LATE", "warn", "older: the database does not answer, or its recorder does not write"),
     ("✕ LOST", "bad", "no connection, tried again after 1 to 60 seconds; of a store: its recorder is gone or lost it"),
-    ("✕ REFUSED", "warn", "not tried again by itself, as a wrong password locks accounts: F5 tries"),
+    ("✕ REFUSED", "warn", "not tried again by itself, as a wrong password locks accounts: Enter, then F5 tries"),
     ("… STARTING", "note", "nothing was read yet"),
     ("■ STOPPED", "note", "its recorder was ended, or the data is at its end"),
 )

@@ -77,7 +77,7 @@ def refresh(app: FleetFrame, direction: int) -> None:
 def poll_now(app: FleetFrame) -> None:
     """Poll all at once."""
     app.fleet.poll_now()
-    app.tell("Polling all; those that are lost or refused are tried again.", seconds=2)
+    app.tell("Polling all; those that are lost are tried again.", seconds=2)
 
 
 def choose_columns(app: FleetFrame) -> None:
@@ -189,7 +189,14 @@ COLUMNS = AppKey(
 SLOWER = AppKey(Key("slower", "plus,equals_sign", "+", "slower", "Poll less often."), lambda app: refresh(app, 1))
 FASTER = AppKey(Key("faster", "minus", "-", "faster", "Poll more often."), lambda app: refresh(app, -1))
 POLL_NOW = AppKey(
-    Key("poll_now", "f5", "F5", "poll now", "Poll all at once, and try those again that are lost or refused."),
+    Key(
+        "poll_now",
+        "f5",
+        "F5",
+        "poll now",
+        "Poll all now, and try those again that are lost. One that "
+        "refused us is tried by F5 in its own monitor (Enter): each try counts, and a wrong password locks accounts.",
+    ),
     poll_now,
 )
 COPY = AppKey(Key("copy", "c", "c", "copy", "Copy the row: to the clipboard (OSC 52) and to a file."), copy)

@@ -1,8 +1,8 @@
 """What a fleet costs: 50 databases in one process against one, through loopback servers, some slow, some dead.
 
-Run it alone with `python -m benchmarks.fleet`; it takes some minutes, most of it waiting. `--databases`, `--seconds`,
-`--interval` and `--release` are for other fleets. The servers are another process, so that CPU and memory are those of
-presman alone.
+Run it alone with `python -m benchmarks.watched_fleet`; it takes some minutes, most of it waiting. `--databases`,
+`--seconds`, `--interval` and `--release` are for other fleets. `soak` watches a fleet for long and prints memory, threads
+and files. The servers are another process, so that CPU and memory are those of presman alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -87,7 +89,7 @@ def serve(release: Release) -> None:
 @contextmanager
 def servers(release: Release) -> Iterator[list[str]]:
     """Start the servers; yield where they are, the slow one last."""
-    command = [sys.executable, "-m", "benchmarks.fleet", "serve", "--release", str(release)]
+    command = [sys.executable, "-m", "benchmarks.watched_fleet", "serve", "--release", str(release)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -104,7 +106,7 @@ def servers(release: Release) -> Iterator[list[str]]:
 class _TimedSource(OracleSource):
     """Notes when each poll begins."""
 
-    def __init__(self, dsn: str, name: str, begun: list[float]) -> None:
+    def __init__(self, dsn: str, name: str, begun: list[float] | deque[float]) -> None:
         super().__init__(ConnectSettings(dsn, "presman", Secret("presman")), name=name)
         self._begun = begun
 
@@ -173,7 +175,7 @@ def _rss_mb() -> float:
 def measured(places: Sequence[str], databases: int, seconds: float, interval: float) -> FleetCost:
     """Have another process watch so many databases."""
     command = [
-        sys.executable, "-m", "benchmarks.fleet", "watch", *places, "--databases", str(databases),
+        sys.executable, "-m", "benchmarks.watched_fleet", "watch", *places, "--databases", str(databases),
         "--seconds", str(seconds), "--interval", str(interval),
     ]  # fmt: skip
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -184,7 +186,7 @@ def measured(places: Sequence[str], databases: int, seconds: float, interval: fl
 def fleet(report: Lines, databases: int, seconds: float, interval: float, release: Release) -> None:
     """Print the section."""
     with servers(release) as places:
-        one = measured(places, 1, seconds, interval)
+        one = measured(places, 1, 3 * seconds, interval)  # of one there are few polls
         many = measured(places, databases, seconds, interval)
     what = f"{release.major}, fleet of {databases}"
     report.line(f"{what}: CPU a poll", many.cpu_ms, "ms", yardstick=one.cpu_ms, bar=1.2)
@@ -194,10 +196,36 @@ def fleet(report: Lines, databases: int, seconds: float, interval: float, releas
     print(one._replace(late=one.late[-3:]), many._replace(late=many.late[-3:]))
 
 
+def soak(databases: int, seconds: float, interval: float, release: Release) -> None:
+    """Print memory, threads and files while a fleet is watched, with an interval that makes days of minutes."""
+    with servers(release) as places:
+        targets = [
+            WatchedTarget(
+                f"db{number}", partial(_TimedSource, places[number % SERVERS], f"db{number}", deque(maxlen=1))
+            )
+            for number in range(databases)
+        ]
+        targets.append(WatchedTarget("dead", partial(_TimedSource, _closed_port(), "dead", deque(maxlen=1))))
+        watched = LiveFleet("soak", targets, interval)
+        watched.start()
+        end, begun = time.monotonic() + seconds, time.monotonic()
+        while time.monotonic() < end:
+            time.sleep(min(30.0, seconds / 10))
+            polls = [each.reading.number if each.reading else 0 for each in watched.databases.values()]
+            files = len(list(Path("/proc/self/fd").iterdir()))
+            gone = time.monotonic() - begun
+            print(
+                f"{gone:6.0f} s  {sum(polls):>9,} polls  {max(polls):>7,} of one  {_rss_mb():6.1f} MB"
+                f"  {threading.active_count()} threads  {files} files",
+                flush=True,
+            )
+        watched.stop()
+
+
 def main() -> None:
     """Measure, or be one of the processes."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__)
-    parser.add_argument("what", nargs="?", default="measure", choices=("measure", "serve", "watch"))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.watched_fleet", description=__doc__)
+    parser.add_argument("what", nargs="?", default="measure", choices=("measure", "serve", "watch", "soak"))
     parser.add_argument("places", nargs="*")
     parser.add_argument("--databases", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -209,6 +237,8 @@ def main() -> None:
     elif options.what == "watch":
         found = watch(options.places, options.databases, options.seconds, options.interval)
         print(json.dumps(found._asdict()))
+    elif options.what == "soak":
+        soak(options.databases, options.seconds, options.interval, options.release)
     else:
         from benchmarks.report import Report
 
