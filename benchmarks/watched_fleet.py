@@ -1,7 +1,7 @@
 """What a fleet costs: 50 databases in one process against one, through loopback servers, some slow, some dead.
 
 Run it alone with `python -m benchmarks.watched_fleet`; it takes some minutes, most of it waiting. `--databases`,
-`--seconds`, `--interval` and `--release` are for other fleets. `soak` watches a fleet for long and prints memory, threads
+`--seconds`, `--interval` and `--release` are for other fleets; `soak` watches one for long and prints memory, threads
 and files. The servers are another process, so that CPU and memory are those of presman alone.
 """
 

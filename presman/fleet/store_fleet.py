@@ -142,9 +142,7 @@ class StoreFleet:
         if known is None:
             capacity = row.vitals.capacity if row.vitals else None
             return past_of(self._past.get(row.target, []), capacity)
-        is_new = row.age is not None and (
-            known.row.age is None or row.age < known.row.age + self._clock() - known.at - 0.05
-        )
+        is_new = row.polled_at != known.row.polled_at
         return further(known.past, row.vitals) if is_new and row.vitals is not None else known.past
 
     def _is_wanted(self, name: str) -> bool:

@@ -33,6 +33,9 @@ from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
 from presman.sources import Source
 
+ENOUGH = 4
+"""Polls after which rates that are still not known are not waited for: two may be too close to each other."""
+
 
 class WatchedTarget(NamedTuple):
     """What is watched: its name without secrets, how to reach it, what holds for it."""
@@ -151,10 +154,10 @@ class WatchedDatabase:
     @property
     def is_settled(self) -> bool:
         """Whether there are rates, or is known why there are none."""
-        presence, reading = self._seen.presence, self.reading
-        if presence is Presence.LIVE:
-            return reading is not None and reading.number > 1
-        return presence is not Presence.STARTING
+        seen, reading = self._seen, self.reading
+        if seen.presence is not Presence.LIVE or seen.vitals is None or reading is None:
+            return seen.presence is not Presence.STARTING
+        return reading.number > 1 and (seen.vitals.used is not None or reading.number >= ENOUGH)
 
     def listen(self, listener: Callable[[Heard], object], interval: float) -> None:
         """Tell `listener` all that comes from now on, at first what there is, and poll every `interval` seconds."""
