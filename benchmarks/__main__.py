@@ -25,6 +25,7 @@ from benchmarks.report import Report
 from benchmarks.storm import storm
 from benchmarks.terminal import Screen, first_frame, key_answer, run_time
 from benchmarks.trace import traces
+from presman.base.release import Release
 from presman.records.snapshot import Snapshot
 from tests.analysis import large_plan
 
@@ -171,7 +172,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--window", type=float, default=30, help="seconds of each idle window (30)")
     parser.add_argument("--runs", type=int, default=7, help="starts per figure (7)")
-    parser.add_argument("--only", choices=["start", "run", "analysis", "screen", "trace", "oracle"])
+    parser.add_argument("--only", choices=["start", "run", "analysis", "screen", "trace", "oracle", "fleet"])
     chosen = parser.parse_args()
     report = Report()
     if chosen.only in (None, "trace"):  # first: a process is charged with the memory its parent has
@@ -190,6 +191,11 @@ def main() -> int:
         from benchmarks.wire import wire
 
         wire(report, PRESMAN)
+    if chosen.only == "fleet":  # minutes of waiting
+        from benchmarks.watched_fleet import a_day, fleet
+
+        fleet(report, 50, 2 * chosen.window, 5.0, Release(19))
+        a_day(report)
     return 1 if report.passed_bars else 0
 
 

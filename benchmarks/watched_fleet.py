@@ -8,6 +8,7 @@ and files. The servers are another process, so that CPU and memory are those of 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import socket
@@ -18,14 +19,22 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from msgspec.structs import replace
+
+from benchmarks.load import simulated
+from benchmarks.report import Report
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.fleet.live_fleet import LiveFleet
 from presman.fleet.watched_database import WatchedTarget
+from presman.records.queries import Scope
+from presman.records.snapshot import Snapshot
+from presman.sources import Answer, Request
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
@@ -39,6 +48,9 @@ SLOW = 2.0
 """Seconds that one query of the slow server takes."""
 
 FOR_EVER = -1
+OF_A_DAY = 24 * 3600 // 5
+"""Polls of a database in a day."""
+
 WARM_UP = 4
 """Polls of each before it counts."""
 
@@ -222,10 +234,69 @@ def soak(databases: int, seconds: float, interval: float, release: Release) -> N
         watched.stop()
 
 
+class _Again:
+    """Polls of a simulated database, over and over, as if time went on: as fast as they are asked for."""
+
+    kind = "simulator"
+    name = "again"
+    scope = Scope.CLUSTER
+    damage = ()
+
+    def __init__(self, polls: Sequence[Snapshot]) -> None:
+        self._polls = polls
+        self._number = 0
+
+    def open(self) -> Release:
+        """Return the release."""
+        return self._polls[0].release
+
+    def advance(self) -> None:
+        """Go to the next poll."""
+        self._number += 1
+
+    def snapshot(self) -> Snapshot:
+        """Return the present poll."""
+        rounds, place = divmod(self._number, len(self._polls))
+        poll = self._polls[place]
+        span = self._polls[-1].at - self._polls[0].at + timedelta(seconds=2)
+        return replace(poll, number=self._number, at=poll.at + rounds * span)
+
+    def before(self) -> Snapshot | None:
+        """Return nothing: it is not asked."""
+        return None
+
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
+        """Do nothing: whole polls are taken."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        """Do nothing: nothing takes long."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def a_day(report: Lines) -> None:
+    """Memory after as many polls as two databases have in a day at 5 seconds, beside that after the first tenth."""
+    polls = simulated("mixed", 120)
+    watched = LiveFleet("day", [WatchedTarget(f"db{number}", partial(_Again, polls)) for number in range(2)], 1e-4)
+    for each in watched.databases.values():
+        each.sampler.phase = None
+    watched.start()
+    found = []
+    for polled in (OF_A_DAY // 10, OF_A_DAY):
+        while any(each.reading is None or each.reading.number < polled for each in watched.databases.values()):
+            time.sleep(0.5)
+        gc.collect()
+        found.append(_rss_mb())
+    watched.stop()
+    report.line(f"memory after {OF_A_DAY:,} polls of 2 databases", found[1], "MB", yardstick=found[0], bar=1.02)
+
+
 def main() -> None:
     """Measure, or be one of the processes."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.watched_fleet", description=__doc__)
-    parser.add_argument("what", nargs="?", default="measure", choices=("measure", "serve", "watch", "soak"))
+    parser.add_argument("what", nargs="?", default="measure", choices=("measure", "serve", "watch", "soak", "day"))
     parser.add_argument("places", nargs="*")
     parser.add_argument("--databases", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -239,9 +310,9 @@ def main() -> None:
         print(json.dumps(found._asdict()))
     elif options.what == "soak":
         soak(options.databases, options.seconds, options.interval, options.release)
+    elif options.what == "day":
+        a_day(Report())
     else:
-        from benchmarks.report import Report
-
         fleet(Report(), options.databases, options.seconds, options.interval, options.release)
 
 

@@ -113,6 +113,7 @@ class WatchedDatabase:
         )  # fmt: skip
         self.sampler.budget = target.budget
         self.sampler.phase = phase
+        self.sampler.few_texts = True
         self.widen(Breadth.NARROW)
 
     # ---- from outside

@@ -130,24 +130,42 @@ PER_POLL = 8
 """Statements that a database is asked about at each poll."""
 
 
+MOST_ANSWERS = 1000
+"""Answers that are kept, whatever they hold; a statement has three."""
+
+FEW_ANSWERS, FEW_KEPT = 90, 200_000
+"""Answers and characters that one of many databases keeps, beside those on show."""
+
+
 class Lookups:
     """What is known of the statements on show. Asks for `per_poll` statements at once, for all if that is None.
 
-    Keeps at most `most` answers and `largest` characters of them, the ones on show longest.
+    Keeps at most `most` answers and `largest` characters of them, the ones on show longest; with `few` hardly more than
+    those on show, which it never lets go of before the others: they would be asked for at each poll.
     """
 
     RECORDS = (PlanXml, PxPlanLine, SqlText)
 
-    def __init__(self, per_poll: int | None = PER_POLL, most: int = 1000, largest: int = MOST_KEPT) -> None:
+    def __init__(
+        self,
+        per_poll: int | None = PER_POLL,
+        most: int = MOST_ANSWERS,
+        largest: int = MOST_KEPT,
+        *,
+        few: bool = False,
+    ) -> None:
         self._per_poll = per_poll
         self._most = most
         self._largest = largest
+        self._few = few
+        self._shown: frozenset[CursorKey] = frozenset()
         self._size = 0
         self._known: OrderedDict[tuple[type[Any], CursorKey], _Known] = OrderedDict()
         self._failed: dict[type[Any], tuple[datetime, Problem]] = {}
 
     def wanted(self, shown: Sequence[CursorKey], queries: Mapping[type[Any], Query], now: datetime) -> list[Lookup]:
         """Return what to ask at `now` about the statements `shown`, the first few that are not known yet."""
+        self._shown = frozenset(shown) if self._few else self._shown
         found: list[Lookup] = []
         asked = 0
         for statement in shown:
@@ -184,8 +202,16 @@ class Lookups:
         before = self._known.pop(key, None)
         self._known[key] = known
         self._size += known.size - (before.size if before else 0)
-        while len(self._known) > self._most or (self._size > self._largest and len(self._known) > 1):
+        while self._has_too_many():
             self._size -= self._known.popitem(last=False)[1].size
+
+    def _has_too_many(self) -> bool:
+        if len(self._known) > self._most or (self._size > self._largest and len(self._known) > 1):
+            return True
+        if not self._few or (len(self._known) <= FEW_ANSWERS and self._size <= FEW_KEPT):
+            return False
+        _, oldest = next(iter(self._known))
+        return oldest not in self._shown
 
     def sections(self, shown: Sequence[CursorKey]) -> dict[type[Any], Section]:
         """Return all that is known of the statements `shown`, by record."""

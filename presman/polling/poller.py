@@ -104,7 +104,8 @@ class Poller:
 
     `packs` are the licensed packs whose views may be read; `clock` measures seconds. `budget` are the seconds that a
     poll may take (None: as long as it takes): what has not come by then stays as it was, or, without `keep_late`, is
-    not there. `breadth` is how much each poll reads of what is read whole once a minute; it may be set at any time.
+    not there. With `few_texts` texts and plans of hardly more statements than are on show are kept. `breadth` is how
+    much each poll reads of what is read whole once a minute; it may be set at any time.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class Poller:
         *,
         packs: Collection[str] = (),
         keep_late: bool = True,
+        few_texts: bool = False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.source = source
@@ -124,6 +126,7 @@ class Poller:
         self._listing_was_late = False
         self._named = NamedSessions()
         self._keep_late = keep_late
+        self._few_texts = few_texts
         self._begun = 0.0
         self._packs = frozenset(packs) | {"none"}
         self._clock = clock
@@ -306,7 +309,7 @@ class Poller:
 
     def _no_lookups(self) -> Lookups:
         """Return lookups that know nothing yet; what is here already costs nobody anything to ask at once."""
-        return Lookups(per_poll=PER_POLL if self.source.kind == "oracle" else None)
+        return Lookups(PER_POLL if self.source.kind == "oracle" else None, few=self._few_texts)
 
     def _begin_epoch(self, keep: int = 0) -> None:
         """Forget all answers but those of poll `keep`: counters of before and after do not belong together."""

@@ -125,6 +125,8 @@ class Sampler:
         self._packs = packs
         self.budget: float | None = None
         """Seconds a poll may take, None for what befits `refresh`."""
+        self.few_texts = False
+        """Whether to keep texts and plans of hardly more statements than are on show: one of many samplers should."""
         self.phase: float | None = None
         """Where in each interval (0 to 1) the ticks are, so that many samplers of one process, each with a phase of its
         own, do not all poll at once; None: an interval after the poll before."""
@@ -259,7 +261,7 @@ class Sampler:
 
     def _poll(self) -> Snapshot:
         if self._poller is None:
-            self._poller = Poller(self._make_source(), packs=self._packs)
+            self._poller = Poller(self._make_source(), packs=self._packs, few_texts=self.few_texts)
             self._poller.focus(self._focus)
         if self._stopping:  # what was imported meanwhile may have taken its time
             raise SourceError("stopped")

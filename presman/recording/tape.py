@@ -125,15 +125,20 @@ class Tape:
         self._parts = parts
         self._decoders: OrderedDict[tuple[str, int], FrameDecoder] = OrderedDict()
         self._cache = RowCache()
+        self._index = ChainIndex(())
         self.refresh()
 
     def __len__(self) -> int:
         return len(self._index)
 
     def refresh(self) -> None:
-        """Look for polls that were added."""
-        chains = [chain for store, number in self._parts for chain in read_chains(store, number, self.damage)]
-        self._index = ChainIndex(chains)
+        """Look for polls that were added. Raises RecordingError where there are fewer than before, and keeps those."""
+        told: list[str] = []
+        found = ChainIndex(chain for store, number in self._parts for chain in read_chains(store, number, told))
+        if told and len(found) < len(self._index):
+            raise RecordingError(told[-1])
+        self.damage += [text for text in told if text not in self.damage]
+        self._index = found
         self._decoders.clear()
 
     @property

@@ -89,6 +89,8 @@ class Player:
     def __init__(self, make_source: Callable[[], RecordingSource], post: Post, *, follow: bool = False) -> None:
         self._follow = follow
         self._shown_at: datetime | None = None
+        self.trouble = ""
+        """Why a recording that is followed cannot be read, "" while it can."""
         self._at_end = False
         self._make_source = make_source
         self._post = post
@@ -196,9 +198,14 @@ class Player:
         self._show(source.tape, places.stop - 1 if self._follow else places.start, jumped=True)
         while (wanted := self._next(source.tape)) is not None:
             target, jumped = wanted
-            if self._follow and target >= places.stop and (found := following.newest(source, self._shown_at)):
-                self._place, target = found
-                jumped = jumped or target > self._place + 1
+            if self._follow and target >= places.stop:
+                found = following.newest(source, self._shown_at)
+                if following.trouble != self.trouble:
+                    self.trouble = following.trouble
+                    self._post(Stopped(self.trouble))
+                if found is not None:
+                    self._place, target = found
+                    jumped = jumped or target > self._place + 1
             places = source.places
             if target == _LAST:
                 target = places.stop - 1
@@ -242,6 +249,7 @@ class Player:
         try:
             previous, current = tape.pair(place)
             reading = tape.reading(place)
+            timeline = timeline_before(tape, previous, current.at) if jumped else None
         except RecordingError as error:
             self._place = place
             if jumped:
@@ -249,10 +257,7 @@ class Player:
             return
         self._place, self._shown_at = place, current.at
         self._at_end = place + 1 == len(tape)
-        if jumped:
-            self._post(Jumped(timeline_before(tape, previous, current.at), reading, current))
-        else:
-            self._post(Arrived(reading, current))
+        self._post(Arrived(reading, current) if timeline is None else Jumped(timeline, reading, current))
 
 
 class _Following:
@@ -261,7 +266,7 @@ class _Following:
     def __init__(self, post: Post) -> None:
         self._post = post
         self._summed_up = 0.0
-        self._trouble = ""
+        self.trouble = ""
 
     def sum_up(self, source: RecordingSource) -> None:
         """Tell what the recording holds."""
@@ -279,11 +284,9 @@ class _Following:
         try:
             places = source.grow()
         except SourceError as error:
-            if self._trouble != str(error):
-                self._trouble = str(error)
-                self._post(Stopped(self._trouble))
+            self.trouble = str(error)
             return None
-        self._trouble = ""
+        self.trouble = ""
         if time.monotonic() - self._summed_up > _SUMMED_UP:
             self.sum_up(source)
         last = source.tape.last

@@ -105,7 +105,9 @@ class ReplayApp(MonitorApp):
         if reading is None:
             return
         player = self.player
-        sign = "● newest" if player.is_following else f"▶ {player.speed:g}x" if player.playing else "‖"
+        sign = f"▶ {player.speed:g}x" if player.playing else "‖"
+        if player.trouble or player.is_following:
+            sign = "✕ not read since" if player.trouble else "● newest"
         self.monitor.replays(f"{sign} {reading.at.astimezone():%Y-%m-%d %H:%M:%S}")
         self.scrub.show(reading.at)
         self.paint_lines()

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from presman.base.release import Release
-from presman.polling.lookups import MOST_HELD, CursorKey, Lookups, statements_on_show
+from presman.polling.lookups import FEW_ANSWERS, MOST_HELD, CursorKey, Lookups, statements_on_show
 from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.records.gv_servers import ServerProcesses
 from presman.records.parallel_rows import PxSession
@@ -137,6 +137,23 @@ def test_answers_are_bounded_and_the_ones_on_show_stay() -> None:
     rows = sum(len(section.rows) for section in lookups.sections([*shown, *other]).values())
     assert rows == 30
     assert len(lookups.sections(other)[PlanXml].rows) == 1
+
+
+def test_one_of_many_keeps_few_and_never_asks_again_for_what_is_on_show() -> None:
+    lookups = Lookups(per_poll=200, few=True)
+
+    def ask(shown: list[CursorKey]) -> int:
+        wanted = lookups.wanted(shown, QUERIES, START)
+        lookups.learn(wanted, [found(each.record, each.statement) for each in wanted], START)
+        lookups.sections(shown)
+        return len(wanted)
+
+    many = names(100)
+    assert (ask(many), ask(many)) == (300, 0), "more than are kept, and all on show"
+    few = [CursorKey(2, f"other{number}", 0) for number in range(5)]
+    assert (ask(few), ask(few)) == (15, 0)
+    assert len(lookups._known) == FEW_ANSWERS
+    assert ask(many) > 200
 
 
 def test_the_statements_held_off_cpu_most_come_last() -> None:

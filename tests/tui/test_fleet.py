@@ -310,3 +310,10 @@ async def test_a_recording_is_followed_at_its_end(tmp_path: Path) -> None:
             assert "● newest" in app.monitor.link.text
             writer.close()
             store.close()
+            away = Path(place).rename(tmp_path / "b")
+            await until(lambda: "✕ not read since" in app.monitor.link.text)
+            await pilot.press("left")
+            await until(lambda: not app.player.playing)
+            away.rename(place)
+            await pilot.press("end")
+            await until(lambda: "● newest" in app.monitor.link.text)
