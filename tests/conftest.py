@@ -52,6 +52,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(3600))
 
 
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: no round of the collector has to look at it."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Look for what tests left behind once; pytest itself does it five times over."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_xdist_auto_num_workers() -> int:
     """Return one worker more than there are processors: some tests wait for a subprocess or a timeout."""
     return (os.cpu_count() or 1) + 1
