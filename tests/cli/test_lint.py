@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from presman.cli import exit_codes
-from tests.cli.conftest import Run
-from tests.cli.run import QUEUEING, presman
+from tests.cli.run import QUEUEING, Run, presman
 
 ZERO = "demo:throttled?seed=1"
 

@@ -16,8 +16,7 @@ import pytest
 
 from presman.cli import exit_codes
 from presman.output.csv_export import MEASURES
-from tests.cli.conftest import Run
-from tests.cli.run import DATA, QUEUEING, command, environment, presman
+from tests.cli.run import DATA, QUEUEING, Run, command, environment, presman
 from tests.scenarios import with_short_past
 from tests.thorough import some
 

@@ -14,8 +14,7 @@ from presman.cli.arguments import COMMANDS, MEASURES, PARSERS
 from presman.cli.exit_codes import Terminated
 from presman.config.config_file import MEASURES as CONFIGURED
 from presman.output.csv_export import MEASURES as EXPORTED
-from tests.cli.conftest import Run
-from tests.cli.run import QUEUEING, command, environment, presman
+from tests.cli.run import QUEUEING, Run, command, environment, presman
 
 HEAVY = ("textual", "sqlalchemy", "oracledb", "plotext", "rich", "presman.analysis", "presman.sources")
 
