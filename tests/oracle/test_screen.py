@@ -30,7 +30,6 @@ from tests import patience
 from tests.oracle_server import OracleServer
 from tests.oracle_server.faults import Delay, Mute, Ora, Stage
 from tests.oracle_server.simulated import simulated_server
-from tests.scenarios import with_short_past
 from tests.thorough import some
 
 TABS = {"2": "cpu", "4": "parallel", "5": "sessions", "1": "overview"}
@@ -93,7 +92,7 @@ def acted(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]
 @asynccontextmanager
 async def watching(release: Release) -> AsyncIterator[Scene]:
     """Show two polls, then leave the polling to the test."""
-    simulator = SimulatorSource(with_short_past("mixed"), release=release, seed=3)
+    simulator = SimulatorSource("mixed", release=release, seed=3)
     simulator.open()
     with simulated_server(simulator, release) as server:
         settings = ConnectSettings(server.dsn, "presman", Secret("presman"), call_timeout=60)
