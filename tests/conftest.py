@@ -69,8 +69,17 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
     signal.signal(signal.SIGTERM, before)
 
 
+FIRST = (
+    *("oracle/test_budget", "oracle/test_faults", "cli/test_watcher", "test_contributing", "torture/test_torture"),
+    *("cli/test_readings", "oracle/test_large", "cli/test_once_timeout", "simulator/test_agreement"),
+)
+"""Files that take long, most of them because they wait: none of them is to be the last that runs, alone."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests that were told to go on for long the time for it."""
+    """Have the long files begin, and give tests that were told to go on for long the time for it."""
+    order = {f"tests/{name}.py": place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: order.get(item.nodeid.partition("::")[0], len(order)))
     if THOROUGH or {"PRESMAN_STORM", "PRESMAN_QUITS"} & os.environ.keys():
         for item in items:
             item.add_marker(pytest.mark.timeout(3600))

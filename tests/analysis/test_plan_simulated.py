@@ -37,7 +37,7 @@ def moments(
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_guaranteed_shares_are_those_of_the_scheduler(scenario: str) -> None:
-    source, clock = started(scenario, 3)
+    source, clock = started(scenario, 1)
     poller = Poller(source)
     poller.open()
     clock.now += 2
@@ -54,7 +54,7 @@ def test_guaranteed_shares_are_those_of_the_scheduler(scenario: str) -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_plan_is_always_kept_because_the_scheduler_keeps_it(scenario: str) -> None:
-    source, clock = started(scenario, 4)
+    source, clock = started(scenario, 1)
     for previous, current, reading in moments(source, clock, 10 if THOROUGH else 4, 5.0):
         found = assess(reading, previous, current)
         assert all(each.score in {100.0, None} for each in found.conformance), found.conformance
@@ -62,7 +62,7 @@ def test_the_plan_is_always_kept_because_the_scheduler_keeps_it(scenario: str) -
 
 
 def test_containers_get_what_the_scheduler_gave_their_groups() -> None:
-    source, clock = started("pdb", 6)
+    source, clock = started("pdb", 1)
     for previous, current, reading in moments(source, clock, 15 if THOROUGH else 6, 4.0):
         rows = {row.con_id: row for row in assess(reading, previous, current).pdbs}
         assert set(rows) == {3, 4, 5}

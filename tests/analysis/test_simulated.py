@@ -70,7 +70,7 @@ def _twins(reading: Reading, head: QueueHead) -> bool:
     return sum(abs(waited - head.statement.waited) < 0.01 for waited in waits) > 1
 
 
-@pytest.mark.parametrize("seed", some([5], [1, 2, 3]))
+@pytest.mark.parametrize("seed", some([1], [2, 3, 5]))
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_cause_is_the_schedulers(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
@@ -118,7 +118,7 @@ def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[Wa
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_figures_agree_with_each_other(scenario: str) -> None:
-    source, clock = started(scenario, 2)
+    source, clock = started(scenario, 1)
     seen: Counter[Verdict] = Counter()
     for reading in play(source, clock, 20 if THOROUGH else 8, 2.0):
         top = reading.header

@@ -128,7 +128,7 @@ def test_after_any_death(watched: Callable[..., Watched], name: str) -> None:
     assert stat.S_IMODE(monitor.log.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize(("how", "code"), some([(b"q", 0), (signal.SIGTERM, 143)], [(signal.SIGHUP, 129)]))
+@pytest.mark.parametrize(("how", "code"), some([(signal.SIGTERM, 143)], [(b"q", 0), (signal.SIGHUP, 129)]))
 def test_nothing_is_said_of_an_end_in_good_order(watched: Callable[..., Watched], how: Any, code: int) -> None:
     monitor = watched()
     monitor.begin()

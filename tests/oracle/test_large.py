@@ -16,7 +16,7 @@ from presman.records.session_rows import Session
 from presman.records.snapshot import Section
 from presman.sources import Request
 from presman.sources.oracle.guard import MOST
-from tests.oracle.bench import RELEASES, Bench
+from tests.oracle.bench import USUAL, Bench
 from tests.thorough import some
 
 RSS = """
@@ -118,7 +118,7 @@ def test_a_row_that_is_too_large_by_itself_is_a_problem_of_its_query(bench: Benc
         assert str(sessions.problem) == "GV$SESSION: the answer has more than 32 MB"
 
 
-@pytest.mark.parametrize("bench", RELEASES, ids=str, indirect=True)
+@pytest.mark.parametrize("bench", USUAL, ids=str, indirect=True)
 def test_large_texts_say_that_they_are_cut(bench: Bench) -> None:
     huge(bench, rows=1, program=4_001, clob=250_001)
     sessions, texts, plans = read(bench, *bench.requests(Session), lookup(bench, SqlText), lookup(bench, PlanXml))
@@ -127,7 +127,7 @@ def test_large_texts_say_that_they_are_cut(bench: Bench) -> None:
     assert plans.rows[0].other_xml == "too long to be read: more than 250,000 characters"
 
 
-@pytest.mark.parametrize("bench", RELEASES, ids=str, indirect=True)
+@pytest.mark.parametrize("bench", USUAL, ids=str, indirect=True)
 def test_what_just_fits_is_whole(bench: Bench) -> None:
     huge(bench, rows=1, program=4_000, clob=100_000)
     sessions, texts, plans = read(bench, *bench.requests(Session), lookup(bench, SqlText), lookup(bench, PlanXml))

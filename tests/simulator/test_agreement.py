@@ -250,7 +250,7 @@ def test_cpu_of_groups_is_cpu_of_sessions(played: Played) -> None:
 
 
 def test_downgrades_are_counted(play: Play) -> None:
-    played = play(with_short_past("mixed"), seed=2)
+    played = play(with_short_past("mixed"), seed=1)
     seen = 0
     for second in range(0, 2400, 5):
         if seen:

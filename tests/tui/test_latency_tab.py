@@ -272,7 +272,8 @@ async def test_every_scale_of_colours_tells_the_shades(
 ) -> None:
     monkeypatch.setattr(HeatMap, "_mode", lambda _self: mode)
     async with stage(latencies(0), size=(200, 50), theme=theme) as acting:
-        await shown(acting, 25)
+        await acting.keys("7")
+        await acting.show(latencies(1), latencies(12))
         widget = heat_maps(acting)[0]
         legend = widget.render_line(0)
         signs = [segment for segment in legend if segment.style and len(segment.text) == 1 and segment.text != " "]
