@@ -20,6 +20,7 @@ from presman.records.instance_rows import Instance, Sysstat
 from presman.records.session_rows import Session
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_source import OracleSource
+from tests.memory import forget_others
 from tests.oracle.bench import RELEASES, Bench, hurried
 from tests.oracle_server.faults import Action, Cut, Delay, Garbage, Hold, Mute, Ora, Refuse, Stage
 from tests.patience import until
@@ -173,6 +174,7 @@ def leftovers(process: psutil.Process) -> tuple[int, int, int, int]:
 def test_a_storm_of_faults(bench: Bench, seed: int) -> None:
     """PRESMAN_STORM=1000 makes it a long one."""
     process = psutil.Process()
+    forget_others()
     weather(bench, seed=0, faults=5)
     bench.server.faults.clear()
     bench.server.drop_sessions()

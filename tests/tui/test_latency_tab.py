@@ -186,7 +186,7 @@ async def test_a_poll_changes_one_column_of_a_map_and_asks_for_no_more(monkeypat
 @acted
 async def test_what_is_drawn_poll_by_poll_is_what_is_drawn_at_once() -> None:
     async with stage(latencies(0), size=(120, 40)) as acting:
-        await shown(acting, 140)
+        await shown(acting, 80)
         slowly = [map_text(widget) for widget in heat_maps(acting)]
         for widget in heat_maps(acting):
             widget._cells = None

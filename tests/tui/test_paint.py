@@ -25,6 +25,7 @@ from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heatmap import HeatMap
 from presman.tui.widgets.line_api import LineApiWidget
 from presman.tui.widgets.table_frame import TableFrame
+from tests.memory import forget_others
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, group, quiet, sessions
 from tests.tui.test_live import playing
@@ -149,15 +150,9 @@ async def test_old_data_are_greyed_line_by_line() -> None:
 
 
 def lines_kept() -> int:
-    """Return how many painted lines are in memory, of those since :func:`forget_others`."""
+    """Return how many painted lines are in memory, of those painted since `forget_others`."""
     gc.collect()
     return sum(type(found) is Strip for found in gc.get_objects())
-
-
-def forget_others() -> None:
-    """Leave out what other tests have left: to look through all of it takes seconds."""
-    gc.collect()
-    gc.freeze()
 
 
 @acted
