@@ -1,4 +1,4 @@
-"""Which running statements the queue counts, as far as sums can tell."""
+"""Statements that the queue counts, as far as sums can tell."""
 
 from __future__ import annotations
 

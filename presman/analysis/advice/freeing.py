@@ -1,4 +1,4 @@
-"""What the end of a running statement frees of what the head of a queue is short of, and what it would cost."""
+"""Servers that the end of a running statement frees for the head of a queue, and what that would cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the ways to let the head of a queue start."""
+"""Words about the ways to let the head of a queue start."""
 
 from __future__ import annotations
 
