@@ -153,6 +153,11 @@ def demo() -> Parser:
         action="store_true",
         help="offer to start, switch, cancel or kill (key a), after a question",
     )
+    parser.add_argument(
+        "--tour",
+        action=argparse.BooleanOptionalAction,
+        help="show around, or do not (default: until it was gone through once)",
+    )
     parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
     return parser
 

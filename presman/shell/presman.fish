@@ -64,6 +64,8 @@ function __presman_table
 --release|23.26 23 21 19 18 12.2 12.1 11.2|shape the views as release R has them (19, 12.1, ...)
 --polls|@any|without a terminal: readings to print
 --allow-actions||offer to start, switch, cancel or kill (key a), after a question
+--tour||show around, or do not (default: until it was gone through once)
+--no-tour||show around, or do not (default: until it was gone through once)
 --bell||ring the terminal’s bell when a new alert appears
 |@scenario locked mixed noplan pdb queueing quiet rac storm throttled|name or FILE.toml (default: mixed)'
         case connect
