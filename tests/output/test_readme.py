@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from json import loads
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from presman.cli.arguments import COMMANDS, PARSERS
 from presman.config.config_file import _OPTIONS
 from presman.output.csv_export import MEASURES
 from presman.tabs import tab, tab_names
+from tests.cli.run import Run
 from tests.scenarios import with_short_past
 
 ROOT = Path(__file__).parents[2]
@@ -37,10 +36,10 @@ def test_every_measure_is_documented(measure: str) -> None:
     assert f"| `{measure}` |" in section
 
 
-def test_the_json_field_of_a_figure_is_in_the_document() -> None:
+def test_the_json_field_of_a_figure_is_in_the_document(inside: Run) -> None:
     found: set[str] = set()
     for scenario in ("storm", "pdb"):
-        document = loads(document_of(scenario))
+        document = loads(inside("once", f"demo:{with_short_past(scenario)}", "--format", "json").stdout)
         for shown in {table.key: table for name in tab_names() for table in tab(name.name).tables}.values():
             rows = follow(document, shown.json) if shown.json else None
             for figure in shown.columns if rows else ():
@@ -48,11 +47,6 @@ def test_the_json_field_of_a_figure_is_in_the_document() -> None:
                     found.add(figure.path)
                     assert all(has(row, figure.path) for row in rows or ()), (shown.json, figure.path)
     assert len(found) > 80
-
-
-def document_of(scenario: str) -> str:
-    command = [sys.executable, "-m", "presman", "once", f"demo:{with_short_past(scenario)}", "--format", "json"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def follow(document: Any, path: str) -> Any:
