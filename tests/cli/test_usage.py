@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import os
 import socket
 import subprocess
@@ -47,6 +48,14 @@ def test_front_page_names_commands_and_exit_codes() -> None:
 
 def test_version(tmp_path: Path) -> None:
     assert presman("--version", cwd=tmp_path).stdout == f"presman {__version__}\n"
+
+
+def test_versions_of_all_that_is_needed(inside: Run) -> None:
+    told = dict(line.split(None, 1) for line in inside("--version", "--verbose").stdout.splitlines())
+    assert told["presman"] == __version__
+    assert told["oracledb"] == importlib.metadata.version("oracledb")
+    assert {"Python", "SQLite", "textual", "system", "keyring"} <= told.keys()
+    assert inside("--verbose").stderr == "presman: --verbose goes with --version\n"
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["completions", "bash"]], ids=" ".join)
