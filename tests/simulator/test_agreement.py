@@ -26,7 +26,7 @@ from tests.simulator.conftest import Played
 from tests.thorough import THOROUGH, some
 
 CASES = some([(name, 1) for name in scenario_names()], [(name, 23) for name in scenario_names()])
-SECONDS = range(0, 400, 13 if THOROUGH else 79)
+SECONDS = range(0, 400, 13 if THOROUGH else 133)
 Play = Callable[..., Played]
 
 
