@@ -16,12 +16,12 @@ if (location.protocol === "file:") {
       this.frame.contentDocument.body.append(script);
     }
     tell(data) {
-      const event = new MessageEvent("message", { data });
+      const event = new MessageEvent("message", { data: structuredClone(data) });
       setTimeout(() => { this.dispatchEvent(event); if (this.onmessage) this.onmessage(event); });
     }
     pass(data) {
       const inside = this.frame.contentWindow;
-      const event = new inside.MessageEvent("message", { data });
+      const event = new inside.MessageEvent("message", { data: inside.structuredClone(data) });
       setTimeout(() => inside.dispatchEvent(event));
     }
     postMessage(data) { if (this.ready) this.pass(data); else this.waiting.push(data); }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -37,6 +38,12 @@ def test_every_page_has_a_title_and_a_description_for_search_engines() -> None:
 def test_a_page_has_one_heading_above_all_others() -> None:
     for path, text in pages().items():
         assert text.count("\n# ") + text.startswith("# ") >= 1, named(path)
+
+
+def test_a_list_goes_on_behind_a_blank_line() -> None:
+    """Behind a paragraph of its own inside an item: GitHub needs none, the book does."""
+    swallowed = re.compile(r"\n\n {4}[^\s`].*\n(?:\d+\.|[-*]) ")
+    assert [named(path) for path, text in pages().items() if swallowed.search(text)] == []
 
 
 def test_every_link_leads_to_a_page_and_a_heading_that_are_there() -> None:
