@@ -6,7 +6,6 @@ from docs.contents import DOCS
 from docs.markdown import blocks, rows
 from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule
 
-
 LONGEST = 64
 """Characters of an alert that are shown beside its rule."""
 
