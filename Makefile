@@ -18,9 +18,11 @@ help: ## what can be made
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("presman needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@echo "Once, into $(CURDIR)/$(VENV) and nowhere else (make clean removes it):"
+	@$(PYTHON) -c 'import tomllib; t = tomllib.load(open("pyproject.toml", "rb")); print("  presman needs ", *t["project"]["dependencies"], sep="\n    "); print("  its tests and checks need ", *t["dependency-groups"]["dev"], sep="\n    ")'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $@
 
 demo: $(STAMP) ## the monitor on the embedded database

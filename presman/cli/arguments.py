@@ -15,6 +15,7 @@ COMMANDS = {
     "demo": "the monitor on a simulated database",
     "connect": "asks for a database, tries it, and writes it into config.ini",
     "once": "one reading as text, JSON or CSV",
+    "watch": "what happens, in lines of words: for screen readers, pipes and logs",
     "export": "readings as CSV, one poll after the other",
     "record": "everything that is read, poll after poll, into a file to watch again and ask by SQL",
     "replay": "a recording on the screens of the monitor",
@@ -152,6 +153,11 @@ def demo() -> Parser:
         action="store_true",
         help="offer to start, switch, cancel or kill (key a), after a question",
     )
+    parser.add_argument(
+        "--tour",
+        action=argparse.BooleanOptionalAction,
+        help="show around, or do not (default: until it was gone through once)",
+    )
     parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
     return parser
 
@@ -266,6 +272,31 @@ def once() -> Parser:
         help="seconds it may take beside the interval (default 30); code 7 if not every view had answered by then",
     )
     parser.add_argument("--outliers", action="store_true", help="ask for I/O outliers too (12.1 and later)")
+    return parser
+
+
+def watch() -> Parser:
+    """Return the parser of `presman watch`."""
+    parser = _parser(
+        "watch",
+        "Say what happens, a line of words for each change: alerts that begin, grow worse and end, plans, downgrades,\n"
+        "timeouts, and what to do. Nothing moves on the screen, so that it can be read aloud, piped or logged.",
+        """\
+  presman watch prod --plain
+  presman watch prod --summary 1h >> prod.log
+  presman watch demo:storm --duration 1m""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument("--plain", action="store_true", help="nothing but ASCII, and words for signs")
+    parser.add_argument(
+        "--summary",
+        type=some_seconds,
+        default=300.0,
+        metavar="S",
+        help="seconds after which all is summed up though nothing changed (default 5m)",
+    )
+    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
+    parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
     return parser
 
 
@@ -604,6 +635,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "demo": demo,
     "connect": connect,
     "once": once,
+    "watch": watch,
     "export": export,
     "record": record,
     "replay": replay,

@@ -74,6 +74,13 @@ def once(options: Namespace) -> int:
     return exit_codes.PARTIAL if late else exit_codes.OK
 
 
+def narrate(options: Namespace) -> int:
+    """Run `presman watch TARGET`."""
+    from presman.cli.watch_command import run
+
+    return run(options)
+
+
 def export(options: Namespace) -> int:
     """Run `presman export TARGET`."""
     from presman.cli.export_command import run
@@ -227,6 +234,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "monitor": monitor,
         "demo": demo,
         "once": once,
+        "watch": narrate,
         "export": export,
         "record": record,
         "replay": replay,

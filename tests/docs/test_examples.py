@@ -24,7 +24,7 @@ from tests.docs.pages import examples, named, pages, text_of
 
 SHELL = {"", "sh"}
 LANGUAGES = {"", "sh", "ini", "sql", "toml", "json", "text", "python"}
-ENDS = {"|", ">", "<", "&&", ";", "||"}
+ENDS = {"|", ">", ">>", "<", "&&", ";", "||"}
 """What ends a command in a line of shell."""
 
 FULL_HOUSE = "full-house.toml"
