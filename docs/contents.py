@@ -58,7 +58,9 @@ def chapters() -> tuple[Chapter, ...]:
     return (
         Chapter("Begin", ("index.md", "install.md", "tour.md")),
         Chapter("Triage handbook", ("triage/index.md", *rules, "triage/changing-a-plan.md", "triage/exercises.md")),
-        Chapter("Reading the screens", (*_named("monitor accessibility parallel plan latency tabs/keys"), *tab_pages())),
+        Chapter(
+            "Reading the screens", (*_named("monitor accessibility parallel plan latency tabs/keys"), *tab_pages())
+        ),
         Chapter("Connecting", _named("connecting config targets grants security trouble")),
         Chapter("Using it", _named("alerts actions whatif export json record compare spool trace")),
         Chapter("Before you trust it", _named("proof alternatives upgrading")),
