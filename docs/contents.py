@@ -56,7 +56,7 @@ def chapters() -> tuple[Chapter, ...]:
     """Return the chapters. A tab and a rule of alerts have their page as soon as there are such."""
     rules = (f"triage/{key}.md" for key in RULE_BOOK)
     return (
-        Chapter("Begin", ("index.md", "install.md", "tour.md")),
+        Chapter("Begin", ("index.md", "installing.md", "tour.md")),
         Chapter("Triage handbook", ("triage/index.md", *rules, "triage/changing-a-plan.md", "triage/exercises.md")),
         Chapter(
             "Reading the screens", (*_named("monitor accessibility parallel plan latency tabs/keys"), *tab_pages())

@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from presman import __version__
 from presman.base.measure_names import MEASURES
 from presman.cli import exit_codes
 from presman.cli.parser import OneOf, Parser, age, measure, of_group, positive, seconds, size, some_seconds
@@ -125,7 +124,8 @@ environment: PRESMAN_CONFIG, PRESMAN_PASSWORD, PRESMAN_DEBUG=1 (tracebacks), NO_
         help="offer to start, switch, cancel or kill (key a), after a question",
     )
     parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
-    parser.add_argument("--version", action="version", version=f"presman {__version__}")
+    parser.add_argument("--version", action="store_true", help="show presman's version and exit")
+    parser.add_argument("--verbose", action="store_true", help="with --version: those of all libraries, too")
     return parser
 
 

@@ -11,7 +11,14 @@ from presman.cli.exit_codes import Failure
 
 
 def monitor(options: Namespace) -> int:
-    """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal."""
+    """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal; or tell the versions."""
+    if options.version:
+        from presman.cli import versions
+
+        console.put(versions.long() if options.verbose else versions.short())
+        return exit_codes.OK
+    if options.verbose:
+        raise Failure("--verbose goes with --version")
     from presman.cli.settings import default_target, load
     from presman.cli.start import watch, welcome
 

@@ -39,6 +39,7 @@ function __presman_table
 --allow-actions||offer to start, switch, cancel or kill (key a), after a question
 --bell||ring the terminal’s bell when a new alert appears
 --version||show presman’s version and exit
+--verbose||with --version: those of all libraries, too
 -m|cpu session_io parallel emphasis|cpu, session_io, parallel, emphasis
 -c|@any|index of a column from 0, or its name
 -p||a bar per group for that column

@@ -20,7 +20,7 @@ from presman.simulator.loading import load_scenario
 from presman.simulator.scheduler import HoldReason, QueueHold
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
-from tests.thorough import some
+from tests.thorough import THOROUGH, some
 
 SCENARIOS = sorted(path.stem for path in (Path(presman.simulator.__file__).parent / "scenarios").glob("*.toml"))
 CAUSES = {
@@ -74,7 +74,7 @@ def _twins(reading: Reading, head: QueueHead) -> bool:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_cause_is_the_schedulers(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
-    for reading in play(source, clock, 12, 30.0):
+    for reading in play(source, clock, 12 if THOROUGH else 7, 30.0):
         for head in reading.heads:
             assert head.wants is not None
             hold = truth(source, head)
@@ -120,7 +120,7 @@ def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[Wa
 def test_figures_agree_with_each_other(scenario: str) -> None:
     source, clock = started(scenario, 2)
     seen: Counter[Verdict] = Counter()
-    for reading in play(source, clock, 20, 2.0):
+    for reading in play(source, clock, 20 if THOROUGH else 8, 2.0):
         top = reading.header
         assert reading.troubles == ()
         for instance in top.instances:

@@ -17,6 +17,7 @@ from presman.sources import Answer, Request
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from tests.oracle_server import OracleServer
+from tests.thorough import THOROUGH
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PATIENT = 30.0
@@ -26,6 +27,12 @@ HURRIED = 0.5
 """Seconds it may take while something hangs that is to be given up."""
 
 RELEASES = [Release(12, 1), Release(19), Release(23)]
+
+
+def across(*cases: Any) -> list[tuple[Release, Any]]:
+    """Return each case on 19 and the first of them on the other releases; each on each if the tests are thorough."""
+    usual = Release(19)
+    return [(release, case) for release in RELEASES for case in (cases if THOROUGH or release == usual else cases[:1])]
 
 
 def fill(database: EmbeddedDatabase) -> None:

@@ -20,7 +20,7 @@ from presman.records.instance_rows import Instance, Sysstat
 from presman.records.session_rows import Session
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_source import OracleSource
-from tests.oracle.bench import Bench, hurried
+from tests.oracle.bench import RELEASES, Bench, hurried
 from tests.oracle_server.faults import Action, Cut, Delay, Garbage, Hold, Mute, Ora, Refuse, Stage
 from tests.patience import until
 from tests.thorough import some
@@ -164,15 +164,20 @@ def leftovers(process: psutil.Process) -> tuple[int, int, int, int]:
     return process.num_fds(), process.num_threads(), sum(not loop.is_closed() for loop in loops), tasks
 
 
-@pytest.mark.parametrize("seed", some([1], [2]))
+@pytest.mark.parametrize(
+    ("bench", "seed"),
+    some([(Release(19), 1), (Release(23), 1)], [(Release(12, 1), 1), *((release, 2) for release in RELEASES)]),
+    ids=str,
+    indirect=["bench"],
+)
 def test_a_storm_of_faults(bench: Bench, seed: int) -> None:
     """PRESMAN_STORM=1000 makes it a long one."""
     process = psutil.Process()
-    weather(bench, seed=0, faults=10)
+    weather(bench, seed=0, faults=5)
     bench.server.faults.clear()
     bench.server.drop_sessions()
     before = leftovers(process)
-    committed = weather(bench, seed, faults=int(os.environ.get("PRESMAN_STORM", "20")))
+    committed = weather(bench, seed, faults=int(os.environ.get("PRESMAN_STORM", "16")))
     assert all(committed[stage.value] for stage in Stage)
     # The server sees each of them end by itself.
     until(lambda: not bench.server.counters.connections, "no connection is left")

@@ -34,6 +34,7 @@ from tests.oracle_server.wire import (
     encode_number,
     encode_timestamp,
 )
+from tests.thorough import some
 
 
 @given(st.integers(-(10**38) + 1, 10**38 - 1))
@@ -133,6 +134,7 @@ def test_hostile_and_long_texts(bench: Bench) -> None:
     assert session.program == long
 
 
+@pytest.mark.parametrize("bench", some([Release(12, 1), Release(23)], [Release(19)]), ids=str, indirect=True)
 def test_ten_thousand_rows(bench: Bench) -> None:
     rows = [(1, sid, "USER", f"USER{sid}") for sid in range(1000, 11000)]
     bench.put("GV$SESSION", ["INST_ID", "SID", "TYPE", "USERNAME"], rows)

@@ -36,7 +36,7 @@ async def test_any_keys(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(45):
             key = chance.choice(chance.choice((MOVES, USUAL, KEYS)))
             pressed.append(key)
-            await acting.press(key)
+            await acting.keys(key)
             if chance.random() < 0.15:
                 await polls(1)
             assert not faults, (scenario, pressed, faults)

@@ -61,7 +61,7 @@ async def test_the_plan_is_a_tree_with_findings_windows_and_mappings() -> None:
                       "9.6 (60%)", "48 (75%)"):  # fmt: skip
             assert words in screen, words
         assert "BATCH_PLAN" not in screen
-        await acting.press("down", "down")
+        await acting.keys("down", "down")
         page = await acting.press("d")
         assert "Plan: REPORTS" in page
         assert "after 300 s of CPU in a call: BATCH" in page
@@ -71,7 +71,7 @@ async def test_the_plan_is_a_tree_with_findings_windows_and_mappings() -> None:
 @acted
 async def test_v_goes_through_the_plans_and_tells_what_they_change() -> None:
     async with playing("mixed") as acting:
-        await acting.press("6")
+        await acting.keys("6")
         screen = await acting.press("v")
         assert "NIGHT_PLAN" in screen
         assert "DAYTIME_PLAN against NIGHT_PLAN" in screen
@@ -145,10 +145,10 @@ async def test_the_cpu_tab_tells_verdicts_in_words_and_the_sessions_tab_who_is_h
 @acted
 async def test_the_plan_on_screen_is_that_of_the_poll_looked_at() -> None:
     async with playing("mixed", polls=4) as acting:
-        await acting.press("6")
+        await acting.keys("6")
         panel = acting.app.panels.of("plan")
         assert isinstance(panel, PlanPanel)
-        await acting.press("left", "left")
+        await acting.keys("left", "left")
         snapshot = panel._moment.snapshot if panel._moment else None
         assert snapshot is not None
         assert snapshot.number == acting.app.monitor.reading.number == 2  # type: ignore[union-attr]

@@ -67,7 +67,7 @@ async def test_no_data_says_why_and_what_to_do() -> None:
         acting.app.post_message(Lost("ORA-01017: invalid username/password; logon denied", None))
         await acting.settle()
         check("no-data", body(acting.screen))
-        await acting.press("f5")
+        await acting.keys("f5")
         assert acting.feed.told == ["poll"]
 
 
@@ -121,7 +121,7 @@ async def test_resize_equals_a_fresh_start() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         assert await acting.press("4") == narrow
         assert "Statements" in await acting.press("g")
-        await acting.press("g")
+        await acting.keys("g")
         await acting.resize(200, 50)
         assert acting.screen == wide
 
