@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PRESS := $(VENV)/.press
 OLDEST := .venv-lowest
 ARGS ?=
 
@@ -10,7 +11,7 @@ ARGS ?=
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real lowest check format lint types contracts bench torture docs screenshots dist pyz packages sbom clean
+.PHONY: help demo test test-real lowest check format lint types contracts bench torture docs written book screenshots dist pyz packages sbom clean
 
 help: ## what can be made
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,8 +69,17 @@ bench: $(STAMP) ## what presman costs, as ratios measured in one run
 torture: $(STAMP) ## a thousand cuts of the line, for each release and client (minutes)
 	$(BIN)/python -m tests.torture $(ARGS)
 
-docs: $(STAMP) ## docs/reference.md, the tables of README.md, completions and manual page, from presman itself
+docs: written book ## what documents say of presman, written from presman itself, and the book of them in site/
+
+written: $(STAMP)
 	$(BIN)/python -m docs.make
+
+book: written $(PRESS)
+	@$(BIN)/python -m docs.book
+
+$(PRESS): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+	@touch $@
 
 screenshots: $(STAMP) ## screenshots/ from the demo, SVG and PNG
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group screenshots
@@ -106,4 +116,4 @@ sbom: dist ## what is in it: the libraries with their versions and licences, as 
 
 clean: ## everything that was made
 	find . -name __pycache__ -not -path "./$(VENV)*/*" -prune -exec rm -rf {} +
-	rm -rf $(VENV) $(OLDEST) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(OLDEST) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

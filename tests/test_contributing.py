@@ -56,13 +56,14 @@ def test_a_view_in_four_files_and_sixty_lines(tmp_path: Path) -> None:
         with (tmp_path / path).open("a", encoding="utf-8") as file:
             file.write(text)
     run(tmp_path, "docs.make")
-    assert "`0` Servers" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "`0` Servers" in (tmp_path / "docs/tabs/keys.md").read_text(encoding="utf-8")
+    assert "| Server | text |" in (tmp_path / "docs/tabs/servers.md").read_text(encoding="utf-8")
     tests = (
         "tests/queries",
         "tests/tui/test_every_tab.py",
         "tests/tui/test_servers_tab.py",
         "tests/tui/test_screens.py",
-        "tests/output/test_readme.py",
+        "tests/docs/test_written.py",
     )
     chosen = "(server or reader or the_frame) and not some_scenario"
     said = run(tmp_path, "pytest", "-n0", *tests, "-k", chosen, PRESMAN_UPDATE_GOLDEN="1")

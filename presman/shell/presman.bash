@@ -281,7 +281,7 @@ _presman_table() {
 --level|@group|level (1 to 8) of a group in the plan; without it all are on one
 --timeout|@group|seconds a group’s statements may queue (PARALLEL_QUEUE_TIMEOUT)
 --seed|@any|another random order of the groups
-|@csv|a file of arrivals, or a target to watch' ;;
+|@csv|arrivals, a recording, a target to watch' ;;
     lint) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini

@@ -204,13 +204,13 @@ def test_sessions_do_not_pile_up(bench: Bench) -> None:
 
 
 def test_what_is_sent_besides(bench: Bench) -> None:
-    """Along with the login the driver sets the session's time zone: README says so."""
+    """Along with the login the driver sets the session's time zone: the documents say so."""
     poller = Poller(bench.source(call_timeout=30))
     poller.open()
     assert re.fullmatch(r"ALTER SESSION SET TIME_ZONE='[+-]\d\d:\d\d'", bench.server.counters.last_login.alters)
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    assert "presman sends nothing but SELECT" in readme
-    assert "`ALTER SESSION SET TIME_ZONE`" in readme
+    said = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+    assert "presman sends nothing but SELECT" in said
+    assert "`ALTER SESSION SET TIME_ZONE`" in said
     poller.close()
 
 

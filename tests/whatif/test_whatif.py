@@ -19,6 +19,7 @@ from presman.whatif.replay import ReplayedStatement, bypassing, changed, observe
 from presman.whatif.whatif_report import error, report, waits
 from tests.analysis.make import NOON
 from tests.analysis.test_simulated import play, started
+from tests.recording.taped import polled, record
 from tests.thorough import THOROUGH, some
 
 BATCH = Group(0, "BATCH")
@@ -208,3 +209,16 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "did you mean 'BATCH'" in capsys.readouterr().err
     assert main(["whatif"]) == 2
     assert main(["whatif", str(path), "--limit", "BATCH"]) == 2
+
+
+def test_a_recording_is_replayed_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(tmp_path / "storm.presman", list(polled("storm", 3)))
+    assert main(["whatif", str(tmp_path / "storm.presman"), "--target", "320"]) == 0
+    told = capsys.readouterr().out
+    assert " parallel statements in 0:" in told
+    assert "what if" in told
+
+
+def test_what_has_no_end_needs_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["whatif", "demo:storm"]) == 2
+    assert "--live-minutes" in capsys.readouterr().err
