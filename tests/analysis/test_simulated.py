@@ -16,6 +16,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, WantsSource
 from presman.base.release import Release
 from presman.polling.poller import Poller
+from presman.records.breadth import Breadth
 from presman.simulator.loading import load_scenario
 from presman.simulator.scheduler import HoldReason, QueueHold
 from presman.sources.simulator_source import SimulatorSource
@@ -38,9 +39,12 @@ class Clock:
         return self.now
 
 
-def play(source: SimulatorSource, clock: Clock, polls: int, every: float) -> Iterator[Reading]:
-    """Poll a scenario as the monitor does."""
+def play(
+    source: SimulatorSource, clock: Clock, polls: int, every: float, breadth: Breadth = Breadth.WHOLE
+) -> Iterator[Reading]:
+    """Poll a scenario as the monitor does, all of it or what the queue needs."""
     poller = Poller(source)
+    poller.breadth = breadth
     poller.open()
     previous = None
     for _ in range(polls):
@@ -74,7 +78,7 @@ def _twins(reading: Reading, head: QueueHead) -> bool:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_cause_is_the_schedulers(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
-    for reading in play(source, clock, 12 if THOROUGH else 7, 30.0):
+    for reading in play(source, clock, 12 if THOROUGH else 7, 30.0, Breadth.NARROW):
         for head in reading.heads:
             assert head.wants is not None
             hold = truth(source, head)
@@ -106,7 +110,7 @@ def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[Wa
     clock = Clock()
     source = SimulatorSource(with_short_past("storm"), seed=3, clock=clock, release=release)
     told: Counter[WantsSource] = Counter()
-    for reading in play(source, clock, 6, 20.0):
+    for reading in play(source, clock, 6, 20.0, Breadth.NARROW):
         executions = {(each.inst_id, each.sid): one for each, one in source.simulation.workload.executions.items()}
         for each in reading.queue:
             assert each.wants is not None

@@ -142,10 +142,25 @@ def test_nothing_is_said_of_an_end_in_good_order(watched: Callable[..., Watched]
     assert not monitor.log.read_text()
 
 
-def test_it_hears_nothing_that_is_meant_for_presman(watched: Callable[..., Watched]) -> None:
+def costs_little(monitor: Watched) -> None:
+    """Look at the watcher: three megabytes of its own, and no CPU while nothing happens."""
+    if not Path("/proc/self/smaps_rollup").exists():
+        return  # nobody says what memory is a process's own
+    monitor.screen.quiet(0.3)
+    told = Path(f"/proc/{monitor.watcher.pid}/smaps_rollup").read_text().splitlines()
+    own = sum(int(line.split()[1]) for line in told if line.startswith("Private"))
+    assert own < 3_072
+    before = sum(monitor.watcher.cpu_times()[:2])
+    monitor.screen.idle(0.5, 0.5)
+    assert sum(monitor.watcher.cpu_times()[:2]) == before
+
+
+def test_it_costs_little_and_hears_nothing_that_is_meant_for_presman(watched: Callable[..., Watched]) -> None:
     """What a terminal sends to all who use it, and `pkill presman`."""
+    py_compile.compile(watching.__file__)
     monitor = watched()
     monitor.begin()
+    costs_little(monitor)
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP):
         os.kill(monitor.watcher.pid, number)
     monitor.screen.press(b"?")
@@ -232,22 +247,6 @@ def test_keys_that_nobody_reads_are_no_wish_to_quit(watched: Callable[..., Watch
 )
 def test_what_asks_to_quit(typed: bytes, quits: bool) -> None:
     assert watching.asks_to_quit(typed) is quits
-
-
-def test_it_costs_little(watched: Callable[..., Watched]) -> None:
-    """Three megabytes of its own, once its code is compiled, and no CPU while nothing happens."""
-    if not Path("/proc/self/smaps_rollup").exists():
-        pytest.skip("nobody says what memory is a process's own")
-    py_compile.compile(watching.__file__)
-    monitor = watched()
-    monitor.begin()
-    monitor.screen.quiet(0.3)
-    told = Path(f"/proc/{monitor.watcher.pid}/smaps_rollup").read_text().splitlines()
-    own = sum(int(line.split()[1]) for line in told if line.startswith("Private"))
-    assert own < 3_072
-    before = sum(monitor.watcher.cpu_times()[:2])
-    monitor.screen.idle(0.5, 0.5)
-    assert sum(monitor.watcher.cpu_times()[:2]) == before
 
 
 def test_the_log_is_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

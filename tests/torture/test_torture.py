@@ -29,7 +29,9 @@ EACH = [(release, heads) for release in RELEASES for heads in (True, False)]
 """Bytes are changed in the heads of packets, or behind them."""
 
 
-@pytest.mark.parametrize(("release", "heads"), some([(Release(19), True), (Release(23), False)], EACH))
+@pytest.mark.parametrize(
+    ("release", "heads"), some([(Release(23), True)], [each for each in EACH if each != (Release(23), True)])
+)
 def test_answers_that_make_no_sense(release: Release, heads: bool) -> None:
     found = fuzz(release, SESSIONS, 1, heads=heads)
     assert found.ended.total() == SESSIONS

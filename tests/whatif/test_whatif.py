@@ -12,6 +12,7 @@ import pytest
 from presman.analysis.readings.reading import Reading
 from presman.cli import main
 from presman.output.csv_export import CsvExport
+from presman.records.breadth import Breadth
 from presman.simulator.plan_tree import Group
 from presman.watch.arrivals import Arrival, ArrivalOutcome, ArrivalTracker
 from presman.whatif.observed import COLUMNS, ArrivalsError, read
@@ -141,7 +142,7 @@ def test_the_report_says_the_error_and_the_assumptions() -> None:
 def course(scenario: str) -> tuple[Reading, ...]:
     """Return the readings of some minutes of a scenario."""
     source, clock = started(scenario, 6)
-    return tuple(play(source, clock, 120 if THOROUGH else 70, 4.0))
+    return tuple(play(source, clock, 120 if THOROUGH else 70, 4.0, Breadth.NARROW))
 
 
 @pytest.mark.parametrize("scenario", some(["storm"], ["rac"]))
