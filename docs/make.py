@@ -16,6 +16,9 @@ from docs.man_page import man_page
 from presman.base.release import Release
 from presman.figures.figure import Figure, Table
 from presman.figures.measures import COMMON, MEASURES
+from presman.figures.metric import Metric, Subject
+from presman.metrics.metric_page import LABEL
+from presman.metrics.own_metrics import SUBJECTS
 from presman.records.queries import Query, read, variants
 from presman.records.rows import by_query
 from presman.setup.assumptions import in_markdown
@@ -83,6 +86,13 @@ def reference() -> str:
         parts.append(f"### {name.key} {name.title}")
         for each in (*shown.tables, *(part.table for part in shown.for_text)):
             parts += [table_title(each), table(each)]
+    parts += [
+        "## Metrics",
+        "What `presman metrics` offers to Prometheus and OpenTelemetry ([metrics.md](metrics.md)). Every series has "
+        f"the label `{LABEL}`, too, which tells databases apart; labels that say nothing are left out.",
+    ]
+    for subject in SUBJECTS:
+        parts += [f"**{subject.title}**" + labels(subject), metrics(subject)]
     parts += ["## What presman reads", reads()]
     return "\n\n".join(parts) + "\n"
 
@@ -95,6 +105,25 @@ def csv_table(figures: Iterable[Figure[Any]]) -> str:
 def wide(keys: tuple[str, ...]) -> str:
     """Return what the wide layout can show."""
     return f"`{keys[0]}`" + (f", or any other of its figures ({len(keys)})" if len(keys) > 1 else "")
+
+
+def labels(subject: Subject[Any]) -> str:
+    """Return what tells the series of a subject from one another."""
+    names = [f"`{name}`" for name in subject.labels]
+    return f" (labels {', '.join(names)})" if names else ""
+
+
+def metrics(subject: Subject[Any]) -> str:
+    """Return the metrics of a subject, each once."""
+    first = {metric.name: metric for metric in reversed(subject.metrics)}
+    names = dict.fromkeys(metric.name for metric in subject.metrics)
+    cells = ((f"`{name}`{extra(first[name])}", first[name].kind.value, first[name].help) for name in names)
+    return rows(("metric", "type", "what it is"), cells)
+
+
+def extra(metric: Metric[Any]) -> str:
+    """Return the labels that a metric has besides those of its subject."""
+    return "".join(f" `{name}`" for name in (*metric.labels, *metric.words))
 
 
 def table_title(shown: Table[Any]) -> str:

@@ -102,6 +102,13 @@ def record(options: Namespace) -> int:
     return run(options)
 
 
+def metrics(options: Namespace) -> int:
+    """Run `presman metrics TARGET...`."""
+    from presman.cli.metrics_command import run
+
+    return run(options)
+
+
 def replay(options: Namespace) -> int:
     """Run `presman replay FILE`."""
     from presman.cli.settings import load
@@ -229,6 +236,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "once": once,
         "export": export,
         "record": record,
+        "metrics": metrics,
         "replay": replay,
         "report": report,
         "bundle": bundle,
