@@ -66,8 +66,9 @@ def chapters() -> tuple[Chapter, ...]:
         Chapter("Before you trust it", _named("proof alternatives upgrading")),
         Chapter(
             "Reference",
-            _named(
-                "reference/commands reference/csv reference/json reference/metrics recording reference/recording reference/views"
+            (
+                *_named("reference/commands reference/csv reference/json reference/metrics recording"),
+                *_named("reference/recording reference/views"),
             ),
         ),
         Chapter("Simulator", _named("simulator scenarios")),
