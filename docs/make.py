@@ -15,6 +15,7 @@ from docs.contents import DOCS, ROOT, tab_pages
 from docs.file_pages import csv_page, recording_page, views_page
 from docs.json_page import json_page
 from docs.man_page import man_page
+from docs.metrics_page import metrics_page
 from docs.rule_tables import rule_table, table_of_rules
 from docs.tab_pages import keys_page, tab_page
 from presman.analysis.alerts.rule_book import RULE_BOOK
@@ -39,6 +40,7 @@ def _pages() -> Iterator[tuple[Path, str]]:
     yield DOCS / "reference" / "commands.md", command_page()
     yield DOCS / "reference" / "csv.md", csv_page()
     yield DOCS / "reference" / "json.md", json_page()
+    yield DOCS / "reference" / "metrics.md", metrics_page()
     yield DOCS / "reference" / "recording.md", recording_page()
     yield DOCS / "reference" / "views.md", views_page()
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from presman.base.measure_names import MEASURES
 from presman.cli import exit_codes
-from presman.cli.parser import OneOf, Parser, age, measure, of_group, positive, seconds, size, some_seconds
+from presman.cli.parser import OneOf, Parser, age, listening, measure, of_group, positive, seconds, size, some_seconds
 
 COMMANDS = {
     "demo": "the monitor on a simulated database",
@@ -17,6 +17,7 @@ COMMANDS = {
     "watch": "what happens, in lines of words: for screen readers, pipes and logs",
     "export": "readings as CSV, one poll after the other",
     "record": "everything that is read, poll after poll, into a file to watch again and ask by SQL",
+    "metrics": "figures of databases for Prometheus to scrape, or pushed to an OpenTelemetry collector",
     "replay": "a recording on the screens of the monitor",
     "report": "a stretch of a recording as one HTML page: what happened, charts, statements, plan",
     "bundle": "a short recording that names nobody, to send to somebody",
@@ -34,6 +35,9 @@ COMMANDS = {
     "completions": "completions of bash, zsh and fish, and the manual page; --install puts them in place",
 }
 """Each command with what it does."""
+
+LISTEN = "127.0.0.1:9730"
+"""Where `presman metrics` is scraped: on this machine alone."""
 
 TARGET_HELP = """\
 TARGET is one thing everywhere:
@@ -357,6 +361,44 @@ def record() -> Parser:
     return parser
 
 
+def metrics() -> Parser:
+    """Return the parser of `presman metrics`."""
+    parser = _parser(
+        "metrics",
+        "Poll databases and offer their figures at /metrics for Prometheus, and whoever reads OpenMetrics; /-/healthy\n"
+        "tells whether presman works. A scrape reads what was polled last and asks no database. Who may scrape, says\n"
+        "config.ini: metrics_user, and metrics_password or metrics_password_command.",
+        """\
+  presman metrics prod test
+  presman metrics prod test --listen 0.0.0.0:9730 --certificate tls.crt --key tls.key
+  presman metrics prod --otlp http://collector:4318""",
+    )
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument(
+        "--listen",
+        type=listening,
+        default=listening(LISTEN),
+        metavar="HOST:PORT",
+        help=f"where to be scraped (default {LISTEN}); beyond this machine only with a certificate and a user",
+    )
+    parser.add_argument(
+        "--interval", type=seconds, metavar="S", help="seconds between polls (default: --refresh, or 5)"
+    )
+    parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
+    parser.add_argument("--key", metavar="FILE", help="the certificate's key (default: in the same file)")
+    parser.add_argument(
+        "--client-ca", metavar="FILE", help="let in only clients with a certificate of these authorities"
+    )
+    parser.add_argument(
+        "--insecure", action="store_true", help="listen beyond this machine without a user, or without a certificate"
+    )
+    parser.add_argument("--otlp", metavar="URL", help="push to this collector, too (OTLP over HTTP)")
+    parser.add_argument(
+        "--push-interval", type=some_seconds, default=60.0, metavar="S", help="seconds between pushes (default 60)"
+    )
+    return parser
+
+
 def replay() -> Parser:
     """Return the parser of `presman replay`."""
     parser = _parser(
@@ -639,6 +681,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "watch": watch,
     "export": export,
     "record": record,
+    "metrics": metrics,
     "replay": replay,
     "report": report,
     "bundle": bundle,

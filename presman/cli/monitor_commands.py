@@ -116,6 +116,13 @@ def record(options: Namespace) -> int:
     return run(options)
 
 
+def metrics(options: Namespace) -> int:
+    """Run `presman metrics TARGET...`."""
+    from presman.cli.metrics_command import run
+
+    return run(options)
+
+
 def replay(options: Namespace) -> int:
     """Run `presman replay FILE`."""
     from presman.cli.settings import load
@@ -244,6 +251,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "watch": narrate,
         "export": export,
         "record": record,
+        "metrics": metrics,
         "replay": replay,
         "report": report,
         "bundle": bundle,

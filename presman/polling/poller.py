@@ -20,6 +20,7 @@ from presman.base.release import Release
 from presman.polling.cadence import LastAnswer, is_due, is_within_cadence
 from presman.polling.lookups import PER_POLL, CursorKey, Lookup, Lookups, statements_on_show
 from presman.polling.named_sessions import BECOME, NamedSessions, named, requests, together
+from presman.polling.poll_needs import EVERYTHING, PollNeeds
 from presman.polling.session_listing import SessionListing
 from presman.records.breadth import Breadth
 from presman.records.focus import RECORDS as FOCUSED
@@ -66,13 +67,15 @@ class Poller:
         *,
         packs: Collection[str] = (),
         keep_late: bool = True,
+        needs: PollNeeds = EVERYTHING,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.source = source
+        self._needs = needs
         self.budget: float | None = None
         self.breadth = Breadth.WHOLE
         self._breadth = Breadth.WHOLE
-        self._listing = SessionListing()
+        self._listing = SessionListing(wants_idle=needs.idle_sessions)
         self._named = NamedSessions()
         self._keep_late = keep_late
         self._begun = 0.0
@@ -166,7 +169,9 @@ class Poller:
         self._last = (first.at, measured)
         self._note_listing(first.at)
         between = self._look_up_named(first.at)
-        shown = statements_on_show(self._rows(Session), self._rows(PxSession), self._servers())
+        shown = statements_on_show(self._rows(Session), self._rows(PxSession), self._servers())[
+            : self._needs.statements
+        ]
         if hear is not None and hurried:
             hear(self._snapshot(first, shown, first.round_trips + between))
         second = self._follow(shown, first.at)
@@ -231,7 +236,8 @@ class Poller:
 
     def _no_lookups(self) -> Lookups:
         """Return lookups that know nothing yet; what is here already costs nobody anything to ask at once."""
-        return Lookups(per_poll=PER_POLL if self.source.kind == "oracle" else None)
+        at_once = PER_POLL if self.source.kind == "oracle" else None
+        return Lookups(per_poll=at_once, largest=self._needs.largest, texts=self._needs.texts)
 
     def _begin_epoch(self, keep: int = 0) -> None:
         """Forget all answers but those of poll `keep`: counters of before and after do not belong together."""

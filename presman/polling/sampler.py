@@ -17,6 +17,7 @@ from presman.base.errors import InputError
 from presman.base.release import Release
 from presman.base.text import clean, one_line
 from presman.polling.budget import budget_of
+from presman.polling.poll_needs import EVERYTHING, PollNeeds
 from presman.polling.poller import Poller
 from presman.records.breadth import Breadth
 from presman.records.commands import Command
@@ -118,6 +119,8 @@ class Sampler:
         self._packs = packs
         self.budget: float | None = None
         """Seconds a poll may take, None for what befits `refresh`."""
+        self.needs: PollNeeds = EVERYTHING
+        """What somebody makes use of; to be set before it begins."""
         self._now = now
         self._rng = rng or random.Random()
         self._woken = threading.Condition()
@@ -243,7 +246,7 @@ class Sampler:
 
     def _poll(self) -> Snapshot:
         if self._poller is None:
-            self._poller = Poller(self._make_source(), packs=self._packs)
+            self._poller = Poller(self._make_source(), packs=self._packs, needs=self.needs)
             self._poller.focus(self._focus)
         if self._stopping:  # what was imported meanwhile may have taken its time
             raise SourceError("stopped")

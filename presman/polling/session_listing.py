@@ -11,11 +11,14 @@ from presman.records.breadth import Breadth
 class SessionListing:
     """When all sessions were listed last, and whether the sessions known now are all there are (`lists_idle`).
 
+    Where idle ones are of no use to anybody (`wants_idle` is False) they are listed only if a poll is to be that broad.
+
     The first poll of an epoch lists none by itself, so that there is something to see soon. Where listing them took too
     long it is left alone for a minute: those that work are to be seen all the same.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, wants_idle: bool = True) -> None:
+        self._wants_idle = wants_idle
         self.lists_idle = True
         self._at: datetime | None = None
         self._was_late = False
@@ -30,7 +33,8 @@ class SessionListing:
             return Breadth.WHOLE
         if now is not None and self._at is None:
             self._at = now
-        if now is not None and self._at is not None and now - self._at >= MINUTE:
+        due = now is not None and self._at is not None and now - self._at >= MINUTE
+        if due and self._wants_idle:
             return wanted | Breadth.IDLE_SESSIONS
         return wanted & ~Breadth.IDLE_SESSIONS if self._was_late else wanted
 

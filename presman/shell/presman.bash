@@ -154,6 +154,27 @@ _presman_table() {
 --retain|@any|remove what is older (12h, 14d)
 --max-size|@any|remove the oldest beyond it (500M, 2G)
 |@target|what to record (default: the one of config.ini)' ;;
+    metrics) table='-h||show this help message and exit
+--help||show this help message and exit
+--config|@file|read FILE instead of config.ini
+--refresh|@any|seconds between polls (default 2, least 0.5)
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--scope|cluster instance|cluster (GV$, default) or instance (V$)
+--thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
+--theme|@any|colours of the monitor
+--at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--from|@any|from then on
+--to|@any|up to then
+--listen|@any|where to be scraped (default 127.0.0.1:9730); beyond this machine only with a certificate and a user
+--interval|@any|seconds between polls (default: --refresh, or 5)
+--certificate|@file|TLS with this certificate and its chain (PEM)
+--key|@file|the certificate’s key (default: in the same file)
+--client-ca|@file|let in only clients with a certificate of these authorities
+--insecure||listen beyond this machine without a user, or without a certificate
+--otlp|@any|push to this collector, too (OTLP over HTTP)
+--push-interval|@any|seconds between pushes (default 60)
+|@target|what to watch (default: the one of config.ini)' ;;
     replay) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
@@ -500,6 +521,7 @@ once|one reading as text, JSON or CSV
 watch|what happens, in lines of words: for screen readers, pipes and logs
 export|readings as CSV, one poll after the other
 record|everything that is read, poll after poll, into a file to watch again and ask by SQL
+metrics|figures of databases for Prometheus to scrape, or pushed to an OpenTelemetry collector
 replay|a recording on the screens of the monitor
 report|a stretch of a recording as one HTML page: what happened, charts, statements, plan
 bundle|a short recording that names nobody, to send to somebody
