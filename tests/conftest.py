@@ -21,9 +21,11 @@ settings.register_profile("ordinary", max_examples=20, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("thorough" if THOROUGH else "ordinary")
 
-# A suite that runs in the background has Ctrl-C ignored, and would hand that on to the programs it starts.
+# A suite that runs in the background, or under nohup, has signals ignored, and would hand that on to what it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Thousands of short tests make little garbage that matters: fewer rounds of the collector save a tenth of the time.
 gc.set_threshold(50_000, 20, 20)
