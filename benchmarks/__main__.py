@@ -37,8 +37,8 @@ REFRESH = 2.0
 def start_up(report: Report, runs: int) -> None:
     """Start-up: the first frame against the bare app, `--help` against an empty parser."""
     bare = first_frame(BARE, [b"column 11", b"palette"], runs)
-    own = first_frame([PRESMAN, "demo"], [b"Overview", b"Sessions", b"LIVE"], runs)
-    skeleton = first_frame([PRESMAN, "demo"], [b"Overview", b"Sessions"], runs)
+    own = first_frame([PRESMAN, "demo", "--no-tour"], [b"Overview", b"Sessions", b"LIVE"], runs)
+    skeleton = first_frame([PRESMAN, "demo", "--no-tour"], [b"Overview", b"Sessions"], runs)
     report.line("first frame", skeleton * 1e3, "ms", yardstick=bare * 1e3, bar=1.2)
     report.line("first data on screen (an hour simulated)", own * 1e3, "ms", yardstick=bare * 1e3, bar=6)
     python = run_time([sys.executable, "-c", "import argparse; argparse.ArgumentParser().parse_args([])"], runs)
@@ -48,7 +48,7 @@ def start_up(report: Report, runs: int) -> None:
 def running(report: Report, window: float) -> None:
     """Running: CPU, bytes and memory per refresh against the bare app that rewrites its table, and keys."""
     bare = Screen([*BARE, str(REFRESH)])
-    own = Screen([PRESMAN, "demo", "--refresh", str(REFRESH)])
+    own = Screen([PRESMAN, "demo", "--no-tour", "--refresh", str(REFRESH)])
     try:
         bare.wait_for(b"column 11")
         own.wait_for(b"LIVE")

@@ -6,6 +6,7 @@ when it is started with `watch`.
 
 from __future__ import annotations
 
+import itertools
 import json
 import socket
 import subprocess
@@ -146,9 +147,7 @@ def watch(healthy: list[str], others: list[str], polls: int) -> Watched:
     memory = _resident()
     page, size, scraped = _scrapes(exposition, f"{server.url}/metrics")
     late = [
-        abs(after - begun - INTERVAL) > ON_TIME
-        for each in times.values()
-        for begun, after in zip(each, each[1:], strict=False)
+        abs(after - begun - INTERVAL) > ON_TIME for each in times.values() for begun, after in itertools.pairwise(each)
     ]
     asleep = [spent[number] for number, database in enumerate(exporter.databases) if not database.state().polls]
     return Watched(
@@ -208,7 +207,7 @@ def _resident() -> float:
 
 
 def _scrapes(exposition: Any, url: str) -> tuple[float, int, float]:
-    """Return the CPU milliseconds to write the page, its size, and the milliseconds of the middle one of many scrapes."""
+    """Return the CPU ms to write the page, at best, its size, and the ms of the middle one of many scrapes."""
     accept = "application/openmetrics-text;version=1.0.0"
     written, taken = [], []
     for _ in range(100):
@@ -221,8 +220,7 @@ def _scrapes(exposition: Any, url: str) -> tuple[float, int, float]:
         with urllib.request.urlopen(request, timeout=60) as response:
             response.read()
         taken.append(time.perf_counter() - begun)
-    middle = (sorted(each)[len(each) // 2] * 1e3 for each in (written, taken))
-    return next(middle), len(body), next(middle)
+    return min(written) * 1e3, len(body), sorted(taken)[len(taken) // 2] * 1e3
 
 
 def _long_run(database: WatchedDatabase, url: str, polls: int) -> Watched:

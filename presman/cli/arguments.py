@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from presman import __version__
 from presman.base.measure_names import MEASURES
 from presman.cli import exit_codes
 from presman.cli.parser import OneOf, Parser, age, listening, measure, of_group, positive, seconds, size, some_seconds
@@ -15,6 +14,7 @@ COMMANDS = {
     "demo": "the monitor on a simulated database",
     "connect": "asks for a database, tries it, and writes it into config.ini",
     "once": "one reading as text, JSON or CSV",
+    "watch": "what happens, in lines of words: for screen readers, pipes and logs",
     "export": "readings as CSV, one poll after the other",
     "record": "everything that is read, poll after poll, into a file to watch again and ask by SQL",
     "metrics": "figures of databases for Prometheus to scrape, or pushed to an OpenTelemetry collector",
@@ -128,7 +128,8 @@ environment: PRESMAN_CONFIG, PRESMAN_PASSWORD, PRESMAN_DEBUG=1 (tracebacks), NO_
         help="offer to start, switch, cancel or kill (key a), after a question",
     )
     parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
-    parser.add_argument("--version", action="version", version=f"presman {__version__}")
+    parser.add_argument("--version", action="store_true", help="show presman's version and exit")
+    parser.add_argument("--verbose", action="store_true", help="with --version: those of all libraries, too")
     return parser
 
 
@@ -155,6 +156,11 @@ def demo() -> Parser:
         "--allow-actions",
         action="store_true",
         help="offer to start, switch, cancel or kill (key a), after a question",
+    )
+    parser.add_argument(
+        "--tour",
+        action=argparse.BooleanOptionalAction,
+        help="show around, or do not (default: until it was gone through once)",
     )
     parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
     return parser
@@ -270,6 +276,31 @@ def once() -> Parser:
         help="seconds it may take beside the interval (default 30); code 7 if not every view had answered by then",
     )
     parser.add_argument("--outliers", action="store_true", help="ask for I/O outliers too (12.1 and later)")
+    return parser
+
+
+def watch() -> Parser:
+    """Return the parser of `presman watch`."""
+    parser = _parser(
+        "watch",
+        "Say what happens, a line of words for each change: alerts that begin, grow worse and end, plans, downgrades,\n"
+        "timeouts, and what to do. Nothing moves on the screen, so that it can be read aloud, piped or logged.",
+        """\
+  presman watch prod --plain
+  presman watch prod --summary 1h >> prod.log
+  presman watch demo:storm --duration 1m""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument("--plain", action="store_true", help="nothing but ASCII, and words for signs")
+    parser.add_argument(
+        "--summary",
+        type=some_seconds,
+        default=300.0,
+        metavar="S",
+        help="seconds after which all is summed up though nothing changed (default 5m)",
+    )
+    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
+    parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
     return parser
 
 
@@ -548,9 +579,10 @@ def whatif() -> Parser:
   presman export prod --measure arrivals --duration 2h -o arrivals.csv
   presman whatif arrivals.csv --target 320
   presman whatif arrivals.csv --limit BATCH=50 --limit ETL=25 --timeout REPORTS=600
+  presman whatif prod.presman --from 03:00 --to 04:00 --target 320
   presman whatif prod --live-minutes 15 --limit BATCH=50""",
     )
-    parser.add_argument("target", nargs="?", metavar="CSV|TARGET", help="a file of arrivals, or a target to watch")
+    parser.add_argument("target", nargs="?", metavar="CSV|TARGET", help="arrivals, a recording, a target to watch")
     parser.add_argument("--live-minutes", type=float, metavar="N", help="watch TARGET for N minutes first")
     parser.add_argument(
         "--target",
@@ -646,6 +678,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "demo": demo,
     "connect": connect,
     "once": once,
+    "watch": watch,
     "export": export,
     "record": record,
     "metrics": metrics,

@@ -11,7 +11,14 @@ from presman.cli.exit_codes import Failure
 
 
 def monitor(options: Namespace) -> int:
-    """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal."""
+    """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal; or tell the versions."""
+    if options.version:
+        from presman.cli import versions
+
+        console.put(versions.long() if options.verbose else versions.short())
+        return exit_codes.OK
+    if options.verbose:
+        raise Failure("--verbose goes with --version")
     from presman.cli.settings import default_target, load
     from presman.cli.start import watch, welcome
 
@@ -72,6 +79,13 @@ def once(options: Namespace) -> int:
     if late:
         console.say(f"not all answered within {options.timeout:g} s: {', '.join(late)}")
     return exit_codes.PARTIAL if late else exit_codes.OK
+
+
+def narrate(options: Namespace) -> int:
+    """Run `presman watch TARGET`."""
+    from presman.cli.watch_command import run
+
+    return run(options)
 
 
 def export(options: Namespace) -> int:
@@ -234,6 +248,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "monitor": monitor,
         "demo": demo,
         "once": once,
+        "watch": narrate,
         "export": export,
         "record": record,
         "metrics": metrics,

@@ -35,6 +35,7 @@ _presman_table() {
 --allow-actions||offer to start, switch, cancel or kill (key a), after a question
 --bell||ring the terminal’s bell when a new alert appears
 --version||show presman’s version and exit
+--verbose||with --version: those of all libraries, too
 -m|cpu session_io parallel emphasis|cpu, session_io, parallel, emphasis
 -c|@any|index of a column from 0, or its name
 -p||a bar per group for that column
@@ -59,6 +60,8 @@ _presman_table() {
 --release|23.26 23 21 19 18 12.2 12.1 11.2|shape the views as release R has them (19, 12.1, ...)
 --polls|@any|without a terminal: readings to print
 --allow-actions||offer to start, switch, cancel or kill (key a), after a question
+--tour||show around, or do not (default: until it was gone through once)
+--no-tour||show around, or do not (default: until it was gone through once)
 --bell||ring the terminal’s bell when a new alert appears
 |@scenario locked mixed noplan pdb queueing quiet rac storm throttled|name or FILE.toml (default: mixed)' ;;
     connect) table='-h||show this help message and exit
@@ -92,6 +95,23 @@ _presman_table() {
 --timeout|@any|seconds it may take beside the interval (default 30); code 7 if not every view had answered by then
 --outliers||ask for I/O outliers too (12.1 and later)
 |@target|what to read (default: the one of config.ini)' ;;
+    watch) table='-h||show this help message and exit
+--help||show this help message and exit
+--config|@file|read FILE instead of config.ini
+--refresh|@any|seconds between polls (default 2, least 0.5)
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--scope|cluster instance|cluster (GV$, default) or instance (V$)
+--thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
+--theme|@any|colours of the monitor
+--at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--from|@any|from then on
+--to|@any|up to then
+--plain||nothing but ASCII, and words for signs
+--summary|@any|seconds after which all is summed up though nothing changed (default 5m)
+--polls|@any|stop after N readings
+--duration|@any|stop after S seconds (90, 15m, 2h)
+|@target|what to watch (default: the one of config.ini)' ;;
     export) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
@@ -282,7 +302,7 @@ _presman_table() {
 --level|@group|level (1 to 8) of a group in the plan; without it all are on one
 --timeout|@group|seconds a group’s statements may queue (PARALLEL_QUEUE_TIMEOUT)
 --seed|@any|another random order of the groups
-|@csv|a file of arrivals, or a target to watch' ;;
+|@csv|arrivals, a recording, a target to watch' ;;
     lint) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
@@ -498,6 +518,7 @@ _presman_commands() {
     echo 'demo|the monitor on a simulated database
 connect|asks for a database, tries it, and writes it into config.ini
 once|one reading as text, JSON or CSV
+watch|what happens, in lines of words: for screen readers, pipes and logs
 export|readings as CSV, one poll after the other
 record|everything that is read, poll after poll, into a file to watch again and ask by SQL
 metrics|figures of databases for Prometheus to scrape, or pushed to an OpenTelemetry collector

@@ -192,6 +192,7 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     bell: bool = False,
     notice: str = "",
     attention: Attending | None = None,
+    tour: bool = False,
 ) -> MonitorEnd:
     """Show the monitor until the user quits or wants another of the `targets`.
 
@@ -200,7 +201,7 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     and is given only where they were allowed. `ascii_only` is for terminals that have no other signs; without a
     `theme`, those of 16 colours get one of their own. `fixed` names what the command line said, which comes before
     what is kept of the last time; `bell` rings at new alerts; `notice` is told at first;
-    `attention` judges by the thresholds of config.ini and runs its command.
+    `attention` judges by the thresholds of config.ini and runs its command; `tour` shows around.
     """
     carry_out = gateway.carry_out if gateway is not None else None
     make_feed = sampler_feed(make_source, scope, carry_out, packs, budget, attention)
@@ -213,6 +214,10 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
         from presman.tabs.alert_news import AlertNews
 
         app.news = AlertNews()
+    if tour:
+        from presman.tui.tour import Tour
+
+        Tour().attend(app)
     if ascii_only:
         app.keep_to_ascii()
     asyncio.run(run_until_ended(app))

@@ -75,6 +75,7 @@ class FrameApp(TerminalApp):
         self.put_back: Callable[[], None] = lambda: None
         self.note_view: Callable[[], None] = lambda: None
         self.news: AlertNews | None = None
+        self.show_around: Callable[[], None] = lambda: None
         self.monitor = Monitor(name, refresh, packs, clock)
         self.panels = TabPanels(self, self.monitor, self.bind_tab_keys)
         self.feed = make_feed(self.post_message, refresh)
@@ -215,6 +216,7 @@ class FrameApp(TerminalApp):
         self.frame.paint_lines(
             self.monitor, taking(self.recording.measure, self.tape), self.panels.hidden(), self.keys_here()
         )
+        self.show_around()
 
     def keys_here(self) -> list[Labelled]:
         """Return the keys that do something here, the most needed first."""

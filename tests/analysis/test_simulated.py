@@ -20,7 +20,7 @@ from presman.simulator.loading import load_scenario
 from presman.simulator.scheduler import HoldReason, QueueHold
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
-from tests.thorough import some
+from tests.thorough import THOROUGH, some
 
 SCENARIOS = sorted(path.stem for path in (Path(presman.simulator.__file__).parent / "scenarios").glob("*.toml"))
 CAUSES = {
@@ -70,11 +70,11 @@ def _twins(reading: Reading, head: QueueHead) -> bool:
     return sum(abs(waited - head.statement.waited) < 0.01 for waited in waits) > 1
 
 
-@pytest.mark.parametrize("seed", some([5], [1, 2, 3]))
+@pytest.mark.parametrize("seed", some([1], [2, 3, 5]))
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_cause_is_the_schedulers(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
-    for reading in play(source, clock, 12, 30.0):
+    for reading in play(source, clock, 12 if THOROUGH else 7, 30.0):
         for head in reading.heads:
             assert head.wants is not None
             hold = truth(source, head)
@@ -118,9 +118,9 @@ def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[Wa
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_figures_agree_with_each_other(scenario: str) -> None:
-    source, clock = started(scenario, 2)
+    source, clock = started(scenario, 1)
     seen: Counter[Verdict] = Counter()
-    for reading in play(source, clock, 20, 2.0):
+    for reading in play(source, clock, 20 if THOROUGH else 8, 2.0):
         top = reading.header
         assert reading.troubles == ()
         for instance in top.instances:

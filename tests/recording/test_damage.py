@@ -27,7 +27,7 @@ from presman.records.session_rows import Session
 from tests.recording.taped import polled, record
 from tests.thorough import THOROUGH
 
-FLIPS = 1000 if THOROUGH else 20
+FLIPS = 1000 if THOROUGH else 10
 POLLS = 12
 
 

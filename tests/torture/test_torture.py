@@ -13,8 +13,8 @@ from tests.torture.cutter import How
 from tests.torture.fuzz import fuzz
 from tests.torture.torture import torture
 
-CUTS = 6
-SESSIONS = 8
+CUTS = 3
+SESSIONS = 6
 
 
 @pytest.mark.parametrize(("release", "client"), [(Release(12, 1), "export"), (Release(23), "tui")], ids=str)
