@@ -31,6 +31,7 @@ demo: $(STAMP) ## the monitor on the embedded database
 test: $(STAMP) ## all tests
 	$(BIN)/python -m pytest $(ARGS)
 
+# RUNLEVEL=1: the package of Prometheus is to start no service of its own.
 test-real: $(STAMP) ## tests against real PostgreSQL, Prometheus and Chromium, installed where root and missing
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		{ apt-get install -qq -y chromium >/dev/null 2>&1 || { apt-get update -qq && apt-get install -qq -y chromium >/dev/null; }; }; } || true

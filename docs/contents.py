@@ -62,7 +62,7 @@ def chapters() -> tuple[Chapter, ...]:
             "Reading the screens", (*_named("monitor accessibility parallel plan latency tabs/keys"), *tab_pages())
         ),
         Chapter("Connecting", _named("connecting config targets grants security trouble")),
-        Chapter("Using it", _named("alerts actions whatif export json record compare spool trace")),
+        Chapter("Using it", _named("alerts actions whatif export json record metrics compare spool trace")),
         Chapter("Before you trust it", _named("proof alternatives upgrading")),
         Chapter(
             "Reference",

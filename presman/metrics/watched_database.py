@@ -24,7 +24,7 @@ from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
 from presman.sources import Source
 
-NEEDS = PollNeeds(statements=20, texts=False, largest=1_000_000, idle_sessions=False)
+NEEDS = PollNeeds(statements=20, texts=False, most=100, largest=500_000, idle_sessions=False)
 """The first of each queue matter, their texts do not; idle sessions are counted."""
 
 GRACE = 5.0

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from presman.polling.poll_needs import MOST_KEPT
+from presman.polling.poll_needs import MOST_ANSWERS, MOST_KEPT
 from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.records.gv_servers import ALL_STATEMENTS, ServerProcesses
 from presman.records.parallel_rows import PxSession
@@ -138,7 +138,7 @@ class Lookups:
     RECORDS: tuple[type[Any], ...] = (PlanXml, PxPlanLine, SqlText)
 
     def __init__(
-        self, per_poll: int | None = PER_POLL, most: int = 1000, largest: int = MOST_KEPT, *, texts: bool = True
+        self, per_poll: int | None = PER_POLL, most: int = MOST_ANSWERS, largest: int = MOST_KEPT, *, texts: bool = True
     ) -> None:
         if not texts:
             self.RECORDS = (PlanXml, PxPlanLine)

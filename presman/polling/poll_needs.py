@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-MOST_KEPT = 32_000_000
-"""Characters of texts and plans that are kept, however many statements they are of."""
+MOST_ANSWERS, MOST_KEPT = 1000, 32_000_000
+"""Answers about statements that are kept, and characters of texts and plans, however many they are of."""
 
 
 class PollNeeds(NamedTuple):
     """Of how many statements on show plans are looked up (None: of all), and whether their texts are, too.
 
-    `largest` is how many characters of them are kept; `idle_sessions` tells whether idle sessions are listed once a
-    minute. Those that others name are read in any case.
+    `most` is how many of the answers are kept, `largest` how many characters; `idle_sessions` tells whether idle
+    sessions are listed once a minute. Those that others name are read in any case.
     """
 
     statements: int | None = None
     texts: bool = True
+    most: int = MOST_ANSWERS
     largest: int = MOST_KEPT
     idle_sessions: bool = True
 

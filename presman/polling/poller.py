@@ -237,7 +237,8 @@ class Poller:
     def _no_lookups(self) -> Lookups:
         """Return lookups that know nothing yet; what is here already costs nobody anything to ask at once."""
         at_once = PER_POLL if self.source.kind == "oracle" else None
-        return Lookups(per_poll=at_once, largest=self._needs.largest, texts=self._needs.texts)
+        needs = self._needs
+        return Lookups(at_once, needs.most, needs.largest, texts=needs.texts)
 
     def _begin_epoch(self, keep: int = 0) -> None:
         """Forget all answers but those of poll `keep`: counters of before and after do not belong together."""
