@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from presman.metrics.watched_database import WatchedDatabase
+    from presman.metrics.observed_database import ObservedDatabase
 
 FLEET, SLOW, REFUSED, MUTE = 50, 4, 3, 3
 """Databases in all, and of these: over a slow line, on a port that nobody listens at, and at one that never answers."""
@@ -165,16 +165,16 @@ def watch(healthy: list[str], others: list[str], polls: int) -> Watched:
 
 def _target(dsn: str, interval: float) -> Any:
     from presman.base.secret import Secret
-    from presman.metrics.watched_database import WatchedTarget
+    from presman.metrics.observed_database import ObservedTarget
     from presman.records.queries import Scope
     from presman.sources.oracle.oracle_source import OracleSource
     from presman.sources.oracle.settings import ConnectSettings
 
     settings = ConnectSettings(dsn, "presman", Secret("presman"))
-    return WatchedTarget(dsn, lambda: OracleSource(settings, name=dsn), interval, Scope.CLUSTER, (), None, ())
+    return ObservedTarget(dsn, lambda: OracleSource(settings, name=dsn), interval, Scope.CLUSTER, (), None, ())
 
 
-def _listen(databases: Sequence[WatchedDatabase]) -> dict[int, list[float]]:
+def _listen(databases: Sequence[ObservedDatabase]) -> dict[int, list[float]]:
     """Note when the polls of each database are there."""
     times: dict[int, list[float]] = {}
     for number, database in enumerate(databases):
@@ -189,7 +189,7 @@ def _listen(databases: Sequence[WatchedDatabase]) -> dict[int, list[float]]:
     return times
 
 
-def _thread(database: WatchedDatabase) -> int:
+def _thread(database: ObservedDatabase) -> int:
     number = database._sampler._thread.native_id
     assert number is not None
     return number
@@ -223,7 +223,7 @@ def _scrapes(exposition: Any, url: str) -> tuple[float, int, float]:
     return min(written) * 1e3, len(body), sorted(taken)[len(taken) // 2] * 1e3
 
 
-def _long_run(database: WatchedDatabase, url: str, polls: int) -> Watched:
+def _long_run(database: ObservedDatabase, url: str, polls: int) -> Watched:
     """Poll as fast as it goes, scraped at every tenth poll; return how much memory grew."""
     early, looked = 0.0, 0
     while (done := database.state().polls) < polls:

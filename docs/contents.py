@@ -62,12 +62,14 @@ def chapters() -> tuple[Chapter, ...]:
             "Reading the screens", (*_named("monitor accessibility parallel plan latency tabs/keys"), *tab_pages())
         ),
         Chapter("Connecting", _named("connecting config targets grants security trouble")),
-        Chapter("Using it", _named("alerts actions whatif export json record metrics compare spool trace")),
+        Chapter(
+            "Using it", _named("fleet alerts actions whatif export json record metrics compare operations spool trace")
+        ),
         Chapter("Before you trust it", _named("proof alternatives upgrading")),
         Chapter(
             "Reference",
             (
-                *_named("reference/commands reference/csv reference/json reference/metrics recording"),
+                *_named("reference/commands reference/csv reference/json reference/metrics reference/fleet recording"),
                 *_named("reference/recording reference/views"),
             ),
         ),

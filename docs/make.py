@@ -13,6 +13,7 @@ from docs.command_page import command_page
 from docs.completions import script
 from docs.contents import DOCS, ROOT, tab_pages
 from docs.file_pages import csv_page, recording_page, views_page
+from docs.fleet_page import fleet_page
 from docs.json_page import json_page
 from docs.man_page import man_page
 from docs.metrics_page import metrics_page
@@ -40,6 +41,7 @@ def _pages() -> Iterator[tuple[Path, str]]:
     yield DOCS / "reference" / "commands.md", command_page()
     yield DOCS / "reference" / "csv.md", csv_page()
     yield DOCS / "reference" / "json.md", json_page()
+    yield DOCS / "reference" / "fleet.md", fleet_page()
     yield DOCS / "reference" / "metrics.md", metrics_page()
     yield DOCS / "reference" / "recording.md", recording_page()
     yield DOCS / "reference" / "views.md", views_page()

@@ -13,11 +13,13 @@ from presman.cli.parser import OneOf, Parser, age, listening, measure, of_group,
 COMMANDS = {
     "demo": "the monitor on a simulated database",
     "connect": "asks for a database, tries it, and writes it into config.ini",
+    "fleet": "many databases, one line each, those in trouble first",
     "once": "one reading as text, JSON or CSV",
     "watch": "what happens, in lines of words: for screen readers, pipes and logs",
     "export": "readings as CSV, one poll after the other",
     "record": "everything that is read, poll after poll, into a file to watch again and ask by SQL",
     "metrics": "figures of databases for Prometheus to scrape, or pushed to an OpenTelemetry collector",
+    "status": "recorders and exporters that run, and how they are",
     "replay": "a recording on the screens of the monitor",
     "report": "a stretch of a recording as one HTML page: what happened, charts, statements, plan",
     "bundle": "a short recording that names nobody, to send to somebody",
@@ -81,6 +83,23 @@ def common() -> Parser:
     tape.add_argument("--from", dest="start", metavar="TIME", help="from then on")
     tape.add_argument("--to", dest="end", metavar="TIME", help="up to then")
     return parser
+
+
+def add_log_options(parser: Parser) -> None:
+    """Add the options of commands that run for long: how and where they tell what happens."""
+    group = parser.add_argument_group("what is told")
+    group.add_argument(
+        "--log-format", type=OneOf("text", "json"), metavar="F", help="text (default), or json: one object a line"
+    )
+    group.add_argument(
+        "--log-level",
+        type=OneOf("debug", "info", "warning", "error"),
+        metavar="L",
+        help="debug (each poll), info (default), warning, error",
+    )
+    group.add_argument(
+        "--log-file", metavar="FILE", help="append to FILE, begun anew when it is moved; errors also to standard error"
+    )
 
 
 def _parser(name: str, description: str, examples: str) -> Parser:
@@ -304,6 +323,45 @@ def watch() -> Parser:
     return parser
 
 
+def fleet() -> Parser:
+    """Return the parser of `presman fleet`."""
+    parser = _parser(
+        "fleet",
+        "Many databases, one line each, those in trouble first; Enter opens one, Esc comes back. All sections of\n"
+        "config.ini, those that are named or match, or what recorders write to a central store: that takes no\n"
+        "connection to any of them. Without a terminal, or with --format, it is printed once.",
+        """\
+  presman fleet
+  presman fleet 'prod-*' test
+  presman fleet postgresql+psycopg://presman@dbhost/presman
+  presman fleet --format json | jq -r '.databases[] | select(.alerts > 0) | .target'
+exit codes of a fleet that is printed:
+  0 all databases answered   7 some did not   3 none did, or the store cannot be read""",
+    )
+    parser.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="sections of config.ini, globs of them, other targets; or a store"
+    )
+    parser.add_argument(
+        "--format", type=OneOf("text", "json", "csv"), metavar="F", help="print it once: text, json, csv"
+    )
+    parser.add_argument(
+        "--interval", type=seconds, metavar="S", help="seconds between polls of each (default 5; printed: 1)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=some_seconds,
+        default=30.0,
+        metavar="S",
+        help="printed: seconds to wait for those that do not answer (default 30)",
+    )
+    parser.add_argument(
+        "--allow-actions",
+        action="store_true",
+        help="offer to start, switch, cancel or kill (key a) in a database that was opened, after a question",
+    )
+    return parser
+
+
 def export() -> Parser:
     """Return the parser of `presman export`."""
     parser = _parser(
@@ -330,6 +388,7 @@ def export() -> Parser:
     parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
     parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
     parser.add_argument("--fsync", action="store_true", help="wait for the disk at each poll")
+    add_log_options(parser)
     return parser
 
 
@@ -358,6 +417,26 @@ def record() -> Parser:
     )
     parser.add_argument("--retain", type=age, metavar="AGE", help="remove what is older (12h, 14d)")
     parser.add_argument("--max-size", type=size, metavar="SIZE", help="remove the oldest beyond it (500M, 2G)")
+    add_log_options(parser)
+    return parser
+
+
+def status() -> Parser:
+    """Return the parser of `presman status`."""
+    parser = _parser(
+        "status",
+        "What of presman runs for you (record, export): since when, polls, the age of the newest, what is wrong, CPU\n"
+        "and memory. One that was killed is told of for a day, or until another takes its place.",
+        """\
+  presman status
+  presman status --format json | jq '.runs[].databases[] | select(.state != "running")'
+  sudo -u presman presman status || systemctl status presman-record
+exit codes of status:
+  0 all runs well   3 nothing runs   7 something is late, lost, not written, hangs or died""",
+    )
+    parser.add_argument(
+        "--format", type=OneOf("text", "json", "csv"), default="text", metavar="F", help="text (default), json, csv"
+    )
     return parser
 
 
@@ -677,11 +756,13 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "monitor": monitor,
     "demo": demo,
     "connect": connect,
+    "fleet": fleet,
     "once": once,
     "watch": watch,
     "export": export,
     "record": record,
     "metrics": metrics,
+    "status": status,
     "replay": replay,
     "report": report,
     "bundle": bundle,

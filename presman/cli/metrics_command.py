@@ -21,8 +21,8 @@ from presman.config.targets import Target
 if TYPE_CHECKING:
     from presman.metrics.certificates import Certificates
     from presman.metrics.exporter import Exporter
+    from presman.metrics.observed_database import ObservedTarget
     from presman.metrics.otlp_push import OtlpPush
-    from presman.metrics.watched_database import WatchedTarget
     from presman.metrics.web_app import Credentials
 
 PASSWORD = "PRESMAN_METRICS_PASSWORD"
@@ -69,9 +69,9 @@ def run(options: Namespace) -> int:
     return exit_codes.OK
 
 
-def targets(options: Namespace, config: Config) -> list[WatchedTarget]:
+def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
     """Return what is to be watched, each with a label of its own. Raises Failure."""
-    from presman.metrics.watched_database import WatchedTarget
+    from presman.metrics.observed_database import ObservedTarget
 
     found = []
     for name in options.targets or [None]:
@@ -80,7 +80,7 @@ def targets(options: Namespace, config: Config) -> list[WatchedTarget]:
         if target.kind not in ENDLESS:
             raise Failure(f"{target.name} ends: metrics are of databases that go on")
         found.append(
-            WatchedTarget(
+            ObservedTarget(
                 label_of(target), target.make_source, options.interval or options.refresh or INTERVAL, resolved.scope,
                 resolved.packs, resolved.budget, resolved.alerts,
             )

@@ -48,6 +48,13 @@ def demo(options: Namespace) -> int:
     return watch(text, load(options), options)
 
 
+def fleet(options: Namespace) -> int:
+    """Run `presman fleet [TARGET...]`."""
+    from presman.cli.fleet_command import run
+
+    return run(options)
+
+
 def once(options: Namespace) -> int:
     """Run `presman once TARGET`."""
     from presman.analysis.alerts.judge import Judge
@@ -119,6 +126,13 @@ def record(options: Namespace) -> int:
 def metrics(options: Namespace) -> int:
     """Run `presman metrics TARGET...`."""
     from presman.cli.metrics_command import run
+
+    return run(options)
+
+
+def status(options: Namespace) -> int:
+    """Run `presman status`."""
+    from presman.cli.status_command import run
 
     return run(options)
 
@@ -247,11 +261,13 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
     {
         "monitor": monitor,
         "demo": demo,
+        "fleet": fleet,
         "once": once,
         "watch": narrate,
         "export": export,
         "record": record,
         "metrics": metrics,
+        "status": status,
         "replay": replay,
         "report": report,
         "bundle": bundle,

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from presman.metrics.watched_database import WatchedDatabase, WatchedTarget
+from presman.metrics.observed_database import ObservedDatabase, ObservedTarget
 
 PATIENCE = 1.0
 """Seconds that the end waits for polls that were told to end."""
@@ -15,8 +15,8 @@ PATIENCE = 1.0
 class Exporter:
     """Polls databases side by side. `say` is told in one line what somebody should know."""
 
-    def __init__(self, targets: Sequence[WatchedTarget], say: Callable[[str], None]) -> None:
-        self.databases = [WatchedDatabase(target, say) for target in targets]
+    def __init__(self, targets: Sequence[ObservedTarget], say: Callable[[str], None]) -> None:
+        self.databases = [ObservedDatabase(target, say) for target in targets]
         self._begun = threading.Event()
 
     def start(self, wait: Callable[[float], object] = time.sleep) -> None:

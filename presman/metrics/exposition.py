@@ -13,7 +13,7 @@ from prometheus_client.samples import Sample
 from presman import __version__
 from presman.figures.metric import NAMESPACE, Distribution, MetricKind, MetricSample
 from presman.metrics.metric_page import Family, families
-from presman.metrics.watched_database import WatchedDatabase
+from presman.metrics.observed_database import ObservedDatabase
 
 OPENMETRICS = "application/openmetrics-text"
 QUICK = 1
@@ -23,7 +23,7 @@ QUICK = 1
 class Exposition:
     """The page of some databases, and of presman's own process, for whoever scrapes it."""
 
-    def __init__(self, databases: Sequence[WatchedDatabase]) -> None:
+    def __init__(self, databases: Sequence[ObservedDatabase]) -> None:
         self._databases = databases
         self._process = ProcessCollector(registry=CollectorRegistry())
 

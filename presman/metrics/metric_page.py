@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from presman.figures.metric import Metric, MetricSample, samples
 from presman.figures.metric_figures import READING_SUBJECTS
+from presman.metrics.observed_database import DatabaseState, ObservedDatabase
 from presman.metrics.own_metrics import SUBJECTS, TARGET
-from presman.metrics.watched_database import DatabaseState, WatchedDatabase
 
 LABEL = "target"
 """The label that tells databases apart."""
@@ -35,7 +35,7 @@ def metrics() -> Mapping[str, Metric[Any]]:
 METRICS = metrics()
 
 
-def families(databases: Sequence[WatchedDatabase]) -> Iterator[Family]:
+def families(databases: Sequence[ObservedDatabase]) -> Iterator[Family]:
     """Yield the metrics that any of the databases has now."""
     parts = [_of(database.state()) for database in databases]
     for name, metric in METRICS.items():

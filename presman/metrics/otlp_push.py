@@ -16,8 +16,8 @@ from presman import __version__
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
 from presman.metrics.metric_page import families
+from presman.metrics.observed_database import ObservedDatabase
 from presman.metrics.otlp_points import metrics_data
-from presman.metrics.watched_database import WatchedDatabase
 
 PATH = "/v1/metrics"
 TIMEOUT = 10.0
@@ -61,7 +61,7 @@ class OtlpPush:
     """
 
     def __init__(
-        self, databases: Sequence[WatchedDatabase], endpoint: str, interval: float, say: Callable[[str], None]
+        self, databases: Sequence[ObservedDatabase], endpoint: str, interval: float, say: Callable[[str], None]
     ) -> None:
         self._databases = databases
         self._interval = interval

@@ -7,7 +7,7 @@ from typing import Any
 from presman.figures.figure import COUNT, FLAG, SECONDS, TOTAL, Figure, Unit
 from presman.figures.metric import Subject, of_figures
 from presman.figures.metric_figures import READING_SUBJECTS
-from presman.metrics.watched_database import DatabaseState
+from presman.metrics.observed_database import DatabaseState
 
 State = Figure[DatabaseState]
 

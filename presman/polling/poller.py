@@ -105,6 +105,13 @@ class Poller:
         """
         self._requests[record] = OnDemandRequest(dict(binds or {}), lasting)
 
+    def forget_requests(self) -> None:
+        """Ask none of the queries of cadence `demand` any more, and forget what they answered."""
+        self._requests.clear()
+        for record, query in self._queries.items():
+            if query.cadence is Cadence.DEMAND:
+                self._asked.pop(record, None)
+
     def focus(self, focus: Focus | None) -> None:
         """Ask about one session and its cursor at each poll, until another focus or None takes its place.
 

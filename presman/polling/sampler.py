@@ -89,6 +89,12 @@ def pause_before(attempt: int, rng: random.Random) -> float:
     return longest * rng.uniform(0.8, 1.0)
 
 
+def tick_after(now: float, refresh: float, phase: float) -> float:
+    """Return the first tick after `now` of those that come every `refresh` seconds, `phase` (0 to 1) of it late."""
+    late = phase * refresh
+    return late + refresh * (math.floor((now - late) / refresh) + 1)
+
+
 class Sampler:
     """Polls a source every `refresh` seconds in a daemon thread and hands each event to `post`.
 
@@ -111,6 +117,7 @@ class Sampler:
         carry_out: CarryOut | None = None,
     ) -> None:
         self._carry_out = carry_out
+        self._forgets = False
         self._orders: list[Command] = []
         self._make_source = make_source
         self._refresh = refresh
@@ -121,6 +128,9 @@ class Sampler:
         """Seconds a poll may take, None for what befits `refresh`."""
         self.needs: PollNeeds = EVERYTHING
         """What somebody makes use of; to be set before it begins."""
+        self.phase: float | None = None
+        """Where in each interval (0 to 1) the ticks are, so that many samplers of one process, each with a phase of its
+        own, do not all poll at once; None: an interval after the poll before."""
         self._now = now
         self._rng = rng or random.Random()
         self._woken = threading.Condition()
@@ -179,6 +189,12 @@ class Sampler:
         with self._woken:
             self._requests.append((record, binds or {}, lasting))
         self.poll_now()
+
+    def forget_requests(self) -> None:
+        """Ask none of the queries on demand any more from the next poll on."""
+        with self._woken:
+            self._requests.clear()
+            self._forgets = True
 
     def poll_now(self) -> None:
         """Poll, or try to reconnect, without waiting for the next tick."""
@@ -252,6 +268,9 @@ class Sampler:
             raise SourceError("stopped")
         with self._woken:
             requests, self._requests = self._requests, []
+            forgets, self._forgets = self._forgets, False
+        if forgets:
+            self._poller.forget_requests()
         for record, binds, lasting in requests:
             self._poller.request(record, binds, lasting=lasting)
         self._poller.source.scope = self._scope
@@ -312,4 +331,6 @@ class Sampler:
         """Return when to poll again: at the next tick that is still ahead, or when it is time to reconnect."""
         if isinstance(event, SourceLost):
             return math.inf if event.retry_in is None else ended + event.retry_in
+        if self.phase is not None:
+            return tick_after(max(ended, begun + self._refresh / 5), self._refresh, self.phase)
         return begun + self._refresh * max(1, math.ceil((ended - begun) / self._refresh))

@@ -12,7 +12,12 @@ from presman.recording.schema import META, METADATA
 
 Step = Callable[[Connection], None]
 
-STEPS: Mapping[int, Step] = MappingProxyType({})
+
+def _nothing_but_tables(_connection: Connection) -> None:
+    """Do nothing: what is new are tables."""
+
+
+STEPS: Mapping[int, Step] = MappingProxyType({1: _nothing_but_tables})
 """What leads from a format to the next, by the older one's number. Tables that are new are made before."""
 
 

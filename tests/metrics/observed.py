@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from presman.figures.observed_reading import ObservedReading
 from presman.metrics.metric_page import families
-from presman.metrics.watched_database import DatabaseState
+from presman.metrics.observed_database import DatabaseState
 from presman.records.snapshot import Snapshot
 from tests.recording.taped import polled
 

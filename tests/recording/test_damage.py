@@ -158,7 +158,7 @@ def test_an_older_format_is_brought_up_to_date(whole: Path, tmp_path: Path, monk
     def step(connection: Connection) -> None:
         connection.exec_driver_sql("ALTER TABLE polls ADD COLUMN servers_target INTEGER")
 
-    monkeypatch.setattr(upgrades.upgrade, "__defaults__", ({0: step},))
+    monkeypatch.setattr(upgrades.upgrade, "__defaults__", ({0: step, 1: lambda _connection: None},))
     assert read_all(path) == POLLS
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == (str(FORMAT),)

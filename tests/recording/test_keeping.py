@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.readings.reading import Reading
+from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recording.reader import Recording
@@ -157,7 +158,7 @@ def test_a_folder_has_a_file_for_each_day(tmp_path: Path) -> None:
     (first, reading), (second, _) = polled("quiet", 2)
     later = replace(second, at=second.at + timedelta(days=1))
     moments = [(first, reading), (later, analyse(first, later))]
-    told: list[str] = []
+    told: list[LogEvent] = []
     recorder = DatabaseRecorder(
         RecordedTarget("demo:x", "simulator", SimulatorSource, 1.0, Scope.CLUSTER, (), None),
         Shelf(f"{tmp_path}/"),

@@ -141,6 +141,11 @@ async def tape(app: FrameApp) -> None:
     app.tell(f"Recording to {path}, from {since} ago on ({counted(kept, 'poll')}); R ends it", seconds=8)
 
 
+def may_record(app: FrameApp) -> bool:
+    """Once there is something to record, and that is no recording itself."""
+    return has_data(app) and app.monitor.link.state is not LinkState.REPLAY
+
+
 def may_act(app: FrameApp) -> bool:
     """Where acting was allowed, on a row of the newest poll or on the page about one."""
     return not why_not_act(app)
@@ -181,6 +186,6 @@ EXPORT = AppKey(
 TAPE = AppKey(
     Key("tape", "R", "R", "record", "Write every poll to a recording, with those of the minutes that charts show (w); "
         "again to end. `presman replay` plays it."),
-    tape, lambda app: has_data(app) and not app.own_keys, "There is nothing to record here.",
+    tape, may_record, "There is nothing to record here.",
     relabel=lambda app: "end recording" if app.tape.is_on else "record",
 )  # fmt: skip

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from presman.analysis.alerts.alert_settings import AlertSetting
-from presman.metrics import watched_database
+from presman.metrics import observed_database
 from presman.metrics.exporter import Exporter
-from presman.metrics.watched_database import WatchedDatabase, WatchedTarget
+from presman.metrics.observed_database import ObservedDatabase, ObservedTarget
 from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.records.queries import Scope
 from presman.records.session_rows import Session
@@ -21,12 +21,12 @@ from tests.metrics.observed import of, series
 from tests.patience import until
 from tests.sources.fakes import START, FakeSource, row
 
-Watch = Callable[..., WatchedDatabase]
+Watch = Callable[..., ObservedDatabase]
 
 
-def target(source: Any, label: str = "prod", interval: float = 0.001, **more: Any) -> WatchedTarget:
+def target(source: Any, label: str = "prod", interval: float = 0.001, **more: Any) -> ObservedTarget:
     settings: dict[str, Any] = {"scope": Scope.CLUSTER, "packs": (), "budget": None, "alerts": ()} | more
-    return WatchedTarget(label, lambda: source, interval, **settings)
+    return ObservedTarget(label, lambda: source, interval, **settings)
 
 
 class Clock:
@@ -44,10 +44,10 @@ def said() -> list[str]:
 
 @pytest.fixture
 def watch(said: list[str]) -> Iterator[Watch]:
-    begun: list[WatchedDatabase] = []
+    begun: list[ObservedDatabase] = []
 
-    def begin(source: Any, clock: Clock | None = None, **more: Any) -> WatchedDatabase:
-        database = WatchedDatabase(target(source, **more), said.append, clock=clock or Clock())
+    def begin(source: Any, clock: Clock | None = None, **more: Any) -> ObservedDatabase:
+        database = ObservedDatabase(target(source, **more), said.append, clock=clock or Clock())
         begun.append(database)
         database.start()
         return database
@@ -115,14 +115,14 @@ def test_a_poll_that_hangs_takes_the_figures_with_it(watch: Watch) -> None:
 def test_an_error_of_presman_costs_one_database_alone(
     watch: Watch, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    analyse = watched_database.analyse
+    analyse = observed_database.analyse
 
     def broken(previous: Any, current: Any, cache: Any) -> Any:
         if current.target == "bad":
             raise ZeroDivisionError("of \x1b[31m its own")
         return analyse(previous, current, cache)
 
-    monkeypatch.setattr(watched_database, "analyse", broken)
+    monkeypatch.setattr(observed_database, "analyse", broken)
     bad, good = watch(FakeSource(name="bad"), label="bad"), watch(FakeSource())
     until(lambda: good.state().polls >= 2, "polls of the other")
     until(lambda: bad.state().failures >= 2, "errors of the one")

@@ -1,4 +1,4 @@
-"""Watched database: a thread that polls it, and what it last said. Whoever looks at that never waits for a poll."""
+"""Observed database: a thread that polls it, and what it last said. Whoever looks at that never waits for a poll."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GRACE = 5.0
 """Seconds by which a poll may be later than the slowest one before what was read counts no more."""
 
 
-class WatchedTarget(NamedTuple):
+class ObservedTarget(NamedTuple):
     """What is watched: the label it has in metrics, free of secrets and users, and how to reach it."""
 
     label: str
@@ -65,12 +65,12 @@ class DatabaseState(Struct, frozen=True):
         return self.observation is not None
 
 
-class WatchedDatabase:
+class ObservedDatabase:
     """Polls one database until it is stopped. `say` is told in one line what somebody should know."""
 
     def __init__(
         self,
-        target: WatchedTarget,
+        target: ObservedTarget,
         say: Callable[[str], None],
         *,
         clock: Callable[[], float] = time.monotonic,
