@@ -12,10 +12,18 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+    OperationalError,
+    SQLAlchemyError,
+)
 from sqlalchemy.pool import NullPool, QueuePool
 
 from presman.base.errors import InputError
@@ -82,6 +90,15 @@ class Store:
         """The kind of database: sqlite or postgresql."""
         return self.engine.dialect.name
 
+    @property
+    def _driver(self) -> Any:
+        """The module that talks to the database."""
+        return self.engine.dialect.loaded_dbapi
+
+    def is_conflict(self, error: BaseException | None) -> bool:
+        """Whether an error of the database says that a row with that key is there already."""
+        return isinstance(error, (IntegrityError, self._driver.IntegrityError))
+
     def close(self) -> None:
         """Let go of all connections."""
         self.engine.dispose()
@@ -98,7 +115,10 @@ class Store:
         try:
             yield
         except DBAPIError as error:
-            raise self._trouble(error) from error
+            lost = isinstance(error, OperationalError) or error.connection_invalidated
+            raise self._trouble(str(error.orig), is_lost=lost) from error
+        except self._driver.Error as error:  # of a command that went to the driver as it is
+            raise self._trouble(str(error), is_lost=isinstance(error, self._driver.OperationalError)) from error
         except SQLAlchemyError as error:
             raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
 
@@ -197,19 +217,20 @@ class Store:
             found = self._format(connection)
         if found < FORMAT:
             # To read it its tables must be those of today; that is done once, in the file.
-            Store(self.place, writing=True).close()
+            try:
+                Store(self.place, writing=True).close()
+            except RecordingError as error:
+                text = f"{self.name} is of format {found}, which is written once to be read: {error}"
+                raise RecordingError(text) from error
             return
         if missing:
             raise RecordingError(f"{self.name} is damaged: without {', '.join(sorted(missing))}")
 
-    def _trouble(self, error: DBAPIError) -> RecordingError:
-        said = one_line(clean(str(error.orig)), 200)
+    def _trouble(self, text: str, *, is_lost: bool) -> RecordingError:
+        """Return what the database said as an error; `is_lost` where it may come back."""
+        said = one_line(clean(text), 200)
+        kind = StoreLostError if is_lost else RecordingError
         if self.kind != "sqlite":
-            kind = (
-                StoreLostError
-                if isinstance(error, OperationalError) or error.connection_invalidated
-                else RecordingError
-            )
             return kind(f"{self.name}: {said}")
         lowered = said.lower()
         for words, what in _TROUBLES.items():
@@ -217,11 +238,7 @@ class Store:
                 return StoreLostError(f"{self.name}: {what}")
         if "malformed" in lowered or "not a database" in lowered or "corrupt" in lowered:
             return RecordingError(f"{self.name} is damaged: {said}")
-        return (
-            StoreLostError(f"{self.name}: {said}")
-            if isinstance(error, OperationalError)
-            else RecordingError(f"{self.name}: {said}")
-        )
+        return kind(f"{self.name}: {said}")
 
 
 _TROUBLES = {
@@ -290,8 +307,8 @@ def _read_only(path: Path) -> sqlite3.Connection:
 
 
 def _begin_immediately(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    connection.connection.cursor().execute("BEGIN IMMEDIATE")
 
 
 def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
+    connection.connection.cursor().execute("BEGIN")

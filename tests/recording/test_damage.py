@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
 
 from presman.codec.chain import START
 from presman.codec.decoder import FrameDecoder
@@ -18,7 +17,6 @@ from presman.codec.frame_blocks import long_texts, pack_block, unpack_block
 from presman.codec.packing import DamagedError
 from presman.codec.shapes import shape_text
 from presman.figures.measures import MEASURES
-from presman.recording import upgrades
 from presman.recording.reader import Recording
 from presman.recording.schema import FORMAT
 from presman.recording.store import RecordingError, Store
@@ -144,29 +142,9 @@ def test_other_files_are_named_for_what_they_are(content: bytes, told: str, tmp_
         Recording(str(path))
 
 
-def test_an_older_format_is_brought_up_to_date(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.presman"
-    path.write_bytes(whole.read_bytes())
-    with closing(sqlite3.connect(path)) as connection, connection:
-        # As format 0 might have been: without events, polls without their target, a view of another shape.
-        connection.execute("UPDATE meta SET value = '0' WHERE name = 'format'")
-        connection.execute("DROP TABLE events")
-        connection.execute("ALTER TABLE polls DROP COLUMN servers_target")
-        connection.execute("DROP VIEW cpu")
-        connection.execute("CREATE VIEW cpu AS SELECT 1 AS one")
-
-    def step(connection: Connection) -> None:
-        connection.exec_driver_sql("ALTER TABLE polls ADD COLUMN servers_target INTEGER")
-
-    monkeypatch.setattr(upgrades.upgrade, "__defaults__", ({0: step},))
-    assert read_all(path) == POLLS
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == (str(FORMAT),)
-        assert connection.execute("SELECT count(*) FROM cpu WHERE used_cpus >= 0").fetchone()[0] > 0
-
-
-def test_fields_that_came_and_went_since_are_null_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    (snapshot, _), *_ = polled("quiet", 1)
+@pytest.mark.parametrize("scenario", ["queueing", "quiet"])  # with sessions, and with none that works
+def test_fields_that_came_and_went_since_are_null_and_named(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (snapshot, _), *_ = polled(scenario, 1)
     old = shape_text(Session).replace(" osuser ", " gone ")
     monkeypatch.setattr("presman.codec.encoder.shape_text", lambda each: old if each is Session else shape_text(each))
     frame = FrameEncoder().add(snapshot)
