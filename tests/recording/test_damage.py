@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -24,61 +23,63 @@ from presman.recording.tape import LostPollError
 from presman.records.session_rows import Session
 from tests.recording.taped import polled, record
 from tests.thorough import THOROUGH
+from tests.torture.flips import damaged_copies, read_polls
 
-FLIPS = 1000 if THOROUGH else 20
+FLIPS = 1000 if THOROUGH else 16
 POLLS = 12
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("whole") / "a.presman"
-    record(path, list(polled("quiet", POLLS)))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("presman.recording.snapshot_writer.CHAIN", 4)
+        record(path, list(polled("quiet", POLLS)))
     return path
 
 
-def damaged(whole: Path, folder: Path) -> Iterator[Path]:
-    """Yield copies with some bytes changed or the end cut off, in places that a seed tells."""
-    content = whole.read_bytes()
-    rng = random.Random(3)
-    for number in range(FLIPS):
-        changed = bytearray(content)
-        if number % 5 == 4:
-            del changed[rng.randrange(100, len(changed)) :]
-        for _ in range(rng.choice((1, 1, 8, 200))):
-            changed[rng.randrange(100, len(changed))] ^= 1 << rng.randrange(8)
-        path = folder / "b.presman"
-        path.write_bytes(changed)
-        yield path
-
-
-def read_all(path: Path) -> int:
-    """Read everything there is; return how many polls could be read. Raises RecordingError."""
-    found = 0
-    with Recording(str(path)) as recording:
-        for tape in recording.tapes:
-            for place in range(min(len(tape), POLLS)):
-                try:
-                    tape.reading(place)
-                    found += 1
-                except LostPollError:
-                    pass
-            for measure in MEASURES:
-                tape.figures(measure)
-            assert isinstance((tape.marks(), tape.events(), tape.statements(), tape.first, tape.last), tuple)
-    return found
+def readable(path: Path) -> tuple[int, list[str]]:
+    """Read polls and some figures; return how many polls could be read, and what was told."""
+    found, told = 0, []
+    try:
+        with Recording(str(path)) as recording:
+            for tape in recording.tapes:
+                found += read_polls(tape)
+                tape.figures("cpu"), tape.figures("arrivals"), tape.marks(), tape.events(), tape.strip(9)
+                told += tape.damage
+            told += recording.damage
+    except RecordingError as error:
+        told.append(str(error))
+    assert not any("\n" in each for each in told)
+    return found, told
 
 
 def test_changed_bytes_are_told_and_the_rest_is_read(whole: Path, tmp_path: Path) -> None:
-    outcomes, told = [], []
-    for path in damaged(whole, tmp_path):
-        try:
-            outcomes.append(read_all(path))
-        except RecordingError as error:
-            told.append(str(error))
-            outcomes.append(-1)
-    assert POLLS in outcomes
-    assert not any("\n" in each for each in told)
-    assert len(outcomes) == FLIPS
+    found = [readable(path) for path in damaged_copies(whole.read_bytes(), FLIPS, 3, tmp_path)]
+    assert all(told for polls, told in found if polls < POLLS)
+    assert {polls for polls, _ in found} >= {4, 8, 12}
+
+
+def test_a_damaged_schema_is_taken_from_a_new_recording(whole: Path, tmp_path: Path) -> None:
+    content = bytearray(whole.read_bytes())
+    for word in (b"CREATE TABLE blocks", b"used_cpus", b"CREATE VIEW"):
+        content[content.index(word)] ^= 4
+    path = tmp_path / "a.presman"
+    path.write_bytes(content)
+    polls, told = readable(path)
+    assert (polls, told) == (POLLS, [f"{path}: its schema is damaged and taken from a new one"])
+
+
+def test_of_a_file_cut_short_what_is_left_is_read(whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    content = whole.read_bytes()
+    path.write_bytes(content[:-1])
+    with Recording(str(path)) as recording:
+        tape = recording.tape()
+        assert len(tape) == POLLS
+        assert 0 < read_polls(tape) < POLLS
+        assert len(tape.marks()) == POLLS
+        assert tape.damage
 
 
 def test_a_damaged_block_costs_its_own_polls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def test_format_1_is_continued(of_format_1: Path) -> None:
 
 
 def test_format_1_that_may_not_be_written_is_told(of_format_1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.recording.store.BUSY_SECONDS", 0.0)
+    monkeypatch.setattr("presman.recording.sqlite_files.BUSY_SECONDS", 0.0)
     with closing(sqlite3.connect(of_format_1, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(

@@ -87,7 +87,7 @@ def _append(writer: RecordingWriter, moments: list[tuple[Snapshot, Reading]]) ->
 
 
 def test_a_file_that_somebody_keeps_locked_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.recording.store.BUSY_SECONDS", 0.0)
+    monkeypatch.setattr("presman.recording.sqlite_files.BUSY_SECONDS", 0.0)
     path = tmp_path / "a.presman"
     (first, reading), *_ = polled("quiet", 1)
     writer = RecordingWriter(Store(str(path), writing=True), "demo:x", "simulator")
