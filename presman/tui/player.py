@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.recording.events import RecordedEvent
     from presman.recording.recording_source import RecordingSource
-    from presman.recording.tape import ChartRow, Stretch, Tape
+    from presman.recording.tape import Tape
+    from presman.recording.tape_values import ChartRow, Stretch
     from presman.records.breadth import Breadth
     from presman.records.commands import Command
     from presman.records.focus import Focus

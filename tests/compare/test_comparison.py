@@ -16,7 +16,7 @@ from presman.compare.two_windows import WindowPlace, compare
 from presman.compare.window_figures import CPU, LATENCY, STATEMENTS, FigureKey, WindowFigures
 from presman.compare.window_words import WindowError, window_words
 from presman.recording.store import RecordingError
-from presman.recording.tape import StatementLife
+from presman.recording.tape_values import StatementLife
 from tests.cli.run import Run
 from tests.recording.taped import START, polled, record
 
