@@ -18,7 +18,7 @@ from presman.tui.feed import Arrived, Failed, Lost, Post
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.recording.events import RecordedEvent
-    from presman.recording.group_lines import GroupLines, LineKey
+    from presman.recording.group_lines import GroupLines
     from presman.recording.recording_source import RecordingSource
     from presman.recording.tape import Tape
     from presman.recording.tape_values import Stretch
@@ -27,13 +27,15 @@ if TYPE_CHECKING:
     from presman.records.focus import Focus
     from presman.records.snapshot import Snapshot
     from presman.tui.timeline import Timeline
-    from presman.watch.series import Series
+    from presman.watch.series import Key, Series
 
 SPEEDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """How many times as fast as it was; the second is usual."""
 
 CHARTED = timedelta(minutes=62)
 """How much before a jump the charts show."""
+
+CHARTED_FIGURES = ("used", "waiting", "io", "servers", "queued")
 
 STRETCHES = 400
 """Stretches into which the whole recording is summed up for the scrub bar."""
@@ -300,16 +302,18 @@ def timeline_before(tape: Tape, previous: Snapshot | None, at: datetime) -> Time
 
     found = Timeline()
     found.begin(previous)
-    fill(found.series, group_lines(tape, at - CHARTED, at - timedelta(microseconds=1)))
+    fill(found.series, group_lines(tape, at - CHARTED, at - timedelta(microseconds=1), CHARTED_FIGURES))
     return found
 
 
 def fill(series: Series, lines: GroupLines) -> None:
     """Fill empty charts with the lines of groups; the cluster's are the sums over its instances."""
-    instances = {inst_id for _, inst_id, _, _ in lines.values}
+    instances = {inst_id for _, (inst_id, _, _) in lines.values}
     several = len(instances) > 1
-    found: dict[LineKey, Sequence[float]] = dict(lines.values) if several else {}
-    for (measure, _, con_id, name), values in lines.values.items():
+    found: dict[Key, Sequence[float]] = {}
+    for (measure, (inst_id, con_id, name)), values in lines.values.items():
+        if several:
+            found[measure, inst_id, con_id, name] = values
         whole = (measure, CLUSTER, con_id, name)
         found[whole] = summed(found[whole], values) if whole in found else values
         total = {"servers": "in_use", "queued": "queued"}.get(measure)
