@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from presman import __version__
 from presman.base.measure_names import MEASURES
 from presman.cli import exit_codes
-from presman.cli.parser import OneOf, Parser, age, measure, of_group, positive, seconds, size, some_seconds
+from presman.cli.parser import OneOf, Parser, age, listening, measure, of_group, positive, seconds, size, some_seconds
 
 COMMANDS = {
     "demo": "the monitor on a simulated database",
@@ -18,6 +18,7 @@ COMMANDS = {
     "watch": "what happens, in lines of words: for screen readers, pipes and logs",
     "export": "readings as CSV, one poll after the other",
     "record": "everything that is read, poll after poll, into a file to watch again and ask by SQL",
+    "serve": "the monitor in a browser, for those who may only look",
     "replay": "a recording on the screens of the monitor",
     "report": "a stretch of a recording as one HTML page: what happened, charts, statements, plan",
     "bundle": "a short recording that names nobody, to send to somebody",
@@ -357,6 +358,45 @@ def record() -> Parser:
     return parser
 
 
+def serve() -> Parser:
+    """Return the parser of `presman serve`."""
+    parser = _parser(
+        "serve",
+        "The monitor in a browser, on this machine alone unless --listen says otherwise. Each page is a monitor of\n"
+        "its own, with a session of its own in the database, logged in as who started presman. Nobody can act, write\n"
+        "a file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
+        """\
+  presman serve prod
+  presman serve prod --listen 0.0.0.0:8443 --tls-cert server.pem --tls-key server.key
+  presman serve prod --public https://dba.example.com/prod/ --token-file token
+  ssh -L 8000:localhost:8000 dbhost presman serve prod""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument(
+        "--listen",
+        type=listening,
+        default=("127.0.0.1", 8000),
+        metavar="ADDRESS:PORT",
+        help="where browsers come to (default 127.0.0.1:8000: from this machine alone)",
+    )
+    parser.add_argument(
+        "--token",
+        action=argparse.BooleanOptionalAction,
+        help="ask for a token (default: unless only this machine can come; --no-token is for a reverse proxy on this "
+        "machine that asks who it is)",
+    )
+    parser.add_argument("--token-file", metavar="FILE", help="the token, on its first line (default: a random one)")
+    parser.add_argument("--tls-cert", metavar="FILE", help="encrypt the line with this certificate (PEM)")
+    parser.add_argument("--tls-key", metavar="FILE", help="the certificate's key, unless it is in the same file")
+    parser.add_argument(
+        "--public", metavar="URL", help="its URL for browsers, behind a reverse proxy or by another name"
+    )
+    parser.add_argument(
+        "--viewers", type=positive, default=4, metavar="N", help="pages that may look at the same time (default 4)"
+    )
+    return parser
+
+
 def replay() -> Parser:
     """Return the parser of `presman replay`."""
     parser = _parser(
@@ -638,6 +678,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "watch": watch,
     "export": export,
     "record": record,
+    "serve": serve,
     "replay": replay,
     "report": report,
     "bundle": bundle,

@@ -109,6 +109,13 @@ def record(options: Namespace) -> int:
     return run(options)
 
 
+def serve(options: Namespace) -> int:
+    """Run `presman serve TARGET`."""
+    from presman.cli.serve_command import run
+
+    return run(options)
+
+
 def replay(options: Namespace) -> int:
     """Run `presman replay FILE`."""
     from presman.cli.settings import load
@@ -237,6 +244,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "watch": narrate,
         "export": export,
         "record": record,
+        "serve": serve,
         "replay": replay,
         "report": report,
         "bundle": bundle,

@@ -92,6 +92,15 @@ def size(text: str) -> int:
     return int(value)
 
 
+def listening(text: str) -> tuple[str, int]:
+    """Read ADDRESS:PORT, or PORT alone, which is on loopback."""
+    host, colon, port = text.rpartition(":")
+    host = host if colon else "127.0.0.1"
+    if not port.isascii() or not port.isdecimal() or int(port) > 65535 or not host.strip("[]"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not ADDRESS:PORT such as 0.0.0.0:8000 or [::1]:8000")
+    return host.strip("[]"), int(port)
+
+
 def positive(text: str) -> int:
     """Read a count of at least 1."""
     if not text.isdecimal() or int(text) < 1:

@@ -1,0 +1,85 @@
+"""Server: runs the web application until a signal ends it, and every monitor with it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+from aiohttp import web
+
+from presman.base.errors import InputError
+from presman.serve.web_app import Serving, WebApp
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+PATIENCE = 8.0
+"""Seconds that all monitors together have to end."""
+
+
+def tls_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
+    """Return what encrypts the line. Raises InputError if the files are not a certificate and its key."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key, password=lambda: "")
+    except (OSError, ValueError) as error:
+        why = "it has a passphrase" if isinstance(error, ValueError) else error.strerror or error
+        raise InputError(f"cannot use {certificate}{f' with {key}' if key else ''}: {why}") from None
+    return context
+
+
+def run(serving: Serving, sockets: list[socket.socket], tls: ssl.SSLContext | None, ready: Callable[[], None]) -> int:
+    """Serve until a signal comes, and return its number. `ready` is called once browsers can come."""
+    return asyncio.run(_serve(serving, sockets, tls, ready))
+
+
+async def _serve(
+    serving: Serving, sockets: list[socket.socket], tls: ssl.SSLContext | None, ready: Callable[[], None]
+) -> int:
+    ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    _hear(ended)
+    runner = web.AppRunner(
+        WebApp(serving).application(), access_log=None, logger=_logger(serving.say), shutdown_timeout=PATIENCE,
+        keepalive_timeout=30.0,
+    )  # fmt: skip
+    await runner.setup()
+    try:
+        for each in sockets:
+            await web.SockSite(runner, each, ssl_context=tls).start()
+        ready()
+        return await ended
+    finally:
+        await runner.cleanup()
+
+
+def _hear(ended: asyncio.Future[int]) -> None:
+    def end(number: int) -> None:
+        if not ended.done():
+            ended.set_result(number)
+
+    for number in ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            asyncio.get_running_loop().add_signal_handler(number, end, number)
+
+
+class _Lines(logging.Handler):
+    """What the web server complains of, as lines of presman's."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        self._say(f"web server: {record.getMessage()}" + (f": {type(error).__name__}: {error}" if error else ""))
+
+
+def _logger(say: Callable[[str], None]) -> logging.Logger:
+    logger = logging.getLogger("presman.serve")
+    logger.propagate = False
+    logger.handlers = [_Lines(say)]
+    return logger
