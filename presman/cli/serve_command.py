@@ -8,6 +8,8 @@ import secrets
 import socket
 import sys
 from argparse import Namespace
+from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -48,20 +50,32 @@ class _Listening(Struct):
 
 def run(options: Namespace) -> int:
     """Serve until told to stop. Raises Failure, InputError."""
-    try:
-        from presman.serve import server, web_app
-    except ImportError as error:
-        name = (error.name or "").partition(".")[0]
-        raise Failure(f"presman serve needs {name}: pip install 'presman[web]'") from None
+    _need("aiohttp", "textual_serve")
+    from presman.serve import server, web_app
+
+    if options.token is False and options.token_file:
+        raise Failure("--token-file and --no-token contradict each other")
     tls = server.tls_context(*_tls_files(options)) if options.tls_cert or options.tls_key else None
     token = _token_of_file(Path(options.token_file)) if options.token_file else None
     public = _public(options.public) if options.public else ""
     name, launch = _launch(options)
     listening = _listen(*options.listen)
-    token = token or _new_token(options, listening)
-    door = _door(listening, token, public, tls is not None)
-    serving = web_app.Serving(name, launch, door, options.viewers, console.say)
-    return 128 + server.run(serving, listening.sockets, tls, lambda: _announce(serving, listening, options))
+    with ExitStack() as open_sockets:
+        for each in listening.sockets:
+            open_sockets.enter_context(each)
+        token = token or _new_token(options, listening)
+        door = _door(listening, token, public, tls is not None)
+        serving = web_app.Serving(name, launch, door, options.viewers, console.say)
+        return 128 + server.run(serving, listening.sockets, tls, lambda: _announce(serving, listening, options))
+
+
+def _need(*libraries: str) -> None:
+    """Raise Failure if a library of the extra is missing."""
+    for name in libraries:
+        try:
+            import_module(name)
+        except ImportError:
+            raise Failure(f"presman serve needs {name}: pip install 'presman[web]'") from None
 
 
 def _launch(options: Namespace) -> tuple[str, Launch]:

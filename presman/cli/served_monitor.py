@@ -17,6 +17,8 @@ from presman.cli.settings import Resolved, load, resolve
 LONGEST = 65_536
 """Bytes of the first line."""
 
+_STDIN = 0
+
 
 def main() -> int:
     """Show the monitor to a browser, and return the exit code."""
@@ -60,7 +62,7 @@ def _show(resolved: Resolved) -> int:
 def _first_line() -> bytes:
     """Return the first line of standard input, and take no byte of what follows."""
     line = b""
-    while not line.endswith(b"\n") and len(line) < LONGEST and (byte := os.read(0, 1)):
+    while not line.endswith(b"\n") and len(line) < LONGEST and (byte := os.read(_STDIN, 1)):
         line += byte
     return line if line.endswith(b"\n") else b""
 

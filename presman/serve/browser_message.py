@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 from msgspec import Struct
 
@@ -11,7 +13,7 @@ MOST_COLUMNS, MOST_ROWS = 1000, 400
 """Cells of the largest screen that is made for anybody."""
 
 
-class Typed(Struct, frozen=True, array_like=True, tag="stdin"):
+class TerminalInput(Struct, frozen=True, array_like=True, tag="stdin"):
     """Keys, the mouse, or what was pasted, as a terminal sends them."""
 
     text: str
@@ -30,7 +32,7 @@ class Resized(Struct, frozen=True, array_like=True, tag="resize"):
     size: Cells
 
 
-class Asked(Struct, frozen=True, array_like=True, tag="ping"):
+class Pinged(Struct, frozen=True, array_like=True, tag="ping"):
     """The browser wants to know how long an answer takes."""
 
     stamp: str
@@ -44,23 +46,21 @@ class Blurred(Struct, frozen=True, array_like=True, tag="blur"):
     """Something else has the keys."""
 
 
-BrowserMessage = Typed | Resized | Asked | Focused | Blurred
-
-_decoder: msgspec.json.Decoder[BrowserMessage] = msgspec.json.Decoder(BrowserMessage)
+BrowserMessage = TerminalInput | Resized | Pinged | Focused | Blurred
 
 
 def read_message(text: str) -> BrowserMessage:
     """Return what a browser sent. Raises ValueError for anything else."""
     try:
-        return _decoder.decode(text)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return msgspec.convert(json.loads(text), BrowserMessage)  # type: ignore[no-any-return]
+    except (msgspec.ValidationError, ValueError, RecursionError):
         raise ValueError("no message of a terminal in a browser") from None
 
 
 def packet_of(message: BrowserMessage) -> bytes:
     """Return what the monitor is sent of a message, b"" for nothing."""
     match message:
-        case Typed():
+        case TerminalInput():
             return packet(b"D", message.text.encode("utf-8", "replace"))
         case Resized():
             columns, rows = within(message.size.width, message.size.height)
@@ -69,7 +69,7 @@ def packet_of(message: BrowserMessage) -> bytes:
             return meta_packet({"type": "focus"})
         case Blurred():
             return meta_packet({"type": "blur"})
-        case Asked():
+        case Pinged():
             return b""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 from hashlib import sha256
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
@@ -11,6 +12,8 @@ from msgspec import Struct
 
 from presman.base.secret import Secret
 from presman.serve.listening import is_loopback
+
+_HOST = re.compile(r"[\w.:\[\]-]+", re.ASCII)
 
 
 class Door(Struct, frozen=True):
@@ -31,7 +34,7 @@ class Door(Struct, frozen=True):
 
     def knows(self, host: str) -> bool:
         """Return whether presman is called by what stands in the header Host."""
-        name = _split(f"//{host}").hostname
+        name = _split(f"//{host}").hostname if _HOST.fullmatch(host) else None
         if not name:
             return False
         if name in self.names or name == _split(self.public).hostname:

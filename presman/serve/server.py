@@ -13,6 +13,7 @@ from pathlib import Path
 from aiohttp import web
 
 from presman.base.errors import InputError
+from presman.serve.seldom import Seldom
 from presman.serve.web_app import Serving, WebApp
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -26,8 +27,9 @@ def tls_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(certificate, key, password=lambda: "")
-    except (OSError, ValueError) as error:
-        why = "it has a passphrase" if isinstance(error, ValueError) else error.strerror or error
+    except OSError as error:
+        no_pair = "they are no certificate and its key in PEM, or the key has a passphrase"
+        why = no_pair if isinstance(error, ssl.SSLError) else error.strerror
         raise InputError(f"cannot use {certificate}{f' with {key}' if key else ''}: {why}") from None
     return context
 
@@ -42,18 +44,24 @@ async def _serve(
 ) -> int:
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     _hear(ended)
+    runner = await begin(serving, sockets, tls)
+    try:
+        ready()
+        return await ended
+    finally:
+        await runner.cleanup()
+
+
+async def begin(serving: Serving, sockets: list[socket.socket], tls: ssl.SSLContext | None = None) -> web.AppRunner:
+    """Serve from now on, until what is returned is cleaned up."""
     runner = web.AppRunner(
         WebApp(serving).application(), access_log=None, logger=_logger(serving.say), shutdown_timeout=PATIENCE,
         keepalive_timeout=30.0,
     )  # fmt: skip
     await runner.setup()
-    try:
-        for each in sockets:
-            await web.SockSite(runner, each, ssl_context=tls).start()
-        ready()
-        return await ended
-    finally:
-        await runner.cleanup()
+    for each in sockets:
+        await web.SockSite(runner, each, ssl_context=tls).start()
+    return runner
 
 
 def _hear(ended: asyncio.Future[int]) -> None:
@@ -71,7 +79,7 @@ class _Lines(logging.Handler):
 
     def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__(logging.ERROR)
-        self._say = say
+        self._say = Seldom(say).say
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None

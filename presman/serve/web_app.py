@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 
 from aiohttp import WSMsgType, web
 from msgspec import Struct
 
-from presman.base.formats import counted
-from presman.serve.browser_message import Asked, packet_of, read_message, within
+from presman.serve.browser_message import Pinged, packet_of, read_message, within
 from presman.serve.door import Door
 from presman.serve.pages import HEADERS, monitor_page, static_files, token_page
+from presman.serve.seldom import Seldom
 from presman.serve.viewer import File, Launch, Viewer
 
 LARGEST_MESSAGE = 1 << 16
 """Bytes of a message from a browser: more is no key, and no text that anybody pastes."""
 
 LARGEST_FORM = 4096
+
+SEAT_IN = 5.0
+"""Seconds that a page waits for a seat: one that is loaded again comes before its old monitor has ended."""
 
 HEARTBEAT = 10.0
 """Seconds between two questions whether a browser is still there; it has half of that to answer."""
@@ -46,11 +49,12 @@ class WebApp:
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
         self._files = static_files()
-        self._seats = 0
+        self._seats = asyncio.Semaphore(serving.viewers)
         self._came = 0
         self._sockets: set[web.WebSocketResponse] = set()
         self._downloads: dict[str, File] = {}
         self._ends = False
+        self._refusals = Seldom(serving.say)
 
     def application(self) -> web.Application:
         """Return what aiohttp runs."""
@@ -75,7 +79,7 @@ class WebApp:
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Let in who calls presman by its name, and has the token."""
         door = self._serving.door
-        if not door.knows(request.host):
+        if not (door.knows(request.host) and "Host" in request.headers):
             text = "presman is not called so: --public says by which name it may be.\n"
             raise web.HTTPMisdirectedRequest(text=text)
         if request.path in {"/token", "/alive"} or self._is_admitted(request):
@@ -102,10 +106,12 @@ class WebApp:
         return response
 
     def _refused(self, request: web.Request) -> None:
-        self._serving.say(f"a wrong token from {request.remote}")
+        self._refusals.say(f"a wrong token from {request.remote}")
 
     async def _token(self, request: web.Request) -> web.StreamResponse:
         """Take a token that was typed."""
+        if request.content_type != "application/x-www-form-urlencoded":
+            raise web.HTTPUnsupportedMediaType
         form = await request.post()
         if not self._serving.door.opens_to(str(form.get("token", ""))):
             self._refused(request)
@@ -154,17 +160,26 @@ class WebApp:
             raise web.HTTPForbidden(text="This is not a page of presman.\n")
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=LARGEST_MESSAGE, timeout=2.0)
         await socket.prepare(request)
-        if self._ends or self._seats >= self._serving.viewers:
-            await socket.close(code=GOING_AWAY if self._ends else FULL)
-            return socket
-        self._seats += 1
         self._sockets.add(socket)
         try:
-            await self._show(request, socket)
+            async with self._seat():
+                if not self._ends and request.transport is not None:
+                    await self._show(request, socket)
+        except TimeoutError:
+            await socket.close(code=FULL)
         finally:
-            self._seats -= 1
             self._sockets.discard(socket)
         return socket
+
+    @asynccontextmanager
+    async def _seat(self) -> AsyncIterator[None]:
+        """Have a seat. Raises TimeoutError if none is free for a while."""
+        async with asyncio.timeout(SEAT_IN):
+            await self._seats.acquire()
+        try:
+            yield
+        finally:
+            self._seats.release()
 
     async def _show(self, request: web.Request, socket: web.WebSocketResponse) -> None:
         self._came += 1
@@ -179,8 +194,7 @@ class WebApp:
             await socket.send_json(["deliver_file_start", keys[0]])
 
         viewer = Viewer(self._serving.launch, socket.send_bytes, offer)
-        seats = f"{self._seats} of {counted(self._serving.viewers, 'viewer')}"
-        self._serving.say(f"{who} came from {request.remote} ({seats})")
+        self._serving.say(f"{who} came from {request.remote}")
         wrong = ""
         try:
             await viewer.start(*_size(request))
@@ -190,7 +204,7 @@ class WebApp:
             finally:
                 viewer.leave()
                 wrong = await shown
-        except OSError as error:
+        except OSError as error:  # no more processes, or files
             wrong = f"cannot be started: {error.strerror or error}"
             await socket.close(code=DIED)
         finally:
@@ -223,7 +237,7 @@ async def _pass_on(socket: web.WebSocketResponse, viewer: Viewer) -> None:
             except ValueError:
                 await socket.close(code=WRONG_MESSAGE)
                 return
-            if isinstance(message, Asked):
+            if isinstance(message, Pinged):
                 await socket.send_json(["pong", message.stamp])
             else:
                 await viewer.send(packet_of(message))

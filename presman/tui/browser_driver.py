@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,8 +23,6 @@ from presman.tui.textual_internals import key_parser
 
 GRACE = 5.0
 """Seconds that the app may take to end after nobody looks any more."""
-
-_STDIN = 0
 
 
 class BrowserDriver(WebDriver):
@@ -87,7 +86,8 @@ class BrowserDriver(WebDriver):
                     meta = json.loads(payload)
                     self.on_meta(meta["type"], meta)
 
-        listen(_STDIN, self.exit_event, parser, take, self.process_message)
+        assert sys.__stdin__ is not None
+        listen(sys.__stdin__.fileno(), self.exit_event, parser, take, self.process_message)
 
     def _left_alone(self) -> Message:
         """Return what ends the app, since nobody looks; where it is deaf the process ends without it."""

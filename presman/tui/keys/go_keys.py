@@ -98,7 +98,7 @@ def change_signs(app: FrameApp) -> None:
 
 def has_targets(app: FrameApp) -> bool:
     """Where config.ini names more than what is on the screen."""
-    return any(target != app.monitor.name for target in app.targets)
+    return not app.is_served and any(target != app.monitor.name for target in app.targets)
 
 
 GO = AppKey(
