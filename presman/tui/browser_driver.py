@@ -38,6 +38,8 @@ class BrowserDriver(WebDriver):
         super().__init__(*args, **options)
         self.exit_event = WakingEvent()
         self._one_writes = Lock()
+        self._last = Timer(GRACE, os._exit, (1,))
+        self._last.daemon = True
 
     def write(self, data: str) -> None:
         """Show something."""
@@ -89,11 +91,14 @@ class BrowserDriver(WebDriver):
         assert sys.__stdin__ is not None
         listen(sys.__stdin__.fileno(), self.exit_event, parser, take, self.process_message)
 
+    def close(self) -> None:
+        """Take note that the app has ended by itself."""
+        self._last.cancel()
+        super().close()
+
     def _left_alone(self) -> Message:
         """Return what ends the app, since nobody looks; where it is deaf the process ends without it."""
-        last = Timer(GRACE, os._exit, (1,))
-        last.daemon = True
-        last.start()
+        self._last.start()
         return ExitApp()
 
     def _send(self, whole: bytes) -> None:

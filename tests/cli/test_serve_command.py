@@ -192,7 +192,7 @@ def test_a_password_that_is_not_asked_for_stays_where_it_is(serves: Serves, tmp_
         "options": dict.fromkeys(serve_command.PASSED_ON) | {"target": "presman"},
         "password": None,
     }
-    assert serving.target == "scott@dbhost/prod"
+    assert serving.target == "presman"
     assert not any("t1ger" in line for line in said)
 
 

@@ -227,6 +227,27 @@ def test_it_ends_with_whoever_looks(browser: Browser, how: str) -> None:
         run(Listener())
 
 
+def test_a_deaf_app_ends_all_the_same(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(browser_driver, "GRACE", 0.01)
+    monkeypatch.setattr("os._exit", ended.append)
+    monkeypatch.setattr(Listener, "_on_exit_app", lambda _app: asyncio.sleep(0))
+    browser.goes()
+
+    async def until_the_end() -> None:
+        app = Listener()
+        running = asyncio.create_task(app.run_async())
+        async with asyncio.timeout(PATIENCE):
+            while not ended:
+                await asyncio.sleep(0.005)
+        monkeypatch.undo()
+        app.exit()
+        await running
+
+    asyncio.run(until_the_end())
+    assert ended == [1]
+
+
 def test_without_textuals_parser_its_own_driver_reads(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(browser_driver, "key_parser", lambda: None)
