@@ -231,7 +231,7 @@ def test_a_deaf_app_ends_all_the_same(browser: Browser, monkeypatch: pytest.Monk
     ended: list[int] = []
     monkeypatch.setattr(browser_driver, "GRACE", 0.01)
     monkeypatch.setattr("os._exit", ended.append)
-    monkeypatch.setattr(Listener, "_on_exit_app", lambda _app: asyncio.sleep(0))
+    monkeypatch.setattr(App, "_on_exit_app", lambda _app: asyncio.sleep(0))
     browser.goes()
 
     async def until_the_end() -> None:
