@@ -171,7 +171,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--window", type=float, default=30, help="seconds of each idle window (30)")
     parser.add_argument("--runs", type=int, default=7, help="starts per figure (7)")
-    parser.add_argument("--only", choices=["start", "run", "analysis", "screen", "trace", "oracle"])
+    parser.add_argument("--only", choices=["start", "run", "analysis", "screen", "trace", "oracle", "metrics"])
     chosen = parser.parse_args()
     report = Report()
     if chosen.only in (None, "trace"):  # first: a process is charged with the memory its parent has
@@ -190,6 +190,10 @@ def main() -> int:
         from benchmarks.wire import wire
 
         wire(report, PRESMAN)
+    if chosen.only in (None, "metrics"):
+        from benchmarks.fleet import fleet
+
+        fleet(report)
     return 1 if report.passed_bars else 0
 
 

@@ -27,7 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run presman and return its exit code."""
     console.prepare()
     given = sys.argv[1:] if arguments is None else arguments
-    return _checked(given) if _is_check(given) else answered(lambda: _run(given))
+    try:
+        return _checked(given) if _is_check(given) else answered(lambda: _run(given))
+    finally:
+        console.log_to(None)
 
 
 def answered(run: Callable[[], int]) -> int:
@@ -109,10 +112,10 @@ def _complain(error: Exception) -> int:
     known = _known(error)
     line = " ".join(str(error).split())
     if known is None:
-        console.say(f"internal error: {type(error).__name__}: {line} (PRESMAN_DEBUG=1 shows where)")
+        console.say(f"internal error: {type(error).__name__}: {line} (PRESMAN_DEBUG=1 shows where)", "fault", "error")
         code = exit_codes.INTERNAL
     else:
-        console.say(line)
+        console.say(line, "failed", "error")
         code = error.code if isinstance(error, Failure) else _CODES[known] or exit_codes.USAGE
     if code == exit_codes.OUTPUT:
         console.abandon()

@@ -93,12 +93,13 @@ def size(text: str) -> int:
 
 
 def listening(text: str) -> tuple[str, int]:
-    """Read ADDRESS:PORT, or PORT alone, which is on loopback."""
+    """Read HOST:PORT, [ADDRESS]:PORT for IPv6; port 0 is any that is free."""
     host, colon, port = text.rpartition(":")
-    host = host if colon else "127.0.0.1"
-    if not port.isascii() or not port.isdecimal() or int(port) > 65535 or not host.strip("[]"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not ADDRESS:PORT such as 0.0.0.0:8000 or [::1]:8000")
-    return host.strip("[]"), int(port)
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    usable = colon and port.isascii() and port.isdigit() and int(port) < 65536
+    if not usable or not host or (":" in host and not text.startswith("[")):
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:9730 or [::1]:9730")
+    return host, int(port)
 
 
 def positive(text: str) -> int:

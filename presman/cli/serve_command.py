@@ -9,6 +9,7 @@ import socket
 import sys
 from argparse import Namespace
 from contextlib import ExitStack
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from msgspec import Struct
 
 from presman.base.errors import InputError
 from presman.base.formats import counted
+from presman.base.loopback import is_loopback
 from presman.base.secret import Secret
 from presman.cli import console
 from presman.cli.exit_codes import Failure
@@ -25,9 +27,10 @@ from presman.cli.settings import default_target, load, resolve, terminal_prompt
 from presman.cli.start import check_theme
 
 if TYPE_CHECKING:
+    from presman.base.certificates import Certificates
     from presman.serve.door import Door
     from presman.serve.viewer import Launch
-    from presman.serve.web_app import Serving
+    from presman.serve.viewer_site import Serving
 
 SHORTEST_TOKEN = 16
 """Characters of a token that is chosen by somebody: nobody shall find it by trying."""
@@ -51,11 +54,11 @@ class _Listening(Struct):
 def run(options: Namespace) -> int:
     """Serve until told to stop. Raises Failure, InputError."""
     _need("aiohttp", "textual_serve")
-    from presman.serve import server, web_app
+    from presman.serve import site_server, viewer_site
 
     if options.token is False and options.token_file:
         raise Failure("--token-file and --no-token contradict each other")
-    tls = server.tls_context(*_tls_files(options)) if options.tls_cert or options.tls_key else None
+    certificates = _certificates(options)
     token = _token_of_file(Path(options.token_file)) if options.token_file else None
     public = _public(options.public) if options.public else ""
     name, launch = _launch(options)
@@ -64,9 +67,10 @@ def run(options: Namespace) -> int:
         for each in listening.sockets:
             open_sockets.enter_context(each)
         token = token or _new_token(options, listening)
-        door = _door(listening, token, public, tls is not None)
-        serving = web_app.Serving(name, launch, door, options.viewers, console.say)
-        return 128 + server.run(serving, listening.sockets, tls, lambda: _announce(serving, listening, options))
+        door = _door(listening, token, public, certificates is not None)
+        serving = viewer_site.Serving(name, launch, door, options.viewers, console.say)
+        announce = partial(_announce, serving, listening, options)
+        return 128 + site_server.run(serving, listening.sockets, certificates, announce)
 
 
 def _need(*libraries: str) -> None:
@@ -90,7 +94,7 @@ def _launch(options: Namespace) -> tuple[str, Launch]:
         typed.append(prompt(text) if prompt else "")
         return typed[-1]
 
-    resolved = resolve(options.target, config, options, ask if prompt else None)
+    resolved = resolve(options.target, config, options, prompt=ask if prompt else None)
     if resolved.theme:
         check_theme(resolved.theme)
     if resolved.on_alert:
@@ -101,10 +105,15 @@ def _launch(options: Namespace) -> tuple[str, Launch]:
     return resolved.target.name, Launch(command, Secret(line), {**os.environ, **TERMINAL})
 
 
-def _tls_files(options: Namespace) -> tuple[Path, Path | None]:
-    if not options.tls_cert:
-        raise Failure("--tls-key goes with --tls-cert")
-    return Path(options.tls_cert), Path(options.tls_key) if options.tls_key else None
+def _certificates(options: Namespace) -> Certificates | None:
+    """Return what encrypts the line, None for plain HTTP. Raises CertificateError, Failure."""
+    from presman.base.certificates import CertificateFiles, Certificates
+
+    if options.certificate:
+        return Certificates(CertificateFiles(Path(options.certificate), Path(options.key) if options.key else None))
+    if options.key:
+        raise Failure("--key goes with --certificate")
+    return None
 
 
 def _token_of_file(path: Path) -> Secret:
@@ -137,7 +146,7 @@ def _public(text: str) -> str:
 
 
 def _listen(host: str, port: int) -> _Listening:
-    from presman.serve.listening import is_loopback, listening_sockets
+    from presman.serve.listening import listening_sockets
 
     sockets = listening_sockets(host, port)
     addresses = [each.getsockname()[0] for each in sockets]
@@ -171,7 +180,7 @@ def _announce(serving: Serving, listening: _Listening, options: Namespace) -> No
     if not listening.only_loopback:
         console.say("warning: other machines reach it; whoever has the token sees what presman sees")
         if not door.secure:
-            console.say("warning: the line is not encrypted: --tls-cert, or a reverse proxy in front of loopback")
+            console.say("warning: the line is not encrypted: --certificate, or a reverse proxy in front of loopback")
     elif door.token is None:
         console.say("whoever is logged in to this machine can look, too: --token asks for a token")
     tail = f"?token={door.token.reveal()}" if door.token is not None and not options.token_file else ""

@@ -32,8 +32,8 @@ def _run() -> int:
         return exit_codes.OK
     told = json.loads(line)
     options, password = Namespace(**told["options"]), told["password"]
-    ask = None if password is None else lambda _prompt: str(password)
-    return _show(resolve(options.target, load(options), options, ask))
+    prompt = None if password is None else lambda _prompt: str(password)
+    return _show(resolve(options.target, load(options), options, prompt=prompt))
 
 
 def _show(resolved: Resolved) -> int:

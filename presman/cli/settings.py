@@ -56,7 +56,7 @@ def load(options: Namespace) -> Config:
     """Read config.ini and pass on its warnings. Raises ConfigError."""
     config = load_config(options.config)
     for warning in config.warnings:
-        console.say(f"warning: {warning}")
+        console.say(f"warning: {warning}", "setting", "warning")
     return config
 
 
@@ -72,10 +72,13 @@ def default_target(config: Config) -> str | None:
     return config.targets[0] if config.targets else None
 
 
-def resolve(text: str | None, config: Config, options: Namespace, ask: Ask | None = None) -> Resolved:
+def resolve(
+    text: str | None, config: Config, options: Namespace, *, ask: bool = True, prompt: Ask | None = None
+) -> Resolved:
     """Return the target and what holds for it. Raises TargetError; Failure without a target.
 
-    `ask` is asked for a password that nothing else has; without it, who sits at the terminal.
+    Without `ask` a password is looked for where the target is opened, and nobody is asked for it; `prompt` asks for it
+    in place of the terminal.
     """
     text = text or default_target(config)
     if text is None:
@@ -84,11 +87,11 @@ def resolve(text: str | None, config: Config, options: Namespace, ask: Ask | Non
     target = target.within(options.at, options.start, options.end)
     if options.thick is not None:
         target = target.with_thick(options.thick or None)
-    target = with_password(target, ask)
+    target = with_password(target, prompt) if ask else target
     if target.connect is not None:
         bound_memory()
     for warning in target.warnings:
-        console.say(f"warning: {warning}")
+        console.say(f"warning: {warning}", "setting", "warning")
     own = target.settings
     packs = {"diagnostics": ("diagnostics",), "tuning": ("diagnostics", "tuning")}.get(
         options.packs or own.packs or "", ()
@@ -110,7 +113,7 @@ def resolve(text: str | None, config: Config, options: Namespace, ask: Ask | Non
 def _command(settings: Settings, config: Config) -> tuple[str, ...]:
     """Return the command to run at alerts, none where its file may be anybody's: that is told."""
     if settings.on_alert and (why := untrusted(config)):
-        console.say(f"warning: on_alert is not run: {why}")
+        console.say(f"warning: on_alert is not run: {why}", "setting", "warning")
         return ()
     return settings.on_alert or ()
 

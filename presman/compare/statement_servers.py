@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import accumulate
 
-from presman.recording.tape import StatementLife
+from presman.recording.tape_values import StatementLife
 
 _SEEN_EVERY = timedelta(seconds=60)
 """How often it is recorded that a statement is still there."""

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from presman.compare.noise import Value
 from presman.compare.statement_servers import servers_held
-from presman.recording.tape import PollMark, Row, Tape
+from presman.recording.tape import Tape
+from presman.recording.tape_values import PollMark, Row
 
 CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS = (
     "CPU", "I/O", "parallel servers", "queue", "latency", "statements by servers x time"

@@ -16,9 +16,9 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from presman.recording.measure_tables import ARRIVALS, BUCKET, ROW_TABLES, SPAN, KeptFigure, RowTable
+from presman.recording.measure_tables import ARRIVALS, BUCKET, FLEET_FIGURES, ROW_TABLES, SPAN, KeptFigure, RowTable
 
-FORMAT = 1
+FORMAT = 2
 """The number of this format; each change of tables that an older presman could not read counts it up."""
 
 APPLICATION_ID = 0x50524D4E
@@ -31,12 +31,14 @@ def _key(name: str) -> Column[int]:
     return Column(name, Integer, primary_key=True, autoincrement=False)
 
 
-def _kind(each: KeptFigure) -> Text | BigInteger | LargeBinary:
+def _kind(each: KeptFigure) -> Text | BigInteger | Integer | LargeBinary:
+    if each.is_numbered:
+        return Integer()
     return LargeBinary() if each.is_long else Text() if each.is_text else BigInteger()
 
 
 def _column(each: KeptFigure) -> Column[object]:
-    return Column(each.key, _kind(each))
+    return Column(each.column, _kind(each))
 
 
 META = Table("meta", METADATA, Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
@@ -68,6 +70,21 @@ POLLS = Table(
     sqlite_with_rowid=False,
 )
 
+FLEET = Table(
+    "fleet",
+    METADATA,
+    Column("database_id", Integer, primary_key=True, autoincrement=False),
+    Column("polled_at", BigInteger),
+    Column("every_us", BigInteger),
+    Column("link", Text, nullable=False),
+    Column("link_at", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("severity", Text, nullable=False),
+    Column("worst", Text, nullable=False),
+    *(_column(each) for each in FLEET_FIGURES),
+)
+"""One row for each database: its newest poll, and what its recorder said last."""
+
 BLOCKS = Table(
     "blocks",
     METADATA,
@@ -89,6 +106,16 @@ TEXTS = Table(
     sqlite_with_rowid=False,
 )
 """Long texts, each once: statements, the notes of their plans. `last_at` is when the last chain that needs it began."""
+
+WORDS = Table(
+    "words",
+    METADATA,
+    _key("database_id"),
+    _key("word_id"),
+    Column("word", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""The few words that some figures are, by the number that stands in their place."""
 
 EVENTS = Table(
     "events",

@@ -10,8 +10,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct
 
+from presman.base.loopback import is_loopback
 from presman.base.secret import Secret
-from presman.serve.listening import is_loopback
 
 _HOST = re.compile(r"[\w.:\[\]-]+", re.ASCII)
 

@@ -1,9 +1,8 @@
-"""Sockets that the web server listens on, and whether others than this machine reach them."""
+"""Sockets that the web server listens on."""
 
 from __future__ import annotations
 
 import socket
-from ipaddress import ip_address
 
 from presman.base.errors import InputError
 
@@ -37,8 +36,3 @@ def _bound(made: socket.socket, address: str, port: int) -> socket.socket:
         made.close()
         raise
     return made
-
-
-def is_loopback(address: str) -> bool:
-    """Return whether an address, without its zone, is reached from this machine alone."""
-    return ip_address(address.partition("%")[0]).is_loopback

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from presman.base.text import clean
 from presman.tui import feed as feeds
-from presman.tui import garbage, state_files
+from presman.tui import garbage
 from presman.tui.csv_recording import CsvRecording
 from presman.tui.monitor import Monitor
 from presman.tui.page_reader import PageReader
@@ -21,8 +20,6 @@ from presman.tui.wanted_breadth import read_enough
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
-    from textual.notifications import SeverityLevel
-
     from presman.tabs.alert_news import AlertNews
     from presman.tui.action_gateway import ActionGateway
 
@@ -31,12 +28,6 @@ SETTLED = 4.0
 
 _TIDY = 15.0
 """Seconds between two rounds of the garbage collector from then on."""
-
-SIXTEEN = "ansi-dark"
-"""The theme of terminals with sixteen colours: it has no others, and takes both grounds from the terminal."""
-
-_LONGEST = 500
-"""Characters of a notice."""
 
 
 class FrameApp(TerminalApp):
@@ -73,6 +64,7 @@ class FrameApp(TerminalApp):
         self.gateway = gateway
         self.targets: Sequence[str] = ()
         self.switch_to = ""
+        self.home = self.goes_home = False
         self.notice = ""
         self.put_back: Callable[[], None] = lambda: None
         self.note_view: Callable[[], None] = lambda: None
@@ -87,10 +79,7 @@ class FrameApp(TerminalApp):
         self.begun = False
         self.own_keys: Mapping[str, Any] = {}
         """Keys (AppKey) of this app alone, by name."""
-        if theme in self.available_themes:
-            self.theme = theme
-        elif self.console.color_system == "standard" and not self.no_color:
-            self.theme = SIXTEEN
+        self.take_theme(theme)
 
     # ---- making the screen
 
@@ -174,7 +163,7 @@ class FrameApp(TerminalApp):
 
     def on_lost(self, event: feeds.Lost) -> None:
         """Keep the last data on screen, and say that it grows old."""
-        self.monitor.lose(event.text, event.retry_in)
+        self.monitor.lose(event.text, event.retry_in, event.lasting)
         self.repaint()
 
     def on_ended(self) -> None:
@@ -204,7 +193,7 @@ class FrameApp(TerminalApp):
         try:
             self.monitor.look()
             self.paint_lines()
-            if self.frame.paint_message(self.monitor):
+            if self.frame.paint_message(self.monitor, "goes back to the fleet" if self.home else "quits"):
                 return
             if self.reader.is_open:
                 self.reader.refresh(self.monitor.reading)
@@ -226,17 +215,3 @@ class FrameApp(TerminalApp):
 
     def bind_tab_keys(self, names: Iterable[str] = ()) -> None:
         """Have the keys of some tabs answered; without names those of all tabs."""
-
-    # ---- telling
-
-    def tell(self, text: str, *, severity: SeverityLevel = "information", seconds: float = 4) -> None:
-        """Show a notice for a while, in place of the one before: more of them would hide what they are about."""
-        self.clear_notifications()
-        self.notify(clean(text)[:_LONGEST], severity=severity, markup=False, timeout=seconds)
-
-    def complain(self, error: Exception) -> None:
-        """Tell of a fault that the screen survives."""
-        path = state_files.keep_crash(error)
-        where = f" Where it came from: {path}" if path else ""
-        text = f"Not shown, for a fault in presman: {type(error).__name__}: {error}.{where}"
-        self.tell(text, severity="error", seconds=8)

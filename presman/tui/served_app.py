@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, ClassVar, TextIO, cast
 from textual.driver import Driver
 
 from presman.base.text import clean
-from presman.tui.app import MonitorApp, run_until_ended, sampler_feed
+from presman.tui.app import MonitorApp, sampler_feed
 from presman.tui.browser_driver import BrowserDriver
 from presman.tui.csv_download import CsvDownload
 from presman.tui.feed import Attending, MakeFeed
 from presman.tui.replay_app import ReplayApp
+from presman.tui.terminal_app import run_until_ended
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource

@@ -18,7 +18,7 @@ from presman.simulator.fields import number
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
-from tests.cli.conftest import Run
+from tests.cli.run import Run
 from tests.oracle.bench import RELEASES
 from tests.oracle_server import Backend, OracleServer, profile_of
 from tests.oracle_server.faults import Cut, Stage

@@ -8,22 +8,19 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from presman.base.secret import Secret
 from presman.cli import exit_codes, serve_command, served_monitor
-from presman.serve import server
-from presman.serve.web_app import Serving
+from presman.serve import site_server
+from presman.serve.viewer_site import Serving
 from presman.tui import served_app
-from tests.cli.conftest import Run
+from tests.cli.run import Run
 from tests.cli.test_usage import complaint
+from tests.oracle.test_login import Authority
 
 QUIET = "demo:quiet"
 
@@ -31,18 +28,16 @@ QUIET = "demo:quiet"
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--listen", "127.0.0.1:99999"], "is not ADDRESS:PORT"),
-        (["--listen", ":80"], "is not ADDRESS:PORT"),
-        (["--listen", "localhost"], "is not ADDRESS:PORT"),
+        (["--listen", "127.0.0.1:99999"], "is not HOST:PORT"),
         (["--listen", "192.0.2.1:0"], "cannot listen on 192.0.2.1:0: "),
         (["--listen", "0.0.0.0:0", "--no-token"], "--no-token goes with loopback"),
         (["--no-token", "--token-file", "x"], "contradict"),
         (["--token-file", "missing"], "cannot read missing: No such file"),
         (["--token-file", "short"], "short: its first line is no token of at least 16 characters"),
         (["--token-file", "binary"], "cannot read binary: it is not UTF-8"),
-        (["--tls-key", "x"], "--tls-key goes with --tls-cert"),
-        (["--tls-cert", "missing"], "cannot use missing: No such file"),
-        (["--tls-cert", "short"], "no certificate and its key"),
+        (["--key", "x"], "--key goes with --certificate"),
+        (["--certificate", "missing"], "cannot read missing: No such file"),
+        (["--certificate", "short"], "short: no certificate with its key"),
         (["--public", "dba.example.com"], "is not a URL such as https://"),
         (["--public", "https://[::1"], "is not a URL such as https://"),
         (["--public", "https://user@dba.example.com/"], "is not a URL such as https://"),
@@ -89,10 +84,10 @@ def serves(inside: Run, monkeypatch: pytest.MonkeyPatch) -> Serves:
             each.close()
         return int(signal.SIGTERM)
 
-    monkeypatch.setattr(server, "run", run)
+    monkeypatch.setattr(site_server, "run", run)
 
     def serve(*arguments: str) -> tuple[list[str], Serving]:
-        done = inside("serve", *arguments, *(() if "--listen" in arguments else ("--listen", "0")))
+        done = inside("serve", *arguments, *(() if "--listen" in arguments else ("--listen", "127.0.0.1:0")))
         assert (done.returncode, done.stdout) == (exit_codes.TERMINATED, ""), done.stderr
         return done.stderr.splitlines(), served[-1]
 
@@ -124,24 +119,11 @@ def test_for_others_there_is_a_token_and_a_warning(serves: Serves, tmp_path: Pat
     assert said[3].startswith(f"presman: open http://{socket.gethostname()}:")
     again, _ = serves(QUIET, "--listen", "0.0.0.0:0")
     assert again[3].rpartition("=")[2] != said[3].rpartition("=")[2], "another one each time"
-    certificate(tmp_path / "both.pem")
-    said, serving = serves(QUIET, "--listen", "0.0.0.0:0", "--tls-cert", "both.pem")
+    Authority("an authority").issue(tmp_path / "both.pem", "localhost")
+    said, serving = serves(QUIET, "--listen", "0.0.0.0:0", "--certificate", "both.pem")
     assert [line for line in said if "not encrypted" in line] == []
     assert serving.door.is_encrypted
     assert said[-1].startswith("presman: open https://")
-
-
-def certificate(path: Path) -> None:
-    """Write a certificate that signs itself, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(1))
-    plain = serialization.NoEncryption()
-    path.write_bytes(
-        made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-        + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    )
 
 
 def test_a_token_of_a_file_is_not_said(serves: Serves, tmp_path: Path) -> None:

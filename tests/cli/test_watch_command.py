@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.cli.conftest import Run
+from tests.cli.run import Run
 
 
 def test_it_says_in_words_what_is_wrong_and_ends(inside: Run) -> None:

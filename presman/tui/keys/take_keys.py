@@ -144,8 +144,8 @@ async def tape(app: FrameApp) -> None:
 
 
 def may_record(app: FrameApp) -> bool:
-    """Where a file would be the user's own: on a live target, in a terminal."""
-    return has_data(app) and not app.own_keys and not app.is_served
+    """Once there is something to record, and that is no recording itself; where the file would be the user's own."""
+    return has_data(app) and app.monitor.link.state is not LinkState.REPLAY and not app.is_served
 
 
 def why_not_record(app: FrameApp) -> str:
