@@ -490,7 +490,7 @@ def serve() -> Parser:
   presman serve prod
   presman serve prod --listen 0.0.0.0:8443 --certificate tls.crt --key tls.key
   presman serve prod --public https://dba.example.com/prod/ --token-file token
-  ssh -L 8000:localhost:8000 dbhost presman serve prod""",
+  ssh -t -L 8000:localhost:8000 dbhost presman serve prod""",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one of config.ini)")
     parser.add_argument(

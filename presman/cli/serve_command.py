@@ -38,6 +38,9 @@ SHORTEST_TOKEN = 16
 PASSED_ON = ("config", "refresh", "poll_timeout", "scope", "thick", "packs", "theme", "at", "start", "end")
 """Options that hold for the monitors. No other is passed on, and none of those allows actions."""
 
+BEGIN = "import sys; sys.path[:] = sys.argv[1:]; from presman.cli.served_monitor import main; sys.exit(main())"
+"""What a monitor is started with: it finds presman where it was found here, in one file, too."""
+
 TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "TEXTUAL_COLOR_SYSTEM": "truecolor"}
 """What the terminal in the browser is, whatever presman was started from."""
 
@@ -101,7 +104,7 @@ def _launch(options: Namespace) -> tuple[str, Launch]:
         console.say("on_alert is not run by pages that come and go: presman check or a monitor does that")
     told = {name: getattr(options, name) for name in PASSED_ON} | {"target": options.target or default_target(config)}
     line = json.dumps({"options": told, "password": typed[-1] if typed else None})
-    command = (sys.executable, "-P", "-m", "presman.cli.served_monitor")
+    command = (sys.executable, "-P", "-c", BEGIN, *sys.path)
     return resolved.target.name, Launch(command, Secret(line), {**os.environ, **TERMINAL})
 
 

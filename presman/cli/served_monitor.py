@@ -1,4 +1,4 @@
-"""The monitor of one page of `presman serve`, which starts it: `python -m presman.cli.served_monitor`.
+"""The monitor of one page of `presman serve`, which starts it.
 
 What to watch stands in the first line of its input, where no list of processes shows it. There is no option in it that
 allows actions, and nothing of the package that acts is imported.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from argparse import Namespace
 
 from presman.cli import answered, console, exit_codes
@@ -65,7 +64,3 @@ def _first_line() -> bytes:
     while not line.endswith(b"\n") and len(line) < LONGEST and (byte := os.read(_STDIN, 1)):
         line += byte
     return line if line.endswith(b"\n") else b""
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -45,7 +45,7 @@ async def begin(serving: Serving, sockets: Sockets, certificates: Certificates |
     """Serve from now on, until what is returned is cleaned up."""
     runner = web.AppRunner(
         ViewerSite(serving).application(), access_log=None, logger=_logger(serving.say), shutdown_timeout=PATIENCE,
-        keepalive_timeout=30.0,
+        keepalive_timeout=30.0, auto_decompress=False,
     )  # fmt: skip
     await runner.setup()
     context = None if certificates is None else _renewing(certificates)

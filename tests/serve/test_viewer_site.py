@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,8 +14,10 @@ import aiohttp
 import pytest
 from aiohttp import WSMsgType
 from aiohttp.web import AppRunner
+from msgspec.structs import replace
 from yarl import URL
 
+from presman.base.certificates import CertificateFiles, Certificates
 from presman.base.secret import Secret
 from presman.serve import viewer, viewer_site
 from presman.serve.door import Door
@@ -23,6 +26,7 @@ from presman.serve.pages import HEADERS
 from presman.serve.site_server import begin
 from presman.serve.viewer import Launch
 from presman.serve.viewer_site import Serving
+from tests.oracle.test_login import Authority
 from tests.patience import PATIENCE
 from tests.serve.test_door import LOOPBACK, OPEN, PROXIED
 from tests.tui.drive import acted
@@ -57,15 +61,19 @@ class Site:
 
 @asynccontextmanager
 async def site(
-    door: Door = LOOPBACK, viewers: int = 2, told: str = '{"name": "monitor"}', command: tuple[str, ...] = STAND_IN
+    door: Door = LOOPBACK,
+    viewers: int = 2,
+    told: str = '{"name": "monitor"}',
+    command: tuple[str, ...] = STAND_IN,
+    certificates: Certificates | None = None,
 ) -> AsyncIterator[Site]:
     said: list[str] = []
     launch = Launch(command, Secret(told), {"PATH": os.defpath})
     serving = Serving("demo:<b>mixed</b>", launch, door, viewers, said.append)
-    runner = await begin(serving, listening_sockets("127.0.0.1", 0))
+    runner = await begin(serving, listening_sockets("127.0.0.1", 0), certificates)
     jar = aiohttp.CookieJar(unsafe=True)
     try:
-        base = URL.build(scheme="http", host="127.0.0.1", port=runner.addresses[0][1])
+        base = URL.build(scheme="https" if certificates else "http", host="127.0.0.1", port=runner.addresses[0][1])
         async with aiohttp.ClientSession(base, cookie_jar=jar) as session:
             yield Site(runner, session, said)
     finally:
@@ -303,3 +311,28 @@ async def test_a_monitor_that_cannot_be_started_is_told() -> None:
         async with await client.look() as line:
             assert await closing(line) == viewer_site.DIED
         await client.says("the monitor cannot be started: No such file or directory")
+
+
+@acted
+async def test_over_tls_a_renewed_certificate_is_taken(tmp_path: Path) -> None:
+    authority = Authority("an authority")
+    path = authority.issue(tmp_path / "both.pem", "first")
+    (tmp_path / "authority.pem").write_bytes(authority.pem())
+    trusting = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
+
+    async def holder(port: int) -> str:
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting)
+        names = writer.get_extra_info("peercert")["subject"]
+        writer.close()
+        return str(names[0][0][1])
+
+    secure = replace(LOOPBACK, secure=True)
+    async with site(secure, certificates=Certificates(CertificateFiles(path))) as client:
+        port = client.url.port or 0
+        assert await holder(port) == "first"
+        authority.issue(path, "second")
+        os.utime(path, (1, 1))
+        assert await holder(port) == "second"
+        here = {"Origin": f"https://127.0.0.1:{port}"}
+        async with client.session.ws_connect("/ws?width=90&height=30", headers=here, ssl=trusting) as line:
+            await shown(line, "monitor 90x30")
