@@ -63,7 +63,8 @@ def chapters() -> tuple[Chapter, ...]:
         ),
         Chapter("Connecting", _named("connecting config targets grants security trouble")),
         Chapter(
-            "Using it", _named("fleet alerts actions whatif export json record metrics compare operations spool trace")
+            "Using it",
+            _named("fleet serve alerts actions whatif export json record metrics compare operations spool trace"),
         ),
         Chapter("Before you trust it", _named("proof alternatives upgrading")),
         Chapter(

@@ -20,6 +20,7 @@ COMMANDS = {
     "record": "everything that is read, poll after poll, into a file to watch again and ask by SQL",
     "metrics": "figures of databases for Prometheus to scrape, or pushed to an OpenTelemetry collector",
     "status": "recorders and exporters that run, and how they are",
+    "serve": "the monitor in a browser, for those who may only look",
     "replay": "a recording on the screens of the monitor",
     "report": "a stretch of a recording as one HTML page: what happened, charts, statements, plan",
     "bundle": "a short recording that names nobody, to send to somebody",
@@ -478,6 +479,45 @@ def metrics() -> Parser:
     return parser
 
 
+def serve() -> Parser:
+    """Return the parser of `presman serve`."""
+    parser = _parser(
+        "serve",
+        "The monitor in a browser, on this machine alone unless --listen says otherwise. Each page is a monitor of\n"
+        "its own, with a session of its own in the database, logged in as who started presman. Nobody can act, write\n"
+        "a file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
+        """\
+  presman serve prod
+  presman serve prod --listen 0.0.0.0:8443 --certificate tls.crt --key tls.key
+  presman serve prod --public https://dba.example.com/prod/ --token-file token
+  ssh -t -L 8000:localhost:8000 dbhost presman serve prod""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument(
+        "--listen",
+        type=listening,
+        default=("127.0.0.1", 8000),
+        metavar="HOST:PORT",
+        help="where browsers come to (default 127.0.0.1:8000: from this machine alone)",
+    )
+    parser.add_argument(
+        "--token",
+        action=argparse.BooleanOptionalAction,
+        help="ask for a token (default: unless only this machine can come; --no-token is for a reverse proxy on this "
+        "machine that asks who it is)",
+    )
+    parser.add_argument("--token-file", metavar="FILE", help="the token, on its first line (default: a random one)")
+    parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
+    parser.add_argument("--key", metavar="FILE", help="the certificate's key (default: in the same file)")
+    parser.add_argument(
+        "--public", metavar="URL", help="its URL for browsers, behind a reverse proxy or by another name"
+    )
+    parser.add_argument(
+        "--viewers", type=positive, default=4, metavar="N", help="pages that may look at the same time (default 4)"
+    )
+    return parser
+
+
 def replay() -> Parser:
     """Return the parser of `presman replay`."""
     parser = _parser(
@@ -763,6 +803,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "record": record,
     "metrics": metrics,
     "status": status,
+    "serve": serve,
     "replay": replay,
     "report": report,
     "bundle": bundle,

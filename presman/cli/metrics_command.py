@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 import threading
@@ -10,6 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from presman.base.loopback import is_loopback
 from presman.base.secret import Secret
 from presman.base.text import clean
 from presman.cli import console, exit_codes
@@ -20,7 +20,7 @@ from presman.config.config_file import Config, others_may_change
 from presman.config.targets import Target
 
 if TYPE_CHECKING:
-    from presman.metrics.certificates import Certificates
+    from presman.base.certificates import Certificates
     from presman.metrics.exporter import Exporter
     from presman.metrics.observed_database import ObservedTarget
     from presman.metrics.otlp_push import OtlpPush
@@ -142,19 +142,9 @@ def refuse_strangers(options: Namespace, credentials: Credentials | None) -> Non
         raise Failure(f"the password would go to {host} as it is: --certificate and --key, {cure}")
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether an address can be reached from this machine alone."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        return False
-
-
 def _certificates(options: Namespace) -> Certificates | None:
     """Return the certificates of the server, None for plain HTTP. Raises CertificateError, Failure."""
-    from presman.metrics.certificates import CertificateFiles, Certificates
+    from presman.base.certificates import CertificateFiles, Certificates
 
     if not options.certificate:
         for option in ("key", "client_ca"):

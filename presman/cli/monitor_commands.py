@@ -137,6 +137,13 @@ def status(options: Namespace) -> int:
     return run(options)
 
 
+def serve(options: Namespace) -> int:
+    """Run `presman serve TARGET`."""
+    from presman.cli.serve_command import run
+
+    return run(options)
+
+
 def replay(options: Namespace) -> int:
     """Run `presman replay FILE`."""
     from presman.cli.settings import load
@@ -268,6 +275,7 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "record": record,
         "metrics": metrics,
         "status": status,
+        "serve": serve,
         "replay": replay,
         "report": report,
         "bundle": bundle,

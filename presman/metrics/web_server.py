@@ -14,7 +14,7 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from presman.metrics.certificates import Certificates
+from presman.base.certificates import Certificates
 from presman.metrics.web_app import WebApp
 
 AT_ONCE = 16

@@ -224,6 +224,28 @@ function __presman_table
 --from|@any|from then on
 --to|@any|up to then
 --format|text json csv|text (default), json, csv'
+        case serve
+            set table '-h||show this help message and exit
+--help||show this help message and exit
+--config|@file|read FILE instead of config.ini
+--refresh|@any|seconds between polls (default 2, least 0.5)
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--scope|cluster instance|cluster (GV$, default) or instance (V$)
+--thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
+--theme|@any|colours of the monitor
+--at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--from|@any|from then on
+--to|@any|up to then
+--listen|@any|where browsers come to (default 127.0.0.1:8000: from this machine alone)
+--token||ask for a token (default: unless only this machine can come; --no-token is for a reverse proxy on this machine that asks who it is)
+--no-token||ask for a token (default: unless only this machine can come; --no-token is for a reverse proxy on this machine that asks who it is)
+--token-file|@file|the token, on its first line (default: a random one)
+--certificate|@file|TLS with this certificate and its chain (PEM)
+--key|@file|the certificate’s key (default: in the same file)
+--public|@any|its URL for browsers, behind a reverse proxy or by another name
+--viewers|@any|pages that may look at the same time (default 4)
+|@target|what to watch (default: the one of config.ini)'
         case replay
             set table '-h||show this help message and exit
 --help||show this help message and exit
@@ -530,6 +552,7 @@ export|readings as CSV, one poll after the other
 record|everything that is read, poll after poll, into a file to watch again and ask by SQL
 metrics|figures of databases for Prometheus to scrape, or pushed to an OpenTelemetry collector
 status|recorders and exporters that run, and how they are
+serve|the monitor in a browser, for those who may only look
 replay|a recording on the screens of the monitor
 report|a stretch of a recording as one HTML page: what happened, charts, statements, plan
 bundle|a short recording that names nobody, to send to somebody

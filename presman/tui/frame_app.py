@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from presman.tui import feed as feeds
 from presman.tui import garbage
@@ -45,6 +45,8 @@ class FrameApp(TerminalApp):
         (28, "-middle"),
         (42, "-tall"),
     ]
+    is_served: ClassVar[bool] = False
+    """Whether somebody looks from a browser: then nothing is written where presman runs, nor another target shown."""
 
     def __init__(
         self,

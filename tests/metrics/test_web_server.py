@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from presman.base.certificates import CertificateError, CertificateFiles, Certificates
 from presman.base.secret import Secret
 from presman.metrics import web_server
-from presman.metrics.certificates import CertificateError, CertificateFiles, Certificates
 from presman.metrics.exposition import Exposition
 from presman.metrics.web_app import Credentials, WebApp
 from presman.metrics.web_server import ListenError, WebServer
