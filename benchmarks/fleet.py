@@ -177,15 +177,15 @@ def _target(dsn: str, interval: float) -> Any:
 
 
 def _listen(databases: Sequence[ObservedDatabase]) -> dict[int, list[float]]:
-    """Note when the polls of each database are there."""
+    """Note when the polls of each database began."""
     times: dict[int, list[float]] = {}
     for number, database in enumerate(databases):
         seen = times[number] = []
         take = database._take
 
         def noting(snapshot: Any, take: Any = take, seen: list[float] = seen) -> None:
+            seen.append(time.monotonic() - snapshot.seconds)
             take(snapshot)
-            seen.append(time.monotonic())
 
         database._take = noting  # type: ignore[method-assign]
     return times
