@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from presman.metrics.exposition import Exposition
-from presman.metrics.watched_database import WatchedDatabase, WatchedTarget
+from presman.metrics.observed_database import ObservedDatabase, ObservedTarget
 from presman.records.queries import Scope
 from tests.oracle.bench import Bench
 from tests.patience import until
@@ -20,18 +20,18 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
 @pytest.fixture
-def watched(bench19: Bench) -> Iterator[WatchedDatabase]:
+def watched(bench19: Bench) -> Iterator[ObservedDatabase]:
     columns = ["INST_ID", "CON_ID", "NAME", "CONSUMED_CPU_TIME", "ACTIVE_SESSIONS"]
     bench19.put("GV$RSRC_CONSUMER_GROUP", columns, [(1, 0, HOSTILE, 5000, 2), (1, 0, "ETL", 7000, 1)])
-    target = WatchedTarget("prod", bench19.source, 3600.0, Scope.CLUSTER, (), None, ())
-    database = WatchedDatabase(target, lambda _: None)
+    target = ObservedTarget("prod", bench19.source, 3600.0, Scope.CLUSTER, (), None, ())
+    database = ObservedDatabase(target, lambda _: None)
     database.start()
     until(lambda: database.state().is_up, "the first poll")
     yield database
     database.stop()
 
 
-def test_scrapes_leave_no_trace(bench19: Bench, watched: WatchedDatabase) -> None:
+def test_scrapes_leave_no_trace(bench19: Bench, watched: ObservedDatabase) -> None:
     bench19.server.counters.reset()
     exposition = Exposition([watched])
     for _ in range(SCRAPES):
@@ -40,7 +40,7 @@ def test_scrapes_leave_no_trace(bench19: Bench, watched: WatchedDatabase) -> Non
     assert bench19.server.counters.bytes_in == 0
 
 
-def test_hostile_names_are_told_in_one_line(watched: WatchedDatabase) -> None:
+def test_hostile_names_are_told_in_one_line(watched: ObservedDatabase) -> None:
     page, _ = Exposition([watched]).write(OPENMETRICS)
     groups = {
         sample.labels["consumer_group"]: sample.value
@@ -52,7 +52,7 @@ def test_hostile_names_are_told_in_one_line(watched: WatchedDatabase) -> None:
     assert b"\x1b" not in page
 
 
-def test_a_database_that_ends_takes_its_figures_along_and_comes_back(bench19: Bench, watched: WatchedDatabase) -> None:
+def test_a_database_that_ends_takes_its_figures_along_and_comes_back(bench19: Bench, watched: ObservedDatabase) -> None:
     bench19.server.drop_sessions()
     watched._sampler.poll_now()
     until(lambda: not watched.state().is_up, "the loss")
