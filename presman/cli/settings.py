@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from presman.analysis.alerts.alert_settings import AlertSettings
+from presman.base.text import clean
 from presman.cli import console
 from presman.cli.arguments import COMMANDS
 from presman.cli.exit_codes import Failure
@@ -162,7 +163,7 @@ def describe(config: Config, options: Namespace) -> str:
     lines = [f"config.ini  {config.path or 'none'}  ({_found_by(config, options)})"]
     if config.path is None:
         lines.append(f"looked for  {', '.join(str(place) for place in places())}")
-    lines.append(f"targets     {', '.join(config.targets) or 'none'}")
+    lines.append(f"targets     {', '.join(map(clean, config.targets)) or 'none'}")
     text = options.target or (DEFAULTS if DEFAULTS in config.sections else next(iter(config.targets), DEFAULTS))
     section = config.sections.get(text, Settings())
     label = _parsed(text, config).name if options.target else text
