@@ -163,7 +163,7 @@ def describe(config: Config, options: Namespace) -> str:
     lines = [f"config.ini  {config.path or 'none'}  ({_found_by(config, options)})"]
     if config.path is None:
         lines.append(f"looked for  {', '.join(str(place) for place in places())}")
-    lines.append(f"targets     {', '.join(map(clean, config.targets)) or 'none'}")
+    lines.append(f"targets     {', '.join(config.targets) or 'none'}")
     text = options.target or (DEFAULTS if DEFAULTS in config.sections else next(iter(config.targets), DEFAULTS))
     section = config.sections.get(text, Settings())
     label = _parsed(text, config).name if options.target else text
@@ -174,7 +174,7 @@ def describe(config: Config, options: Namespace) -> str:
             value = _address(text, config)
         if value is not None:
             lines.append(f"  {option:<17}  {_shown(value):<28}  {origin}".rstrip())
-    return "\n".join(lines) + "\n"
+    return "".join(f"{clean(line)}\n" for line in lines)
 
 
 def _address(text: str, config: Config) -> str:
