@@ -60,9 +60,9 @@ class DatabaseState(Struct, frozen=True):
     last_poll: float | None
 
     @property
-    def is_up(self) -> bool:
-        """Whether its figures are of now."""
-        return self.observation is not None
+    def is_up(self) -> bool | None:
+        """Whether its figures are of now; None before anything is known."""
+        return self.observation is not None if self.polls or self.failures else None
 
 
 class WatchedDatabase:

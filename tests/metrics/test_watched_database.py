@@ -69,6 +69,13 @@ def test_what_was_polled_last_is_shown(watch: Watch) -> None:
     assert state.round_trips >= 3
 
 
+def test_before_anything_is_known_it_is_neither_up_nor_down(said: list[str]) -> None:
+    database = WatchedDatabase(target(FakeSource()), said.append)
+    assert database.state().is_up is None
+    assert of(series(database), "up") == []  # type: ignore[arg-type]
+    assert of(series(database), "polls_total") == [0]  # type: ignore[arg-type]
+
+
 def test_a_lost_database_has_no_figures_and_is_told_once(watch: Watch, said: list[str]) -> None:
     source = FakeSource()
     database = watch(source)
