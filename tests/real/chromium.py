@@ -52,6 +52,8 @@ class Chromium:
             told = json.loads(message.data)
             if "id" in told:
                 answer = self._answers.pop(told["id"])
+                if answer.done():  # nobody waits any more
+                    continue
                 if "error" in told:
                     answer.set_exception(RuntimeError(told["error"]["message"]))
                 else:
@@ -101,6 +103,7 @@ class Page:
                 self.requests.append(told["request"]["url"])
             case "Network.webSocketCreated":
                 self.sockets += 1
+                self._screen.reset()  # another page, another terminal
             case "Network.webSocketFrameSent":
                 kind, *rest = json.loads(told["response"]["payloadData"])
                 if kind == "resize":

@@ -75,6 +75,8 @@ async def serving(folder: Path, *arguments: str) -> AsyncIterator[Server]:
     try:
         await server.says("presman: open ")
         yield server
+        if process.returncode is not None:
+            return
         left = server.monitors()
         process.send_signal(signal.SIGTERM)
         assert await process.wait() == 128 + signal.SIGTERM
@@ -195,6 +197,18 @@ async def test_a_page_comes_back_when_the_server_does(browser: Chromium, folder:
     async with serving(folder, "--listen", f"127.0.0.1:{port}") as server:
         await page.until(lambda: page.sockets == 2, "another websocket")
         await page.shows("● LIVE")
+
+
+@in_chromium
+async def test_a_server_that_is_killed_leaves_no_monitor(browser: Chromium, folder: Path) -> None:
+    async with serving(folder) as server:
+        page = await browser.open(server.url)
+        await page.shows("● LIVE")
+        left = server.monitors()
+        server.process.kill()
+        await page.says("The connection to presman was lost.")
+        assert len(left) == 1
+        assert psutil.wait_procs(left, timeout=10)[1] == []
 
 
 @in_chromium
