@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from presman.cli import console, exit_codes
@@ -28,15 +28,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console.prepare()
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        return _checked(given) if _is_check(given) else _answered(given)
+        return _checked(given) if _is_check(given) else answered(lambda: _run(given))
     finally:
         console.log_to(None)
 
 
-def _answered(arguments: Sequence[str]) -> int:
-    """Run any command but a check: errors are a line on standard error and a code."""
+def answered(run: Callable[[], int]) -> int:
+    """Run any command but a check, and return its exit code: errors are a line on standard error and a code."""
     try:
-        code = _run(arguments)
+        code = run()
         if sys.stdout is not None:
             sys.stdout.flush()
         return code

@@ -11,7 +11,14 @@ from presman.cli.exit_codes import Failure
 
 
 def monitor(options: Namespace) -> int:
-    """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal."""
+    """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal; or tell the versions."""
+    if options.version:
+        from presman.cli import versions
+
+        console.put(versions.long() if options.verbose else versions.short())
+        return exit_codes.OK
+    if options.verbose:
+        raise Failure("--verbose goes with --version")
     from presman.cli.settings import default_target, load
     from presman.cli.start import watch, welcome
 
@@ -81,6 +88,13 @@ def once(options: Namespace) -> int:
     return exit_codes.PARTIAL if late else exit_codes.OK
 
 
+def narrate(options: Namespace) -> int:
+    """Run `presman watch TARGET`."""
+    from presman.cli.watch_command import run
+
+    return run(options)
+
+
 def export(options: Namespace) -> int:
     """Run `presman export TARGET`."""
     from presman.cli.export_command import run
@@ -109,9 +123,23 @@ def record(options: Namespace) -> int:
     return run(options)
 
 
+def metrics(options: Namespace) -> int:
+    """Run `presman metrics TARGET...`."""
+    from presman.cli.metrics_command import run
+
+    return run(options)
+
+
 def status(options: Namespace) -> int:
     """Run `presman status`."""
     from presman.cli.status_command import run
+
+    return run(options)
+
+
+def serve(options: Namespace) -> int:
+    """Run `presman serve TARGET`."""
+    from presman.cli.serve_command import run
 
     return run(options)
 
@@ -242,9 +270,12 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
         "demo": demo,
         "fleet": fleet,
         "once": once,
+        "watch": narrate,
         "export": export,
         "record": record,
+        "metrics": metrics,
         "status": status,
+        "serve": serve,
         "replay": replay,
         "report": report,
         "bundle": bundle,

@@ -14,7 +14,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.settings import Resolved, load, resolve
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recorder.recorder import Recorder
-from presman.recording.redaction import Redactor
+from presman.recording.redaction import Redactor, lasting_key
 from presman.recording.retention import RetentionLimits
 from presman.recording.store import RecordingError
 from presman.status.reporting import reporting
@@ -28,7 +28,7 @@ def run(options: Namespace) -> int:
     names = options.targets or [None]
     resolved = [resolve(name, config, options) for name in names]
     targets = [target_of(each, options.interval) for each in resolved]
-    redactor = Redactor() if options.redact else None
+    redactor = _redactor() if options.redact else None
     if redactor is not None:
         targets = [each._replace(name=redactor.target(each.name)) for each in targets]
     if len({each.name for each in targets}) < len(targets):
@@ -53,6 +53,16 @@ def run(options: Namespace) -> int:
     if any(each.waiting for each in recorder.databases):
         return exit_codes.OUTPUT
     return exit_codes.OK if any(each.written for each in recorder.databases) else exit_codes.SOURCE
+
+
+def _redactor() -> Redactor:
+    """Return what renames, to the same names as the last time; where no key can be kept that is told."""
+    try:
+        return Redactor(lasting_key())
+    except OSError as error:
+        reason = error.strerror or error
+        console.say(f"another run will have other names for the same: no key can be kept in {error.filename}: {reason}")
+        return Redactor()
 
 
 def target_of(resolved: Resolved, interval: float | None) -> RecordedTarget:

@@ -117,10 +117,21 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
         targets=config.targets,
         bell=resolved.bell,
         notice=notice,
+        tour=_shows_around(resolved, options),
     )
     if attention is not None:
         attention.close()
     return end
+
+
+def _shows_around(resolved: Resolved, options: Namespace) -> bool:
+    """Whether the monitor begins with the tour: on the demo, until it was gone through or ended once, or as told."""
+    wanted = getattr(options, "tour", None)
+    if wanted is not None or resolved.target.kind != "simulator":
+        return bool(wanted)
+    from presman.tui.tour import was_ended
+
+    return not was_ended()
 
 
 def _replay(resolved: Resolved) -> MonitorEnd:

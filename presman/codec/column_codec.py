@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import compress
 from math import isfinite
 from operator import add, sub
 from types import NoneType
@@ -42,16 +43,27 @@ def pack_column(column: Column, base: Column, number_of: Callable[[str], int]) -
     if has_nulls:
         _pack_nulls(column, packer)
     if tag == _TEXTS:
-        pack_numbers([0 if new == old else number_of(new or "") + 1 for new, old in _pairs(column, base)], packer)
+        texts = column if not has_nulls else _texts(column)
+        changed = [0 if new == old else number_of(new) + 1 for new, old in zip(texts, _texts(base), strict=True)]
+        pack_numbers(changed, packer)
     elif tag == _RAW:
         packer.bytes += planes(array("d", [value or 0.0 for value in column] if has_nulls else column))
     elif tag == _SCALED:
         packer.count(scale)
         pack_numbers(list(map(sub, _scaled(column, scale), _scaled(base, scale))), packer)
+    elif tag == _INTS:
+        pack_numbers(list(map(sub, _integers(column), _integers(base))), packer)
     else:
-        numbers = _INTEGERS[tag]
-        pack_numbers(list(map(sub, numbers(column), numbers(base))), packer)
+        parts = _instants if tag == _INSTANTS else _seconds
+        pack_numbers([0 if a == b else parts(a) - parts(b) for a, b in zip(column, base, strict=True)], packer)
     return bytes(packer.bytes)
+
+
+def tags_of(kinds: frozenset[type[Any]]) -> frozenset[int]:
+    """Return the first bytes of columns whose values can only be of these kinds."""
+    plain = {int: (_INTS,), float: (_RAW, _SCALED), str: (_TEXTS,), datetime: (_INSTANTS, _SECONDS)}
+    found = {tag for kind in kinds for tag in plain.get(kind, ())}
+    return frozenset(found | {tag | _WITH_NULLS for tag in found} if NoneType in kinds else found)
 
 
 def unpack_column(base: Column, text: Callable[[int], str], content: bytes) -> list[Any]:
@@ -64,28 +76,35 @@ def unpack_column(base: Column, text: Callable[[int], str], content: bytes) -> l
     nulls = unpacker.take((length + 7) // 8) if tag & _WITH_NULLS else b""
     tag &= 7
     if tag == _TEXTS:
+        found: list[Any] = list(_texts(base))
         numbers = unpack_numbers(length, unpacker)
-        found: list[Any] = [
-            text(number - 1) if number else (old if type(old) is str else "")
-            for number, old in zip(numbers, base, strict=True)
-        ]
+        for place in compress(range(length), numbers):
+            found[place] = text(numbers[place] - 1)
     elif tag == _RAW:
         found = from_planes("d", length, unpacker).tolist()
     elif tag == _SCALED:
         scale = _scale(unpacker.count())
         found = _floats(map(add, unpack_numbers(length, unpacker), _scaled(base, scale)), scale)
-    elif tag == _INSTANTS:
-        found = [instant(number) for number in map(add, unpack_numbers(length, unpacker), _instants(base))]
-    elif tag == _SECONDS:
-        found = [instant(number * _SECOND) for number in map(add, unpack_numbers(length, unpacker), _seconds(base))]
     elif tag == _INTS:
         found = list(map(add, unpack_numbers(length, unpacker), _integers(base)))
+    elif tag in {_INSTANTS, _SECONDS}:
+        found = _unpack_instants(unpack_numbers(length, unpacker), base, whole=tag == _SECONDS)
     else:
         raise DamagedError(f"a column of kind {tag}")
-    for index in range(length) if nulls else ():
-        if nulls[index >> 3] >> (index & 7) & 1:
-            found[index] = None
+    for index in _null_places(nulls, length):
+        found[index] = None
     return found
+
+
+def _unpack_instants(numbers: Column, base: Column, *, whole: bool) -> list[Any]:
+    """Return instants from their differences in microseconds, or, if `whole`, in seconds."""
+    parts, unit = (_seconds, _SECOND) if whole else (_instants, 1)
+    return [
+        old
+        if not number and isinstance(old, datetime) and not (whole and old.microsecond)
+        else instant((number + parts(old)) * unit)
+        for number, old in zip(numbers, base, strict=True)
+    ]
 
 
 def _tag(kind: type[Any] | None, column: Column) -> tuple[int, int]:
@@ -103,37 +122,35 @@ def _tag(kind: type[Any] | None, column: Column) -> tuple[int, int]:
     return (_TEXTS if kind is str else _ANY), 0
 
 
-def _pairs(column: Column, base: Column) -> zip[tuple[Any, Any]]:
-    """Return each text beside the one before, both with "" for none, as the reader has them."""
-    return zip(
-        ["" if value is None else value for value in column],
-        [value if type(value) is str else "" for value in base],
-        strict=True,
-    )
+def _texts(column: Column) -> Column:
+    """Return the texts of a column, "" for what is none, alike when writing and when reading."""
+    return column if set(map(type, column)) <= {str} else [value if type(value) is str else "" for value in column]
 
 
 def _pack_nulls(column: Column, packer: Packer) -> None:
-    bits = bytearray((len(column) + 7) // 8)
-    for index, value in enumerate(column):
-        if value is None:
-            bits[index >> 3] |= 1 << (index & 7)
-    packer.bytes += bits
+    bits = "".join(["1" if value is None else "0" for value in reversed(column)])
+    packer.bytes += int(bits, 2).to_bytes((len(column) + 7) // 8, "little")
+
+
+def _null_places(nulls: bytes, length: int) -> Iterator[int]:
+    for place, byte in enumerate(nulls):
+        if byte:
+            yield from (8 * place + bit for bit in range(8) if byte >> bit & 1 and 8 * place + bit < length)
 
 
 def _integers(column: Column) -> Column:
     return column if set(map(type, column)) <= {int} else [value if type(value) is int else 0 for value in column]
 
 
-def _instants(column: Column) -> Column:
-    return [microseconds(value) if isinstance(value, datetime) else 0 for value in column]
+def _instants(value: Any) -> int:
+    return microseconds(value) if isinstance(value, datetime) else 0
 
 
-def _seconds(column: Column) -> Column:
-    return [microseconds(value) // _SECOND if isinstance(value, datetime) else 0 for value in column]
+def _seconds(value: Any) -> int:
+    return microseconds(value) // _SECOND if isinstance(value, datetime) else 0
 
 
 _SECOND = 1_000_000
-_INTEGERS = {_INTS: _integers, _INSTANTS: _instants, _SECONDS: _seconds}
 
 
 # -- floats: as decimals where that is exact, else as they are

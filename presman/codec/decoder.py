@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -18,16 +19,19 @@ from presman.base.text import clean, clean_lines
 from presman.codec.chain import (
     ABSENT,
     AT,
+    MOST_GONE,
     MOST_ROWS,
     MOVED,
+    NARROW,
     NEVER,
     PROBLEM,
     REMOVED,
     ROWS,
     SECONDS,
     START,
-    STRIDES,
-    stride,
+    STEP,
+    WORDS,
+    step_of_format_1,
 )
 from presman.codec.column_codec import Column, unpack_column
 from presman.codec.encoder import PackedFrame, Part
@@ -35,7 +39,6 @@ from presman.codec.number_arrays import unpack_numbers
 from presman.codec.packing import DamagedError, Unpacker
 from presman.codec.shapes import Shape, shape_of
 from presman.codec.values import instant, microseconds, unpack_problem
-from presman.records.conversion import LONG_TEXTS, LONGEST_DOCUMENT
 from presman.records.queries import Scope
 from presman.records.rows import RecordType
 from presman.records.snapshot import Problem, Section, Snapshot
@@ -61,12 +64,16 @@ class _Rows:
         """Return the rows as the records of today."""
         if self._made is None:
             columns: Sequence[Column] = self.columns
-            if not shape.is_of_today:
+            if not shape.is_of_today and self.length:
                 nulls = [(null,) * self.length for null in shape.nulls()]
                 columns = [self.columns[place] if place >= 0 else nulls[own] for own, place in enumerate(shape.places)]
             make = shape.record._make  # type: ignore[union-attr]
             self._made = tuple(map(make, zip(*columns, strict=True)))
         return self._made
+
+
+Gone = tuple[tuple[Any, ...], ...]
+"""Rows of a section that are gone, those that went last first."""
 
 
 class _Read(NamedTuple):
@@ -78,6 +85,7 @@ class _Read(NamedTuple):
     problem: Problem | None
     absent: frozenset[str]
     rows: _Rows
+    gone: Gone
 
     def section(self) -> Section:
         absent = self.absent | self.shape.lacking
@@ -89,6 +97,9 @@ class _State(NamedTuple):
 
     bare: Snapshot
     sections: Mapping[str, _Read]
+
+
+_NOTHING = _State(START, MappingProxyType({}))
 
 
 class FrameDecoder:
@@ -104,6 +115,7 @@ class FrameDecoder:
         self._shapes: dict[int, Shape] = {}
         self._cleaned: dict[tuple[int, int], str] = {}
         self._states: dict[int, _State] = {}
+        self._steps: dict[int, int] = {}
         self._sections: dict[int, tuple[_Read, Section]] = {}
 
     def __len__(self) -> int:
@@ -132,17 +144,26 @@ class FrameDecoder:
         if not 0 <= place < len(self._frames):
             raise IndexError(place)
         way = [place]
-        while way[-1] not in self._states and (step := stride(way[-1])):
+        while way[-1] not in self._states and (step := self._step(way[-1])):
             way.append(way[-1] - step)
         for each in reversed(way):
             if each not in self._states:
-                before = self._states[each - stride(each)] if each else _State(START, {})
-                self._states[each] = self._apply(self._frames[each], before)
+                step = self._step(each)
+                self._states[each] = self._apply(self._frames[each], self._states[each - step] if step else _NOTHING)
         found = self._states[place]
-        passing = [each for each in self._states if each % STRIDES[-1]]
+        passing = [each for each in self._states if self._step(each) == 1]
         for each in passing[:-_STATES]:
             del self._states[each]
         return found
+
+    def _step(self, place: int) -> int:
+        """Return how far before a frame the one is that it is the difference to; 0 for one that is none."""
+        if place not in self._steps:
+            try:
+                self._steps[place] = _step(self._frames[place].bare, place)
+            except IndexError as error:
+                raise DamagedError(type(error).__name__) from None
+        return self._steps[place]
 
     def _apply(self, frame: PackedFrame, before: _State) -> _State:
         try:
@@ -188,23 +209,18 @@ class FrameDecoder:
         if not flags & ROWS:
             if old is None or old.shape is not shape:
                 raise DamagedError("a section that was not there")
-            return _Read(shape, when, seconds, problem, names, old.rows)
-        return _Read(shape, when, seconds, problem, names, self._rows(shape, flags, old, unpacker, parts))
+            return _Read(shape, when, seconds, problem, names, old.rows, old.gone)
+        return _Read(shape, when, seconds, problem, names, *self._rows(shape, flags, old, unpacker, parts))
 
     def _rows(
         self, shape: Shape, flags: int, old: _Read | None, unpacker: Unpacker, parts: Sequence[tuple[int, bytes]]
-    ) -> _Rows:
+    ) -> tuple[_Rows, Gone]:
         length, width = unpacker.count(MOST_ROWS), len(shape.fields)
         if length * width > _MOST_VALUES:
             raise DamagedError(counted(length, "row"))
-        bases = _old_columns(old, width)
+        bases, gone = _old_columns(old, width), old.gone if old is not None else ()
         if flags & MOVED:
-            shifts = unpack_numbers(length, unpacker)
-            count = old.rows.length if old is not None else 0
-            places = [shift + index for index, shift in enumerate(shifts)]
-            if places and not -1 <= min(places) <= max(places) < max(count, 1):
-                raise DamagedError("rows that were not there")
-            bases = [[column[place] for place in places] for column in ([*each, None] for each in bases)]
+            bases, gone = _moved(unpack_numbers(length, unpacker), bases, gone, width)
         elif old is None or not old.rows.columns:
             bases = [(None,) * length] * width
         columns = list(bases)
@@ -214,25 +230,30 @@ class FrameDecoder:
             if index >= width:
                 raise DamagedError("more columns than fields")
             columns[index] = self._column(shape, index, bases[index], content)
-        return _Rows(tuple(columns) if length else (), length)
+        return _Rows(tuple(columns) if length else (), length), gone
 
     def _column(self, shape: Shape, index: int, base: Column, content: bytes) -> Column:
-        longest = LONG_TEXTS.get(shape.fields[index], 0)
-        found = unpack_column(base, lambda number: self._text(number, longest), content)
+        found = unpack_column(
+            base, self._text if not shape.longest[index] else partial(self._lines, shape.longest[index]), content
+        )
         kinds = shape.kinds[index]
-        if kinds is not None and not self._trusted and not set(map(type, found)) <= kinds:
+        if kinds is None or self._trusted or content[0] in shape.tags[index]:
+            return found
+        if not set(map(type, found)) <= kinds:
             raise DamagedError(f"{shape.name}.{shape.fields[index]} of another kind")
         return found
 
-    def _text(self, number: int, longest: int) -> str:
-        if not 0 <= number < len(self._texts):
-            raise DamagedError("a text that is not there")
-        if self._trusted:
-            return self._texts[number]
+    def _text(self, number: int) -> str:
+        return self._lines(0, number)
+
+    def _lines(self, longest: int, number: int) -> str:
         found = self._cleaned.get((number, longest))
         if found is None:
-            text = self._texts[number]
-            found = clean_lines(text, min(longest, LONGEST_DOCUMENT)) if longest else clean(text)
+            if not 0 <= number < len(self._texts):
+                raise DamagedError("a text that is not there")
+            found = self._texts[number]
+            if not self._trusted:
+                found = clean_lines(found, longest) if longest else clean(found)
             self._cleaned[number, longest] = found
         return found
 
@@ -259,13 +280,42 @@ def _old_columns(old: _Read | None, width: int) -> Sequence[Column]:
     return old.rows.columns
 
 
+def _moved(shifts: Sequence[int], columns: Sequence[Column], gone: Gone, width: int) -> tuple[Sequence[Column], Gone]:
+    """Return the columns before in the new order of rows, None for new ones, and the rows that are gone now."""
+    rows = [*zip(*columns, strict=True), *gone]
+    places = [shift + index for index, shift in enumerate(shifts)]
+    if places and not -1 <= min(places) <= max(places) < max(len(rows), 1):
+        raise DamagedError("rows that were not there")
+    used = set(places)
+    left = [row for place, row in enumerate(rows) if place not in used][:MOST_GONE]
+    rows.append((None,) * width)
+    return list(zip(*[rows[place] for place in places], strict=True)) or [()] * width, tuple(left)
+
+
+def _step(bare: bytes, place: int) -> int:
+    """Return how far before a frame at `place` the one is that it is the difference to. Raises DamagedError."""
+    unpacker = Unpacker(bare)
+    for _ in range(5):
+        unpacker.signed()
+    unpacker.double()
+    if not unpacker.count(WORDS | NARROW | STEP) & STEP:
+        return step_of_format_1(place)
+    step = unpacker.count(place)
+    if bool(step) is not bool(place):
+        raise DamagedError("a frame that is the difference to none")
+    return step
+
+
 def _unpack_bare(unpacker: Unpacker, old: Snapshot, word: Callable[[str], str]) -> Snapshot:
     at = instant(microseconds(old.at) + unpacker.signed())
     number, epoch = old.number + unpacker.signed(), old.epoch + unpacker.signed()
     round_trips, to_come = old.round_trips + unpacker.signed(), old.statements_to_come + unpacker.signed()
     seconds = unpacker.double()
     words = (old.target, old.kind, old.release, old.scope, old.cloud_service, old.notes)
-    if unpacker.count(1):
+    flags = unpacker.count(WORDS | NARROW | STEP)
+    if flags & STEP:
+        unpacker.count()
+    if flags & WORDS:
         target, kind, release, scope, service = (word(unpacker.text()) for _ in range(5))
         notes = tuple(word(unpacker.text()) for _ in range(unpacker.count(10_000)))
         words = (target, kind, Release.parse(release), Scope(scope), service, notes)
@@ -284,4 +334,5 @@ def _unpack_bare(unpacker: Unpacker, old: Snapshot, word: Callable[[str], str]) 
         service,
         notes,
         to_come,
+        not flags & NARROW,
     )

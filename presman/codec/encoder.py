@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from presman.codec.chain import ABSENT, AT, MOVED, NEVER, PROBLEM, REMOVED, ROWS, SECONDS, START, STRIDES, stride
+from presman.codec.chain import (
+    ABSENT,
+    AT,
+    MOST_GONE,
+    MOVED,
+    NARROW,
+    NEVER,
+    PROBLEM,
+    REMOVED,
+    ROWS,
+    SECONDS,
+    START,
+    STEP,
+    STRIDES,
+    WORDS,
+    step_of,
+)
 from presman.codec.column_codec import Column, pack_column
 from presman.codec.number_arrays import pack_numbers
 from presman.codec.packing import Packer
@@ -37,11 +54,15 @@ class _Known(NamedTuple):
     columns: tuple[Column, ...]
 
 
+Rows = tuple[tuple[Any, ...], ...]
+
+
 class _Seen(NamedTuple):
-    """A snapshot and its sections as columns."""
+    """A snapshot, its sections as columns, and of each the rows that are gone since the chain began."""
 
     snapshot: Snapshot
     sections: dict[RecordType, _Known]
+    gone: dict[RecordType, Rows]
 
 
 class FrameEncoder:
@@ -49,7 +70,7 @@ class FrameEncoder:
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
-        self._last = _Seen(START, {})
+        self._last = _Seen(START, {}, {})
         self._before = dict.fromkeys((0, 1, *STRIDES), self._last)
         self._widths: dict[RecordType, int] = {}
         self.place = 0
@@ -57,19 +78,21 @@ class FrameEncoder:
     def add(self, snapshot: Snapshot) -> PackedFrame:
         """Return the next frame. Raises TypeError for a value that no record has."""
         known = len(self._numbers)
-        before = self._before[stride(self.place)]
-        seen = _Seen(snapshot, {record: self._known(record, each) for record, each in snapshot.sections.items()})
+        step = step_of(self.place)
+        before = self._before[step]
+        known_ones = {record: self._known(record, each) for record, each in snapshot.sections.items()}
+        seen = _Seen(snapshot, known_ones, {record: before.gone.get(record, ()) for record in known_ones})
         parts: dict[Part, bytes] = {}
         for record, new in seen.sections.items():
             old = before.sections.get(record)
             if old is None or old.section is not new.section:
-                self._pack_section(record, new, old, snapshot, parts)
+                seen.gone[record] = self._pack_section(record, new, old, seen, parts)
         for record in before.sections.keys() - seen.sections.keys():
             parts[self._number(shape_text(record)), 0] = bytes((REMOVED,))
         self._last = seen
         self._before |= {each: seen for each in (1, *STRIDES) if self.place % each == 0}
         self.place += 1
-        return PackedFrame(tuple(islice(self._numbers, known, None)), _bare(snapshot, before.snapshot), parts)
+        return PackedFrame(tuple(islice(self._numbers, known, None)), _bare(snapshot, before.snapshot, step), parts)
 
     def _number(self, text: str) -> int:
         return self._numbers.setdefault(text, len(self._numbers))
@@ -82,42 +105,34 @@ class FrameEncoder:
         return _Known(section, last.columns if last is not None and last.columns == columns else columns)
 
     def _pack_section(
-        self, record: RecordType, new: _Known, old: _Known | None, snapshot: Snapshot, parts: dict[Part, bytes]
-    ) -> None:
-        packer = Packer()
-        section = new.section
+        self, record: RecordType, new: _Known, old: _Known | None, seen: _Seen, parts: dict[Part, bytes]
+    ) -> Rows:
+        """Put into `parts` what changed of a section; return its rows that are gone."""
+        section, at, gone = new.section, seen.snapshot.at, seen.gone[record]
         same = old is not None and (new.columns is old.columns or new.columns == old.columns)
-        places = None if same or old is None else self._places(record, new, old)
-        milliseconds = max(0, round(section.seconds * 1000))
-        flags = NEVER if section.at is None else AT if section.at != snapshot.at else 0
-        flags |= (SECONDS if milliseconds else 0) | (PROBLEM if section.problem else 0)
-        flags |= (ABSENT if section.absent else 0) | (0 if same else ROWS) | (MOVED if places is not None else 0)
-        packer.count(flags)
-        if flags & AT and section.at is not None:
-            packer.signed(microseconds(section.at) - microseconds(snapshot.at))
-        if flags & SECONDS:
-            packer.count(milliseconds)
-        if section.problem is not None:
-            pack_problem(section.problem, packer)
-        if flags & ABSENT:
-            packer.count(len(section.absent))
-            for name in sorted(section.absent):
-                packer.text(name)
+        places = None if same or old is None else self._places(record, new, old, gone)
+        packer = Packer()
+        _pack_head(section, at, (0 if same else ROWS) | (0 if places is None else MOVED), packer)
         number = self._number(shape_text(record))
         if not same:
-            length = len(section.rows)
+            length, width = len(section.rows), len(new.columns)
             packer.count(length)
-            if places is not None:
+            bases: Sequence[Column] = old.columns if old is not None and old.columns else ((None,) * length,) * width
+            if places is not None and old is not None:
                 pack_numbers([place - index for index, place in enumerate(places)], packer)
-            bases = _bases(old, places, length, len(new.columns))
+                bases, gone = _moved(places, old.section.rows, gone, width)
             for index, (column, base) in enumerate(zip(new.columns, bases, strict=True)):
                 if column is not base and column != base:
                     parts[number, index + 1] = pack_column(column, base, self._number)
         parts[number, 0] = bytes(packer.bytes)
+        return gone
 
-    def _places(self, record: RecordType, new: _Known, old: _Known) -> list[int] | None:
-        """Return for each row its place before, -1 for a new one; None where all stayed where they were."""
-        if not old.columns:
+    def _places(self, record: RecordType, new: _Known, old: _Known, gone: Rows) -> list[int] | None:
+        """Return for each row its place before, behind those the place of one that is gone, -1 for a new one.
+
+        None where all stayed where they were.
+        """
+        if not old.columns and not gone:
             return None
         if not new.columns:
             return []
@@ -127,7 +142,31 @@ class FrameEncoder:
         if new.columns[:width] == old.columns[:width]:
             return None
         before = {key: place for place, key in enumerate(zip(*old.columns[:width], strict=True))}
-        return [before.get(key, -1) for key in zip(*new.columns[:width], strict=True)]
+        keys = list(zip(*new.columns[:width], strict=True))
+        places = [before.get(key, -1) for key in keys]
+        if gone and -1 in places:
+            first = len(old.section.rows)
+            returned = {row[:width]: first + place for place, row in reversed(list(enumerate(gone)))}
+            places = [returned.get(key, -1) if place < 0 else place for key, place in zip(keys, places, strict=True)]
+        return places
+
+
+def _pack_head(section: Section, at: datetime, flags: int, packer: Packer) -> None:
+    """Write what is told of a section besides its rows; the `flags` are those of its rows."""
+    milliseconds = max(0, round(section.seconds * 1000))
+    flags |= NEVER if section.at is None else AT if section.at != at else 0
+    flags |= (SECONDS if milliseconds else 0) | (PROBLEM if section.problem else 0)
+    packer.count(flags | (ABSENT if section.absent else 0))
+    if flags & AT and section.at is not None:
+        packer.signed(microseconds(section.at) - microseconds(at))
+    if flags & SECONDS:
+        packer.count(milliseconds)
+    if section.problem is not None:
+        pack_problem(section.problem, packer)
+    if section.absent:
+        packer.count(len(section.absent))
+        for name in sorted(section.absent):
+            packer.text(name)
 
 
 def _key_width(columns: Sequence[Column]) -> int:
@@ -138,16 +177,15 @@ def _key_width(columns: Sequence[Column]) -> int:
     return next(fitting, widest)
 
 
-def _bases(old: _Known | None, places: list[int] | None, length: int, width: int) -> Sequence[Column]:
-    """Return what each column is compared with: the column before, in the new order of rows, None for new ones."""
-    if old is None or not old.columns or not width:
-        return ((None,) * length,) * width
-    if places is None:
-        return old.columns
-    return [tuple([column[place] for place in places]) for column in ((*each, None) for each in old.columns)]
+def _moved(places: Sequence[int], rows: Rows, gone: Rows, width: int) -> tuple[Sequence[Column], Rows]:
+    """Return what each column is compared with, and the rows that are gone now, those that went last first."""
+    table = (*rows, *gone, (None,) * width)  # a new row, of place -1, is compared with the last
+    used = set(places)
+    left = [row for place, row in enumerate(table[:-1]) if place not in used][:MOST_GONE]
+    return list(zip(*[table[place] for place in places], strict=True)), tuple(left)
 
 
-def _bare(new: Snapshot, old: Snapshot) -> bytes:
+def _bare(new: Snapshot, old: Snapshot, step: int) -> bytes:
     """Return what is said of a poll as a whole: instants and numbers as differences, texts where they changed."""
     packer = Packer()
     packer.signed(microseconds(new.at) - microseconds(old.at))
@@ -156,7 +194,8 @@ def _bare(new: Snapshot, old: Snapshot) -> bytes:
     packer.double(new.seconds)
     words = (new.target, new.kind, new.release, new.scope, new.cloud_service, new.notes)
     same = words == (old.target, old.kind, old.release, old.scope, old.cloud_service, old.notes)
-    packer.count(0 if same else 1)
+    packer.count(STEP | (0 if same else WORDS) | (0 if new.lists_idle else NARROW))
+    packer.count(step)
     if not same:
         for text in (new.target, new.kind, f"{new.release.major}.{new.release.minor}", new.scope.value):
             packer.text(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
+from itertools import accumulate
 from types import MappingProxyType
 
 from presman.codec.encoder import PackedFrame, Part
@@ -11,7 +12,7 @@ from presman.codec.number_arrays import pack_numbers, unpack_numbers
 from presman.codec.packing import DamagedError, Packer, Unpacker
 from presman.codec.squeezing import squeezed, unsqueezed
 
-QUICK, THOROUGH = 1, 12
+QUICK, THOROUGH = 1, 9
 """How hard zstd tries: for one poll that is soon packed again with others, and for good."""
 
 LONG = 100
@@ -111,15 +112,18 @@ def unpack_block(content: bytes, text_of: Callable[[bytes], str]) -> list[Packed
             part = (unpacker.count(), unpacker.count())
             frames[0].parts[part] = unpacker.blob()
         return frames
+    parts = [frame.parts for frame in frames]
     for _ in range(unpacker.count()):
         part = (unpacker.count(), unpacker.count())
         count = unpacker.count(len(frames))
-        places = unpack_numbers(count, unpacker)
-        for index, size in enumerate(unpack_numbers(count, unpacker)):
-            place = places[index] + index
-            if not 0 <= place < len(frames):
-                raise DamagedError("a frame that is not there")
-            frames[place].parts[part] = unpacker.take(size)
+        places = [place + index for index, place in enumerate(unpack_numbers(count, unpacker))]
+        sizes = unpack_numbers(count, unpacker)
+        if count and (min(sizes) < 0 or not 0 <= min(places) <= max(places) < len(frames)):
+            raise DamagedError("a frame that is not there")
+        ends = list(accumulate(sizes, initial=0))
+        content = unpacker.take(ends[-1])
+        for place, begin, end in zip(places, ends, ends[1:], strict=False):
+            parts[place][part] = content[begin:end]
     return frames
 
 

@@ -22,27 +22,28 @@ def pack_numbers(numbers: Sequence[int], packer: Packer) -> None:
         if low:
             packer.signed(low)
         return
-    width = next((width for width, least, most in _LIMITS if least <= low and high <= most), _ANY)
-    packer.count(width)
-    if width == _ANY:
-        for number in numbers:
-            packer.signed(number)
-        return
-    packer.bytes += planes(array(_WIDTHS[width], numbers))
+    for width, least, most in _LIMITS:
+        if least <= low and high <= most:
+            packer.bytes.append(width)
+            packer.bytes += planes(array(_WIDTHS[width], numbers))
+            return
+    packer.count(_ANY)
+    for number in numbers:
+        packer.signed(number)
 
 
 def unpack_numbers(count: int, unpacker: Unpacker) -> Sequence[int]:
     """Read `count` numbers. Raises DamagedError."""
     width = unpacker.count(_ANY)
+    if width in _WIDTHS:
+        return from_planes(_WIDTHS[width], count, unpacker)
     if width == _ZERO:
         return (0,) * count
     if width == _CONSTANT:
         return (unpacker.signed(),) * count
     if width == _ANY:
         return [unpacker.signed() for _ in range(count)]
-    if width not in _WIDTHS:
-        raise DamagedError(f"numbers of {width} bytes")
-    return from_planes(_WIDTHS[width], count, unpacker)
+    raise DamagedError(f"numbers of {width} bytes")
 
 
 def planes(numbers: array[Any]) -> bytes:
@@ -59,6 +60,9 @@ def from_planes(typecode: str, count: int, unpacker: Unpacker) -> array[Any]:
     found = array(typecode)
     width = found.itemsize
     mixed = unpacker.take(count * width)
+    if width == 1:
+        found.frombytes(mixed)
+        return found
     content = bytearray(count * width)
     for plane in range(width):
         content[plane::width] = mixed[plane * count : (plane + 1) * count]

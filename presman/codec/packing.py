@@ -49,7 +49,7 @@ class Unpacker:
     """Bytes being read. Every method raises DamagedError where they end early or make no sense."""
 
     def __init__(self, content: bytes) -> None:
-        self._content = memoryview(content)
+        self._content = content
         self._place = 0
 
     def __bool__(self) -> bool:
@@ -57,7 +57,12 @@ class Unpacker:
 
     def count(self, most: int = MOST_ITEMS) -> int:
         """Read a number from 0 to `most`."""
-        value = self._number(70)
+        place = self._place
+        value = self._content[place] if place < len(self._content) else 0x80
+        if value < 0x80:
+            self._place = place + 1
+        else:
+            value = self._number(70)
         if value > most:
             raise DamagedError(f"a count of {value:,}")
         return value
@@ -94,7 +99,7 @@ class Unpacker:
         end = self._place + length
         if length < 0 or end > len(self._content):
             raise DamagedError("it ends too early")
-        found = bytes(self._content[self._place : end])
+        found = self._content[self._place : end]
         self._place = end
         return found
 

@@ -16,7 +16,8 @@ from presman.compare.window_figures import WindowFigures, window_figures
 from presman.compare.window_words import WindowError
 from presman.recording.events import LOST, PLAN_CHANGED
 from presman.recording.reader import Recording
-from presman.recording.tape import LostPollError, PollMark, Tape
+from presman.recording.tape import LostPollError, Tape
+from presman.recording.tape_values import PollMark
 from presman.recording.time_words import instant_of
 
 _GAP = 3.0

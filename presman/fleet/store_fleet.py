@@ -160,7 +160,7 @@ class StoreFleet:
             self._stores.pop(place).close()
         for place in places:
             if place not in self._stores:
-                self._stores[place] = Store(place, writing=False)
+                self._stores[place] = Store(place, writing=False, alone=False)
         return [self._stores[place] for place in places]
 
 

@@ -18,6 +18,7 @@ from presman.analysis.readings.fleet_readings import Member, Past, Presence, Vit
 from presman.analysis.readings.reading import Reading
 from presman.base.text import clean, one_line
 from presman.output.attention import Attention
+from presman.polling.poll_needs import PollNeeds
 from presman.polling.sampler import (
     ActionResult,
     CarryOut,
@@ -113,7 +114,7 @@ class WatchedDatabase:
         )  # fmt: skip
         self.sampler.budget = target.budget
         self.sampler.phase = phase
-        self.sampler.few_texts = True
+        self.sampler.needs = PollNeeds(few=True)
         self.widen(Breadth.NARROW)
 
     # ---- from outside

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from presman.polling.poll_needs import MOST_ANSWERS, MOST_KEPT
 from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.records.gv_servers import ALL_STATEMENTS, ServerProcesses
 from presman.records.parallel_rows import PxSession
@@ -22,9 +23,6 @@ from presman.records.session_rows import Session
 from presman.records.snapshot import Problem, Section
 from presman.records.wait_events import NEXT_IN_LINE, is_held, is_queued
 from presman.sources import Request
-
-MOST_KEPT = 32_000_000
-"""Characters of texts and plans that are kept, however many statements they are of."""
 
 MOST_HELD = 5
 """Statements held off CPU that are looked up: those of most sessions."""
@@ -130,9 +128,6 @@ PER_POLL = 8
 """Statements that a database is asked about at each poll."""
 
 
-MOST_ANSWERS = 1000
-"""Answers that are kept, whatever they hold; a statement has three."""
-
 FEW_ANSWERS, FEW_KEPT = 90, 200_000
 """Answers and characters that one of many databases keeps, beside those on show."""
 
@@ -141,10 +136,11 @@ class Lookups:
     """What is known of the statements on show. Asks for `per_poll` statements at once, for all if that is None.
 
     Keeps at most `most` answers and `largest` characters of them, the ones on show longest; with `few` hardly more than
-    those on show, which it never lets go of before the others: they would be asked for at each poll.
+    those on show, which it never lets go of before the others: they would be asked for at each poll. `texts` says
+    whether SQL texts are among them.
     """
 
-    RECORDS = (PlanXml, PxPlanLine, SqlText)
+    RECORDS: tuple[type[Any], ...] = (PlanXml, PxPlanLine, SqlText)
 
     def __init__(
         self,
@@ -152,8 +148,11 @@ class Lookups:
         most: int = MOST_ANSWERS,
         largest: int = MOST_KEPT,
         *,
+        texts: bool = True,
         few: bool = False,
     ) -> None:
+        if not texts:
+            self.RECORDS = (PlanXml, PxPlanLine)
         self._per_poll = per_poll
         self._most = most
         self._largest = largest

@@ -17,6 +17,7 @@ from presman.base.errors import InputError
 from presman.base.release import Release
 from presman.base.text import clean, one_line
 from presman.polling.budget import budget_of
+from presman.polling.poll_needs import EVERYTHING, PollNeeds
 from presman.polling.poller import Poller
 from presman.records.breadth import Breadth
 from presman.records.commands import Command
@@ -125,8 +126,8 @@ class Sampler:
         self._packs = packs
         self.budget: float | None = None
         """Seconds a poll may take, None for what befits `refresh`."""
-        self.few_texts = False
-        """Whether to keep texts and plans of hardly more statements than are on show: one of many samplers should."""
+        self.needs: PollNeeds = EVERYTHING
+        """What somebody makes use of; to be set before it begins."""
         self.phase: float | None = None
         """Where in each interval (0 to 1) the ticks are, so that many samplers of one process, each with a phase of its
         own, do not all poll at once; None: an interval after the poll before."""
@@ -261,7 +262,7 @@ class Sampler:
 
     def _poll(self) -> Snapshot:
         if self._poller is None:
-            self._poller = Poller(self._make_source(), packs=self._packs, few_texts=self.few_texts)
+            self._poller = Poller(self._make_source(), packs=self._packs, needs=self.needs)
             self._poller.focus(self._focus)
         if self._stopping:  # what was imported meanwhile may have taken its time
             raise SourceError("stopped")

@@ -75,6 +75,7 @@ class DatabaseRecorder:
         self._changed = threading.Condition()
         self._stopping = False
         self._ended = False
+        self._has_enough = False
         self._cache = RowCache()
         self._writer: RecordingWriter | None = None
         self._store: Store | None = None
@@ -99,11 +100,11 @@ class DatabaseRecorder:
         self._sampler.start()
 
     def stop_polling(self) -> None:
-        """Poll no more; what was polled is still written."""
+        """Poll no more; what was polled is still written, what comes later is not taken."""
+        self._sampler.stop()
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
-        self._sampler.stop()
 
     def finish(self, patience: float) -> bool:
         """Wait until what was polled is written, for so many seconds at most; return whether it is."""
@@ -127,6 +128,8 @@ class DatabaseRecorder:
 
     def _post(self, event: Event) -> None:
         with self._changed:
+            if self._stopping or self._has_enough:
+                return
             if isinstance(event, Polled):
                 self._take(event.snapshot)
             elif isinstance(event, SourceLost):
@@ -187,6 +190,9 @@ class DatabaseRecorder:
             self.last_at = pair[1].at
             self._note_written(pair[1])
             if self._most is not None and self.written >= self._most:
+                with self._changed:
+                    self._has_enough = True
+                    self._waiting.clear()
                 break
         self._close()
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from sqlalchemy import Select, select
 
 from presman.codec.frame_blocks import MOST_FRAMES
-from presman.recording.schema import BLOCKS
-from presman.recording.store import RecordingError, Store
+from presman.recording.schema import BLOCKS, POLLS
+from presman.recording.store import DamagedStoreError, Store
 
 _MOST = 1 << 53
 
@@ -71,31 +72,63 @@ class _BlockRow(NamedTuple):
 
 
 def read_chains(store: Store, database_id: int, told: list[str]) -> list[Chain]:
-    """Return the chains of a database in one store; what cannot be read is told, and the rest found from the end."""
-    found: dict[int, _BlockRow] = {}
-    for descending in (False, True):
-        try:
-            with store.saying(), store.engine.connect() as connection:
-                for values in connection.execute(_blocks(database_id, descending=descending)):
-                    row = _BlockRow._make(values)
-                    if row.is_sane():
-                        found[row.poll] = row
-                    else:
-                        told.append(f"{store.name}: a block that no recorder wrote is passed over")
-            break
-        except RecordingError as error:
-            told.append(str(error))
+    """Return the chains of a database in one store; what cannot be read is told."""
+    rows: Iterable[Sequence[Any]]
+    is_whole = True
+    try:
+        rows = _all(store, _blocks(database_id))
+    except DamagedStoreError as error:
+        told.append(str(error))
+        is_whole, rows = False, _one_by_one(store, database_id)
+    found = [_BlockRow._make(row) for row in rows]
+    if any(not row.is_sane() for row in found):
+        told.append(f"{store.name}: a block that no recorder wrote is passed over")
     chains: dict[int, Chain] = {}
-    for _, row in sorted(found.items()):
+    for row in sorted(row for row in found if row.is_sane()):
         known = chains.get(row.chain)
         if known is None:
             chains[row.chain] = Chain(store, database_id, row.chain, row.polls, row.first_at, row.last_at)
         else:
             chains[row.chain] = known._replace(polls=known.polls + row.polls, last_at=max(known.last_at, row.last_at))
-    return list(chains.values())
+    there = list(chains.values())
+    return there if is_whole else there + _without_blocks(store, database_id, there)
 
 
-def _blocks(database_id: int, *, descending: bool) -> Select[tuple[int, int, int, int, int]]:
+def _all(store: Store, statement: Select[Any]) -> Sequence[Sequence[Any]]:
+    with store.saying(), store.engine.connect() as connection:
+        return connection.execute(statement).all()
+
+
+def _one_by_one(store: Store, database_id: int) -> Iterator[Sequence[Any]]:
+    """Yield the blocks of a damaged store that can be read: their numbers are in an index, or those of the polls."""
+    numbers: Sequence[Sequence[Any]] = ()
+    for table in (BLOCKS, POLLS):
+        with suppress(DamagedStoreError):
+            numbers = _all(store, select(table.c.poll).where(table.c.database_id == database_id))
+            break
+    for (number,) in numbers:
+        with suppress(DamagedStoreError):
+            yield from _all(store, _blocks(database_id).where(BLOCKS.c.poll == number))
+
+
+def _without_blocks(store: Store, database_id: int, chains: Sequence[Chain]) -> list[Chain]:
+    """Return polls in a row whose blocks are not found any more as chains: they have figures still."""
+    c = POLLS.c
+    covered = {poll for each in chains for poll in range(each.chain, each.chain + each.polls)}
+    found: list[Chain] = []
+    last = -1
+    with suppress(DamagedStoreError):
+        for poll, at in _all(store, select(c.poll, c.at).where(c.database_id == database_id).order_by(c.poll)):
+            if type(poll) is not int or type(at) is not int or poll in covered:
+                continue
+            if found and poll == last + 1 and found[-1].polls < MOST_FRAMES:
+                found[-1] = found[-1]._replace(polls=found[-1].polls + 1, last_at=max(at, found[-1].last_at))
+            else:
+                found.append(Chain(store, database_id, poll, 1, at, at))
+            last = poll
+    return found
+
+
+def _blocks(database_id: int) -> Select[tuple[int, int, int, int, int]]:
     c = BLOCKS.c
-    order = c.poll.desc() if descending else c.poll
-    return select(c.poll, c.chain, c.polls, c.first_at, c.last_at).where(c.database_id == database_id).order_by(order)
+    return select(c.poll, c.chain, c.polls, c.first_at, c.last_at).where(c.database_id == database_id)

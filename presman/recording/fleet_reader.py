@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -13,8 +12,9 @@ from presman.analysis.fleet import KEPT
 from presman.analysis.readings.alert import Severity
 from presman.analysis.readings.fleet_readings import Past, Vitals
 from presman.base.text import clean, one_line
-from presman.recording.fleet_writer import LIVE, LONGEST, LOST, SERVER_NOW, STOPPED
+from presman.recording.fleet_writer import LIVE, LONGEST, LOST, STOPPED
 from presman.recording.measure_tables import FLEET_FIGURES, MICRO, SCALE
+from presman.recording.row_commands import NOW
 
 _FIELDS = {
     "used_cpus": "used", "waited_cpus": "waiting", "capacity_cpus": "capacity", "queued": "queued",
@@ -63,14 +63,12 @@ class PastPoll(NamedTuple):
 
 def read_fleet(connection: Connection) -> list[FleetRow]:
     """Return every database of a store, by name."""
-    on_server = connection.dialect.name == "postgresql"
     names = ("polled_at", "every_us", "link", "link_at", "reason", "severity", "worst")
     columns = ["d.target", "d.name", *(f"f.{name}" for name in (*names, *(each.key for each in FLEET_FIGURES)))]
-    columns += [f"{SERVER_NOW} AS now"] if on_server else []
+    columns.append(f"{NOW[connection.dialect.name]} AS now")
     statement = f"SELECT {', '.join(columns)} FROM databases d LEFT JOIN fleet f ON f.database_id = d.database_id"
-    here = round(time.time() * MICRO)
     rows = connection.execute(text(f"{statement} ORDER BY d.target")).mappings()
-    return [_row(row, int(row["now"]) if on_server else here) for row in rows]
+    return [_row(row, int(row["now"])) for row in rows]
 
 
 def read_past(connection: Connection) -> dict[str, list[PastPoll]]:

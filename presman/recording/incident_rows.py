@@ -13,7 +13,8 @@ from presman.base.text import clean
 from presman.codec.values import instant, microseconds
 from presman.recording.events import QUEUE_BEGAN, QUEUE_ENDED, RecordedEvent
 from presman.recording.measure_tables import MICRO
-from presman.recording.tape import StatementLife, Tape, life_of
+from presman.recording.tape import Tape
+from presman.recording.tape_values import Row, StatementLife, event_of, life_of
 
 
 class EventMark(NamedTuple):
@@ -81,24 +82,19 @@ def event_marks(tape: Tape, start: datetime, end: datetime, places: int) -> list
     """Return the events between two instants, those of a kind within one of `places` stretches as one mark."""
     low, high = microseconds(start), microseconds(end)
     binds = {"start": low, "end": high, "width": max(1, (high - low) // places + 1)}
-    return [
-        EventMark(
-            clean(row["kind"]), instant(row["first_at"]), instant(row["last_at"]), row["many"], clean(row["text"])
-        )
-        for part in tape.parts(start, end)
-        for row in tape.rows(part, _MARKS, **binds)
-    ]  # fmt: skip
+    return [each for part in tape.parts(start, end) for each in tape.made(_mark, part, _MARKS, **binds)]
+
+
+def _mark(row: Row) -> EventMark:
+    first, last = instant(row["first_at"]), instant(row["last_at"])
+    return EventMark(clean(row["kind"]), first, last, row["many"], clean(row["text"]))
 
 
 def told_events(tape: Tape, start: datetime, end: datetime, most: int, *, calm: bool) -> list[RecordedEvent]:
     """Return the first events between two instants, at most so many; `calm` leaves out comings and goings of queues."""
     binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
     statement = text(_EVENTS.format(others=_CALM if calm else ""))
-    found = [
-        RecordedEvent(instant(row["at"]), *(clean(row[key]) for key in ("kind", "consumer_group", "sql_id", "text")))
-        for part in tape.parts(start, end)
-        for row in tape.rows(part, statement, **binds)
-    ]
+    found = [each for part in tape.parts(start, end) for each in tape.made(event_of, part, statement, **binds)]
     return sorted(found)[:most]
 
 
@@ -113,7 +109,7 @@ def counted_kinds(marks: Sequence[EventMark]) -> Counter[str]:
 def busiest_lives(tape: Tape, start: datetime, end: datetime, most: int) -> list[StatementLife]:
     """Return the statements that wanted or held most servers x time between two instants, at most so many."""
     binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
-    found = [life_of(row) for part in tape.parts(start, end) for row in tape.rows(part, _MOST, **binds)]
+    found = [each for part in tape.parts(start, end) for each in tape.made(life_of, part, _MOST, **binds)]
 
     def work(life: StatementLife) -> float:
         came = life.queued_at or life.started_at or life.first_seen
@@ -128,16 +124,22 @@ def statement_sums(tape: Tape, start: datetime, end: datetime) -> list[Statement
     binds = {"start": microseconds(start), "end": microseconds(end)}
     sums: dict[tuple[str, str, str], StatementSum] = {}
     for part in tape.parts(start, end):
-        for row in tape.rows(part, _SUMS, **binds):
-            key = clean(row["sql_id"]), clean(row["user"]), clean(row["consumer_group"])
-            before = sums.get(key, StatementSum(*key, 0, 0, 0.0, 0.0, 0.0, 0.0))
-            sums[key] = StatementSum(
-                *key,
-                before.executions + row["executions"],
-                max(before.servers, row["servers"]),
-                before.queued + float(row["queued"]) / MICRO,
-                max(before.longest_wait, float(row["longest"]) / MICRO),
-                before.ran + float(row["ran"]) / MICRO,
-                before.server_seconds + float(row["work"]) / MICRO,
-            )
+        for own in tape.made(_sum, part, _SUMS, **binds):
+            before = sums.get(own[:3])
+            sums[own[:3]] = own if before is None else _added(before, own)
     return sorted(sums.values(), key=lambda each: (-each.server_seconds, -each.queued, each.sql_id))
+
+
+def _sum(row: Row) -> StatementSum:
+    return StatementSum(
+        clean(row["sql_id"]), clean(row["user"]), clean(row["consumer_group"]), row["executions"], 0 + row["servers"],
+        *(float(row[each]) / MICRO for each in ("queued", "longest", "ran", "work")),
+    )  # fmt: skip
+
+
+def _added(one: StatementSum, other: StatementSum) -> StatementSum:
+    """Return two sums of the same statement as one."""
+    return StatementSum(
+        *one[:3], one.executions + other.executions, max(one.servers, other.servers), one.queued + other.queued,
+        max(one.longest_wait, other.longest_wait), one.ran + other.ran, one.server_seconds + other.server_seconds,
+    )  # fmt: skip

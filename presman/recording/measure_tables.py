@@ -39,6 +39,8 @@ SCALE = 10_000
 """Figures that are no whole numbers are kept in so many parts: four decimals, in half of a float's bytes."""
 
 MICRO = 1_000_000
+PART = MICRO // SCALE
+"""Microseconds in a ten-thousandth of a second."""
 
 _LARGEST = 2**63 - 1
 _WHOLE = frozenset(unit.name for unit in (NUMBER, COUNT, TOTAL, FLAG, INSTANT)) | {"microseconds"}
@@ -48,30 +50,34 @@ _TEXTUAL = frozenset(unit.name for unit in (TEXT, NAME, WORD))
 class KeptFigure:
     """One figure of a measure as it is kept: a whole number, ten-thousandths (`is_scaled`), a word or a text.
 
-    `key` is its name, in CSV, JSON and SQL; `is_long` says that it is kept by its hash, the text itself once. `kept`
-    returns what is kept of it for a row: a number, a text or None.
+    `key` is its name, in CSV, JSON and SQL, `column` that of the column it is in; `is_long` says that it is kept by its
+    hash, the text itself once; `is_numbered` by its number among the words. `counts` tells of seconds that grow with
+    the clock: the instant that they count from is kept. `keep` returns what is kept of a value, before that: a
+    number, a text or None.
     """
 
-    def __init__(self, figure: Figure[Any]) -> None:
+    def __init__(self, figure: Figure[Any], *, is_numbered: bool = False, counts: bool = False) -> None:
         self.figure = figure
         self.key = figure.key
+        self.column = f"{figure.key.removesuffix('_s')}_since" if counts else figure.key
+        self.is_numbered = is_numbered
+        self.counts = counts
         self.is_text = figure.unit.name in _TEXTUAL
         self.is_long = figure.key == "sql_text"
         self.is_scaled = not self.is_text and figure.unit.name not in _WHOLE
-        # Hundreds at each poll: no question is asked twice.
-        self.kept: Callable[[Any], Any] = _keeper(figure.value, self.is_text, self.is_scaled)
+        self.keep: Callable[[Any], Any] = _of_text if self.is_text else _in_parts if self.is_scaled else kept
+
+    def kept(self, row: Any) -> Any:
+        """Return what is kept of it for a row."""
+        return self.keep(self.figure.value(row))
 
 
-def _keeper(value: Callable[[Any], Any], is_text: bool, is_scaled: bool) -> Callable[[Any], Any]:
-    def text_of(row: Any) -> Any:
-        found = value(row)
-        return found.name.lower() if isinstance(found, Enum) else found
+def _of_text(value: Any) -> Any:
+    return value.name.lower() if isinstance(value, Enum) else value
 
-    def parts_of(row: Any) -> Any:
-        found = value(row)
-        return found if not found else _whole(found * SCALE)
 
-    return text_of if is_text else parts_of if is_scaled else lambda row: kept(value(row))
+def _in_parts(value: Any) -> Any:
+    return _whole(value * SCALE) if value else value
 
 
 def kept(value: Any) -> Any:
@@ -94,9 +100,10 @@ def _whole(value: float) -> int | None:
 class RowTable(Struct, frozen=True, dict=True):
     """One kind of rows: those of several measures that are about the same things.
 
-    `quick` are the keys of figures that change from poll to poll, the others are part of the case; `derived` those that
-    are not kept because others tell them: SQL of rows `r` and cases `c`; `hidden` are figures that only such SQL
-    needs. `rows` gives what the rows are about.
+    `quick` are the keys of figures that change from poll to poll, the others are part of the case; of the quick ones
+    `numbered` are those of a few words, and `counting` those that grow with the clock. `derived` are not kept because
+    others tell them: SQL of rows `r`, cases `c` and polls `p`; `hidden` are figures that only such SQL needs. `rows`
+    gives what the rows are about.
     """
 
     name: str
@@ -105,13 +112,18 @@ class RowTable(Struct, frozen=True, dict=True):
     quick: frozenset[str]
     derived: Mapping[str, str] = field(default_factory=dict)
     hidden: tuple[Figure[Any], ...] = ()
+    numbered: frozenset[str] = frozenset()
+    counting: frozenset[str] = frozenset()
 
     @cached_property
     def figures(self) -> tuple[KeptFigure, ...]:
         """Every figure of the measures once, but those that are derived."""
         every = {figure.key: figure for name in self.measures for figure in MEASURES[name].figures}
         kept_ones = [figure for figure in every.values() if figure.key not in self.derived]
-        return tuple(KeptFigure(figure) for figure in (*kept_ones, *self.hidden))
+        return tuple(
+            KeptFigure(each, is_numbered=each.key in self.numbered, counts=each.key in self.counting)
+            for each in (*kept_ones, *self.hidden)
+        )
 
     @cached_property
     def of_rows(self) -> tuple[KeptFigure, ...]:
@@ -146,6 +158,7 @@ GROUPS = RowTable(
         "io_mb_per_s": f"({' + '.join(f'r.{kind}_mb_per_s' for kind in _IO_KINDS)}) / {SCALE}.0",
         "io_requests_per_s": f"({' + '.join(f'r.{kind}_requests_per_s' for kind in _IO_KINDS)}) / {SCALE}.0",
     },
+    numbered=frozenset({"verdict", "state"}),
 )  # fmt: skip
 """What `cpu`, `session_io`, `parallel` and `emphasis` say of a consumer group."""
 
@@ -160,8 +173,9 @@ QUEUE = RowTable(
     ("queue",),
     MEASURES["queue"].rows,
     frozenset({"position", "waited_s"}),
-    {"timeout_left_s": f"(c.timeout_s - r.waited_s) / {SCALE}.0"},
+    {"timeout_left_s": f"(c.timeout_s * {PART} - (p.at - r.waited_since)) / {MICRO}.0"},
     (Figure("timeout_s", "timeout", SECONDS, "PARALLEL_QUEUE_TIMEOUT of its group.", _timeout),),
+    counting=frozenset({"waited_s"}),
 )
 """What `queue` says of a statement that waits."""
 

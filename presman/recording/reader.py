@@ -9,9 +9,12 @@ from typing import Self
 from sqlalchemy import select
 
 from presman.base.text import clean
-from presman.recording.schema import DATABASES
-from presman.recording.store import SUFFIX, RecordingError, Store, is_url, shown
+from presman.recording.schema import BLOCKS, DATABASES
+from presman.recording.store import SUFFIX, DamagedStoreError, RecordingError, Store, is_url, shown
 from presman.recording.tape import Tape
+
+_FEW = 8
+"""Files of which connections stay open: of a year of days they would be too many."""
 
 
 class Recording:
@@ -25,15 +28,21 @@ class Recording:
         self.damage: list[str] = []
         self.is_folder = not is_url(place) and Path(place).expanduser().is_dir()
         self._stores = self._open(place)
+        try:
+            self.tapes = self._tapes()
+        except BaseException:
+            self.close()
+            raise
+
+    def _tapes(self) -> tuple[Tape, ...]:
         parts: dict[str, list[tuple[Store, int]]] = {}
         about: dict[str, tuple[str, str]] = {}
         for store in self._stores:
-            with store.saying(), store.engine.connect() as connection:
-                for row in connection.execute(select(DATABASES).order_by(DATABASES.c.database_id)):
-                    target = clean(str(row.target))
-                    parts.setdefault(target, []).append((store, row.database_id))
-                    about[target] = (clean(str(row.name)), clean(str(row.kind)))
-        self.tapes = tuple(Tape(target, *about[target], own) for target, own in sorted(parts.items()))
+            for number, target, name, kind in self._databases(store):
+                parts.setdefault(target, []).append((store, number))
+                about[target] = (name, kind)
+            self.damage += store.damage
+        return tuple(Tape(target, *about[target], own) for target, own in sorted(parts.items()))
 
     def __enter__(self) -> Self:
         return self
@@ -58,6 +67,21 @@ class Recording:
             raise RecordingError(f"{self.name} holds several databases: {known}")
         raise RecordingError(f"{self.name} holds no database {name!r}: {known}")
 
+    def _databases(self, store: Store) -> list[tuple[int, str, str, str]]:
+        """Return number, target, name and kind of each database in a store; of a damaged one, what there is."""
+        c = DATABASES.c
+        chosen = select(c.database_id, c.target, c.name, c.kind).order_by(c.database_id)
+        try:
+            with store.saying(), store.engine.connect() as connection:
+                rows = connection.execute(chosen).all()
+        except DamagedStoreError as error:
+            self.damage.append(str(error))
+            return _nameless(store)
+        words = [
+            (number, clean(str(target)), clean(str(name)), clean(str(kind))) for number, target, name, kind in rows
+        ]
+        return [each for each in words if isinstance(each[0], int)]
+
     def _open(self, place: str) -> list[Store]:
         folder = None if is_url(place) else Path(place).expanduser()
         if folder is None or not folder.is_dir():
@@ -68,9 +92,16 @@ class Recording:
             raise RecordingError(f"{self.name} has no files *{SUFFIX}")
         for path in paths:
             try:
-                found.append(Store(str(path), writing=False))
+                found.append(Store(str(path), writing=False, alone=len(paths) <= _FEW))
             except RecordingError as error:
                 self.damage.append(str(error))
         if not found:
             raise RecordingError(self.damage[0])
         return found
+
+
+def _nameless(store: Store) -> list[tuple[int, str, str, str]]:
+    """Return the databases of a store in which their names cannot be read."""
+    with store.saying(), store.engine.connect() as connection:
+        numbers = connection.execute(select(BLOCKS.c.database_id).distinct()).scalars().all()
+    return [(each, f"database {each}", "", "recording") for each in numbers if isinstance(each, int)]

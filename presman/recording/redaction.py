@@ -7,14 +7,18 @@ Consumer groups and plans keep their names: they are what it is about.
 
 from __future__ import annotations
 
+import os
 import re
+from base64 import b32encode
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any
 
 from msgspec.structs import replace
 
+from presman.base.private_files import open_private, read_private, state_folder
 from presman.records.conversion import field_types
 from presman.records.rows import RecordType
 from presman.records.snapshot import Problem, Section, Snapshot
@@ -67,12 +71,42 @@ _FACT = re.compile(
 _MAP = re.compile(r'<display_map>(?:<row(?: \w+="\d+")*/>)*</display_map>')
 
 
-class Redactor:
-    """Redacts the snapshots of one recorder or of several; a name always becomes the same one."""
+_KEY = 32
+_LETTERS = 5
+"""Bytes of a hash that a name shows, as eight letters: of 40,000 names hardly ever two are alike."""
 
-    def __init__(self) -> None:
+
+_MOST_KNOWN = 20_000
+"""Names that are remembered, so that they need not be worked out again."""
+
+
+def lasting_key() -> bytes:
+    """Return the user's key for names that stay the same from run to run; made where there is none. Raises OSError.
+
+    It stays in the user's own folder: who has a recording alone cannot even try whether a name is in it.
+    """
+    path = state_folder() / "redaction.key"
+    try:
+        found = read_private(path, _KEY)
+        if len(found) == _KEY:
+            return found
+    except FileNotFoundError:
+        pass
+    key = os.urandom(_KEY)
+    with os.fdopen(open_private(path, os.O_TRUNC), "wb") as file:
+        file.write(key)
+    return key
+
+
+class Redactor:
+    """Redacts the snapshots of one recorder or of several; with the same `key` a name always becomes the same one.
+
+    Without a key it has one of its own, which nobody can have again.
+    """
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self._key = key or os.urandom(_KEY)
         self._names: dict[tuple[str, str], str] = {}
-        self._counts: dict[str, int] = {}
         self._sections: dict[RecordType, tuple[Section, Section]] = {}
 
     def __call__(self, snapshot: Snapshot) -> Snapshot:
@@ -126,8 +160,11 @@ class Redactor:
             return value
         key = (what, value.upper())
         if key not in self._names:
-            self._counts[what] = self._counts.get(what, 0) + 1
-            self._names[key] = f"{what} {self._counts[what]}".upper().replace(" ", "_")
+            if len(self._names) >= _MOST_KNOWN:
+                self._names.clear()
+            told = "\0".join(key).encode("utf-8", "surrogatepass")
+            digest = blake2b(told, key=self._key, digest_size=_LETTERS).digest()
+            self._names[key] = f"{what.upper()}_{b32encode(digest).decode()}"
         return self._names[key]
 
     def _program(self, value: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Table, delete, func, select
 
 from presman.codec.values import microseconds
-from presman.recording.figure_writer import FORGOTTEN_AFTER
+from presman.recording.case_numbers import FORGOTTEN_AFTER
 from presman.recording.measure_tables import SPAN
 from presman.recording.schema import (
     ARRIVED,

@@ -31,12 +31,14 @@ def _key(name: str) -> Column[int]:
     return Column(name, Integer, primary_key=True, autoincrement=False)
 
 
-def _kind(each: KeptFigure) -> Text | BigInteger | LargeBinary:
+def _kind(each: KeptFigure) -> Text | BigInteger | Integer | LargeBinary:
+    if each.is_numbered:
+        return Integer()
     return LargeBinary() if each.is_long else Text() if each.is_text else BigInteger()
 
 
 def _column(each: KeptFigure) -> Column[object]:
-    return Column(each.key, _kind(each))
+    return Column(each.column, _kind(each))
 
 
 META = Table("meta", METADATA, Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
@@ -104,6 +106,16 @@ TEXTS = Table(
     sqlite_with_rowid=False,
 )
 """Long texts, each once: statements, the notes of their plans. `last_at` is when the last chain that needs it began."""
+
+WORDS = Table(
+    "words",
+    METADATA,
+    _key("database_id"),
+    _key("word_id"),
+    Column("word", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""The few words that some figures are, by the number that stands in their place."""
 
 EVENTS = Table(
     "events",

@@ -10,7 +10,7 @@ from presman.codec.encoder import FrameEncoder, PackedFrame
 from presman.codec.frame_blocks import QUICK, THOROUGH, long_texts, pack_block, unpack_block
 from presman.codec.packing import DamagedError
 from presman.codec.values import microseconds
-from presman.recording.compiled_statements import run
+from presman.recording.row_commands import insert, run_named
 from presman.recording.schema import BLOCKS
 from presman.recording.text_keeper import TextKeeper
 from presman.records.snapshot import Snapshot
@@ -20,7 +20,7 @@ CHAIN = 256
 
 _LARGEST_CHAIN = 6 << 20
 """Bytes of frames after which a chain ends early, so that a recorder of a large database stays small."""
-_NEW_BLOCK = BLOCKS.insert()
+_NEW_BLOCK = insert(BLOCKS)
 
 
 class SnapshotWriter:
@@ -69,7 +69,7 @@ class SnapshotWriter:
             "database_id": self._database_id, "poll": poll, "chain": self._first_poll, "polls": len(frames),
             "first_at": first_at, "last_at": last_at, "content": content,
         }  # fmt: skip
-        run(connection, _NEW_BLOCK, [row])
+        run_named(connection, _NEW_BLOCK, [row])
 
 
 def pack_again(database_id: int, connection: Connection) -> None:
@@ -90,7 +90,7 @@ def pack_again(database_id: int, connection: Connection) -> None:
     content = pack_block(frames, THOROUGH, known=apart)
     connection.execute(delete(BLOCKS).where(c.database_id == database_id, c.chain == rows[0].chain))
     packed = rows[0]._asdict() | {"polls": len(frames), "last_at": rows[-1].last_at, "content": content}
-    connection.execute(BLOCKS.insert(), [packed])
+    run_named(connection, _NEW_BLOCK, [packed])
 
 
 def _token(key: bytes, apart: dict[str, bytes]) -> str:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, func, select
 
 from presman.analysis.readings.reading import Reading
-from presman.recording.compiled_statements import run
 from presman.recording.measure_tables import ARRIVALS, kept
+from presman.recording.row_commands import insert, run_named, update
 from presman.recording.schema import ARRIVED, STATEMENTS
 from presman.watch.arrivals import ArrivalTracker
 from presman.watch.statement_spans import Span, Spans
 
 _SEEN_EVERY = 60_000_000
 """Microseconds after which it is written again that a statement is still there."""
-_NEW_LIFE, _NEW_ARRIVAL = STATEMENTS.insert(), ARRIVED.insert()
+_CHANGING = ("consumer_group", "servers", "queued_at", "started_at", "idle_at", "ended_at", "first_seen", "last_seen")
+_NEW_LIFE, _NEW_ARRIVAL = insert(STATEMENTS), insert(ARRIVED)
+_CHANGE = update(STATEMENTS, _CHANGING, ("database_id", "statement"))
 
 
 class StatementLives:
@@ -59,14 +61,12 @@ class StatementLives:
                     life = before
                 else:
                     life |= {"last_seen": at}
-                    changed.append({f"a_{key}": value for key, value in life.items()} | {"a_statement": number})
+                    changed.append(life | {"database_id": self._database_id, "statement": number})
             if span.ended is None:
                 still[id(span)] = (span, number, life)
         self._known = still
-        if new:
-            run(connection, _NEW_LIFE, new)
-        if changed:
-            run(connection, _UPDATE, [each | {"a_database": self._database_id} for each in changed])
+        run_named(connection, _NEW_LIFE, new)
+        run_named(connection, _CHANGE, changed)
         self._arrive(reading, poll, connection)
 
     def _arrive(self, reading: Reading, poll: int, connection: Connection) -> None:
@@ -75,8 +75,7 @@ class StatementLives:
             values = {each.key: each.kept(arrival) for each in ARRIVALS}
             rows.append(values | {"database_id": self._database_id, "statement": self._next_arrived, "poll": poll})
             self._next_arrived += 1
-        if rows:
-            run(connection, _NEW_ARRIVAL, rows)
+        run_named(connection, _NEW_ARRIVAL, rows)
 
 
 def _highest(connection: Connection, column: Any, database: Any, database_id: int) -> int:
@@ -98,11 +97,3 @@ def _life(span: Span) -> dict[str, Any]:
         "started_at": kept(span.started), "idle_at": idle, "ended_at": kept(span.ended),
         "first_seen": kept(span.first_seen),
     }  # fmt: skip
-
-
-_CHANGING = ("consumer_group", "servers", "queued_at", "started_at", "idle_at", "ended_at", "first_seen", "last_seen")
-_UPDATE = (
-    STATEMENTS.update()
-    .where(STATEMENTS.c.database_id == bindparam("a_database"), STATEMENTS.c.statement == bindparam("a_statement"))
-    .values({key: bindparam(f"a_{key}") for key in _CHANGING})
-)

@@ -5,35 +5,44 @@ The password of a URL is never part of a text.
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+    OperationalError,
+    SQLAlchemyError,
+)
 from sqlalchemy.pool import NullPool, QueuePool
 
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
 from presman.recording.measure_views import selects
 from presman.recording.schema import APPLICATION_ID, FORMAT, META, METADATA
-from presman.recording.upgrades import upgrade
+from presman.recording.schema_rescue import has_layout_of_today, is_whole, rescued
+from presman.recording.sqlite_files import connected, connected_for_reading, make_private, other_than_a_recording
+from presman.recording.upgrades import STEPS, upgrade
 
 SUFFIX = ".presman"
-BUSY_SECONDS = 5.0
-"""How long a recorder waits for another one that writes to the same file."""
-
-_LONGEST_VALUE = 128 << 20
-_MAGIC = b"SQLite format 3\0"
 
 
 class RecordingError(InputError):
     """A recording cannot be opened, read or written; the text is one line free of secrets."""
+
+
+class DamagedStoreError(RecordingError):
+    """Something of the store cannot be read, now or ever; the rest may be."""
 
 
 class StoreLostError(RecordingError):
@@ -58,13 +67,17 @@ def shown(place: str) -> str:
 class Store:
     """An open store. `place` is a file's name or a URL; `writing` makes the tables where there are none.
 
-    Raises RecordingError.
+    `alone` tells that it is not one of many files, so that a connection may stay open for the next question.
+    `damage` are sentences about what cannot be read of it. Raises RecordingError.
     """
 
-    def __init__(self, place: str, *, writing: bool) -> None:
+    def __init__(self, place: str, *, writing: bool, alone: bool = True) -> None:
         self.place = place
         self.name = shown(place)
         self.writing = writing
+        self._alone = alone
+        self.damage: list[str] = []
+        self._copies: TemporaryDirectory[str] | None = None
         self.engine = self._engine()
         # SQLite lets one write at a time: threads of this process wait in order instead of trying again.
         self._turn: AbstractContextManager[object] = Lock() if self.kind == "sqlite" and writing else nullcontext()
@@ -74,7 +87,7 @@ class Store:
                     self._prepare()
                 self._check()
         except RecordingError:
-            self.engine.dispose()
+            self.close()
             raise
 
     @property
@@ -82,9 +95,20 @@ class Store:
         """The kind of database: sqlite or postgresql."""
         return self.engine.dialect.name
 
+    @property
+    def _driver(self) -> Any:
+        """The module that talks to the database."""
+        return self.engine.dialect.loaded_dbapi
+
+    def is_conflict(self, error: BaseException | None) -> bool:
+        """Whether an error of the database says that a row with that key is there already."""
+        return isinstance(error, (IntegrityError, self._driver.IntegrityError))
+
     def close(self) -> None:
         """Let go of all connections."""
         self.engine.dispose()
+        if self._copies is not None:
+            self._copies.cleanup()
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -98,7 +122,10 @@ class Store:
         try:
             yield
         except DBAPIError as error:
-            raise self._trouble(error) from error
+            lost = isinstance(error, OperationalError) or error.connection_invalidated
+            raise self._trouble(str(error.orig), is_lost=lost) from error
+        except self._driver.Error as error:  # of a command that went to the driver as it is
+            raise self._trouble(str(error), is_lost=isinstance(error, self._driver.OperationalError)) from error
         except SQLAlchemyError as error:
             raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
 
@@ -128,19 +155,50 @@ class Store:
         if is_url(self.place):
             return self._engine_of_url()
         path = Path(self.place).expanduser()
-        if not self.writing or (path.exists() and path.stat().st_size):
-            _expect_sqlite(path, self.name)
-        elif not path.parent.is_dir():
-            raise RecordingError(f"{self.name}: no such folder")
-        if self.writing and not path.exists():
-            _make_private(path, self.name)
-        engine = create_engine(
-            "sqlite://",
-            creator=lambda: _connected(path, writing=self.writing),
-            poolclass=NullPool if not self.writing else QueuePool,
-        )
+        try:
+            if not self.writing or (path.exists() and path.stat().st_size):
+                if other := other_than_a_recording(path):
+                    raise RecordingError(f"{self.name} {other}")
+            elif not path.parent.is_dir():
+                raise RecordingError(f"{self.name}: no such folder")
+            elif not path.exists():
+                make_private(path)
+        except OSError as error:
+            raise RecordingError(f"{self.name}: {error.strerror or error}") from error
+        pool = QueuePool if self._alone else NullPool
+        if self.writing:
+            engine = create_engine("sqlite://", creator=lambda: connected(path), poolclass=pool)
+        else:
+            readable = self._readable(path)
+            engine = create_engine(
+                "sqlite://", creator=lambda: connected_for_reading(readable, self._tell), poolclass=pool
+            )
         event.listen(engine, "begin", _begin_immediately if self.writing else _begin)
         return engine
+
+    def _readable(self, path: Path) -> Path:
+        """Return the file, or, where its schema is damaged, a copy of it with a whole one."""
+        if not has_layout_of_today(path):
+            return path
+        try:
+            with closing(connected_for_reading(path, lambda _: None)) as connection:
+                if is_whole(connection):
+                    return path
+        except sqlite3.Error:  # told where it is read
+            return path
+        self._tell("its schema is damaged and taken from a new one")
+        copies = TemporaryDirectory(prefix="presman-")
+        try:
+            found = rescued(path, Path(copies.name), lambda fresh: Store(str(fresh), writing=True).close())
+            self._copies = copies
+            return found
+        except OSError as error:
+            copies.cleanup()
+            raise RecordingError(f"{self.name} is damaged, no room for a copy: {error.strerror or error}") from error
+
+    def _tell(self, text: str) -> None:
+        if (told := f"{self.name}: {text}") not in self.damage:
+            self.damage.append(told)
 
     def _engine_of_url(self) -> Engine:
         try:
@@ -178,52 +236,66 @@ class Store:
             )
 
     def _format(self, connection: Connection) -> int:
-        """Return the format of what is there. Raises RecordingError for a newer one, and where there is none."""
+        """Return the format of what is there. Raises RecordingError where there is none, or one not known."""
         version = connection.execute(META.select().where(META.c.name == "format")).first()
         number = str(version.value) if version is not None else ""
         if not number.isdecimal() or len(number) > 6:
-            raise RecordingError(f"{self.name} is no recording of presman: it has no format")
+            raise DamagedStoreError(f"{self.name} is no recording of presman: it has no format")
         if int(number) > FORMAT:
             raise RecordingError(
                 f"{self.name} has format {int(number)}; this presman reads up to {FORMAT}: install a newer one"
             )
+        if int(number) < min(STEPS, default=FORMAT):
+            raise RecordingError(f"{self.name} has format {int(number)}, which no presman wrote")
         return int(number)
 
     def _check(self) -> None:
         with self.engine.connect() as connection:
             missing = set(METADATA.tables) - set(inspect(connection).get_table_names())
-            if "meta" in missing:
+            if len(missing) == len(METADATA.tables):
                 raise RecordingError(f"{self.name} is no recording of presman")
-            found = self._format(connection)
+            found = self._readable_format(connection)
         if found < FORMAT:
             # To read it its tables must be those of today; that is done once, in the file.
-            Store(self.place, writing=True).close()
+            try:
+                Store(self.place, writing=True).close()
+            except RecordingError as error:
+                text = f"{self.name} is of format {found}, which is written once to be read: {error}"
+                raise RecordingError(text) from error
             return
+        if missing >= {"blocks", "polls"}:
+            raise DamagedStoreError(f"{self.name} is damaged: without {', '.join(sorted(missing))}")
         if missing:
-            raise RecordingError(f"{self.name} is damaged: without {', '.join(sorted(missing))}")
+            self._tell(f"without {', '.join(sorted(missing))}")
 
-    def _trouble(self, error: DBAPIError) -> RecordingError:
-        said = one_line(clean(str(error.orig)), 200)
+    def _readable_format(self, connection: Connection) -> int:
+        """Return the format; that of today where only the place is damaged that tells it."""
+        try:
+            with self.saying():
+                return self._format(connection)
+        except DamagedStoreError as error:
+            if self.writing:
+                raise
+            self._tell(f"its format cannot be read and taken to be {FORMAT}: {error}")
+            return FORMAT
+
+    def _trouble(self, text: str, *, is_lost: bool) -> RecordingError:
+        """Return what the database said as an error; `is_lost` where it may come back."""
+        said = one_line(clean(text), 200)
+        kind = StoreLostError if is_lost else RecordingError
         if self.kind != "sqlite":
-            kind = (
-                StoreLostError
-                if isinstance(error, OperationalError) or error.connection_invalidated
-                else RecordingError
-            )
             return kind(f"{self.name}: {said}")
         lowered = said.lower()
         for words, what in _TROUBLES.items():
             if words in lowered:
                 return StoreLostError(f"{self.name}: {what}")
-        if "malformed" in lowered or "not a database" in lowered or "corrupt" in lowered:
-            return RecordingError(f"{self.name} is damaged: {said}")
-        return (
-            StoreLostError(f"{self.name}: {said}")
-            if isinstance(error, OperationalError)
-            else RecordingError(f"{self.name}: {said}")
-        )
+        # Names of tables and columns are in the file: those that a reader misses are damaged.
+        if any(words in lowered for words in _DAMAGES) or ("no such" in lowered and not self.writing):
+            return DamagedStoreError(f"{self.name} is damaged: {said}")
+        return kind(f"{self.name}: {said}")
 
 
+_DAMAGES = ("malformed", "not a database", "corrupt")
 _TROUBLES = {
     "database or disk is full": "no room left on its disk",
     "attempt to write a readonly": "it may not be written",
@@ -238,60 +310,9 @@ def _with_driver(url: URL) -> URL:
     return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgresql", "postgres"} else url
 
 
-def _expect_sqlite(path: Path, name: str) -> None:
-    try:
-        with path.open("rb") as file:
-            head = file.read(100)
-    except OSError as error:
-        raise RecordingError(f"{name}: {error.strerror or error}") from error
-    if head[:16] != _MAGIC:
-        raise RecordingError(f"{name} is no recording of presman")
-    if int.from_bytes(head[68:72], "big") != APPLICATION_ID:
-        raise RecordingError(f"{name} is a SQLite file, but no recording of presman")
-
-
-def _make_private(path: Path, name: str) -> None:
-    """Make the file before SQLite does, readable for the user alone: it will hold SQL texts."""
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-    except OSError as error:
-        raise RecordingError(f"{name}: {error.strerror or error}") from error
-
-
-def _connected(path: Path, *, writing: bool) -> sqlite3.Connection:
-    if writing:
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        if not path.stat().st_size:
-            for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", f"application_id={APPLICATION_ID}"):
-                connection.execute(f"PRAGMA {pragma}")
-        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "cache_size=-1024"):
-            connection.execute(f"PRAGMA {pragma}")
-        return connection
-    return _read_only(path)
-
-
-def _read_only(path: Path) -> sqlite3.Connection:
-    """Connect for reading. Nothing that a file brings along is executed: no view, no trigger, no function."""
-    address = path.resolve().as_uri()
-    try:
-        connection = sqlite3.connect(
-            f"{address}?mode=ro", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except UnicodeDecodeError:  # SQLite quotes the damaged bytes in its message
-        raise sqlite3.DatabaseError("its schema is damaged") from None
-    except sqlite3.OperationalError:
-        # A folder that may not be written has no room for the files by which SQLite knows of writers: there is none.
-        connection = sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None, check_same_thread=False)
-    for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "cache_size=-2048"):
-        connection.execute(f"PRAGMA {pragma}")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
-    return connection
-
-
 def _begin_immediately(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    connection.connection.cursor().execute("BEGIN IMMEDIATE")
 
 
 def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
+    connection.connection.cursor().execute("BEGIN")

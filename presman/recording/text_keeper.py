@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql, sqlite
 
 from presman.codec.frame_blocks import text_hash
-from presman.recording.compiled_statements import run
+from presman.recording.row_commands import insert, run
 from presman.recording.schema import TEXTS
 
-
-def _insert(insert: Any) -> Any:
-    """Return the insert that marks a text as in use where it is there already."""
-    return insert.on_conflict_do_update(index_elements=["hash"], set_={"last_at": insert.excluded.last_at})
-
-
-_INSERTS = {"sqlite": _insert(sqlite.insert(TEXTS)), "postgresql": _insert(postgresql.insert(TEXTS))}
+_KEEP = insert(TEXTS, "ON CONFLICT (hash) DO UPDATE SET last_at = excluded.last_at")
 
 
 class TextKeeper:
@@ -41,8 +33,6 @@ class TextKeeper:
         """Write what was collected; what is there already is marked as in use at the instant `at`."""
         if not self._new:
             return
-        statement = _INSERTS[connection.dialect.name]
         # In the order of their hashes: two recorders that write the same ones would else wait for each other.
-        rows = [{"hash": key, "text": self._new[key].replace("\0", ""), "last_at": at} for key in sorted(self._new)]
-        run(connection, statement, rows)
+        run(connection, _KEEP, [(key, self._new[key].replace("\0", ""), at) for key in sorted(self._new)])
         self._new = {}

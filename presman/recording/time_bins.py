@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import BindParameter, bindparam, select, text
@@ -12,7 +14,8 @@ from presman.base.text import clean
 from presman.codec.values import instant
 from presman.recording.measure_tables import SCALE, SPAN
 from presman.recording.schema import BUCKETS
-from presman.recording.tape import Tape, TapePart
+from presman.recording.tape import Tape
+from presman.recording.tape_values import Row, TapePart
 
 BinKey = tuple[str, int]
 """Which bin: the store it is in and its number there, polls divided by the bin's width."""
@@ -165,15 +168,16 @@ def width_of(polls: int, bins: int) -> int:
 
 def time_bins(tape: Tape, start: datetime, end: datetime, width: int) -> list[TimeBin]:
     """Return the polls between two instants, `width` by `width`."""
-    return [
-        TimeBin(
-            (part.store.name, row["bin"]), instant(row["start_at"]), instant(row["end_at"]), row["polls"],
-            row["known"], row["queued"], row["busy"], row["servers"], row["target"],
-            _mean(row["used"], row["known"]), _mean(row["waited"], row["known"]),
-        )
-        for part in tape.parts(start, end)
-        for row in tape.rows(part, _BINS, width=width)
-    ]  # fmt: skip
+    parts = tape.parts(start, end)
+    return [each for part in parts for each in tape.made(partial(_time_bin, part), part, _BINS, width=width)]
+
+
+def _time_bin(part: TapePart, row: Row) -> TimeBin:
+    return TimeBin(
+        (part.store.name, row["bin"]), instant(row["start_at"]), instant(row["end_at"]), row["polls"],
+        row["known"], row["queued"], row["busy"], row["servers"], row["target"],
+        _mean(row["used"], row["known"]), _mean(row["waited"], row["known"]),
+    )  # fmt: skip
 
 
 def group_bins(tape: Tape, bins: list[TimeBin], start: datetime, end: datetime, width: int) -> list[GroupBin]:
@@ -182,21 +186,27 @@ def group_bins(tape: Tape, bins: list[TimeBin], start: datetime, end: datetime, 
     A group that was there in some of a bin's polls only had nothing in the others.
     """
     there = {each.key for each in bins}
-    found = []
+    found: list[GroupBin] = []
     for part in tape.parts(start, end):
         step, spans = sampled(part)
-        own = {row["bin"]: row for row in tape.rows(part, _BINS_SAMPLED, width=width, step=step)}
-        rows = tape.rows(part, _BY_POLL, width=width) if width < SPAN else (
-            tape.rows(part, _BY_SPAN, width=width, spans=spans))  # fmt: skip
-        for row in rows:
-            key, among = (part.store.name, row["bin"]), own.get(row["bin"])
-            if key not in there or among is None:
-                continue
-            servers, queued = (_per_poll(row[each], among["polls"]) for each in ("servers", "queued"))
-            used, waiting, io = (_mean(row[each], among["known"]) for each in ("used", "waiting", "io"))
-            group = clean(row["consumer_group"])
-            found.append(GroupBin(key, row["con_id"], group, used, waiting, io, servers, queued))
+        counts = tape.made(lambda row: (row["bin"], row["polls"], row["known"]), part, _BINS_SAMPLED,
+                           width=width, step=step)  # fmt: skip
+        own = {number: (polls, known) for number, polls, known in counts}
+        statement, binds = (_BY_POLL, {}) if width < SPAN else (_BY_SPAN, {"spans": spans})
+        rows = tape.made(partial(_group_bin, part, own), part, statement, width=width, **binds)
+        found += [each for each in rows if each is not None and each.key in there]
     return found
+
+
+def _group_bin(part: TapePart, own: Mapping[int, tuple[int, int]], row: Row) -> GroupBin | None:
+    among = own.get(row["bin"])
+    if among is None:
+        return None
+    polls, known = among
+    servers, queued = (_per_poll(row[each], polls) for each in ("servers", "queued"))
+    used, waiting, io = (_mean(row[each], known) for each in ("used", "waiting", "io"))
+    key = (part.store.name, row["bin"])
+    return GroupBin(key, row["con_id"], clean(row["consumer_group"]), used, waiting, io, servers, queued)
 
 
 def sampled(part: TapePart) -> tuple[int, list[int]]:
@@ -216,20 +226,22 @@ def gaps(tape: Tape, start: datetime, end: datetime) -> list[PollGap]:
         if last is not None and bounds is not None and (bounds[0] - last).total_seconds() > most:
             found.append(PollGap(last, bounds[0]))
         last = bounds[1] if bounds is not None else last
-        rows = tape.rows(part, _GAPS, most=round(most * 1e6))
-        found += [PollGap(instant(row["before_at"]), instant(row["at"])) for row in rows]
+        found += tape.made(
+            lambda row: PollGap(instant(row["before_at"]), instant(row["at"])), part, _GAPS, most=round(most * 1e6)
+        )
     return found
 
 
 def time_bins_of(tape: Tape, part: TapePart) -> tuple[datetime, datetime] | None:
     """Return the first and the last instant of a part."""
-    rows = list(tape.rows(part, _BINS, width=1 << 40))
-    return (instant(rows[0]["start_at"]), instant(rows[-1]["end_at"])) if rows else None
+    rows = tape.made(lambda row: (instant(row["start_at"]), instant(row["end_at"])), part, _BINS, width=1 << 40)
+    return (rows[0][0], rows[-1][1]) if rows else None
 
 
 def usual_interval(tape: Tape, start: datetime, end: datetime) -> float:
     """Return the median of the seconds between polls; 1 where there are too few to tell."""
-    found = [row["interval_us"] / 1e6 for part in tape.parts(start, end) for row in tape.rows(part, _USUAL)]
+    parts = tape.parts(start, end)
+    found = [each for part in parts for each in tape.made(lambda row: row["interval_us"] / 1e6, part, _USUAL)]
     return sorted(found)[len(found) // 2] if found else 1.0
 
 
@@ -238,8 +250,7 @@ def worst(tape: Tape, start: datetime, end: datetime, measure: str) -> datetime 
     marks = [
         (mark, found)
         for part in tape.parts(start, end)
-        for row in tape.rows(part, _WORST[measure])
-        for found in [instant(row["at"])]
+        for found in tape.made(lambda row: instant(row["at"]), part, _WORST[measure])
         for mark in tape.marks(found, found)[:1]
     ]
     if not marks:
@@ -261,7 +272,8 @@ def bucket_bins(tape: Tape, start: datetime, end: datetime, width: int) -> list[
 
 def _buckets(tape: Tape, part: TapePart) -> dict[int, tuple[str, int]]:
     statement = select(BUCKETS).where(BUCKETS.c.database_id == text(":database_id"))
-    return {row["bucket_id"]: (clean(row["event"]), row["upper_us"]) for row in tape.rows(part, statement)}
+    rows = tape.made(lambda row: (row["bucket_id"], (clean(row["event"]), 0 + row["upper_us"])), part, statement)
+    return dict(rows)
 
 
 def _waits(tape: Tape, part: TapePart, width: int) -> list[tuple[int, int, int]]:
@@ -270,18 +282,23 @@ def _waits(tape: Tape, part: TapePart, width: int) -> list[tuple[int, int, int]]
     if width < SPAN or high - low < 2:
         return _by_poll(tape, part, low, high, width)
     inner = [span for span in sampled(part)[1] if low < span < high]
-    rows = tape.rows(part, _WAITS_SUMMED, wide=width // SPAN, spans=inner)
-    summed = [(row["bin"], row["bucket_id"], int(row["waits"])) for row in rows]
+    summed = tape.made(
+        lambda row: (row["bin"], row["bucket_id"], int(row["waits"])), part, _WAITS_SUMMED,
+        wide=width // SPAN, spans=inner,
+    )  # fmt: skip
     return summed + _by_poll(tape, part, low, low, width) + _by_poll(tape, part, high, high, width)
 
 
 def _by_poll(tape: Tape, part: TapePart, low: int, high: int, width: int) -> list[tuple[int, int, int]]:
-    return [
-        (poll // width, row["bucket_id"], row[name])
-        for row in tape.rows(part, _WAITS, low=low, high=high)
-        for place, name in enumerate(_PLACES)
-        if row[name] and part.first <= (poll := row["span"] * SPAN + place) <= part.last
-    ]
+    def waits(row: Row) -> list[tuple[int, int, int]]:
+        first = row["span"] * SPAN
+        return [
+            (poll // width, row["bucket_id"], 0 + row[name])
+            for poll, name in enumerate(_PLACES, start=first)
+            if row[name] and part.first <= poll <= part.last
+        ]
+
+    return [each for row in tape.made(waits, part, _WAITS, low=low, high=high) for each in row]
 
 
 def _mean(parts: float | None, polls: int) -> float | None:

@@ -6,16 +6,15 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, func, select
-from sqlalchemy.exc import IntegrityError
 
 from presman.analysis.readings.reading import Reading
 from presman.base.text import clean
 from presman.codec.values import microseconds
-from presman.recording.compiled_statements import run
 from presman.recording.events import EventWatch, RecordedEvent
 from presman.recording.figure_writer import FigureWriter
 from presman.recording.fleet_writer import LOST, STOPPED, FleetRowWriter
 from presman.recording.measure_tables import MICRO, scaled
+from presman.recording.row_commands import insert, run_named
 from presman.recording.schema import DATABASES, EVENTS, POLLS
 from presman.recording.snapshot_writer import SnapshotWriter, pack_again
 from presman.recording.statement_lives import StatementLives
@@ -23,7 +22,7 @@ from presman.recording.store import RecordingError, Store
 from presman.recording.text_keeper import TextKeeper
 from presman.records.snapshot import Snapshot
 
-_NEW_POLL, _NEW_EVENT = POLLS.insert(), EVENTS.insert()
+_NEW_POLL, _NEW_EVENT = insert(POLLS), insert(EVENTS)
 
 
 class RecordingWriter:
@@ -59,7 +58,7 @@ class RecordingWriter:
                 self._write(snapshot, reading, connection)
         except BaseException as error:
             self._ready = False
-            if isinstance(error.__cause__, IntegrityError):
+            if self._store.is_conflict(error.__cause__):
                 raise RecordingError(
                     f"{self._store.name}: another recorder writes {self._target} at the same time"
                 ) from error
@@ -124,18 +123,15 @@ class RecordingWriter:
         if name and name != self._name:
             connection.execute(DATABASES.update().where(DATABASES.c.database_id == self._database_id).values(name=name))
             self._name = name
-        run(connection, _NEW_POLL, [_poll_row(snapshot, reading) | {"database_id": self._database_id, "poll": poll}])
+        row = _poll_row(snapshot, reading) | {"database_id": self._database_id, "poll": poll}
+        run_named(connection, _NEW_POLL, [row])
         self._snapshots.write(snapshot, poll, connection, self._texts)
         self._figures.write(reading, poll, connection, self._texts)
         self._lives.write(reading, poll, connection)
         self._fleet.write(reading, connection)
         self._texts.write(at, connection)
-        if self._pending:
-            run(
-                connection,
-                _NEW_EVENT,
-                [self._event_row(self._event + index, each) for index, each in enumerate(self._pending)],
-            )
+        events = [self._event_row(self._event + index, each) for index, each in enumerate(self._pending)]
+        run_named(connection, _NEW_EVENT, events)
 
     def _event_row(self, number: int, event: RecordedEvent) -> dict[str, Any]:
         return {

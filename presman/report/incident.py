@@ -16,7 +16,9 @@ from presman.recording import incident_rows, time_bins
 from presman.recording.events import RecordedEvent
 from presman.recording.incident_rows import EventMark, StatementSum
 from presman.recording.reader import Recording
-from presman.recording.tape import DamagedPolls, LostPollError, StatementLife, Tape
+from presman.recording.store import DamagedStoreError
+from presman.recording.tape import LostPollError, Tape
+from presman.recording.tape_values import DamagedPolls, StatementLife
 from presman.recording.time_bins import GroupBin, PollGap, TimeBin
 from presman.records.snapshot import Snapshot
 from presman.report import event_chart, life_chart
@@ -82,10 +84,15 @@ class Incident(Struct, frozen=True):
 
 
 def gather(recording: Recording, tape: Tape, places: range, at: datetime | None = None) -> Incident:
-    """Return what is known of some polls, at least one; `at` chooses the moment of the tables."""
+    """Return what is known of some polls, at least one; `at` chooses the moment of the tables.
+
+    Raises RecordingError where nothing can be read of them.
+    """
     start, end = tape.at(places[0]), tape.at(places[-1])
     width = time_bins.width_of(len(places), BINS)
     bins = time_bins.time_bins(tape, start, end, width)
+    if not bins:
+        raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
     marks = incident_rows.event_marks(tape, start, end, event_chart.PLACES)
     many = sum(each.many for each in marks)
     looks = _looks(tape, places, at)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from presman.base.formats import counted, spelled
-from presman.recording.tape import StatementLife
+from presman.recording.tape_values import StatementLife
 from presman.report.markup import Markup, element, joined
 from presman.report.time_axis import LEFT, TimeAxis, below, clock, drawing, label
 

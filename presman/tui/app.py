@@ -188,6 +188,7 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     bell: bool = False,
     notice: str = "",
     home: bool = False,
+    tour: bool = False,
 ) -> MonitorEnd:
     """Show the monitor until the user quits or wants another of the `targets`.
 
@@ -195,7 +196,8 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     `packs` are the licensed packs the user has; `gateway` leads to actions and is given only where they were allowed.
     `ascii_only` is for terminals that have no other signs; without a `theme`, those of 16 colours get one of their own.
     `fixed` names what the command line said, which comes before what is kept of the last time; `bell` rings at new
-    alerts; `notice` is told at first; `home` tells that there is a fleet to go back to.
+    alerts; `notice` is told at first; `home` tells that there is a fleet to go back to;
+    `tour` shows around.
     """
     name = clean(name)
     app = MonitorApp(make_feed, name=name, refresh=refresh, theme=theme, packs=packs, gateway=gateway)
@@ -206,6 +208,10 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
         from presman.tabs.alert_news import AlertNews
 
         app.news = AlertNews()
+    if tour:
+        from presman.tui.tour import Tour
+
+        Tour().attend(app)
     if home:
         lead_home(app)
     if ascii_only:

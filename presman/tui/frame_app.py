@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from presman.tui import feed as feeds
 from presman.tui import garbage
@@ -45,6 +45,8 @@ class FrameApp(TerminalApp):
         (28, "-middle"),
         (42, "-tall"),
     ]
+    is_served: ClassVar[bool] = False
+    """Whether somebody looks from a browser: then nothing is written where presman runs, nor another target shown."""
 
     def __init__(
         self,
@@ -67,6 +69,7 @@ class FrameApp(TerminalApp):
         self.put_back: Callable[[], None] = lambda: None
         self.note_view: Callable[[], None] = lambda: None
         self.news: AlertNews | None = None
+        self.show_around: Callable[[], None] = lambda: None
         self.monitor = Monitor(name, refresh, packs, clock)
         self.panels = TabPanels(self, self.monitor, self.bind_tab_keys)
         self.feed = make_feed(self.post_message, refresh)
@@ -204,6 +207,7 @@ class FrameApp(TerminalApp):
         self.frame.paint_lines(
             self.monitor, taking(self.recording.measure, self.tape), self.panels.hidden(), self.keys_here()
         )
+        self.show_around()
 
     def keys_here(self) -> list[Labelled]:
         """Return the keys that do something here, the most needed first."""

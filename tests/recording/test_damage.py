@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
 
 from presman.codec.chain import START
 from presman.codec.decoder import FrameDecoder
@@ -18,7 +16,6 @@ from presman.codec.frame_blocks import long_texts, pack_block, unpack_block
 from presman.codec.packing import DamagedError
 from presman.codec.shapes import shape_text
 from presman.figures.measures import MEASURES
-from presman.recording import upgrades
 from presman.recording.reader import Recording
 from presman.recording.schema import FORMAT
 from presman.recording.store import RecordingError, Store
@@ -26,61 +23,63 @@ from presman.recording.tape import LostPollError
 from presman.records.session_rows import Session
 from tests.recording.taped import polled, record
 from tests.thorough import THOROUGH
+from tests.torture.flips import damaged_copies, read_polls
 
-FLIPS = 1000 if THOROUGH else 20
+FLIPS = 1000 if THOROUGH else 16
 POLLS = 12
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("whole") / "a.presman"
-    record(path, list(polled("quiet", POLLS)))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("presman.recording.snapshot_writer.CHAIN", 4)
+        record(path, list(polled("quiet", POLLS)))
     return path
 
 
-def damaged(whole: Path, folder: Path) -> Iterator[Path]:
-    """Yield copies with some bytes changed or the end cut off, in places that a seed tells."""
-    content = whole.read_bytes()
-    rng = random.Random(3)
-    for number in range(FLIPS):
-        changed = bytearray(content)
-        if number % 5 == 4:
-            del changed[rng.randrange(100, len(changed)) :]
-        for _ in range(rng.choice((1, 1, 8, 200))):
-            changed[rng.randrange(100, len(changed))] ^= 1 << rng.randrange(8)
-        path = folder / "b.presman"
-        path.write_bytes(changed)
-        yield path
-
-
-def read_all(path: Path) -> int:
-    """Read everything there is; return how many polls could be read. Raises RecordingError."""
-    found = 0
-    with Recording(str(path)) as recording:
-        for tape in recording.tapes:
-            for place in range(min(len(tape), POLLS)):
-                try:
-                    tape.reading(place)
-                    found += 1
-                except LostPollError:
-                    pass
-            for measure in MEASURES:
-                tape.figures(measure)
-            assert isinstance((tape.marks(), tape.events(), tape.statements(), tape.first, tape.last), tuple)
-    return found
+def readable(path: Path) -> tuple[int, list[str]]:
+    """Read polls and some figures; return how many polls could be read, and what was told."""
+    found, told = 0, []
+    try:
+        with Recording(str(path)) as recording:
+            for tape in recording.tapes:
+                found += read_polls(tape)
+                tape.figures("cpu"), tape.figures("arrivals"), tape.marks(), tape.events(), tape.strip(9)
+                told += tape.damage
+            told += recording.damage
+    except RecordingError as error:
+        told.append(str(error))
+    assert not any("\n" in each for each in told)
+    return found, told
 
 
 def test_changed_bytes_are_told_and_the_rest_is_read(whole: Path, tmp_path: Path) -> None:
-    outcomes, told = [], []
-    for path in damaged(whole, tmp_path):
-        try:
-            outcomes.append(read_all(path))
-        except RecordingError as error:
-            told.append(str(error))
-            outcomes.append(-1)
-    assert POLLS in outcomes
-    assert not any("\n" in each for each in told)
-    assert len(outcomes) == FLIPS
+    found = [readable(path) for path in damaged_copies(whole.read_bytes(), FLIPS, 3, tmp_path)]
+    assert all(told for polls, told in found if polls < POLLS)
+    assert {polls for polls, _ in found} >= {8, 12}, "a part was lost, or nothing"
+
+
+def test_a_damaged_schema_is_taken_from_a_new_recording(whole: Path, tmp_path: Path) -> None:
+    content = bytearray(whole.read_bytes())
+    for word in (b"CREATE TABLE blocks", b"used_cpus", b"CREATE VIEW"):
+        content[content.index(word)] ^= 4
+    path = tmp_path / "a.presman"
+    path.write_bytes(content)
+    polls, told = readable(path)
+    assert (polls, told) == (POLLS, [f"{path}: its schema is damaged and taken from a new one"])
+
+
+def test_of_a_file_cut_short_what_is_left_is_read(whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    content = whole.read_bytes()
+    path.write_bytes(content[:-1])
+    with Recording(str(path)) as recording:
+        tape = recording.tape()
+        assert len(tape) == POLLS
+        assert 0 < read_polls(tape) < POLLS
+        assert len(tape.marks()) == POLLS
+        assert tape.damage
 
 
 def test_a_damaged_block_costs_its_own_polls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,29 +143,9 @@ def test_other_files_are_named_for_what_they_are(content: bytes, told: str, tmp_
         Recording(str(path))
 
 
-def test_an_older_format_is_brought_up_to_date(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.presman"
-    path.write_bytes(whole.read_bytes())
-    with closing(sqlite3.connect(path)) as connection, connection:
-        # As format 0 might have been: without events, polls without their target, a view of another shape.
-        connection.execute("UPDATE meta SET value = '0' WHERE name = 'format'")
-        connection.execute("DROP TABLE events")
-        connection.execute("ALTER TABLE polls DROP COLUMN servers_target")
-        connection.execute("DROP VIEW cpu")
-        connection.execute("CREATE VIEW cpu AS SELECT 1 AS one")
-
-    def step(connection: Connection) -> None:
-        connection.exec_driver_sql("ALTER TABLE polls ADD COLUMN servers_target INTEGER")
-
-    monkeypatch.setattr(upgrades.upgrade, "__defaults__", ({0: step, 1: lambda _connection: None},))
-    assert read_all(path) == POLLS
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == (str(FORMAT),)
-        assert connection.execute("SELECT count(*) FROM cpu WHERE used_cpus >= 0").fetchone()[0] > 0
-
-
-def test_fields_that_came_and_went_since_are_null_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    (snapshot, _), *_ = polled("quiet", 1)
+@pytest.mark.parametrize("scenario", ["queueing", "quiet"])  # with sessions, and with none that works
+def test_fields_that_came_and_went_since_are_null_and_named(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (snapshot, _), *_ = polled(scenario, 1)
     old = shape_text(Session).replace(" osuser ", " gone ")
     monkeypatch.setattr("presman.codec.encoder.shape_text", lambda each: old if each is Session else shape_text(each))
     frame = FrameEncoder().add(snapshot)

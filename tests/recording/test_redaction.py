@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from presman.analysis import analyse
-from presman.recording.redaction import KEPT, OMITTED, RENAMED, SPECIAL, Redactor
+from presman.recording.redaction import KEPT, OMITTED, RENAMED, SPECIAL, Redactor, lasting_key
 from presman.records.conversion import field_types
 from presman.records.focus import Focus
 from presman.records.group_rows import ConsumerGroup
@@ -55,6 +57,22 @@ def test_nothing_of_anybody_is_in_the_file(tmp_path: Path) -> None:
             assert f"'{word}'" not in plain
             if len(word) > 5:
                 assert word not in content, word
+
+
+def test_a_name_is_the_same_in_the_next_run_but_for_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (snapshot, _), *_ = polled("queueing", 1)
+    first, again, other = Redactor(lasting_key()), Redactor(lasting_key()), Redactor()
+    assert first(snapshot).sections == again(snapshot).sections
+    named = [{row.username for row in each(snapshot).rows(Session)} - {"SYS"} for each in (first, other)]
+    assert named[0]
+    assert not named[0] & named[1]
+    path = tmp_path / "presman" / "redaction.key"
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.write_bytes(b"cut short")
+    assert len(lasting_key()) == 32
 
 
 def test_the_story_is_the_same(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
     make torture ARGS="--cuts 50 --releases 23 --ways tui --seed 7"
 
 `fuzz` is a third way: as many sessions in which bytes of the server's answers are changed.
-`kill` is a fourth, of no release: a recorder that is killed 200 times. Everything comes from the seed. Prints what was
-done, and exits 1 with what presman did not stand.
+`kill` is a fourth, of no release: a recorder that is killed 200 times. `flips` is a fifth: recordings with bits changed
+or cut short, 1,000 of them. Everything comes from the seed. Prints what was done, and exits 1 with what presman did not
+stand.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from pathlib import Path
 from subprocess import run
 
 from presman.base.release import Release
+from tests.torture.flips import flip
 from tests.torture.fuzz import Fell, fuzz
 from tests.torture.kills import kill
 from tests.torture.torture import CLIENTS, Broken, torture
 
-WAYS = (*CLIENTS, "fuzz", "kill")
+OF_NO_RELEASE = ("kill", "flips")
+WAYS = (*CLIENTS, "fuzz", *OF_NO_RELEASE)
 KILLS = 200
 
 
@@ -36,8 +39,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="pairs at a time (2)")
     chosen = parser.parse_args()
     ways = chosen.ways.split(",")
-    pairs = [(release, way) for release in chosen.releases.split(",") for way in ways if way != "kill"]
-    pairs += [("", "kill")] * ("kill" in ways)
+    pairs = [(release, way) for release in chosen.releases.split(",") for way in ways if way not in OF_NO_RELEASE]
+    pairs += [("", way) for way in OF_NO_RELEASE if way in ways]
     if len(pairs) == 1:
         return _one(*pairs[0], chosen.cuts, chosen.seed)
 
@@ -61,6 +64,9 @@ def _one(release: str, way: str, cuts: int, seed: int) -> int:
             say = partial(print, flush=True)
             if way == "kill":
                 say(kill(min(cuts, KILLS), seed, Path(folder), say))
+                return 0
+            if way == "flips":
+                say(flip(cuts, seed, Path(folder), say))
                 return 0
             say(torture(Release.parse(release), way, cuts, seed, Path(folder), say))
             return 0

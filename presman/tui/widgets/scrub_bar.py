@@ -8,7 +8,7 @@ from datetime import datetime
 from presman.drawing.bars import spark
 from presman.drawing.lines import Line, Run, merge
 from presman.recording.events import RecordedEvent
-from presman.recording.tape import Stretch
+from presman.recording.tape_values import Stretch
 from presman.tui.widgets.line_view import LineView
 
 _HEADS = ("queue ", "throt ")

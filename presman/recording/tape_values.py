@@ -1,0 +1,122 @@
+"""Tape values: what a tape tells besides its polls, each made of a row of a store. Rows may come from a stranger."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from presman.base.text import clean, clean_lines
+from presman.codec.values import instant
+from presman.figures.figure import FLAG, INSTANT, NAME, TEXT, WORD
+from presman.figures.measures import COMMON, MEASURES
+from presman.recording.events import RecordedEvent
+from presman.recording.measure_tables import SCALE
+from presman.recording.store import Store
+
+Row = dict[str, Any]
+"""A row by column: as it is kept, or as a measure has it, by the names of CSV and with aware datetimes in UTC."""
+
+
+_TEXTUAL = (NAME, TEXT, WORD)
+_OTHER = (*_TEXTUAL, INSTANT, FLAG)
+
+
+class PollMark(NamedTuple):
+    """What is known of a poll without reading it: CPUs used and waited for over all groups, queue, parallel servers."""
+
+    at: datetime
+    queued: int
+    servers_in_use: int | None
+    servers_target: int | None
+    used_cpus: float | None
+    waited_cpus: float | None
+
+
+class Stretch(NamedTuple):
+    """A stretch of a tape: its polls, the longest queue, and the percent of CPU demand that had to wait."""
+
+    polls: int
+    queued: int
+    throttled: float
+
+
+class TapePart(NamedTuple):
+    """The polls of a tape that are in one store: number of the database there, of the first poll and of the last."""
+
+    store: Store
+    database_id: int
+    first: int
+    last: int
+
+
+class DamagedPolls(NamedTuple):
+    """Polls in a row of which some cannot be read again; their figures can."""
+
+    start: datetime
+    end: datetime
+    polls: int
+
+
+class StatementLife(NamedTuple):
+    """A parallel statement as far as it was seen; None for what had not happened yet or was not seen."""
+
+    inst_id: int
+    sid: int
+    serial: int
+    sql_id: str
+    con_id: int
+    group: str
+    user: str
+    servers: int
+    queued_at: datetime | None
+    started_at: datetime | None
+    idle_at: datetime | None
+    ended_at: datetime | None
+    first_seen: datetime
+    last_seen: datetime
+
+
+def figure_row(measure: str, values: Row) -> Row:
+    """Return a row of a measure as CSV has it. Raises TypeError where a value is of another kind."""
+    found: Row = {}
+    for figure in (*COMMON, *MEASURES[measure].figures):
+        value = values[figure.key]
+        if value is None or (type(value) is int and figure.unit not in _OTHER):
+            found[figure.key] = value
+        elif figure.unit in _TEXTUAL:
+            found[figure.key] = clean_lines(value) if figure.key == "sql_text" else clean(value)
+        elif figure.unit is INSTANT:
+            found[figure.key] = instant(value)
+        else:
+            found[figure.key] = bool(value) if figure.unit is FLAG else float(0 + value)
+    return found
+
+
+def mark_of(row: Row) -> PollMark:
+    """Return a row of `polls` as a mark."""
+    return PollMark(
+        instant(row["at"]), 0 + row["queued"], row["servers_in_use"], row["servers_target"],
+        _whole(row["used_cpus"]), _whole(row["waited_cpus"]),
+    )  # fmt: skip
+
+
+def event_of(row: Row) -> RecordedEvent:
+    """Return a row of `events` as an event."""
+    return RecordedEvent(instant(row["at"]), *(clean(row[key]) for key in ("kind", "consumer_group", "sql_id", "text")))
+
+
+def life_of(row: Row) -> StatementLife:
+    """Return a row of `statements` as a life."""
+    times = {
+        name: None if row[name] is None else instant(row[name])
+        for name in ("queued_at", "started_at", "idle_at", "ended_at")
+    }
+    group, user, sql_id = clean(row["consumer_group"]), clean(row["user"]), clean(row["sql_id"])
+    return StatementLife(
+        row["inst_id"], row["sid"], row["serial"], sql_id, row["con_id"], group, user, 0 + row["servers"],
+        first_seen=instant(row["first_seen"]), last_seen=instant(row["last_seen"]), **times,
+    )  # fmt: skip
+
+
+def _whole(parts: int | None) -> float | None:
+    return None if parts is None else parts / SCALE

@@ -1,0 +1,114 @@
+"""Flips: recordings with bits changed and ends cut off, everything read of them: told, the rest read, no traceback."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from presman.compare.two_windows import WindowPlace, compare
+from presman.compare.window_words import WindowError
+from presman.figures.measures import MEASURES
+from presman.recording import snapshot_writer
+from presman.recording.group_lines import FIGURES, group_lines
+from presman.recording.reader import Recording
+from presman.recording.store import RecordingError
+from presman.recording.tape import LostPollError, Tape
+from presman.report.incident import gather
+from presman.report.incident_page import page
+from tests.recording.taped import polled, record
+from tests.torture.torture import Broken
+
+POLLS, CHAIN = 96, 16
+
+
+def flip(times: int, seed: int, folder: Path, say: Callable[[str], None]) -> str:
+    """Damage a recording so many times, and read all that it holds. Raises Broken where damage is not told."""
+    path = folder / "whole.presman"
+    usual, snapshot_writer.CHAIN = snapshot_writer.CHAIN, CHAIN
+    try:
+        record(path, list(polled("queueing", POLLS)))
+    finally:
+        snapshot_writer.CHAIN = usual
+    outcomes: Counter[str] = Counter()
+    for number, damaged in enumerate(damaged_copies(path.read_bytes(), times, seed, folder), start=1):
+        outcomes[_outcome(damaged)] += 1
+        if number % 100 == 0:
+            say(f"{number} damaged, {dict(outcomes)}")
+    told = ", ".join(f"{count} {what}" for what, count in outcomes.most_common())
+    return f"flips: {times} damaged recordings of {POLLS} polls: {told} (seed {seed})"
+
+
+def damaged_copies(content: bytes, times: int, seed: int, folder: Path) -> Iterator[Path]:
+    """Yield copies with some bits changed or, each fifth, the end cut off, in places that a seed tells."""
+    rng = random.Random(seed)
+    for number in range(times):
+        changed = bytearray(content)
+        if number % 5 == 4:
+            del changed[rng.randrange(100, len(changed)) :]
+        else:
+            for _ in range(rng.choice((1, 1, 8, 200))):
+                changed[rng.randrange(100, len(changed))] ^= 1 << rng.randrange(8)
+        path = folder / "damaged.presman"
+        for side in folder.glob("damaged.presman-*"):
+            side.unlink()
+        path.write_bytes(changed)
+        yield path
+
+
+def _outcome(path: Path) -> str:
+    try:
+        polls, told = read_everything(path)
+    except RecordingError as error:
+        if "\n" in str(error):
+            raise Broken(f"told in several lines: {error}") from error
+        return "refused in one line"
+    if polls < POLLS and not told:
+        raise Broken(f"{POLLS - polls} polls are lost and nobody was told")
+    if not told:
+        return "whole (what was changed is of no use any more)"
+    return "told, all polls read" if polls == POLLS else "told, some polls read" if polls else "told, no poll read"
+
+
+def read_everything(path: Path) -> tuple[int, list[str]]:
+    """Read everything there is; return how many polls could be read, and what was told. Raises RecordingError."""
+    polls, told = 0, []
+    with Recording(str(path)) as recording:
+        for tape in recording.tapes:
+            polls += read_polls(tape)
+            for measure in MEASURES:
+                tape.figures(measure)
+            tape.marks(), tape.events(), tape.statements(), tape.strip(50), tape.damaged()
+            if tape.first and tape.last:
+                group_lines(tape, tape.first, tape.last, tuple(FIGURES))
+            if len(tape):
+                told += _report(recording, tape)
+            told += tape.damage
+        told += recording.damage
+    try:
+        compare(WindowPlace(str(path), None, "first", "2m ago"), WindowPlace(str(path), None, "2m ago", "last"))
+    except WindowError as error:
+        told.append(str(error))
+    return polls, told
+
+
+def read_polls(tape: Tape) -> int:
+    """Read every poll; return how many can be read."""
+    found = 0
+    for place in range(min(len(tape), POLLS)):
+        try:
+            tape.reading(place)
+            found += 1
+        except LostPollError:
+            pass
+    return found
+
+
+def _report(recording: Recording, tape: Tape) -> list[str]:
+    try:
+        page(gather(recording, tape, range(min(len(tape), POLLS))), datetime.now(UTC))
+    except RecordingError as error:
+        return [str(error)]
+    return []
