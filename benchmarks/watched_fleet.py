@@ -38,6 +38,7 @@ from presman.sources import Answer, Request
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
+from presman.tui import garbage
 from tests.oracle_server.faults import Delay, Stage
 from tests.oracle_server.simulated import simulated_server
 
@@ -48,6 +49,9 @@ SLOW = 2.0
 """Seconds that one query of the slow server takes."""
 
 FOR_EVER = -1
+TIDY = 15.0
+"""Seconds between two looks for garbage: presman.tui.fleet.fleet_frame."""
+
 OF_A_DAY = 24 * 3600 // 5
 """Polls of a database in a day."""
 
@@ -141,9 +145,10 @@ def watch(places: Sequence[str], databases: int, seconds: float, interval: float
     ]
     fleet = LiveFleet("bench", targets, interval)
     fleet.start()
-    time.sleep(WARM_UP * interval + 2)
+    _rest(WARM_UP * interval + 2)
+    garbage.settle()
     counts, cpu, memory, since = list(map(len, begun)), time.process_time(), _rss_mb(), time.monotonic()
-    time.sleep(seconds)
+    _rest(seconds)
     cpu, memory_after = time.process_time() - cpu, _rss_mb()
     members = fleet.members()
     polls = sum(map(len, begun)) - sum(counts)
@@ -159,6 +164,14 @@ def watch(places: Sequence[str], databases: int, seconds: float, interval: float
         databases, polls, 1000 * cpu / polls, sorted(late), (memory, memory_after), states.count("LIVE"),
         states.count("LOST"),
     )  # fmt: skip
+
+
+def _rest(seconds: float) -> None:
+    """Let time pass as the screen does: with a look for garbage every now and then."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, TIDY))
+        garbage.tidy()
 
 
 _kept: list[socket.socket] = []
@@ -222,7 +235,7 @@ def soak(databases: int, seconds: float, interval: float, release: Release) -> N
         watched.start()
         end, begun = time.monotonic() + seconds, time.monotonic()
         while time.monotonic() < end:
-            time.sleep(min(30.0, seconds / 10))
+            _rest(min(30.0, seconds / 10))
             polls = [each.reading.number if each.reading else 0 for each in watched.databases.values()]
             files = len(list(Path("/proc/self/fd").iterdir()))
             gone = time.monotonic() - begun

@@ -27,7 +27,9 @@ class Recording:
         self.name = shown(place)
         self.damage: list[str] = []
         self.is_folder = not is_url(place) and Path(place).expanduser().is_dir()
+        self._place = place
         self._stores = self._open(place)
+        self._file = self._which_file()
         try:
             self.tapes = self._tapes()
         except BaseException:
@@ -54,6 +56,20 @@ class Recording:
         """Let go of the files."""
         for store in self._stores:
             store.close()
+
+    def was_replaced(self) -> bool:
+        """Whether another file stands in the place of the one that is open. Raises RecordingError where none does."""
+        try:
+            return self._which_file() != self._file
+        except FileNotFoundError:
+            raise RecordingError(f"{self.name}: no such file any more") from None
+
+    def _which_file(self) -> tuple[int, int] | None:
+        """Return device and number of a recording that is one file."""
+        if self.is_folder or is_url(self._place):
+            return None
+        found = Path(self._place).expanduser().stat()
+        return found.st_dev, found.st_ino
 
     def tape(self, name: str | None = None) -> Tape:
         """Return the database of that target or name, or the only one there is. Raises RecordingError."""

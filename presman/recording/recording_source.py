@@ -81,7 +81,7 @@ class RecordingSource:
         """
         recording = self.recording
         try:
-            if recording.is_folder:  # each day has a file of its own
+            if recording.is_folder or recording.was_replaced():  # each day has a file of its own
                 grown = Recording(self._place)
                 recording.close()
                 self._recording, self._tape = grown, grown.tape(self._database)
