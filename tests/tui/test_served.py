@@ -28,7 +28,7 @@ from presman.tui.browser_driver import BrowserDriver
 from presman.tui.replay_app import ReplayApp
 from presman.tui.served_app import ServedMonitor, ServedReplay
 from tests.patience import PATIENCE
-from tests.tui.drive import acted, stage
+from tests.tui.drive import NEVER, acted, stage
 from tests.tui.readings import busy
 
 served = partial(stage, size=(200, 50), make_app=partial(ServedMonitor, name="DWPROD"))
@@ -161,6 +161,7 @@ def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
     incoming, sends = os.pipe()
     takes, outgoing = os.pipe()
     with os.fdopen(incoming) as input_, os.fdopen(outgoing, "w") as output:
+        monkeypatch.setattr(browser_driver, "GRACE", NEVER)  # or a busy machine ends the tests
         monkeypatch.setattr(sys, "__stdin__", input_)
         monkeypatch.setattr(sys, "__stdout__", output)
         yield Browser(sends, takes)
