@@ -123,11 +123,13 @@ def watched(healthy: Sequence[str], others: Sequence[str] = (), polls: int = 0) 
 
 def watch(healthy: list[str], others: list[str], polls: int) -> Watched:
     """Be the presman that is measured."""
+    from presman.cli.limits import give_back_memory
     from presman.metrics.exporter import Exporter
     from presman.metrics.exposition import Exposition
     from presman.metrics.web_app import WebApp
     from presman.metrics.web_server import WebServer
 
+    give_back_memory()
     exporter = Exporter([_target(dsn, 0.001 if polls else INTERVAL) for dsn in (*healthy, *others)], lambda _: None)
     exposition = Exposition(exporter.databases)
     server = WebServer(WebApp(exposition, lambda: True), "127.0.0.1", 0)
@@ -144,8 +146,8 @@ def watch(healthy: list[str], others: list[str], polls: int) -> Watched:
     time.sleep(WINDOW)
     spent = [after - begun for after, begun in zip(_seconds(ours), before, strict=True)]
     counted = sum(database.state().polls for database in exporter.databases) - counted
-    memory = _resident()
     page, size, scraped = _scrapes(exposition, f"{server.url}/metrics")
+    memory = _resident()
     late = [
         abs(after - begun - INTERVAL) > ON_TIME for each in times.values() for begun, after in itertools.pairwise(each)
     ]
@@ -175,15 +177,15 @@ def _target(dsn: str, interval: float) -> Any:
 
 
 def _listen(databases: Sequence[ObservedDatabase]) -> dict[int, list[float]]:
-    """Note when the polls of each database are there."""
+    """Note when the polls of each database began."""
     times: dict[int, list[float]] = {}
     for number, database in enumerate(databases):
         seen = times[number] = []
         take = database._take
 
         def noting(snapshot: Any, take: Any = take, seen: list[float] = seen) -> None:
+            seen.append(time.monotonic() - snapshot.seconds)
             take(snapshot)
-            seen.append(time.monotonic())
 
         database._take = noting  # type: ignore[method-assign]
     return times

@@ -80,5 +80,6 @@ def _none() -> str:
 
 
 def _reason(error: Exception) -> str:
+    """Return what OpenSSL says in words; of what is no PEM at all it says nothing."""
     told = getattr(error, "reason", None)
-    return str(told).replace("_", " ").lower() if told else str(error) or "it is protected by a password"
+    return str(told).replace("_", " ").lower() if told else "it cannot be read as PEM"

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from presman.analysis.alerts.alert_settings import AlertSettings
+from presman.base.text import clean
 from presman.cli import console
 from presman.cli.arguments import COMMANDS
 from presman.cli.exit_codes import Failure
@@ -173,7 +174,7 @@ def describe(config: Config, options: Namespace) -> str:
             value = _address(text, config)
         if value is not None:
             lines.append(f"  {option:<17}  {_shown(value):<28}  {origin}".rstrip())
-    return "\n".join(lines) + "\n"
+    return "".join(f"{clean(line)}\n" for line in lines)
 
 
 def _address(text: str, config: Config) -> str:

@@ -47,7 +47,7 @@ def _document(runs: Sequence[FoundRun], found: Sequence[RunLine], now: datetime)
             {"alive": each.alive, **plain(each.status), "databases": [_database(line) for line in lines_of(each, now)]}
             for each in runs
         ],
-        "well": all(line.state in WELL for line in found),
+        "well": _code(found) == exit_codes.OK,
     }
     return json.dumps(document, indent=2, ensure_ascii=console.wants_ascii(), allow_nan=False) + "\n"
 

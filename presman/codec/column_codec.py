@@ -59,6 +59,13 @@ def pack_column(column: Column, base: Column, number_of: Callable[[str], int]) -
     return bytes(packer.bytes)
 
 
+def tags_of(kinds: frozenset[type[Any]]) -> frozenset[int]:
+    """Return the first bytes of columns whose values can only be of these kinds."""
+    plain = {int: (_INTS,), float: (_RAW, _SCALED), str: (_TEXTS,), datetime: (_INSTANTS, _SECONDS)}
+    found = {tag for kind in kinds for tag in plain.get(kind, ())}
+    return frozenset(found | {tag | _WITH_NULLS for tag in found} if NoneType in kinds else found)
+
+
 def unpack_column(base: Column, text: Callable[[int], str], content: bytes) -> list[Any]:
     """Read a column that was written as its difference to `base`. Raises DamagedError."""
     unpacker = Unpacker(content)

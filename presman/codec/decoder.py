@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -38,7 +39,6 @@ from presman.codec.number_arrays import unpack_numbers
 from presman.codec.packing import DamagedError, Unpacker
 from presman.codec.shapes import Shape, shape_of
 from presman.codec.values import instant, microseconds, unpack_problem
-from presman.records.conversion import LONG_TEXTS, LONGEST_DOCUMENT
 from presman.records.queries import Scope
 from presman.records.rows import RecordType
 from presman.records.snapshot import Problem, Section, Snapshot
@@ -233,22 +233,27 @@ class FrameDecoder:
         return _Rows(tuple(columns) if length else (), length), gone
 
     def _column(self, shape: Shape, index: int, base: Column, content: bytes) -> Column:
-        longest = LONG_TEXTS.get(shape.fields[index], 0)
-        found = unpack_column(base, lambda number: self._text(number, longest), content)
+        found = unpack_column(
+            base, self._text if not shape.longest[index] else partial(self._lines, shape.longest[index]), content
+        )
         kinds = shape.kinds[index]
-        if kinds is not None and not self._trusted and not set(map(type, found)) <= kinds:
+        if kinds is None or self._trusted or content[0] in shape.tags[index]:
+            return found
+        if not set(map(type, found)) <= kinds:
             raise DamagedError(f"{shape.name}.{shape.fields[index]} of another kind")
         return found
 
-    def _text(self, number: int, longest: int) -> str:
-        if not 0 <= number < len(self._texts):
-            raise DamagedError("a text that is not there")
-        if self._trusted:
-            return self._texts[number]
+    def _text(self, number: int) -> str:
+        return self._lines(0, number)
+
+    def _lines(self, longest: int, number: int) -> str:
         found = self._cleaned.get((number, longest))
         if found is None:
-            text = self._texts[number]
-            found = clean_lines(text, min(longest, LONGEST_DOCUMENT)) if longest else clean(text)
+            if not 0 <= number < len(self._texts):
+                raise DamagedError("a text that is not there")
+            found = self._texts[number]
+            if not self._trusted:
+                found = clean_lines(found, longest) if longest else clean(found)
             self._cleaned[number, longest] = found
         return found
 

@@ -7,8 +7,9 @@ from functools import cache
 from types import NoneType
 from typing import Any, NamedTuple
 
+from presman.codec.column_codec import tags_of
 from presman.codec.packing import DamagedError
-from presman.records.conversion import field_types, null_row
+from presman.records.conversion import LONG_TEXTS, LONGEST_DOCUMENT, field_types, null_row
 from presman.records.rows import RecordType, by_query
 
 MOST_FIELDS = 400
@@ -19,7 +20,8 @@ class Shape(NamedTuple):
     """A record as it was when written, beside the one of today.
 
     `record` is None for one that this presman does not know. `places` tells for each of today's fields its number
-    among the written ones, -1 for one that was not written; `kinds` the types a written field may have.
+    among the written ones, -1 for one that was not written; `kinds` the types a written field may have, and `tags`
+    the first bytes of columns that have no others; `longest` the characters of its texts, 0 for one line.
     """
 
     name: str
@@ -27,6 +29,8 @@ class Shape(NamedTuple):
     record: RecordType | None
     places: tuple[int, ...]
     kinds: tuple[frozenset[type[Any]] | None, ...]
+    tags: tuple[frozenset[int], ...]
+    longest: tuple[int, ...]
 
     @property
     def is_of_today(self) -> bool:
@@ -63,11 +67,14 @@ def shape_of(text: str) -> Shape:
         raise DamagedError("a section of no record")
     record = _records().get(name)
     if record is None:
-        return Shape(name, tuple(fields), None, (), (None,) * len(fields))
+        count = len(fields)
+        return Shape(name, tuple(fields), None, (), (None,) * count, (frozenset(),) * count, (0,) * count)
     types = field_types(record)
     places = tuple(fields.index(each) if each in fields else -1 for each in types)
     kinds = tuple(_kinds(*types[each]) if each in types else None for each in fields)
-    return Shape(name, tuple(fields), record, places, kinds)
+    tags = tuple(frozenset[int]() if each is None else tags_of(each) for each in kinds)
+    longest = tuple(min(LONG_TEXTS.get(each, 0), LONGEST_DOCUMENT) for each in fields)
+    return Shape(name, tuple(fields), record, places, kinds, tags, longest)
 
 
 def _kinds(kind: type[Any], optional: bool) -> frozenset[type[Any]]:

@@ -8,8 +8,10 @@ from datetime import datetime
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+from presman.compare.binned_series import FigureKey, thinned
 from presman.compare.noise import Judgement, Value, judge, mean
-from presman.compare.window_figures import ALL, LATENCY, QUEUE, SECTIONS, STATEMENTS, FigureKey, WindowFigures
+from presman.compare.window_figures import WindowFigures
+from presman.compare.window_sections import ALL, LATENCY, QUEUE, SECTIONS, STATEMENTS
 
 PERCENTILES = (50, 95, 99)
 MOST_STATEMENTS = 10
@@ -178,10 +180,10 @@ def _queue_waits(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequ
     found = []
     for group in sorted(first.keys() | second.keys()):
         one, other = first.get(group, ()), second.get(group, ())
-        both = [[Value(each, 1.0) for each in waits] for waits in (one, other)]
+        both = [thinned([Value(each, 1.0) for each in waits]) for waits in (one, other)]
         found.append(_line(FigureKey(QUEUE, group, "mean wait s"), *both))
         limit = rank([*one, *other], 95) or 0.0
-        above = [[Value(float(each > limit), 1.0) for each in waits] for waits in (one, other)]
+        above = [thinned([Value(float(each > limit), 1.0) for each in waits]) for waits in (one, other)]
         values = rank(one, 95), rank(other, 95)
         found.append(_ranked(FigureKey(QUEUE, group, "p95 wait s"), values, above))
     return found

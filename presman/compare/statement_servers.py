@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from itertools import accumulate
 
 from presman.recording.tape_values import StatementLife
 
@@ -13,22 +12,23 @@ _SEEN_EVERY = timedelta(seconds=60)
 """How often it is recorded that a statement is still there."""
 
 
-def servers_held(lives: Iterable[StatementLife], polls: Sequence[datetime]) -> dict[str, list[int]]:
-    """Return by SQL_ID the servers that its executions held at each of `polls` (in order of time).
+def servers_held(lives: Iterable[StatementLife], polls: Sequence[datetime], width: int = 1) -> dict[str, list[int]]:
+    """Return by SQL_ID the servers that its executions held at `polls` (in order of time), summed over `width` of them.
 
     One that waits holds none; one that has ended its work and still holds its servers does.
     """
-    changes: dict[str, list[int]] = {}
+    found: dict[str, list[int]] = {}
     for life in lives:
         span = _held(life)
         if span is None or not life.sql_id:
             continue
         low, high = bisect_left(polls, span[0]), bisect_right(polls, span[1])
         if low < high:
-            own = changes.setdefault(life.sql_id, [0] * (len(polls) + 1))
-            own[low] += life.servers
-            own[high] -= life.servers
-    return {sql_id: list(accumulate(own[:-1])) for sql_id, own in changes.items()}
+            own = found.setdefault(life.sql_id, [0] * -(-len(polls) // width))
+            for place in range(low // width, (high - 1) // width + 1):
+                there = min(high, (place + 1) * width) - max(low, place * width)
+                own[place] += life.servers * there
+    return found
 
 
 def _held(life: StatementLife) -> tuple[datetime, datetime] | None:

@@ -188,7 +188,8 @@ WAITS: Subject[ClassWaits] = Subject(
     of_figures("", (usage_figures.WAITS, usage_figures.WAITED)),
 )
 EVENTS: Subject[Histogram] = Subject(
-    "Waits for an event on an instance", {"inst_id": _instance, "event": attrgetter("event")}, event_rows,
+    "Waits for an event on an instance", {"inst_id": _instance, "event": attrgetter("event")},
+    rows_of("V$EVENT_HISTOGRAM_MICRO", rows_of("V$EVENT_HISTOGRAM", event_rows)),
     (
         Metric(
             f"{NAMESPACE}event_wait_seconds", MetricKind.HISTOGRAM, "seconds",

@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 
 from presman.metrics.observed_database import ObservedDatabase, ObservedTarget
 
+MOST_SPREAD = 10.0
+"""Seconds over which the first polls are spread at most."""
+
 PATIENCE = 1.0
 """Seconds that the end waits for polls that were told to end."""
 
@@ -23,7 +26,7 @@ class Exporter:
         """Begin with one after the other, spread over an interval: polls that come together get in each other's way."""
         for place, database in enumerate(self.databases):
             if place:
-                wait(database.target.interval / len(self.databases))
+                wait(min(database.target.interval, MOST_SPREAD) / len(self.databases))
             database.start()
         self._begun.set()
 

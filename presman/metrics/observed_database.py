@@ -15,7 +15,7 @@ from presman.analysis.alerts.judge import Judge
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.readings.wait_readings import Histogram
 from presman.base.text import clean, one_line
-from presman.figures.observed_reading import ObservedReading
+from presman.figures.observed_reading import LATE, ObservedReading
 from presman.polling.budget import budget_of
 from presman.polling.poll_needs import PollNeeds
 from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost
@@ -60,9 +60,9 @@ class DatabaseState(Struct, frozen=True):
     last_poll: float | None
 
     @property
-    def is_up(self) -> bool:
-        """Whether its figures are of now."""
-        return self.observation is not None
+    def is_up(self) -> bool | None:
+        """Whether its figures are of now; None before anything is known."""
+        return self.observation is not None if self.polls or self.failures else None
 
 
 class ObservedDatabase:
@@ -133,6 +133,10 @@ class ObservedDatabase:
             observation = self._observe(snapshot)
         except Exception as error:  # of one database: the others go on
             self._lose(f"internal error: {type(error).__name__}: {error}", "internal")
+            return
+        stale = observation.reading.stale
+        if stale is None or stale > LATE:
+            self._lose("no view answers in time", "late")
             return
         before = self._state
         if self._told:

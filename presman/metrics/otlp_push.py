@@ -29,7 +29,7 @@ class EndpointError(InputError):
 
 
 def endpoint_of(url: str) -> str:
-    """Return where to push to: the URL of a collector, with the usual path where it has none. Raises EndpointError."""
+    """Return where to push to: the URL of a collector, with the usual path behind it. Raises EndpointError."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
@@ -39,7 +39,8 @@ def endpoint_of(url: str) -> str:
         raise EndpointError("--otlp: not a URL such as http://collector:4318")
     if parts.username or parts.password:
         raise EndpointError("--otlp: who pushes is said by OTEL_EXPORTER_OTLP_HEADERS, not in the URL")
-    return url if parts.path.strip("/") else parts._replace(path=PATH).geturl()
+    path = parts.path.rstrip("/")
+    return parts._replace(path=path if path.endswith(PATH) else path + PATH).geturl()
 
 
 class _LastWords(logging.Handler):

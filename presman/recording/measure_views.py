@@ -48,15 +48,6 @@ _JOIN_POLLS = (
     f"p.poll BETWEEN {{rows}}.span * {SPAN} + {{rows}}.first AND {{rows}}.span * {SPAN} + {{rows}}.last"
 )
 
-CHART_ROWS = (
-    "SELECT p.at, c.inst_id, c.con_id, c.consumer_group, r.used_cpus, r.waited_cpus, r.small_read_mb_per_s +"
-    " r.small_write_mb_per_s + r.large_read_mb_per_s + r.large_write_mb_per_s AS io_mb_per_s, r.px_servers_active,"
-    " r.px_statements_queued FROM group_rows r JOIN group_cases c ON c.database_id = r.database_id AND"
-    f" c.case_id = r.case_id {_JOIN_POLLS.format(rows='r')} WHERE r.database_id = :database_id AND"
-    f" r.span BETWEEN :first / {SPAN} AND :last / {SPAN} AND p.poll BETWEEN :first AND :last"
-)
-"""What charts are drawn from, of the polls `:first` to `:last` of `:database_id`; as they are kept."""
-
 STRIP = (
     "SELECT CAST((at - :start) / :width AS INTEGER) AS place, MAX(queued) AS queued, SUM(waited_cpus) AS waited,"
     " SUM(used_cpus) AS used, COUNT(*) AS polls FROM polls WHERE database_id = :database_id"
@@ -144,7 +135,8 @@ def _arrivals(instant: Instant, within: bool) -> str:
     return _select(
         [*_common(instant), *(_expression(each, "a", instant) for each in ARRIVALS)],
         "arrived a",
-        "JOIN polls p ON p.database_id = a.database_id AND p.poll = a.poll",
+        # The sign has polls looked up, not gone through.
+        "JOIN polls p ON p.database_id = a.database_id AND p.poll = +a.poll",
         "JOIN databases d ON d.database_id = a.database_id" + where,
     )
 

@@ -18,18 +18,16 @@ from presman.codec.values import instant, microseconds
 from presman.recording.chain_index import Chain, ChainIndex, read_chains
 from presman.recording.chain_reader import ChainReader, blocks_of, instants
 from presman.recording.events import RecordedEvent
-from presman.recording.measure_views import CHART_ROWS, STRIP, window_selects
+from presman.recording.measure_views import STRIP, window_selects
 from presman.recording.schema import EVENTS, POLLS, STATEMENTS
 from presman.recording.store import DamagedStoreError, RecordingError, Store
 from presman.recording.tape_values import (
-    ChartRow,
     DamagedPolls,
     PollMark,
     Row,
     StatementLife,
     Stretch,
     TapePart,
-    chart_row_of,
     event_of,
     figure_row,
     life_of,
@@ -171,10 +169,6 @@ class Tape:
         )
         return self._each(mark_of, statement, start, end)
 
-    def chart_rows(self, start: datetime, end: datetime) -> list[ChartRow]:
-        """Return what charts show of each group between two instants; cheaper than the readings."""
-        return self._each(chart_row_of, text(CHART_ROWS), start, end)
-
     def strip(self, count: int) -> list[Stretch]:
         """Return the whole tape in `count` stretches of equal length, oldest first."""
         if not len(self) or self.first is None or self.last is None:
@@ -229,6 +223,16 @@ class Tape:
         """
         own = {"database_id": part.database_id, "first": part.first, "last": part.last}
         return self._made(make, part.store, statement, own | binds)
+
+    def rows(self, part: TapePart, statement: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of such a statement as tuples, as they are kept: for who wants thousands of them."""
+        binds = {"database_id": part.database_id, "first": part.first, "last": part.last}
+        try:
+            with part.store.saying(), part.store.engine.connect() as connection:
+                return connection.execute(statement, binds).all()  # type: ignore[return-value]
+        except DamagedStoreError as error:
+            self._tell(str(error))
+        return []
 
     def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[DamagedPolls]:
         """Return the chains between two instants with a block whose checksum is wrong; nothing is unpacked."""

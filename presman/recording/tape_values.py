@@ -10,7 +10,7 @@ from presman.codec.values import instant
 from presman.figures.figure import FLAG, INSTANT, NAME, TEXT, WORD
 from presman.figures.measures import COMMON, MEASURES
 from presman.recording.events import RecordedEvent
-from presman.recording.measure_tables import MICRO, SCALE
+from presman.recording.measure_tables import SCALE
 from presman.recording.store import Store
 
 Row = dict[str, Any]
@@ -30,20 +30,6 @@ class PollMark(NamedTuple):
     servers_target: int | None
     used_cpus: float | None
     waited_cpus: float | None
-
-
-class ChartRow(NamedTuple):
-    """What charts show of a consumer group at an instant (seconds since 1970); None where it is not known."""
-
-    at: float
-    inst_id: int
-    con_id: int
-    group: str
-    used: float | None
-    waiting: float | None
-    io: float | None
-    servers: int | None
-    queued: int | None
 
 
 class Stretch(NamedTuple):
@@ -111,15 +97,6 @@ def mark_of(row: Row) -> PollMark:
     return PollMark(
         instant(row["at"]), 0 + row["queued"], row["servers_in_use"], row["servers_target"],
         _whole(row["used_cpus"]), _whole(row["waited_cpus"]),
-    )  # fmt: skip
-
-
-def chart_row_of(row: Row) -> ChartRow:
-    """Return a row of `group_rows` with its case as charts need it."""
-    return ChartRow(
-        row["at"] / MICRO, row["inst_id"], row["con_id"], clean(row["consumer_group"]),
-        _whole(row["used_cpus"]), _whole(row["waited_cpus"]), _whole(row["io_mb_per_s"]),
-        row["px_servers_active"], row["px_statements_queued"],
     )  # fmt: skip
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from math import isnan
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -17,21 +18,24 @@ from presman.tui.feed import Arrived, Failed, Lost, Post
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.recording.events import RecordedEvent
+    from presman.recording.group_lines import GroupLines
     from presman.recording.recording_source import RecordingSource
     from presman.recording.tape import Tape
-    from presman.recording.tape_values import ChartRow, Stretch
+    from presman.recording.tape_values import Stretch
     from presman.records.breadth import Breadth
     from presman.records.commands import Command
     from presman.records.focus import Focus
     from presman.records.snapshot import Snapshot
     from presman.tui.timeline import Timeline
-    from presman.watch.series import Series
+    from presman.watch.series import Key, Series
 
 SPEEDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """How many times as fast as it was; the second is usual."""
 
 CHARTED = timedelta(minutes=62)
 """How much before a jump the charts show."""
+
+CHARTED_FIGURES = ("used", "waiting", "io", "servers", "queued")
 
 STRETCHES = 400
 """Stretches into which the whole recording is summed up for the scrub bar."""
@@ -241,8 +245,9 @@ class Player:
         from presman.recording.store import RecordingError
 
         try:
-            previous, current = tape.pair(place)
-            reading = tape.reading(place)
+            previous, current = pair = tape.pair(place)
+            reading = tape.meaning(pair)
+            timeline = timeline_before(tape, previous, current.at) if jumped else None
         except RecordingError as error:
             self._place = place
             if jumped:
@@ -250,10 +255,7 @@ class Player:
             return
         self._place, self._shown_at = place, current.at
         self._at_end = place + 1 == len(tape)
-        if jumped:
-            self._post(Jumped(timeline_before(tape, previous, current.at), reading, current))
-        else:
-            self._post(Arrived(reading, current))
+        self._post(Arrived(reading, current) if timeline is None else Jumped(timeline, reading, current))
 
 
 class _Following:
@@ -295,30 +297,32 @@ class _Following:
 
 def timeline_before(tape: Tape, previous: Snapshot | None, at: datetime) -> Timeline:
     """Return a timeline whose charts show the hour before an instant, from the figures: nothing is analysed again."""
+    from presman.recording.group_lines import group_lines
     from presman.tui.timeline import Timeline
 
     found = Timeline()
     found.begin(previous)
-    fill(found.series, tape.chart_rows(at - CHARTED, at - timedelta(microseconds=1)))
+    fill(found.series, group_lines(tape, at - CHARTED, at - timedelta(microseconds=1), CHARTED_FIGURES))
     return found
 
 
-def fill(series: Series, rows: list[ChartRow]) -> None:
-    """Fill empty charts with the figures of groups; the cluster's are the sums over its instances."""
-    points: dict[float, dict[tuple[str, int, int, str], float]] = {}
-    instances = {row.inst_id for row in rows}
+def fill(series: Series, lines: GroupLines) -> None:
+    """Fill empty charts with the lines of groups; the cluster's are the sums over its instances."""
+    instances = {inst_id for _, (inst_id, _, _) in lines.values}
     several = len(instances) > 1
-    for row in rows:
-        point = points.setdefault(row.at, {})
-        values = {"used": row.used, "waiting": row.waiting, "io": row.io, "servers": row.servers, "queued": row.queued}
-        for measure, value in values.items():
-            if value is None:
-                continue
-            whole = (measure, CLUSTER, row.con_id, row.group)
-            point[whole] = point.get(whole, 0.0) + value
-            if several:
-                point[measure, row.inst_id, row.con_id, row.group] = value
-            total = {"servers": "in_use", "queued": "queued"}.get(measure)
-            if total is not None:
-                point[total, CLUSTER, 0, ""] = point.get((total, CLUSTER, 0, ""), 0.0) + value
-    series.fill_groups(instances if several else set(), points)
+    found: dict[Key, Sequence[float]] = {}
+    for (measure, (inst_id, con_id, name)), values in lines.values.items():
+        if several:
+            found[measure, inst_id, con_id, name] = values
+        whole = (measure, CLUSTER, con_id, name)
+        found[whole] = summed(found[whole], values) if whole in found else values
+        total = {"servers": "in_use", "queued": "queued"}.get(measure)
+        if total is not None:
+            every = (total, CLUSTER, 0, "")
+            found[every] = summed(found[every], values) if every in found else values
+    series.fill_groups(instances if several else set(), lines.times, found)
+
+
+def summed(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    """Return two lines as one; where only one has a value (the other is NaN) that one."""
+    return [b if isnan(a) else a if isnan(b) else a + b for a, b in zip(one, other, strict=True)]

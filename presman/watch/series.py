@@ -97,11 +97,12 @@ class Series:
         newest = snapshot.at.timestamp()
         self._load({at: point for at, point in sums.items() if at <= newest})
 
-    def fill_groups(self, instances: set[int], points: Mapping[float, Mapping[Key, float]]) -> None:
-        """Fill what is empty yet with values by instant (seconds) and key, of the groups of `instances`."""
+    def fill_groups(self, instances: set[int], times: array[float], values: Mapping[Key, Iterable[float]]) -> None:
+        """Fill what is empty yet with values by key at these instants (seconds; NaN: none), of `instances`."""
         if not self._times:
             self._meet(instances)
-            self._load(points)
+            self._times = times
+            self._values = {key: array("f", own) for key, own in values.items()}
 
     def _load(self, points: Mapping[float, Mapping[Key, float]]) -> None:
         for at, point in sorted(points.items()):

@@ -21,6 +21,7 @@ from presman.cli.metrics_command import credentials_of, is_loopback, label_of, r
 from presman.config.config_file import read_config
 from presman.config.targets import parse_target
 from tests.cli.run import Run, command, environment
+from tests.patience import until
 from tests.scenarios import with_short_past
 
 
@@ -164,8 +165,7 @@ def test_scraped_until_it_is_told_to_end(tmp_path: Path) -> None:
         line = process.stderr.readline()
         assert line.endswith("/metrics; Ctrl-C ends it\n"), line
         url = line.partition(" at ")[2].partition(";")[0]
-        with urllib.request.urlopen(url, timeout=60) as response:
-            assert b"presman_up{" in response.read()
+        until(lambda: b"} 1.0" in _up(url), "the first poll")
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 143
         assert process.stderr.read() == ""
@@ -174,3 +174,9 @@ def test_scraped_until_it_is_told_to_end(tmp_path: Path) -> None:
         process.wait()
         assert process.stderr is not None
         process.stderr.close()
+
+
+def _up(url: str) -> bytes:
+    """Return the line that says whether the database is up, nothing before that is known."""
+    with urllib.request.urlopen(url, timeout=60) as response:
+        return b"".join(line for line in response if line.startswith(b"presman_up{"))

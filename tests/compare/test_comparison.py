@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from presman.compare.binned_series import FigureKey
 from presman.compare.compare_text import compare_text
 from presman.compare.comparison import lines, quantile, rank
 from presman.compare.noise import Judgement, Value
 from presman.compare.statement_servers import servers_held
 from presman.compare.two_windows import WindowPlace, compare
-from presman.compare.window_figures import CPU, LATENCY, STATEMENTS, FigureKey, WindowFigures
+from presman.compare.window_figures import WindowFigures
+from presman.compare.window_sections import CPU, LATENCY, STATEMENTS
 from presman.compare.window_words import WindowError, window_words
 from presman.recording.store import RecordingError
 from presman.recording.tape_values import StatementLife

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from presman.metrics.observed_database import ObservedDatabase, ObservedTarget
 from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.records.queries import Scope
 from presman.records.session_rows import Session
+from presman.records.snapshot import Problem, Section
 from presman.records.wait_rows import EventHistogram
 from presman.sources import SourceError
 from tests.metrics.observed import of, series
@@ -69,6 +71,13 @@ def test_what_was_polled_last_is_shown(watch: Watch) -> None:
     assert state.round_trips >= 3
 
 
+def test_before_anything_is_known_it_is_neither_up_nor_down(said: list[str]) -> None:
+    database = ObservedDatabase(target(FakeSource()), said.append)
+    assert database.state().is_up is None
+    assert of(series(database), "up") == []  # type: ignore[arg-type]
+    assert of(series(database), "polls_total") == [0]  # type: ignore[arg-type]
+
+
 def test_a_lost_database_has_no_figures_and_is_told_once(watch: Watch, said: list[str]) -> None:
     source = FakeSource()
     database = watch(source)
@@ -83,6 +92,18 @@ def test_a_lost_database_has_no_figures_and_is_told_once(watch: Watch, said: lis
     until(lambda: len(said) == 2, "what is said of it")
     assert said == ["prod: cut number 0", "prod: connected again"]
     assert of(series(database), "connection_failures_total") == [2]  # type: ignore[arg-type]
+
+
+def test_a_database_whose_views_do_not_answer_is_not_up(watch: Watch, said: list[str]) -> None:
+    late = Section(problem=Problem("", "no answer in time", "V$X", late=True))
+    source = FakeSource(answers=lambda _: late)
+    database = watch(source)
+    until(lambda: database.state().failures, "a poll that brought nothing")
+    assert not database.state().is_up
+    assert said == ["prod: no view answers in time"]
+    source.answers = lambda _: None
+    source.now += timedelta(hours=1)  # they rest for a while
+    until(lambda: database.state().is_up, "an answer")
 
 
 def test_a_wrong_password_is_not_tried_again(watch: Watch, said: list[str]) -> None:

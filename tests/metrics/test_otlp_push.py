@@ -135,6 +135,7 @@ def test_a_collector_that_is_not_there_is_told_in_a_line(collector: Collector, m
     [
         ("http://collector:4318", "http://collector:4318/v1/metrics"),
         ("https://collector/", "https://collector/v1/metrics"),
+        ("http://127.0.0.1:9090/api/v1/otlp", "http://127.0.0.1:9090/api/v1/otlp/v1/metrics"),
         ("http://127.0.0.1:9090/api/v1/otlp/v1/metrics", "http://127.0.0.1:9090/api/v1/otlp/v1/metrics"),
     ],
 )

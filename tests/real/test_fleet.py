@@ -13,6 +13,7 @@ from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recording.fleet_reader import PAST, read_fleet, read_past
+from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.reader import Recording
 from presman.recording.schema import FLEET
 from presman.recording.shelf import Shelf
@@ -60,7 +61,9 @@ def test_a_recording_in_postgresql_is_as_exact_as_in_a_file(server: PostgresServ
             expected = sum(len(MEASURES[measure].tidy(reading)) for _, reading in moments)
             assert len(tape.figures(measure)) == expected
         assert len(tape.strip(3)) == 3
-        assert tape.chart_rows(moments[0][0].at, moments[4][0].at)
+        lines = group_lines(tape, moments[0][0].at, moments[4][0].at, tuple(FIGURES))
+        assert len(lines.times) == 5
+        assert {figure for figure, _ in lines.values} == set(FIGURES)
         with tape._parts[0][0].engine.connect() as connection:
             for measure in MEASURES:
                 connection.exec_driver_sql(f'SELECT * FROM "{measure}" LIMIT 1').all()

@@ -12,6 +12,7 @@ from presman.compare.two_windows import WindowPlace, compare
 from presman.compare.window_words import WindowError
 from presman.figures.measures import MEASURES
 from presman.recording import snapshot_writer
+from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
 from presman.recording.tape import LostPollError, Tape
@@ -81,7 +82,7 @@ def read_everything(path: Path) -> tuple[int, list[str]]:
                 tape.figures(measure)
             tape.marks(), tape.events(), tape.statements(), tape.strip(50), tape.damaged()
             if tape.first and tape.last:
-                tape.chart_rows(tape.first, tape.last)
+                group_lines(tape, tape.first, tape.last, tuple(FIGURES))
             if len(tape):
                 told += _report(recording, tape)
             told += tape.damage

@@ -1,0 +1,131 @@
+"""Group lines: figures of the consumer groups over a stretch of a tape, a column of values for each line.
+
+Of rows that last for several polls each is read once, and no poll is analysed: an hour takes some milliseconds.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from itertools import compress
+from math import isnan, nan
+from types import MappingProxyType
+from typing import NamedTuple
+
+from sqlalchemy import text
+
+from presman.base.text import clean
+from presman.recording.measure_tables import MICRO, SCALE, SPAN
+from presman.recording.tape import Tape
+from presman.recording.tape_values import TapePart
+
+_KINDS = ("small_read", "small_write", "large_read", "large_write")
+
+
+def _in_all(what: str) -> str:
+    return f"({' + '.join(f'r.{kind}_{what}' for kind in _KINDS)}) / {SCALE}.0"
+
+
+FIGURES: Mapping[str, str] = MappingProxyType(
+    {
+        "used": f"r.used_cpus / {SCALE}.0",
+        "waiting": f"r.waited_cpus / {SCALE}.0",
+        "entitled": f"r.entitled_cpus / {SCALE}.0",
+        "io": _in_all("mb_per_s"),
+        "requests": _in_all("requests_per_s"),
+        "service": f"r.service_ms / {SCALE}.0",
+        "servers": "r.px_servers_active",
+        "queued": "r.px_statements_queued",
+        "ever_queued": "c.statements_queued_total",
+        "timeouts": "c.queue_timeouts_total",
+    }
+)
+"""What a line may show: SQL of rows `r` and cases `c`. `servers` is known wherever a group is there."""
+
+Who = tuple[int, int, str]
+"""Instance, container, group."""
+
+
+class GroupLines(NamedTuple):
+    """Of each poll its instant in seconds since 1970 and the seconds since the one before, NaN where not known.
+
+    `values` has of each line its values at these polls, NaN where one is not known, by figure and who it is of.
+    """
+
+    times: array[float]
+    seconds: array[float]
+    values: dict[tuple[str, Who], array[float]]
+
+
+_OF_PART = (
+    f"r.database_id = :database_id AND r.span BETWEEN :first / {SPAN} AND :last / {SPAN}"
+    f" AND r.span * {SPAN} + r.last >= :first AND r.span * {SPAN} + r.first <= :last"
+)
+_ROWS = (
+    f"SELECT r.case_id, r.span * {SPAN} + r.first, r.span * {SPAN} + r.last, {{}} FROM group_rows r"
+    f" JOIN group_cases c ON c.database_id = r.database_id AND c.case_id = r.case_id WHERE {_OF_PART}"
+)
+_CASES = text(
+    "SELECT c.case_id, c.inst_id, c.con_id, c.consumer_group FROM group_cases c WHERE c.database_id = :database_id"
+    f" AND c.case_id IN (SELECT r.case_id FROM group_rows r WHERE {_OF_PART})"
+)
+_POLLS = text(
+    f"SELECT poll, at / {MICRO}.0, interval_us / {MICRO}.0 FROM polls WHERE database_id = :database_id"
+    " AND poll BETWEEN :first AND :last ORDER BY poll"
+)
+
+
+def group_lines(tape: Tape, start: datetime, end: datetime, figures: Sequence[str]) -> GroupLines:
+    """Return the lines of all groups on all instances between two instants; `figures` are keys of `FIGURES`."""
+    found = GroupLines(array("d"), array("d"), {})
+    for part in tape.parts(start, end):
+        _add(found, _of_part(tape, part, figures))
+    return found
+
+
+def _of_part(tape: Tape, part: TapePart, figures: Sequence[str]) -> GroupLines:
+    polls = {poll: (float(at), nan if seconds is None else float(seconds))
+             for poll, at, seconds in tape.rows(part, _POLLS) if type(at) is not str}  # fmt: skip
+    blank = array("d", [nan]) * (part.last - part.first + 1)
+    drawn: dict[Who, list[array[float]]] = {}
+    lines_of = {}
+    for case_id, inst_id, con_id, group in tape.rows(part, _CASES):
+        who = (inst_id, con_id, clean(str(group)))
+        lines_of[case_id] = drawn.get(who) or drawn.setdefault(who, [blank[:] for _ in figures])
+    rows = text(_ROWS.format(", ".join(FIGURES[each] for each in figures)))
+    for case_id, first, last, *values in tape.rows(part, rows):
+        with suppress(TypeError, KeyError):  # values that no recorder wrote
+            _draw(lines_of[case_id], max(0, first - part.first), min(last, part.last) - part.first + 1, values)
+    there = [part.first + place in polls for place in range(len(blank))]
+    values_of = {
+        (figure, who): line if all(there) else array("d", compress(line, there))
+        for who, lines in drawn.items()
+        for figure, line in zip(figures, lines, strict=True)
+    }
+    known = {key: line for key, line in values_of.items() if not all(map(isnan, line))}
+    times, seconds = (array("d", [each[place] for each in polls.values()]) for place in (0, 1))
+    return GroupLines(times, seconds, known)
+
+
+def _draw(lines: Sequence[array[float]], begin: int, end: int, values: Sequence[float | None]) -> None:
+    """Put values into the lines from one place up to another, not included."""
+    if end - begin == 1:
+        for line, value in zip(lines, values, strict=True):
+            if value is not None:
+                line[begin] = value
+        return
+    for line, value in zip(lines, values, strict=True):
+        if value is not None:
+            line[begin:end] = array("d", [value]) * (end - begin)
+
+
+def _add(found: GroupLines, more: GroupLines) -> None:
+    """Put the lines of a later stretch behind those found."""
+    before, now = len(found.times), len(more.times)
+    found.times.extend(more.times)
+    found.seconds.extend(more.seconds)
+    for key in found.values.keys() | more.values.keys():
+        line = found.values.setdefault(key, array("d", [nan]) * before)
+        line.extend(more.values.get(key) or array("d", [nan]) * now)
