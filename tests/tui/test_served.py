@@ -8,6 +8,7 @@ import io
 import json
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -197,6 +198,9 @@ def run(app: Listener) -> None:
             await app.run_async()
 
     asyncio.run(until_its_end())
+    for thread in threading.enumerate():
+        if thread.name == "textual-input":
+            thread.join(PATIENCE)
     assert not app.return_code
 
 
