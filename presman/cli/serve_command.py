@@ -29,8 +29,8 @@ from presman.cli.start import check_theme
 if TYPE_CHECKING:
     from presman.base.certificates import Certificates
     from presman.serve.door import Door
+    from presman.serve.serving import Serving
     from presman.serve.viewer import Launch
-    from presman.serve.viewer_site import Serving
 
 SHORTEST_TOKEN = 16
 """Characters of a token that is chosen by somebody: nobody shall find it by trying."""
@@ -57,7 +57,8 @@ class _Listening(Struct):
 def run(options: Namespace) -> int:
     """Serve until told to stop. Raises Failure, InputError."""
     _need("aiohttp", "textual_serve")
-    from presman.serve import site_server, viewer_site
+    from presman.serve import site_server
+    from presman.serve.serving import Serving
 
     if options.token is False and options.token_file:
         raise Failure("--token-file and --no-token contradict each other")
@@ -71,7 +72,7 @@ def run(options: Namespace) -> int:
             open_sockets.enter_context(each)
         token = token or _new_token(options, listening)
         door = _door(listening, token, public, certificates is not None)
-        serving = viewer_site.Serving(name, launch, door, options.viewers, console.say)
+        serving = Serving(name, launch, door, options.viewers, console.say)
         announce = partial(_announce, serving, listening, options)
         return 128 + site_server.run(serving, listening.sockets, certificates, announce)
 

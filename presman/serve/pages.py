@@ -58,14 +58,10 @@ def static_files() -> dict[str, Path]:
 
 def monitor_page(target: str) -> str:
     """Return the page with the terminal."""
-    return _page("monitor.html", target)
+    return (STATIC / "monitor.html").read_text(encoding="utf-8").replace("@TARGET@", escape(target))
 
 
-def token_page(target: str, *, is_wrong: bool) -> str:
+def token_page(*, is_wrong: bool) -> str:
     """Return the page that asks for the token; it says nothing of what is behind it."""
-    return _page("token.html", target, "That is not the token." if is_wrong else "")
-
-
-def _page(name: str, target: str, said: str = "") -> str:
-    text = (STATIC / name).read_text(encoding="utf-8")
-    return text.replace("@TARGET@", escape(target)).replace("@SAID@", escape(said))
+    said = "That is not the token." if is_wrong else ""
+    return (STATIC / "token.html").read_text(encoding="utf-8").replace("@SAID@", said)

@@ -7,13 +7,16 @@ import logging
 import signal
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
 
 from aiohttp import web
 
 from presman.base.certificates import Certificates
 from presman.serve.seldom import Seldom
-from presman.serve.viewer_site import Serving, ViewerSite
+from presman.serve.serving import Serving
+from presman.serve.viewer_site import ViewerSite
 
 Sockets = list[socket.socket]
 
@@ -33,25 +36,34 @@ async def _serve(
 ) -> int:
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     _hear(ended)
-    runner = await begin(serving, sockets, certificates)
-    try:
+    async with running(serving, sockets, certificates):
         ready()
         return await ended
-    finally:
-        await runner.cleanup()
 
 
-async def begin(serving: Serving, sockets: Sockets, certificates: Certificates | None = None) -> web.AppRunner:
-    """Serve from now on, until what is returned is cleaned up."""
+@asynccontextmanager
+async def running(
+    serving: Serving, sockets: Sockets, certificates: Certificates | None = None
+) -> AsyncIterator[web.AppRunner]:
+    """Serve meanwhile."""
+    site = ViewerSite(serving)
+    complaints = _Complaints(serving.say)
+    asyncio.get_running_loop().set_exception_handler(complaints.of_loop)
     runner = web.AppRunner(
-        ViewerSite(serving).application(), access_log=None, logger=_logger(serving.say), shutdown_timeout=PATIENCE,
+        site.application(), access_log=None, logger=_logger(complaints), shutdown_timeout=PATIENCE,
         keepalive_timeout=30.0, auto_decompress=False,
     )  # fmt: skip
     await runner.setup()
+    assert runner.server is not None
+    closing = asyncio.create_task(site.silent.close(runner.server))
     context = None if certificates is None else _renewing(certificates)
-    for each in sockets:
-        await web.SockSite(runner, each, ssl_context=context).start()
-    return runner
+    try:
+        for each in sockets:
+            await web.SockSite(runner, each, ssl_context=context).start()
+        yield runner
+    finally:
+        closing.cancel()
+        await runner.cleanup()
 
 
 def _renewing(certificates: Certificates) -> ssl.SSLContext:
@@ -75,20 +87,25 @@ def _hear(ended: asyncio.Future[int]) -> None:
             asyncio.get_running_loop().add_signal_handler(number, end, number)
 
 
-class _Lines(logging.Handler):
-    """What the web server complains of, as lines of presman's."""
+class _Complaints(logging.Handler):
+    """What the web server and its event loop complain of, as lines of presman's: strangers can make them complain."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__(logging.ERROR)
         self._say = Seldom(say).say
 
     def emit(self, record: logging.LogRecord) -> None:
-        error = record.exc_info[1] if record.exc_info else None
-        self._say(f"web server: {record.getMessage()}" + (f": {type(error).__name__}: {error}" if error else ""))
+        self._tell(record.getMessage(), record.exc_info[1] if record.exc_info else None)
+
+    def of_loop(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        self._tell(str(context["message"]), context.get("exception"))
+
+    def _tell(self, text: str, error: BaseException | None) -> None:
+        self._say(f"web server: {text}" + (f": {type(error).__name__}: {error}" if error else ""))
 
 
-def _logger(say: Callable[[str], None]) -> logging.Logger:
+def _logger(complaints: _Complaints) -> logging.Logger:
     logger = logging.getLogger("presman.serve")
     logger.propagate = False
-    logger.handlers = [_Lines(say)]
+    logger.handlers = [complaints]
     return logger

@@ -127,7 +127,7 @@ def listen(
         while not over.is_set():
             came = {key.fd for key, _ in selector.select(ESCAPE_DELAY if rounds else None)}
             rounds = _ROUNDS if came else max(0, rounds - 1)
-            if file in came:
+            if file in came and not over.is_set():
                 data = _read(file)
                 if not data:
                     selector.unregister(file)

@@ -16,7 +16,7 @@ import pytest
 from presman.base.secret import Secret
 from presman.cli import exit_codes, serve_command, served_monitor
 from presman.serve import site_server
-from presman.serve.viewer_site import Serving
+from presman.serve.serving import Serving
 from presman.tui import served_app
 from tests.cli.run import Run
 from tests.cli.test_usage import complaint

@@ -19,13 +19,14 @@ from yarl import URL
 
 from presman.base.certificates import CertificateFiles, Certificates
 from presman.base.secret import Secret
-from presman.serve import viewer, viewer_site
+from presman.serve import seats, silent_connections, viewer
 from presman.serve.door import Door
 from presman.serve.listening import listening_sockets
 from presman.serve.pages import HEADERS
-from presman.serve.site_server import begin
+from presman.serve.seldom import Seldom
+from presman.serve.serving import Serving
+from presman.serve.site_server import running
 from presman.serve.viewer import Launch
-from presman.serve.viewer_site import Serving
 from tests.oracle.test_login import Authority
 from tests.patience import PATIENCE
 from tests.serve.test_door import LOOPBACK, OPEN, PROXIED
@@ -70,14 +71,11 @@ async def site(
     said: list[str] = []
     launch = Launch(command, Secret(told), {"PATH": os.defpath})
     serving = Serving("demo:<b>mixed</b>", launch, door, viewers, said.append)
-    runner = await begin(serving, listening_sockets("127.0.0.1", 0), certificates)
-    jar = aiohttp.CookieJar(unsafe=True)
-    try:
-        base = URL.build(scheme="https" if certificates else "http", host="127.0.0.1", port=runner.addresses[0][1])
-        async with aiohttp.ClientSession(base, cookie_jar=jar) as session:
+    scheme = "https" if certificates else "http"
+    async with running(serving, listening_sockets("127.0.0.1", 0), certificates) as runner:
+        base = URL.build(scheme=scheme, host="127.0.0.1", port=runner.addresses[0][1])
+        async with aiohttp.ClientSession(base, cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
             yield Site(runner, session, said)
-    finally:
-        await runner.cleanup()
 
 
 async def shown(line: aiohttp.ClientWebSocketResponse, text: str) -> str:
@@ -198,7 +196,7 @@ async def test_keys_go_in_and_the_screen_comes_out() -> None:
         await line.send_json(["ping", "17"])
         assert (await line.receive_json()) == ["pong", "17"]
         await line.send_json(["stdin", "q"])
-        assert await closing(line) == viewer_site.HAS_QUIT
+        assert await closing(line) == seats.HAS_QUIT
         await client.says("viewer 1 has gone")
         assert client.said == ["viewer 1 came from 127.0.0.1", "viewer 1 has gone"]
 
@@ -234,13 +232,13 @@ async def test_a_file_is_handed_over_once_to_its_viewer_alone() -> None:
 @pytest.mark.parametrize(
     ("message", "code"),
     [
-        ("{", viewer_site.WRONG_MESSAGE),
-        ('["rm", "x"]', viewer_site.WRONG_MESSAGE),
-        ('["stdin", 4]', viewer_site.WRONG_MESSAGE),
-        ('["resize", {"width": 1e99, "height": 1}]', viewer_site.WRONG_MESSAGE),
-        ("[" * 60_000, viewer_site.WRONG_MESSAGE),
-        (b"\0", viewer_site.WRONG_MESSAGE),
-        ("x" * viewer_site.LARGEST_MESSAGE * 2, 1009),
+        ("{", seats.WRONG_MESSAGE),
+        ('["rm", "x"]', seats.WRONG_MESSAGE),
+        ('["stdin", 4]', seats.WRONG_MESSAGE),
+        ('["resize", {"width": 1e99, "height": 1}]', seats.WRONG_MESSAGE),
+        ("[" * 60_000, seats.WRONG_MESSAGE),
+        (b"\0", seats.WRONG_MESSAGE),
+        ("x" * seats.LARGEST_MESSAGE * 2, 1009),
     ],
     ids=["no JSON", "no kind", "no text", "no number", "deep", "binary", "large"],
 )
@@ -258,11 +256,11 @@ async def test_a_monitor_that_dies_is_told_on_both_sides() -> None:
         async with await client.look() as line:
             await shown(line, "monitor")
             await line.send_json(["stdin", "k"])
-            assert await closing(line) == viewer_site.DIED
+            assert await closing(line) == seats.DIED
         await client.says("viewer 1 has gone; the monitor was killed by SIGABRT")
     async with site(told='{"fails": 1}') as client:
         async with await client.look("width=x&height=y") as line:
-            assert await closing(line) == viewer_site.DIED
+            assert await closing(line) == seats.DIED
         await client.says("viewer 1 has gone; the monitor ended with code 2: presman: no target of that name")
 
 
@@ -286,9 +284,9 @@ async def test_there_are_so_many_seats_and_who_waits_gets_one(monkeypatch: pytes
         async with await client.look() as second:
             await first.close()
             await shown(second, "monitor")  # as a page that is loaded again
-            monkeypatch.setattr(viewer_site, "SEAT_IN", 0.05)
+            monkeypatch.setattr(seats, "SEAT_IN", 0.05)
             async with await client.look() as third:
-                assert await closing(third) == viewer_site.FULL
+                assert await closing(third) == seats.FULL
         await client.says("viewer 2 has gone")
         assert len(client.said) == 4
 
@@ -301,7 +299,7 @@ async def test_a_server_that_ends_sends_everybody_away() -> None:
             await shown(line, "monitor")
         codes = asyncio.gather(*map(closing, lines))
         await client.runner.cleanup()
-        assert await codes == [viewer_site.GOING_AWAY] * 2
+        assert await codes == [seats.GOING_AWAY] * 2
         assert sorted(client.said)[1::2] == ["viewer 1 has gone", "viewer 2 has gone"]
 
 
@@ -309,7 +307,7 @@ async def test_a_server_that_ends_sends_everybody_away() -> None:
 async def test_a_monitor_that_cannot_be_started_is_told() -> None:
     async with site(command=("/nonexistent/presman",)) as client:
         async with await client.look() as line:
-            assert await closing(line) == viewer_site.DIED
+            assert await closing(line) == seats.DIED
         await client.says("the monitor cannot be started: No such file or directory")
 
 
@@ -336,3 +334,41 @@ async def test_over_tls_a_renewed_certificate_is_taken(tmp_path: Path) -> None:
         here = {"Origin": f"https://127.0.0.1:{port}"}
         async with client.session.ws_connect("/ws?width=90&height=30", headers=here, ssl=trusting) as line:
             await shown(line, "monitor 90x30")
+
+
+@acted
+async def test_a_connection_that_brings_no_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silent_connections, "SILENCE", 0.05)
+    async with site() as client, await client.look() as line:
+        await shown(line, "monitor")
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.url.port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+        async with asyncio.timeout(PATIENCE):
+            assert await reader.read() == b""
+        writer.close()
+        await line.send_json(["focus"])
+        await shown(line, '"focus"')
+
+
+@acted
+async def test_what_strangers_make_it_complain_of_is_a_line() -> None:
+    async with site() as client:
+        for _ in range(3):
+            reader, writer = await asyncio.open_connection("127.0.0.1", client.url.port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
+            assert (await reader.read()).startswith(b"HTTP/1.0 400 ")
+            writer.close()
+        asyncio.get_running_loop().call_exception_handler({"message": "no more files", "exception": OSError("x")})
+        (line,) = client.said
+        assert line.startswith("web server: Error handling request from 127.0.0.1: BadHttpMe")
+
+
+def test_lines_that_were_left_out_are_counted() -> None:
+    said: list[str] = []
+    now = [100.0]
+    seldom = Seldom(said.append, lambda: now[0])
+    for text in "abc":
+        seldom.say(text)
+    now[0] += 10.0
+    seldom.say("d")
+    assert said == ["a", "d (and 2 more before)"]

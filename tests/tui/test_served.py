@@ -8,6 +8,7 @@ import io
 import json
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,7 @@ from presman.tui.browser_driver import BrowserDriver
 from presman.tui.replay_app import ReplayApp
 from presman.tui.served_app import ServedMonitor, ServedReplay
 from tests.patience import PATIENCE
-from tests.tui.drive import acted, stage
+from tests.tui.drive import NEVER, acted, stage
 from tests.tui.readings import busy
 
 served = partial(stage, size=(200, 50), make_app=partial(ServedMonitor, name="DWPROD"))
@@ -161,6 +162,7 @@ def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
     incoming, sends = os.pipe()
     takes, outgoing = os.pipe()
     with os.fdopen(incoming) as input_, os.fdopen(outgoing, "w") as output:
+        monkeypatch.setattr(browser_driver, "GRACE", NEVER)  # or a busy machine ends the tests
         monkeypatch.setattr(sys, "__stdin__", input_)
         monkeypatch.setattr(sys, "__stdout__", output)
         yield Browser(sends, takes)
@@ -196,6 +198,9 @@ def run(app: Listener) -> None:
             await app.run_async()
 
     asyncio.run(until_its_end())
+    for thread in threading.enumerate():
+        if thread.name == "textual-input":
+            thread.join(PATIENCE)
     assert not app.return_code
 
 
