@@ -10,10 +10,10 @@ from sqlalchemy import Connection, func, select
 from presman.analysis.readings.reading import Reading
 from presman.base.text import clean
 from presman.codec.values import microseconds
-from presman.recording.commands import insert, run_named
 from presman.recording.events import EventWatch, RecordedEvent
 from presman.recording.figure_writer import FigureWriter
 from presman.recording.measure_tables import MICRO, scaled
+from presman.recording.row_statements import insert, run_named
 from presman.recording.schema import DATABASES, EVENTS, POLLS
 from presman.recording.snapshot_writer import SnapshotWriter, pack_again
 from presman.recording.statement_lives import StatementLives

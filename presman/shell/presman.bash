@@ -191,7 +191,7 @@ _presman_table() {
 --at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
---format|text json|text (default), json
+--format|text json html|text (default), json, html
 |@any|FILE.presman@FROM..TO, or any recording as TARGET has it' ;;
     chart) table='-h||show this help message and exit
 --help||show this help message and exit
