@@ -1,10 +1,11 @@
-"""`presman export`: readings to CSV, each as it is taken."""
+"""`presman export`: readings to CSV, JSON lines or Parquet, each as it is taken."""
 
 from __future__ import annotations
 
 import time
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from presman.base.formats import counted
 from presman.base.suggest import did_you_mean
@@ -16,6 +17,9 @@ from presman.output.attention import attention_of
 from presman.output.csv_export import MEASURES, CsvExport
 from presman.records.breadth import Breadth, of_measure
 
+if TYPE_CHECKING:
+    from presman.output.parquet_export import ParquetExport
+
 
 def run(options: Namespace) -> int:
     """Export until told to stop, and run `on_alert` at what happens meanwhile.
@@ -26,14 +30,7 @@ def run(options: Namespace) -> int:
     measure = options.measure or resolved.measure or "cpu"
     _check_column(measure, options)
     to_file = options.output != "-"
-    file = CsvExport(
-        Path(options.output) if to_file else console.data(),
-        measure,
-        options.layout,
-        column=options.column,
-        durable=options.fsync,
-        tell=console.say,
-    )
+    file = _file(measure, options)
     attention = None
     if resolved.on_alert:
         attention = attention_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=True)
@@ -61,6 +58,23 @@ def run(options: Namespace) -> int:
             seconds = time.monotonic() - begun
             console.say(f"{counted(taken, 'poll')} of {measure} in {file.name} ({seconds:.0f} s)")
     return exit_codes.OK
+
+
+def _file(measure: str, options: Namespace) -> CsvExport | ParquetExport:
+    """Return where readings go. Raises Failure, OutputError."""
+    path = Path(options.output) if options.output != "-" else None
+    if options.format != "csv" and options.layout != "tidy":
+        raise Failure(f"--format {options.format} goes with --layout tidy")
+    if options.format == "parquet":
+        if path is None:
+            raise Failure("--format parquet goes into a file: -o FILE.parquet")
+        from presman.output.parquet_export import ParquetExport
+
+        return ParquetExport(path, measure)
+    return CsvExport(
+        path or console.data(), measure, options.layout, column=options.column, as_json=options.format == "jsonl",
+        durable=options.fsync, tell=console.say,
+    )  # fmt: skip
 
 
 def _check_column(measure: str, options: Namespace) -> None:
