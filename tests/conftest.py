@@ -5,11 +5,15 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from presman.cli import main
+from tests.cli.run import Run, environment
 from tests.thorough import THOROUGH
 from tests.warmups import shared
 
@@ -17,9 +21,11 @@ settings.register_profile("ordinary", max_examples=20, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("thorough" if THOROUGH else "ordinary")
 
-# A suite that runs in the background has Ctrl-C ignored, and would hand that on to the programs it starts.
+# A suite that runs in the background, or under nohup, has signals ignored, and would hand that on to what it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Thousands of short tests make little garbage that matters: fewer rounds of the collector save a tenth of the time.
 gc.set_threshold(50_000, 20, 20)
@@ -45,11 +51,52 @@ def warm_ups_are_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         yield
 
 
+@pytest.fixture
+def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Iterator[Run]:
+    """Run presman in this process, in `tmp_path`: where a process of its own would prove nothing more."""
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.chdir(tmp_path)
+    for name in ("PRESMAN_CONFIG", "PRESMAN_PASSWORD", "PRESMAN_DEBUG", "COLUMNS", "TNS_ADMIN", "LC_ALL", "LC_CTYPE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("XDG_CONFIG_HOME", "LANG"):
+        monkeypatch.setenv(name, environment()[name])
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        code = main(arguments)
+        said = capsys.readouterr()
+        assert "Traceback" not in said.out + said.err
+        return subprocess.CompletedProcess(arguments, code, said.out, said.err)
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
+
+
+FIRST = (
+    *("oracle/test_budget", "oracle/test_faults", "cli/test_watcher", "test_contributing", "torture/test_torture"),
+    *("cli/test_readings", "oracle/test_large", "cli/test_once_timeout", "simulator/test_agreement"),
+)
+"""Files that take long, most of them because they wait: none of them is to be the last that runs, alone."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests that were told to go on for long the time for it."""
+    """Have the long files begin, and give tests that were told to go on for long the time for it."""
+    order = {f"tests/{name}.py": place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: order.get(item.nodeid.partition("::")[0], len(order)))
     if THOROUGH or {"PRESMAN_STORM", "PRESMAN_QUITS"} & os.environ.keys():
         for item in items:
             item.add_marker(pytest.mark.timeout(3600))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: no round of the collector has to look at it."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Look for what tests left behind once; pytest itself does it five times over."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_xdist_auto_num_workers() -> int:

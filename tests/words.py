@@ -28,15 +28,15 @@ def sentences() -> Iterator[Sentence]:
 
 
 def _of(path: Path) -> Iterator[Sentence]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     silent: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         body = getattr(node, "body", None)
         if isinstance(body, list):
             silent |= {id(each.value) for each in body if isinstance(each, ast.Expr)}
         if isinstance(node, ast.JoinedStr):
             silent |= {id(each) for each in ast.walk(node) if each is not node}
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in silent:
             continue
         if isinstance(node, ast.JoinedStr):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from presman.analysis.advice.unblock import commands_to_end, ends_in, release_of
+from presman.analysis.advice.freeing import ends_in
+from presman.analysis.advice.unblock import commands_to_end, release_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement

@@ -22,6 +22,7 @@ from presman.analysis.plans.plan_changes import newest_switch
 from presman.analysis.readings.instance_readings import CLUSTER, Header
 from presman.analysis.readings.reading import LateView, Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, RunningStatement
+from presman.analysis.usage_totals import instance_totals
 from presman.base.formats import counted, duration
 from presman.records.group_rows import ConsumerGroup, GroupMetricHistory
 from presman.records.parallel_rows import PxSession
@@ -91,6 +92,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         io_limited=limited,
         switched=facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
         activity=activity(current.rows(Session)) if _was_read(current) else None,
+        since_startup=LazyRows(lambda: instance_totals(current)),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from presman.cli import console, exit_codes
@@ -27,13 +27,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run presman and return its exit code."""
     console.prepare()
     given = sys.argv[1:] if arguments is None else arguments
-    return _checked(given) if _is_check(given) else _answered(given)
-
-
-def _answered(arguments: Sequence[str]) -> int:
-    """Run any command but a check: errors are a line on standard error and a code."""
     try:
-        code = _run(arguments)
+        return _checked(given) if _is_check(given) else answered(lambda: _run(given))
+    finally:
+        console.log_to(None)
+
+
+def answered(run: Callable[[], int]) -> int:
+    """Run any command but a check, and return its exit code: errors are a line on standard error and a code."""
+    try:
+        code = run()
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
@@ -109,10 +112,10 @@ def _complain(error: Exception) -> int:
     known = _known(error)
     line = " ".join(str(error).split())
     if known is None:
-        console.say(f"internal error: {type(error).__name__}: {line} (PRESMAN_DEBUG=1 shows where)")
+        console.say(f"internal error: {type(error).__name__}: {line} (PRESMAN_DEBUG=1 shows where)", "fault", "error")
         code = exit_codes.INTERNAL
     else:
-        console.say(line)
+        console.say(line, "failed", "error")
         code = error.code if isinstance(error, Failure) else _CODES[known] or exit_codes.USAGE
     if code == exit_codes.OUTPUT:
         console.abandon()

@@ -6,17 +6,21 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from presman import __version__
 from presman.base.measure_names import MEASURES
 from presman.cli import exit_codes
-from presman.cli.parser import OneOf, Parser, age, measure, of_group, positive, seconds, size, some_seconds
+from presman.cli.parser import OneOf, Parser, age, listening, measure, of_group, positive, seconds, size, some_seconds
 
 COMMANDS = {
     "demo": "the monitor on a simulated database",
     "connect": "asks for a database, tries it, and writes it into config.ini",
+    "fleet": "many databases, one line each, those in trouble first",
     "once": "one reading as text, JSON or CSV",
+    "watch": "what happens, in lines of words: for screen readers, pipes and logs",
     "export": "readings as CSV, one poll after the other",
     "record": "everything that is read, poll after poll, into a file to watch again and ask by SQL",
+    "metrics": "figures of databases for Prometheus to scrape, or pushed to an OpenTelemetry collector",
+    "status": "recorders and exporters that run, and how they are",
+    "serve": "the monitor in a browser, for those who may only look",
     "replay": "a recording on the screens of the monitor",
     "report": "a stretch of a recording as one HTML page: what happened, charts, statements, plan",
     "bundle": "a short recording that names nobody, to send to somebody",
@@ -34,6 +38,9 @@ COMMANDS = {
     "completions": "completions of bash, zsh and fish, and the manual page; --install puts them in place",
 }
 """Each command with what it does."""
+
+LISTEN = "127.0.0.1:9730"
+"""Where `presman metrics` is scraped: on this machine alone."""
 
 TARGET_HELP = """\
 TARGET is one thing everywhere:
@@ -77,6 +84,23 @@ def common() -> Parser:
     tape.add_argument("--from", dest="start", metavar="TIME", help="from then on")
     tape.add_argument("--to", dest="end", metavar="TIME", help="up to then")
     return parser
+
+
+def add_log_options(parser: Parser) -> None:
+    """Add the options of commands that run for long: how and where they tell what happens."""
+    group = parser.add_argument_group("what is told")
+    group.add_argument(
+        "--log-format", type=OneOf("text", "json"), metavar="F", help="text (default), or json: one object a line"
+    )
+    group.add_argument(
+        "--log-level",
+        type=OneOf("debug", "info", "warning", "error"),
+        metavar="L",
+        help="debug (each poll), info (default), warning, error",
+    )
+    group.add_argument(
+        "--log-file", metavar="FILE", help="append to FILE, begun anew when it is moved; errors also to standard error"
+    )
 
 
 def _parser(name: str, description: str, examples: str) -> Parser:
@@ -124,7 +148,8 @@ environment: PRESMAN_CONFIG, PRESMAN_PASSWORD, PRESMAN_DEBUG=1 (tracebacks), NO_
         help="offer to start, switch, cancel or kill (key a), after a question",
     )
     parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
-    parser.add_argument("--version", action="version", version=f"presman {__version__}")
+    parser.add_argument("--version", action="store_true", help="show presman's version and exit")
+    parser.add_argument("--verbose", action="store_true", help="with --version: those of all libraries, too")
     return parser
 
 
@@ -151,6 +176,11 @@ def demo() -> Parser:
         "--allow-actions",
         action="store_true",
         help="offer to start, switch, cancel or kill (key a), after a question",
+    )
+    parser.add_argument(
+        "--tour",
+        action=argparse.BooleanOptionalAction,
+        help="show around, or do not (default: until it was gone through once)",
     )
     parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
     return parser
@@ -269,6 +299,70 @@ def once() -> Parser:
     return parser
 
 
+def watch() -> Parser:
+    """Return the parser of `presman watch`."""
+    parser = _parser(
+        "watch",
+        "Say what happens, a line of words for each change: alerts that begin, grow worse and end, plans, downgrades,\n"
+        "timeouts, and what to do. Nothing moves on the screen, so that it can be read aloud, piped or logged.",
+        """\
+  presman watch prod --plain
+  presman watch prod --summary 1h >> prod.log
+  presman watch demo:storm --duration 1m""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument("--plain", action="store_true", help="nothing but ASCII, and words for signs")
+    parser.add_argument(
+        "--summary",
+        type=some_seconds,
+        default=300.0,
+        metavar="S",
+        help="seconds after which all is summed up though nothing changed (default 5m)",
+    )
+    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
+    parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
+    return parser
+
+
+def fleet() -> Parser:
+    """Return the parser of `presman fleet`."""
+    parser = _parser(
+        "fleet",
+        "Many databases, one line each, those in trouble first; Enter opens one, Esc comes back. All sections of\n"
+        "config.ini, those that are named or match, or what recorders write to a central store: that takes no\n"
+        "connection to any of them. Without a terminal, or with --format, it is printed once.",
+        """\
+  presman fleet
+  presman fleet 'prod-*' test
+  presman fleet postgresql+psycopg://presman@dbhost/presman
+  presman fleet --format json | jq -r '.databases[] | select(.alerts > 0) | .target'
+exit codes of a fleet that is printed:
+  0 all databases answered   7 some did not   3 none did, or the store cannot be read""",
+    )
+    parser.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="sections of config.ini, globs of them, other targets; or a store"
+    )
+    parser.add_argument(
+        "--format", type=OneOf("text", "json", "csv"), metavar="F", help="print it once: text, json, csv"
+    )
+    parser.add_argument(
+        "--interval", type=seconds, metavar="S", help="seconds between polls of each (default 5; printed: 1)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=some_seconds,
+        default=30.0,
+        metavar="S",
+        help="printed: seconds to wait for those that do not answer (default 30)",
+    )
+    parser.add_argument(
+        "--allow-actions",
+        action="store_true",
+        help="offer to start, switch, cancel or kill (key a) in a database that was opened, after a question",
+    )
+    return parser
+
+
 def export() -> Parser:
     """Return the parser of `presman export`."""
     parser = _parser(
@@ -305,6 +399,7 @@ def export() -> Parser:
     parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
     parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
     parser.add_argument("--fsync", action="store_true", help="wait for the disk at each poll")
+    add_log_options(parser)
     return parser
 
 
@@ -333,6 +428,103 @@ def record() -> Parser:
     )
     parser.add_argument("--retain", type=age, metavar="AGE", help="remove what is older (12h, 14d)")
     parser.add_argument("--max-size", type=size, metavar="SIZE", help="remove the oldest beyond it (500M, 2G)")
+    add_log_options(parser)
+    return parser
+
+
+def status() -> Parser:
+    """Return the parser of `presman status`."""
+    parser = _parser(
+        "status",
+        "What of presman runs for you (record, export): since when, polls, the age of the newest, what is wrong, CPU\n"
+        "and memory. One that was killed is told of for a day, or until another takes its place.",
+        """\
+  presman status
+  presman status --format json | jq '.runs[].databases[] | select(.state != "running")'
+  sudo -u presman presman status || systemctl status presman-record
+exit codes of status:
+  0 all runs well   3 nothing runs   7 something is late, lost, not written, hangs or died""",
+    )
+    parser.add_argument(
+        "--format", type=OneOf("text", "json", "csv"), default="text", metavar="F", help="text (default), json, csv"
+    )
+    return parser
+
+
+def metrics() -> Parser:
+    """Return the parser of `presman metrics`."""
+    parser = _parser(
+        "metrics",
+        "Poll databases and offer their figures at /metrics for Prometheus, and whoever reads OpenMetrics; /-/healthy\n"
+        "tells whether presman works. A scrape reads what was polled last and asks no database. Who may scrape, says\n"
+        "config.ini: metrics_user, and metrics_password or metrics_password_command.",
+        """\
+  presman metrics prod test
+  presman metrics prod test --listen 0.0.0.0:9730 --certificate tls.crt --key tls.key
+  presman metrics prod --otlp http://collector:4318""",
+    )
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument(
+        "--listen",
+        type=listening,
+        default=listening(LISTEN),
+        metavar="HOST:PORT",
+        help=f"where to be scraped (default {LISTEN}); beyond this machine only with a certificate and a user",
+    )
+    parser.add_argument(
+        "--interval", type=seconds, metavar="S", help="seconds between polls (default: --refresh, or 5)"
+    )
+    parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
+    parser.add_argument("--key", metavar="FILE", help="the certificate's key (default: in the same file)")
+    parser.add_argument(
+        "--client-ca", metavar="FILE", help="let in only clients with a certificate of these authorities"
+    )
+    parser.add_argument(
+        "--insecure", action="store_true", help="listen beyond this machine without a user, or without a certificate"
+    )
+    parser.add_argument("--otlp", metavar="URL", help="push to this collector, too (OTLP over HTTP)")
+    parser.add_argument(
+        "--push-interval", type=some_seconds, default=60.0, metavar="S", help="seconds between pushes (default 60)"
+    )
+    return parser
+
+
+def serve() -> Parser:
+    """Return the parser of `presman serve`."""
+    parser = _parser(
+        "serve",
+        "The monitor in a browser, on this machine alone unless --listen says otherwise. Each page is a monitor of\n"
+        "its own, with a session of its own in the database, logged in as who started presman. Nobody can act, write\n"
+        "a file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
+        """\
+  presman serve prod
+  presman serve prod --listen 0.0.0.0:8443 --certificate tls.crt --key tls.key
+  presman serve prod --public https://dba.example.com/prod/ --token-file token
+  ssh -t -L 8000:localhost:8000 dbhost presman serve prod""",
+    )
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one of config.ini)")
+    parser.add_argument(
+        "--listen",
+        type=listening,
+        default=("127.0.0.1", 8000),
+        metavar="HOST:PORT",
+        help="where browsers come to (default 127.0.0.1:8000: from this machine alone)",
+    )
+    parser.add_argument(
+        "--token",
+        action=argparse.BooleanOptionalAction,
+        help="ask for a token (default: unless only this machine can come; --no-token is for a reverse proxy on this "
+        "machine that asks who it is)",
+    )
+    parser.add_argument("--token-file", metavar="FILE", help="the token, on its first line (default: a random one)")
+    parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
+    parser.add_argument("--key", metavar="FILE", help="the certificate's key (default: in the same file)")
+    parser.add_argument(
+        "--public", metavar="URL", help="its URL for browsers, behind a reverse proxy or by another name"
+    )
+    parser.add_argument(
+        "--viewers", type=positive, default=4, metavar="N", help="pages that may look at the same time (default 4)"
+    )
     return parser
 
 
@@ -516,9 +708,10 @@ def whatif() -> Parser:
   presman export prod --measure arrivals --duration 2h -o arrivals.csv
   presman whatif arrivals.csv --target 320
   presman whatif arrivals.csv --limit BATCH=50 --limit ETL=25 --timeout REPORTS=600
+  presman whatif prod.presman --from 03:00 --to 04:00 --target 320
   presman whatif prod --live-minutes 15 --limit BATCH=50""",
     )
-    parser.add_argument("target", nargs="?", metavar="CSV|TARGET", help="a file of arrivals, or a target to watch")
+    parser.add_argument("target", nargs="?", metavar="CSV|TARGET", help="arrivals, a recording, a target to watch")
     parser.add_argument("--live-minutes", type=float, metavar="N", help="watch TARGET for N minutes first")
     parser.add_argument(
         "--target",
@@ -613,9 +806,14 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "monitor": monitor,
     "demo": demo,
     "connect": connect,
+    "fleet": fleet,
     "once": once,
+    "watch": watch,
     "export": export,
     "record": record,
+    "metrics": metrics,
+    "status": status,
+    "serve": serve,
     "replay": replay,
     "report": report,
     "bundle": bundle,

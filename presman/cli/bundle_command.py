@@ -40,7 +40,7 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
     redactor = Redactor()
     target = target_of(resolved, None)
     renamed = target._replace(name=redactor.target(target.name))
-    recorder = Recorder([renamed], str(path), console.say, redact=redactor)
+    recorder = Recorder([renamed], str(path), console.tell, redact=redactor)
     console.say(f"watching {target.name} for {spelled(options.minutes * 60)}; Ctrl-C ends it earlier")
     try:
         recorder.run(options.minutes * 60, lambda: None)

@@ -43,7 +43,8 @@ def run(options: Namespace) -> int:
         except ValueError as error:
             raise Failure(str(error)) from None
         if options.interval >= SHARE * options.timeout:
-            raise Failure(f"--interval {options.interval:g} leaves no time of --timeout {options.timeout:g}")
+            most = SHARE * options.timeout
+            raise Failure(f"--interval {options.interval:g} must be below {most:g}, {SHARE:.0%} of --timeout")
         polling = Polling(resolved, timeout=SHARE * options.timeout - options.interval)
         _, _, reading = polling.once(options.interval)
         reading, lacking, problems = _judged(

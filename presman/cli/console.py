@@ -6,8 +6,9 @@ import os
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import TextIO
+from typing import Protocol, TextIO
 
+from presman.base.log_event import Level, LogEvent
 from presman.base.text import clean
 from presman.cli.exit_codes import OUTPUT, Failure
 
@@ -51,10 +52,38 @@ def show(text: str) -> None:
     put(text)
 
 
-def say(text: str) -> None:
-    """Write one line about the work to standard error; what of it comes from outside cannot steer the terminal."""
+class Log(Protocol):
+    """Takes what is said in place of standard error."""
+
+    def write(self, event: LogEvent) -> bool:
+        """Write an event; return whether nobody else need be told."""
+
+    def close(self) -> None:
+        """Let go of the file. Never raises."""
+
+
+_log: Log | None = None
+
+
+def log_to(log: Log | None) -> None:
+    """Have what is said from now on written to a log; None ends that, and closes the one before."""
+    global _log
+    before, _log = _log, log
+    if before is not None:
+        before.close()
+
+
+def say(text: str, event: str = "message", level: Level = "info") -> None:
+    """Tell in one line about the work: see :func:`tell`."""
+    tell(LogEvent(event, text, level))
+
+
+def tell(event: LogEvent) -> None:
+    """Write an event to the log, or to standard error; what of it comes from outside cannot steer the terminal."""
+    if (_log is not None and _log.write(event)) or (_log is None and event.level == "debug"):
+        return
     with suppress(OSError, AttributeError):
-        sys.stderr.write(f"presman: {clean(text)}\n")
+        sys.stderr.write(f"presman: {clean(event.line)}\n")
         sys.stderr.flush()
 
 

@@ -19,11 +19,12 @@ exit codes:
   0    done (also: the reader of a pipe had enough, nothing is configured yet)
   1    an error in presman itself
   2    wrong use or configuration
-  3    the database (or spool) cannot be reached or read
+  3    the database (spool, store) cannot be reached or read; presman status: nothing runs
   4    the output cannot be written
   5    presman lint found something at least as severe as --fail-on
   6    presman lint could not judge a plan: what it needs cannot be seen
-  7    the answer of presman once is partial: a view did not answer in time
+  7    the answer is partial: of presman once a view did not answer in time, of presman fleet a database;
+       presman status: something that runs is not well
   129  stopped by SIGHUP, 130 by Ctrl-C, 143 by SIGTERM; what was gathered is kept
   presman check ends with 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, and with nothing else"""
 

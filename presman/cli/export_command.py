@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presman.base.formats import counted
+from presman.base.log_event import LogEvent
 from presman.base.suggest import did_you_mean
-from presman.cli import console, exit_codes
+from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.polling import Polling, late_views
-from presman.cli.settings import load, resolve
-from presman.output.attention import attention_of
+from presman.cli.settings import Resolved, load, resolve
+from presman.output.attention import Attention, attention_of
 from presman.output.csv_export import MEASURES, CsvExport
 from presman.records.breadth import Breadth, of_measure
+from presman.status.reporting import reporting
+from presman.status.run_status import DatabaseStatus
 
 if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
     from presman.output.parquet_export import ParquetExport
+    from presman.records.snapshot import Snapshot
 
 
 def run(options: Namespace) -> int:
@@ -26,6 +32,7 @@ def run(options: Namespace) -> int:
 
     Raises OutputError as soon as the file cannot be written.
     """
+    event_log.begin(options)
     resolved = resolve(options.target, load(options), options)
     measure = options.measure or resolved.measure or "cpu"
     _check_column(measure, options)
@@ -34,29 +41,21 @@ def run(options: Namespace) -> int:
     attention = None
     if resolved.on_alert:
         attention = attention_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=True)
-    taken, late = 0, list[str]()
     begun = time.monotonic()
+    needed = attention.breadth if attention is not None else Breadth.NARROW
+    polling = Polling(resolved, breadth=of_measure(measure) | needed)
+    export = _Export(resolved, polling, file, attention)
     try:
-        needed = attention.breadth if attention is not None else Breadth.NARROW
-        polling = Polling(resolved, breadth=of_measure(measure) | needed)
-        for snapshot, reading in polling.measured(polls=options.polls, duration=options.duration):
-            before, late = late, late_views(snapshot)
-            if late and late != before:
-                console.say(f"no answer in time, left out: {', '.join(late)}")
-            if attention is not None and (problem := attention.follow(reading)):
-                console.say(problem)
-            name = file.name
-            file.write(reading)
-            taken += 1
-            if taken > 1 and file.name != name:
-                console.say(f"a new column: continued in {file.name}")
+        with reporting("export", file.name if to_file else "standard output", export.look, console.tell):
+            for snapshot, reading in polling.measured(polls=options.polls, duration=options.duration):
+                export.take(snapshot, reading)
     finally:
         file.close()
         if attention is not None:
             attention.close()
-        if to_file and taken:
+        if to_file and export.taken:
             seconds = time.monotonic() - begun
-            console.say(f"{counted(taken, 'poll')} of {measure} in {file.name} ({seconds:.0f} s)")
+            console.say(f"{counted(export.taken, 'poll')} of {measure} in {file.name} ({seconds:.0f} s)", "ended")
     return exit_codes.OK
 
 
@@ -75,6 +74,46 @@ def _file(measure: str, options: Namespace) -> CsvExport | ParquetExport:
         path or console.data(), measure, options.layout, column=options.column, as_json=options.format == "jsonl",
         durable=options.fsync, tell=console.say,
     )  # fmt: skip
+
+
+class _Export:
+    """Writes readings as they come, tells what is odd about them, and knows how it is."""
+
+    def __init__(
+        self, resolved: Resolved, polling: Polling, file: CsvExport | ParquetExport, attention: Attention | None
+    ) -> None:
+        self.taken = 0
+        self._resolved = resolved
+        self._polling = polling
+        self._file = file
+        self._attention = attention
+        self._late: list[str] = []
+        self._last: datetime | None = None
+
+    def take(self, snapshot: Snapshot, reading: Reading) -> None:
+        """Write a reading. Raises OutputError."""
+        before, self._late = self._late, late_views(snapshot)
+        if self._late and self._late != before:
+            self._say("late", f"no answer in time, left out: {', '.join(self._late)}")
+        if self._attention is not None and (problem := self._attention.follow(reading)):
+            self._say("on_alert", problem)
+        name = self._file.name
+        self._file.write(reading)
+        self.taken += 1
+        self._last = datetime.now(UTC)
+        if self.taken > 1 and self._file.name != name:
+            console.say(f"a new column: continued in {self._file.name}", "new_file")
+        figures = {"poll": self.taken, "seconds": round(snapshot.seconds, 4), "round_trips": snapshot.round_trips}
+        database = self._resolved.target.name
+        console.tell(LogEvent("polled", f"poll {self.taken} written", "debug", database, figures))
+
+    def look(self) -> list[DatabaseStatus]:
+        """Return how it is, for `presman status`."""
+        name, every = self._resolved.target.name, self._resolved.refresh
+        return [DatabaseStatus(name, every, self.taken, self._last, trouble=self._polling.trouble)]
+
+    def _say(self, event: str, text: str) -> None:
+        console.say(text, event, "warning")
 
 
 def _check_column(measure: str, options: Namespace) -> None:

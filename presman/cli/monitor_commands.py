@@ -11,7 +11,14 @@ from presman.cli.exit_codes import Failure
 
 
 def monitor(options: Namespace) -> int:
-    """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal."""
+    """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal; or tell the versions."""
+    if options.version:
+        from presman.cli import versions
+
+        console.put(versions.long() if options.verbose else versions.short())
+        return exit_codes.OK
+    if options.verbose:
+        raise Failure("--verbose goes with --version")
     from presman.cli.settings import default_target, load
     from presman.cli.start import watch, welcome
 
@@ -39,6 +46,13 @@ def demo(options: Namespace) -> int:
     joint = "" if not tail else "&" if "?" in scenario else "?"
     text = f"demo:{scenario}{joint}{tail}"
     return watch(text, load(options), options)
+
+
+def fleet(options: Namespace) -> int:
+    """Run `presman fleet [TARGET...]`."""
+    from presman.cli.fleet_command import run
+
+    return run(options)
 
 
 def once(options: Namespace) -> int:
@@ -74,6 +88,13 @@ def once(options: Namespace) -> int:
     return exit_codes.PARTIAL if late else exit_codes.OK
 
 
+def narrate(options: Namespace) -> int:
+    """Run `presman watch TARGET`."""
+    from presman.cli.watch_command import run
+
+    return run(options)
+
+
 def export(options: Namespace) -> int:
     """Run `presman export TARGET`."""
     from presman.cli.export_command import run
@@ -98,6 +119,27 @@ def alerts(options: Namespace) -> int:
 def record(options: Namespace) -> int:
     """Run `presman record TARGET... -o PLACE`."""
     from presman.cli.record_command import run
+
+    return run(options)
+
+
+def metrics(options: Namespace) -> int:
+    """Run `presman metrics TARGET...`."""
+    from presman.cli.metrics_command import run
+
+    return run(options)
+
+
+def status(options: Namespace) -> int:
+    """Run `presman status`."""
+    from presman.cli.status_command import run
+
+    return run(options)
+
+
+def serve(options: Namespace) -> int:
+    """Run `presman serve TARGET`."""
+    from presman.cli.serve_command import run
 
     return run(options)
 
@@ -226,9 +268,14 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = MappingProxyType(
     {
         "monitor": monitor,
         "demo": demo,
+        "fleet": fleet,
         "once": once,
+        "watch": narrate,
         "export": export,
         "record": record,
+        "metrics": metrics,
+        "status": status,
+        "serve": serve,
         "replay": replay,
         "report": report,
         "bundle": bundle,

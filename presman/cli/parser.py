@@ -92,6 +92,16 @@ def size(text: str) -> int:
     return int(value)
 
 
+def listening(text: str) -> tuple[str, int]:
+    """Read HOST:PORT, [ADDRESS]:PORT for IPv6; port 0 is any that is free."""
+    host, colon, port = text.rpartition(":")
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    usable = colon and port.isascii() and port.isdigit() and int(port) < 65536
+    if not usable or not host or (":" in host and not text.startswith("[")):
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:9730 or [::1]:9730")
+    return host, int(port)
+
+
 def positive(text: str) -> int:
     """Read a count of at least 1."""
     if not text.isdecimal() or int(text) < 1:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.readings.reading import Reading
+from presman.base.log_event import LogEvent
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.interruption import ending_reads, giving_up
@@ -59,6 +60,8 @@ class Polling:
         self._breadth = breadth
         self._sleep = sleep
         self._clock = clock
+        self.trouble = ""
+        """Why there is no connection, "" while there is one."""
         self._replayed: Snapshot | None = None
         self._replays = False
 
@@ -145,7 +148,7 @@ class Polling:
                     self._sleep(max(0.0, due - self._clock()))
         finally:
             for text in source.damage if isinstance(source, WholePolls) else ():
-                console.say(text)
+                console.say(text, "damaged", "warning")
             poller.close()
         if not number:
             raise Failure(f"{self._resolved.target.name} holds nothing to read", exit_codes.SOURCE)
@@ -165,13 +168,17 @@ class Polling:
                 with giving_up(poller.source, limit, self._timeout), ending_reads(poller.source):
                     if lost:
                         poller.open()
-                    return poller.poll()
+                    snapshot = poller.poll()
+                    self.trouble = ""
+                    return snapshot
             except SourceError as error:
+                self.trouble = str(error)
                 if not may_retry or not error.retry:
                     raise
                 attempt, lost = attempt + 1, True
                 pause = pause_before(attempt, random.Random())
-                console.say(f"lost {self._resolved.target.name}: {error}; trying again in {pause:.0f} s")
+                name = self._resolved.target.name
+                console.tell(LogEvent("lost", f"lost: {error}; trying again in {pause:.0f} s", "warning", name))
                 poller.close()
                 self._sleep(pause)
 

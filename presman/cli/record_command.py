@@ -8,18 +8,22 @@ from argparse import Namespace
 from datetime import timedelta
 
 from presman.base.formats import counted
-from presman.cli import console, exit_codes
+from presman.base.log_event import LogEvent
+from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import Resolved, load, resolve
-from presman.recorder.database_recorder import RecordedTarget
+from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recorder.recorder import Recorder
 from presman.recording.redaction import Redactor, lasting_key
 from presman.recording.retention import RetentionLimits
 from presman.recording.store import RecordingError
+from presman.status.reporting import reporting
+from presman.status.run_status import DatabaseStatus
 
 
 def run(options: Namespace) -> int:
     """Record until told to stop; the last line says what was written. Raises Failure."""
+    event_log.begin(options)
     config = load(options)
     names = options.targets or [None]
     resolved = [resolve(name, config, options) for name in names]
@@ -30,19 +34,22 @@ def run(options: Namespace) -> int:
     if len({each.name for each in targets}) < len(targets):
         raise Failure("a database is named twice")
     limits = RetentionLimits(None if options.retain is None else timedelta(seconds=options.retain), options.max_size)
-    progress = ProgressLine()
+    progress = ProgressLine(may_show=event_log.is_plain(options))
     try:
-        recorder = Recorder(targets, options.output, progress.say, polls=options.polls, limits=limits, redact=redactor)
+        recorder = Recorder(targets, options.output, progress.tell, polls=options.polls, limits=limits, redact=redactor)
     except RecordingError as error:
         raise Failure(str(error), exit_codes.OUTPUT) from error
-    console.say(f"recording {', '.join(each.name for each in targets)} to {recorder.shelf.name}; Ctrl-C ends it")
+    names = ", ".join(each.name for each in targets)
+    console.say(f"recording {names} to {recorder.shelf.name}; Ctrl-C ends it", "started")
     try:
-        recorder.run(options.duration, lambda: progress.show(recorder))
+        with reporting("record", recorder.shelf.name, lambda: list(map(_status, recorder.databases)), progress.tell):
+            recorder.run(options.duration, lambda: progress.show(recorder))
     finally:
         progress.clear()
         for each in recorder.databases:
             given_up = f", {each.given_up} given up" if each.given_up else ""
-            console.say(f"{each.written} poll{'s' * (each.written != 1)} of {each.target.name} written{given_up}")
+            text = f"{each.written} poll{'s' * (each.written != 1)} of {each.target.name} written{given_up}"
+            console.say(text, "ended")
     if any(each.waiting for each in recorder.databases):
         return exit_codes.OUTPUT
     return exit_codes.OK if any(each.written for each in recorder.databases) else exit_codes.SOURCE
@@ -67,11 +74,20 @@ def target_of(resolved: Resolved, interval: float | None) -> RecordedTarget:
     )  # fmt: skip
 
 
-class ProgressLine:
-    """One line about all databases, written over again and again where there is a terminal."""
+def _status(recorder: DatabaseRecorder) -> DatabaseStatus:
+    """Return how a database of the recorder is, for `presman status`."""
+    target = recorder.target
+    return DatabaseStatus(
+        target.name, target.interval, recorder.written, recorder.polled_at, recorder.waiting, recorder.given_up,
+        recorder.trouble, recorder.output_trouble,
+    )  # fmt: skip
 
-    def __init__(self) -> None:
-        self._is_live = sys.stderr is not None and sys.stderr.isatty()
+
+class ProgressLine:
+    """One line about all databases, written over again and again where there is a terminal, and it `may_show`."""
+
+    def __init__(self, *, may_show: bool = True) -> None:
+        self._is_live = may_show and sys.stderr is not None and sys.stderr.isatty()
         self._begun = time.monotonic()
         self._shown = False
 
@@ -99,7 +115,7 @@ class ProgressLine:
             sys.stderr.flush()
         self._shown = False
 
-    def say(self, text: str) -> None:
-        """Say something in a line of its own."""
+    def tell(self, event: LogEvent) -> None:
+        """Tell something in a line of its own."""
         self.clear()
-        console.say(text)
+        console.tell(event)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from difflib import get_close_matches
 from os import environ
 from pathlib import Path
@@ -12,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from presman.analysis.alerts.alert_settings import AlertSettings
+from presman.base.text import clean
 from presman.cli import console
 from presman.cli.arguments import COMMANDS
 from presman.cli.exit_codes import Failure
@@ -26,6 +28,10 @@ _NAMES = {item.name: item.name for item in fields(Settings)} | {
     "refresh": "refresh_rate",
 }
 """Settings by the names they have in config.ini."""
+
+
+Ask = Callable[[str], str]
+"""What is given a prompt and returns a password."""
 
 
 class Resolved(Struct, frozen=True):
@@ -51,7 +57,7 @@ def load(options: Namespace) -> Config:
     """Read config.ini and pass on its warnings. Raises ConfigError."""
     config = load_config(options.config)
     for warning in config.warnings:
-        console.say(f"warning: {warning}")
+        console.say(f"warning: {warning}", "setting", "warning")
     return config
 
 
@@ -67,8 +73,14 @@ def default_target(config: Config) -> str | None:
     return config.targets[0] if config.targets else None
 
 
-def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
-    """Return the target and what holds for it. Raises TargetError; Failure without a target."""
+def resolve(
+    text: str | None, config: Config, options: Namespace, *, ask: bool = True, prompt: Ask | None = None
+) -> Resolved:
+    """Return the target and what holds for it. Raises TargetError; Failure without a target.
+
+    Without `ask` a password is looked for where the target is opened, and nobody is asked for it; `prompt` asks for it
+    in place of the terminal.
+    """
     text = text or default_target(config)
     if text is None:
         raise Failure("no TARGET, and config.ini names none: try demo, user@host/service or spool:FOLDER")
@@ -76,11 +88,11 @@ def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
     target = target.within(options.at, options.start, options.end)
     if options.thick is not None:
         target = target.with_thick(options.thick or None)
-    target = with_password(target)
+    target = with_password(target, prompt) if ask else target
     if target.connect is not None:
         bound_memory()
     for warning in target.warnings:
-        console.say(f"warning: {warning}")
+        console.say(f"warning: {warning}", "setting", "warning")
     own = target.settings
     packs = {"diagnostics": ("diagnostics",), "tuning": ("diagnostics", "tuning")}.get(
         options.packs or own.packs or "", ()
@@ -102,7 +114,7 @@ def resolve(text: str | None, config: Config, options: Namespace) -> Resolved:
 def _command(settings: Settings, config: Config) -> tuple[str, ...]:
     """Return the command to run at alerts, none where its file may be anybody's: that is told."""
     if settings.on_alert and (why := untrusted(config)):
-        console.say(f"warning: on_alert is not run: {why}")
+        console.say(f"warning: on_alert is not run: {why}", "setting", "warning")
         return ()
     return settings.on_alert or ()
 
@@ -117,13 +129,18 @@ def _parsed(text: str, config: Config) -> Target:
         raise
 
 
-def with_password(target: Target) -> Target:
+def with_password(target: Target, ask: Ask | None = None) -> Target:
     """Find the password of a user who has none: in the keyring, or by asking, if there is someone to ask."""
     if not target.needs_password:
         return target
     from presman.setup.credentials import with_password as found
 
-    return found(target, _ask if sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() else None)
+    return found(target, ask or terminal_prompt())
+
+
+def terminal_prompt() -> Ask | None:
+    """Return what asks at the terminal, None where nobody sits."""
+    return _ask if sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() else None
 
 
 def _ask(prompt: str) -> str:
@@ -157,7 +174,7 @@ def describe(config: Config, options: Namespace) -> str:
             value = _address(text, config)
         if value is not None:
             lines.append(f"  {option:<17}  {_shown(value):<28}  {origin}".rstrip())
-    return "\n".join(lines) + "\n"
+    return "".join(f"{clean(line)}\n" for line in lines)
 
 
 def _address(text: str, config: Config) -> str:

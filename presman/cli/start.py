@@ -89,7 +89,7 @@ def watch(text: str, config: Config, options: Namespace) -> int:
 def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = "") -> MonitorEnd:
     """Show the monitor on one target."""
     from presman import watcher
-    from presman.tui.app import run_monitor
+    from presman.tui.app import run_monitor, sampler_feed
 
     attention = None
     if resolved.alerts or resolved.on_alert:  # what it imports, the first frame need not wait for otherwise
@@ -103,32 +103,41 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
 
     if resolved.target.tape is not None:
         return _replay(resolved)
+    gateway = acting() if options.allow_actions else None
+    carry_out = gateway.carry_out if gateway is not None else None
     end = run_monitor(
-        make_source,
+        sampler_feed(make_source, resolved.scope, carry_out, resolved.packs, resolved.budget, attention),
         name=resolved.target.name,
         refresh=resolved.refresh,
-        scope=resolved.scope,
         theme=resolved.theme,
         packs=resolved.packs,
-        budget=resolved.budget,
-        gateway=_gateway() if options.allow_actions else None,
+        gateway=gateway,
         ascii_only=console.wants_ascii(),
         fixed=[name for name in ("theme", "refresh") if getattr(options, name)],
         targets=config.targets,
         bell=resolved.bell,
         notice=notice,
-        attention=attention,
+        tour=_shows_around(resolved, options),
     )
     if attention is not None:
         attention.close()
     return end
 
 
+def _shows_around(resolved: Resolved, options: Namespace) -> bool:
+    """Whether the monitor begins with the tour: on the demo, until it was gone through or ended once, or as told."""
+    wanted = getattr(options, "tour", None)
+    if wanted is not None or resolved.target.kind != "simulator":
+        return bool(wanted)
+    from presman.tui.tour import was_ended
+
+    return not was_ended()
+
+
 def _replay(resolved: Resolved) -> MonitorEnd:
     """Play a recording on the screens of the monitor."""
     from presman import watcher
     from presman.recording.recording_source import RecordingSource
-    from presman.tui.app import MonitorEnd
     from presman.tui.replay_app import run_replay
 
     def make_source() -> RecordingSource:
@@ -138,12 +147,10 @@ def _replay(resolved: Resolved) -> MonitorEnd:
         return source
 
     ascii_only = console.wants_ascii()
-    return MonitorEnd(
-        run_replay(make_source, name=resolved.target.name, theme=resolved.theme, ascii_only=ascii_only), ""
-    )
+    return run_replay(make_source, name=resolved.target.name, theme=resolved.theme, ascii_only=ascii_only)
 
 
-def _gateway() -> ActionGateway:
+def acting() -> ActionGateway:
     """Return the way to actions. Only here is the package that acts imported."""
     from presman.actions.gateway import Gateway
 

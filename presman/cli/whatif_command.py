@@ -14,6 +14,10 @@ from presman.whatif.observed import ArrivalsError, read
 from presman.whatif.replay import Rules, changed, observed, observed_rules, replay
 from presman.whatif.whatif_report import report
 
+NEEDED = (
+    "a CSV of arrivals, a recording or spool, or a TARGET with --live-minutes N, is needed (see presman whatif --help)"
+)
+
 
 def run(options: Namespace) -> int:
     """Print the comparison. Raises Failure."""
@@ -28,26 +32,33 @@ def run(options: Namespace) -> int:
 
 
 def _arrivals(options: Namespace) -> list[Arrival]:
+    from presman.config.targets import is_recording
+
     text = options.target or ""
-    if text.endswith(".csv") or (options.live_minutes is None and Path(text).is_file()):
+    if text.endswith(".csv") or (options.live_minutes is None and Path(text).is_file() and not is_recording(text)):
         try:
             return read(Path(text))
         except ArrivalsError as error:
             raise Failure(str(error)) from error
-    if options.live_minutes is None:
-        raise Failure("a CSV of arrivals, or a TARGET with --live-minutes N, is needed (see presman whatif --help)")
+    if options.live_minutes is None and not text:
+        raise Failure(NEEDED)
     return _watched(options)
 
 
 def _watched(options: Namespace) -> list[Arrival]:
-    from presman.cli.polling import Polling
+    """Return the arrivals on a target: of one that ends those of all its moments, of others those of some minutes."""
+    from presman.cli.polling import FINITE, Polling
     from presman.cli.settings import load, resolve
 
     resolved = resolve(options.target, load(options), options)
-    console.say(f"watching {resolved.target.name} for {options.live_minutes:g} min")
+    duration = None if options.live_minutes is None else options.live_minutes * 60
+    if duration is not None:
+        console.say(f"watching {resolved.target.name} for {options.live_minutes:g} min")
+    elif resolved.target.kind not in FINITE:
+        raise Failure(NEEDED)
     following = ArrivalTracker()
     found: list[Arrival] = []
-    for _, reading in Polling(resolved, breadth=Breadth.NARROW).moments(duration=options.live_minutes * 60):
+    for _, reading in Polling(resolved, breadth=Breadth.NARROW).moments(duration=duration):
         found += following.add(reading)
     found += following.rest()
     if not found:

@@ -80,6 +80,9 @@ class Settings(Struct, frozen=True):
     bell: bool | None = None
     alerts: AlertSettings | None = None
     on_alert: tuple[str, ...] | None = None
+    metrics_user: str | None = None
+    metrics_password: Secret | None = None
+    metrics_password_command: PasswordCommand | None = None
 
     def over(self, defaults: Settings) -> Settings:
         """Return these settings with `defaults` where they are silent; who connects where is not inherited."""
@@ -184,9 +187,10 @@ def _section(path: Path, text: str, section: str, parser: ConfigParser) -> Setti
             line = _line_of(text, section, option)
             raise ConfigError(f"{path}, line {line}: [{section}] {option}: another option has said this")
         settings[name] = settings.get(name) if setting is None else setting
-    if settings.get("password") and settings.get("password_command"):
-        line = _line_of(text, section, "password_command")
-        raise ConfigError(f"{path}, line {line}: [{section}] password_command: password has said this")
+    for name in ("password", "metrics_password"):
+        if settings.get(name) and settings.get(f"{name}_command"):
+            line = _line_of(text, section, f"{name}_command")
+            raise ConfigError(f"{path}, line {line}: [{section}] {name}_command: {name} has said this")
     return Settings(**settings)
 
 
@@ -195,6 +199,8 @@ def _setting(path: Path, text: str, section: str, option: str, value: str | None
     if option not in _OPTIONS:
         raise ConfigError(f"{where}: unknown option, {did_you_mean(option, _OPTIONS)}")
     name, read = _OPTIONS[option]
+    if name.startswith("metrics_") and section != DEFAULTS:
+        raise ConfigError(f"{where}: it stands in [{DEFAULTS}], for presman metrics is one for all targets")
     if not value:
         return name, None
     try:
@@ -215,7 +221,7 @@ def _line_of(text: str, section: str, option: str) -> int:
 
 def _warnings(path: Path, sections: Mapping[str, Settings]) -> list[str]:
     holds = any(
-        settings.password or settings.wallet_password or has_password(settings.connection)
+        settings.password or settings.wallet_password or settings.metrics_password or has_password(settings.connection)
         for settings in sections.values()
     )
     try:
@@ -346,4 +352,7 @@ _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "bell": ("bell", _flag),
     "alerts": ("alerts", read_alerts),
     "on_alert": ("on_alert", read_command),
+    "metrics_user": ("metrics_user", str),
+    "metrics_password": ("metrics_password", Secret),
+    "metrics_password_command": ("metrics_password_command", PasswordCommand.parse),
 }

@@ -103,6 +103,12 @@ class Target:
         tape = replace(self.tape, at=at or self.tape.at, start=start or self.tape.start, end=end or self.tape.end)
         return _of_tape(tape, self.settings, self.warnings)
 
+    def of_database(self, name: str) -> Target:
+        """Return one of the databases of the same recording. Raises TargetError for what is no recording."""
+        if self.tape is None:
+            raise TargetError(f"{self.name} is no recording")
+        return _of_tape(replace(self.tape, database=name), self.settings, self.warnings)
+
     def with_thick(self, lib_dir: str | None) -> Target:
         """Return the same target through the thick driver and its client libraries in `lib_dir`."""
         if self.connect is None:

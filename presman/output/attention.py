@@ -69,5 +69,14 @@ def attention_of(
     if not settings and not command:
         return None
     changes = AlertChanges() if first_is_news else AlertChanges(None)
-    breadth = Breadth.HISTOGRAMS if any(each.key == "latency" for each in settings) else Breadth.NARROW
-    return Attention(Judge(settings), AlertCommand(command, target, changes) if command else None, breadth)
+    runs = AlertCommand(command, target, changes) if command else None
+    return Attention(Judge(settings), runs, _breadth(settings))
+
+
+def glance_of(settings: AlertSettings) -> Attention | None:
+    """Return the attention of who looks once: how long anything has lasted is not known, and nothing is run."""
+    return Attention(Judge(settings, None), None, _breadth(settings)) if settings else None
+
+
+def _breadth(settings: AlertSettings) -> Breadth:
+    return Breadth.HISTOGRAMS if any(each.key == "latency" for each in settings) else Breadth.NARROW

@@ -12,6 +12,7 @@ from presman.analysis.alerts.asked_rules import asked
 from presman.analysis.alerts.rule_book import RULE_BOOK
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
+from presman.analysis.totals import totals
 from presman.base.formats import ABSENT, duration
 from presman.base.text import one_line
 from presman.tabs.alerts import sight
@@ -132,23 +133,16 @@ def _plain(text: str) -> str:
 
 def perfdata(reading: Reading, settings: AlertSettings) -> str:
     """Return ``label=value[unit];warning;critical;least;most`` for each figure; U for what is not known."""
-    header, pool = reading.header, reading.header.servers
-    lacking = {each.what for each in reading.basis if each.lacking}
-    groups = reading.cluster_groups()
-    queue = None if "queue" in lacking else len(reading.queue)
-    waited = None if queue is None else max((each.waited for each in reading.queue), default=0.0)
-    idle = [each for each in reading.running if each.idle is not None]
-    running = None if "downgrade" in lacking else reading.running
+    now = totals(reading)
     found = [
-        _figure("queued", queue, "", _limits(settings, "queue_length")),
-        _figure("queue_wait", waited, "s", _limits(settings, "queue_waits")),
-        _figure("pool_queued", sum(each.pool.queued for each in groups if each.pool), ""),
-        _figure("servers", pool.in_use, "", most=pool.maximum),
-        _figure("servers_idle_held", None if running is None else sum(each.servers for each in idle), ""),
-        _figure("downgraded", None if running is None else sum(each.downgraded > 0 for each in running), "",
-                _limits(settings, "downgraded")),
-        _figure("cpu_used", _sum([each.used for each in groups]), "", most=header.num_cpus or None),
-        _figure("cpu_waiting", _sum([each.waiting for each in groups]), ""),
+        _figure("queued", now.queued, "", _limits(settings, "queue_length")),
+        _figure("queue_wait", now.longest, "s", _limits(settings, "queue_waits")),
+        _figure("pool_queued", now.pool_queued, ""),
+        _figure("servers", now.servers, "", most=now.maximum),
+        _figure("servers_idle_held", now.idle_held, ""),
+        _figure("downgraded", now.downgraded, "", _limits(settings, "downgraded")),
+        _figure("cpu_used", now.used, "", most=now.cpus),
+        _figure("cpu_waiting", now.waiting, ""),
         _figure("poll", reading.poll_seconds, "s", _limits(settings, "own_cost")),
     ]  # fmt: skip
     answers = [alert for answer in asked(reading, settings) for alert in answer.alerts if alert.amount is not None]
@@ -165,11 +159,6 @@ def _asked(alert: Alert, settings: AlertSettings) -> str:
     label = one_line(f"{alert.key} {alert.subject}".strip(), 80)
     plain = "".join(sign for sign in label if sign not in "'=|")
     return _figure(f"'{plain}'" if " " in plain else plain, alert.amount, unit, (setting.warning, setting.critical))
-
-
-def _sum(values: list[float | None]) -> float | None:
-    known = [each for each in values if each is not None]
-    return sum(known) if known and len(known) == len(values) else None
 
 
 def _limits(settings: AlertSettings, key: str) -> tuple[float | None, float | None]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from presman.polling.poll_needs import MOST_ANSWERS, MOST_KEPT
 from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.records.gv_servers import ALL_STATEMENTS, ServerProcesses
 from presman.records.parallel_rows import PxSession
@@ -22,9 +23,6 @@ from presman.records.session_rows import Session
 from presman.records.snapshot import Problem, Section
 from presman.records.wait_events import NEXT_IN_LINE, is_held, is_queued
 from presman.sources import Request
-
-MOST_KEPT = 32_000_000
-"""Characters of texts and plans that are kept, however many statements they are of."""
 
 MOST_HELD = 5
 """Statements held off CPU that are looked up: those of most sessions."""
@@ -133,12 +131,17 @@ PER_POLL = 8
 class Lookups:
     """What is known of the statements on show. Asks for `per_poll` statements at once, for all if that is None.
 
-    Keeps at most `most` answers and `largest` characters of them, the ones on show longest.
+    Keeps at most `most` answers and `largest` characters of them, the ones on show longest; `texts` says whether SQL
+    texts are among them.
     """
 
-    RECORDS = (PlanXml, PxPlanLine, SqlText)
+    RECORDS: tuple[type[Any], ...] = (PlanXml, PxPlanLine, SqlText)
 
-    def __init__(self, per_poll: int | None = PER_POLL, most: int = 1000, largest: int = MOST_KEPT) -> None:
+    def __init__(
+        self, per_poll: int | None = PER_POLL, most: int = MOST_ANSWERS, largest: int = MOST_KEPT, *, texts: bool = True
+    ) -> None:
+        if not texts:
+            self.RECORDS = (PlanXml, PxPlanLine)
         self._per_poll = per_poll
         self._most = most
         self._largest = largest

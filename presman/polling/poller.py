@@ -17,9 +17,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.base.release import Release
-from presman.polling.budget import rest_after
+from presman.polling.cadence import LastAnswer, is_due, is_within_cadence
 from presman.polling.lookups import PER_POLL, CursorKey, Lookup, Lookups, statements_on_show
 from presman.polling.named_sessions import BECOME, NamedSessions, named, requests, together
+from presman.polling.poll_needs import EVERYTHING, PollNeeds
+from presman.polling.session_listing import SessionListing
 from presman.records.breadth import Breadth
 from presman.records.focus import RECORDS as FOCUSED
 from presman.records.focus import Focus
@@ -43,60 +45,12 @@ LATER = frozenset(
 )
 """What the very first look does without for the half second, or the few round trips, that reading it takes."""
 
-MINUTE = timedelta(seconds=60)
-"""How often a `minute` query runs and a failed one is tried again, on the source's clock."""
-
-
-class LastAnswer(Struct, frozen=True):
-    """The last answer to one query: when on the source's clock, in which poll, and what.
-
-    `late` counts how often in a row there was none in time; the rows are then those of the last one that came.
-    """
-
-    at: datetime
-    poll: int
-    section: Section
-    late: int = 0
-
-    def rests(self, now: datetime | None) -> bool:
-        """Return whether a query that failed is not to be asked again yet at `now` (None: not known)."""
-        if not self.late and not self.section.problem:
-            return False
-        return now is None or now - self.at < (rest_after(self.late) if self.late else MINUTE)
-
 
 class OnDemandRequest(Struct, frozen=True):
     """What somebody wants to know that is not asked at each poll: the binds, and whether at every poll from now on."""
 
     binds: Mapping[str, Any]
     lasting: bool
-
-
-def cadence_in(query: Query, breadth: Breadth) -> Cadence:
-    """Return how often a query runs in polls of this breadth."""
-    return query.cadence if query.shown in breadth else Cadence.MINUTE
-
-
-def is_due(query: Query, asked: LastAnswer | None, now: datetime | None, breadth: Breadth = Breadth.WHOLE) -> bool:
-    """Return whether `query` should run at `now` (None: not known yet), given its last answer, in polls of `breadth`.
-
-    A failed one rests for a minute, so that a missing grant does not fill the audit trail; one that was late rests
-    the longer, the more often it was.
-    """
-    if query.cadence is Cadence.DEMAND:
-        return False
-    if asked is None:
-        return True
-    if asked.late or asked.section.problem:
-        return not asked.rests(now)
-    if cadence_in(query, breadth) is Cadence.MINUTE:
-        return now is not None and now - asked.at >= MINUTE
-    return query.cadence is Cadence.REFRESH
-
-
-def is_within_cadence(query: Query, section: Section, now: datetime, breadth: Breadth = Breadth.WHOLE) -> bool:
-    """Return whether rows that are asked for each minute are no older than two."""
-    return cadence_in(query, breadth) is Cadence.MINUTE and section.at is not None and now - section.at < 2 * MINUTE
 
 
 class Poller:
@@ -113,15 +67,15 @@ class Poller:
         *,
         packs: Collection[str] = (),
         keep_late: bool = True,
+        needs: PollNeeds = EVERYTHING,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.source = source
+        self._needs = needs
         self.budget: float | None = None
         self.breadth = Breadth.WHOLE
         self._breadth = Breadth.WHOLE
-        self._lists_idle = True
-        self._listed_at: datetime | None = None
-        self._listing_was_late = False
+        self._listing = SessionListing(wants_idle=needs.idle_sessions)
         self._named = NamedSessions()
         self._keep_late = keep_late
         self._begun = 0.0
@@ -150,6 +104,13 @@ class Poller:
         A later request of the same record takes the place of an earlier one. May be called from another thread.
         """
         self._requests[record] = OnDemandRequest(dict(binds or {}), lasting)
+
+    def forget_requests(self) -> None:
+        """Ask none of the queries of cadence `demand` any more, and forget what they answered."""
+        self._requests.clear()
+        for record, query in self._queries.items():
+            if query.cadence is Cadence.DEMAND:
+                self._asked.pop(record, None)
 
     def focus(self, focus: Focus | None) -> None:
         """Ask about one session and its cursor at each poll, until another focus or None takes its place.
@@ -201,7 +162,7 @@ class Poller:
         plans = self._plans()
         self._look_closer()
         expected = self._expected_now()
-        self._breadth = self._breadth_at(expected)
+        self._breadth = self._listing.breadth(self.breadth, expected, is_whole=self.source.kind == "spool")
         due = self._due(expected)
         hurried = hear is not None and not self._asked and self.source.kind == "oracle"
         if hurried:
@@ -215,7 +176,9 @@ class Poller:
         self._last = (first.at, measured)
         self._note_listing(first.at)
         between = self._look_up_named(first.at)
-        shown = statements_on_show(self._rows(Session), self._rows(PxSession), self._servers())
+        shown = statements_on_show(self._rows(Session), self._rows(PxSession), self._servers())[
+            : self._needs.statements
+        ]
         if hear is not None and hurried:
             hear(self._snapshot(first, shown, first.round_trips + between))
         second = self._follow(shown, first.at)
@@ -239,38 +202,19 @@ class Poller:
             cloud_service=first.cloud_service,
             notes=first.notes,
             statements_to_come=self._lookups.to_come(shown, self._queries),
-            lists_idle=self._lists_idle,
+            lists_idle=self._listing.lists_idle,
         )
-
-    def _breadth_at(self, now: datetime | None) -> Breadth:
-        """Return how much to read: all of what is at hand, and of a database idle sessions each minute.
-
-        The first poll of an epoch lists none by itself, so that there is something to see soon. Where listing them took
-        too long it is left alone for a minute: those that work are to be seen all the same.
-        """
-        if self.source.kind == "spool":
-            return Breadth.WHOLE
-        if now is not None and self._listed_at is None:
-            self._listed_at = now
-        if now is not None and self._listed_at is not None and now - self._listed_at >= MINUTE:
-            return self.breadth | Breadth.IDLE_SESSIONS
-        return self.breadth & ~Breadth.IDLE_SESSIONS if self._listing_was_late else self.breadth
 
     def _note_listing(self, now: datetime) -> None:
         """Note whether the sessions read in this poll are all there are."""
         asked = self._asked.get(Session)
-        if asked is None or asked.poll != self._number:
-            return
-        listed = Breadth.IDLE_SESSIONS in self._breadth
-        if listed:
-            self._listed_at, self._listing_was_late = now, bool(asked.late)
-        if not asked.late:
-            self._lists_idle = listed
+        if asked is not None and asked.poll == self._number:
+            self._listing.note(self._breadth, now, late=bool(asked.late))
 
     def _look_up_named(self, now: datetime) -> int:
         """Read the idle sessions that others name into the sections of all sessions; return the round trips it took."""
         known = self._asked.get(Session)
-        if self._lists_idle or known is None or known.poll != self._number or known.late:
+        if self._listing.lists_idle or known is None or known.poll != self._number or known.late:
             return 0
         if self._rests(NamedSession, now):
             return 0
@@ -299,7 +243,9 @@ class Poller:
 
     def _no_lookups(self) -> Lookups:
         """Return lookups that know nothing yet; what is here already costs nobody anything to ask at once."""
-        return Lookups(per_poll=PER_POLL if self.source.kind == "oracle" else None)
+        at_once = PER_POLL if self.source.kind == "oracle" else None
+        needs = self._needs
+        return Lookups(at_once, needs.most, needs.largest, texts=needs.texts)
 
     def _begin_epoch(self, keep: int = 0) -> None:
         """Forget all answers but those of poll `keep`: counters of before and after do not belong together."""
@@ -308,7 +254,8 @@ class Poller:
         self._asked = {record: asked for record, asked in self._asked.items() if asked.poll == keep and not asked.late}
         self._lookups = self._no_lookups()
         self._named = NamedSessions()
-        self._last = self._listed_at = None
+        self._last = None
+        self._listing.begin_epoch()
 
     def _forget(self, *cadences: Cadence) -> None:
         """Make the queries of these cadences due, but for those answered in this poll."""

@@ -17,6 +17,7 @@ from presman.base.errors import InputError
 from presman.base.release import Release
 from presman.base.text import clean, one_line
 from presman.polling.budget import budget_of
+from presman.polling.poll_needs import EVERYTHING, PollNeeds
 from presman.polling.poller import Poller
 from presman.records.breadth import Breadth
 from presman.records.commands import Command
@@ -88,6 +89,12 @@ def pause_before(attempt: int, rng: random.Random) -> float:
     return longest * rng.uniform(0.8, 1.0)
 
 
+def tick_after(now: float, refresh: float, phase: float) -> float:
+    """Return the first tick after `now` of those that come every `refresh` seconds, `phase` (0 to 1) of it late."""
+    late = phase * refresh
+    return late + refresh * (math.floor((now - late) / refresh) + 1)
+
+
 class Sampler:
     """Polls a source every `refresh` seconds in a daemon thread and hands each event to `post`.
 
@@ -110,6 +117,7 @@ class Sampler:
         carry_out: CarryOut | None = None,
     ) -> None:
         self._carry_out = carry_out
+        self._forgets = False
         self._orders: list[Command] = []
         self._make_source = make_source
         self._refresh = refresh
@@ -118,6 +126,11 @@ class Sampler:
         self._packs = packs
         self.budget: float | None = None
         """Seconds a poll may take, None for what befits `refresh`."""
+        self.needs: PollNeeds = EVERYTHING
+        """What somebody makes use of; to be set before it begins."""
+        self.phase: float | None = None
+        """Where in each interval (0 to 1) the ticks are, so that many samplers of one process, each with a phase of its
+        own, do not all poll at once; None: an interval after the poll before."""
         self._now = now
         self._rng = rng or random.Random()
         self._woken = threading.Condition()
@@ -176,6 +189,12 @@ class Sampler:
         with self._woken:
             self._requests.append((record, binds or {}, lasting))
         self.poll_now()
+
+    def forget_requests(self) -> None:
+        """Ask none of the queries on demand any more from the next poll on."""
+        with self._woken:
+            self._requests.clear()
+            self._forgets = True
 
     def poll_now(self) -> None:
         """Poll, or try to reconnect, without waiting for the next tick."""
@@ -243,12 +262,15 @@ class Sampler:
 
     def _poll(self) -> Snapshot:
         if self._poller is None:
-            self._poller = Poller(self._make_source(), packs=self._packs)
+            self._poller = Poller(self._make_source(), packs=self._packs, needs=self.needs)
             self._poller.focus(self._focus)
         if self._stopping:  # what was imported meanwhile may have taken its time
             raise SourceError("stopped")
         with self._woken:
             requests, self._requests = self._requests, []
+            forgets, self._forgets = self._forgets, False
+        if forgets:
+            self._poller.forget_requests()
         for record, binds, lasting in requests:
             self._poller.request(record, binds, lasting=lasting)
         self._poller.source.scope = self._scope
@@ -309,4 +331,6 @@ class Sampler:
         """Return when to poll again: at the next tick that is still ahead, or when it is time to reconnect."""
         if isinstance(event, SourceLost):
             return math.inf if event.retry_in is None else ended + event.retry_in
+        if self.phase is not None:
+            return tick_after(max(ended, begun + self._refresh / 5), self._refresh, self.phase)
         return begun + self._refresh * max(1, math.ceil((ended - begun) / self._refresh))

@@ -6,12 +6,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
 from presman.base.formats import counted
+from presman.base.log_event import Level, LogEvent, Tell
 from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost
 from presman.recording.events import lost
 from presman.recording.shelf import Shelf
@@ -44,7 +46,7 @@ class RecordedTarget(NamedTuple):
 class DatabaseRecorder:
     """Records one database until it is told to stop, its source ends, or `polls` are written.
 
-    `say` is told in one line what somebody should know; `redact` changes each snapshot before anything is made of it.
+    `tell` is told what somebody should know; `redact` changes each snapshot before anything is made of it.
     `written` counts the polls in the store, `given_up` those that there was no room for.
     """
 
@@ -52,7 +54,7 @@ class DatabaseRecorder:
         self,
         target: RecordedTarget,
         shelf: Shelf,
-        say: Callable[[str], None],
+        tell: Tell,
         *,
         polls: int | None = None,
         redact: Callable[[Snapshot], Snapshot] | None = None,
@@ -62,8 +64,10 @@ class DatabaseRecorder:
         self.given_up = 0
         self.last_at: datetime | None = None
         self.trouble = ""
+        self.output_trouble = ""
+        """Why nothing is written, "" while it is; `trouble` is why nothing comes."""
         self._shelf = shelf
-        self._say = say
+        self._tell_to = tell
         self._most = polls
         self._redact = redact
         self._waiting: deque[tuple[Snapshot | None, Snapshot]] = deque()
@@ -76,7 +80,10 @@ class DatabaseRecorder:
         self._writer: RecordingWriter | None = None
         self._store: Store | None = None
         self._losses: list[tuple[datetime, str]] = []
+        self._mark = ""
         self._is_lost = False
+        self.polled_at: datetime | None = None
+        """When the newest poll came, by the clock of this machine; `last_at` is that of the database."""
         self._sampler = Sampler(
             target.make_source, refresh=target.interval, scope=target.scope, post=self._post, packs=target.packs
         )
@@ -114,6 +121,9 @@ class DatabaseRecorder:
         """How many polls wait to be written."""
         return len(self._waiting)
 
+    def _tell(self, event: str, message: str, level: Level = "info", **figures: float) -> None:
+        self._tell_to(LogEvent(event, message, level, self.target.name, figures))
+
     # ---- the sampler's thread
 
     def _post(self, event: Event) -> None:
@@ -125,9 +135,9 @@ class DatabaseRecorder:
             elif isinstance(event, SourceLost):
                 if not self._is_lost:
                     self._losses.append((event.since, event.text))
-                    self._say(f"{self.target.name}: lost: {event.text}")
+                    self._tell("lost", f"lost: {event.text}", "warning")
                 self._is_lost = True
-                self.trouble = event.text
+                self.trouble = self._mark = event.text
                 self._ended = self._ended or event.retry_in is None
             elif isinstance(event, SourceEnded):
                 self._ended = True
@@ -137,9 +147,10 @@ class DatabaseRecorder:
         if self._redact is not None:
             snapshot = self._redact(snapshot)
         if self._is_lost:
-            self._say(f"{self.target.name}: connected again")
+            self._tell("connected", "connected again")
         self._is_lost = False
-        self.trouble = ""
+        self.trouble = self._mark = ""
+        self.polled_at = datetime.now(UTC)
         self._waiting.append((self._previous, snapshot))
         self._previous = snapshot
         if len(self._waiting) > MOST_WAITING:
@@ -152,14 +163,17 @@ class DatabaseRecorder:
         pause = FIRST_PAUSE
         told = ""
         while (pair := self._next()) is not None:
+            if isinstance(pair, str):
+                self._tell_store(pair)
+                continue
             try:
                 self._write(*pair)
             except RecordingError as error:
+                self.output_trouble = str(error)
                 if str(error) != told:
                     told = str(error)
-                    self._say(
-                        f"{self.target.name}: cannot be written: {error}; polls wait in memory, up to {MOST_WAITING}"
-                    )
+                    text = f"cannot be written: {error}; polls wait in memory, up to {MOST_WAITING}"
+                    self._tell("not_written", text, "error")
                 if self._is_hopeless(error):
                     break
                 self._wait(pause)
@@ -167,13 +181,14 @@ class DatabaseRecorder:
                 continue
             if told:
                 lost_ones = f"; given up: {counted(self.given_up, 'poll')}" if self.given_up else ""
-                self._say(f"{self.target.name}: written again{lost_ones}")
-            told, pause = "", FIRST_PAUSE
+                self._tell("written_again", f"written again{lost_ones}", given_up=self.given_up)
+            told, pause, self.output_trouble = "", FIRST_PAUSE, ""
             with self._changed:
                 if self._waiting and self._waiting[0] is pair:
                     self._waiting.popleft()
             self.written += 1
             self.last_at = pair[1].at
+            self._note_written(pair[1])
             if self._most is not None and self.written >= self._most:
                 with self._changed:
                     self._has_enough = True
@@ -181,13 +196,20 @@ class DatabaseRecorder:
                 break
         self._close()
 
+    def _note_written(self, snapshot: Snapshot) -> None:
+        figures = {"poll": self.written, "seconds": round(snapshot.seconds, 4), "round_trips": snapshot.round_trips}
+        self._tell("polled", f"poll {self.written} written", "debug", **figures)
+
     def _is_hopeless(self, error: RecordingError) -> bool:
         return self._stopping or not isinstance(error, StoreLostError)
 
-    def _next(self) -> tuple[Snapshot | None, Snapshot] | None:
-        """Return the poll to be written next, once there is one; None when no more will come."""
+    def _next(self) -> tuple[Snapshot | None, Snapshot] | str | None:
+        """Return the poll to be written next, or why there is none, once there is either; None if no more will come."""
         with self._changed:
             while not self._waiting:
+                if self._mark:
+                    mark, self._mark = self._mark, ""
+                    return mark
                 if self._stopping or self._ended:
                     return None
                 self._changed.wait(1.0)
@@ -199,22 +221,32 @@ class DatabaseRecorder:
             while not self._stopping and (left := end - time.monotonic()) > 0:
                 self._changed.wait(left)
 
+    def _tell_store(self, trouble: str) -> None:
+        """Tell who looks at the store that the database is lost; if that cannot be written, its age tells it."""
+        with suppress(RecordingError):
+            self._ready_writer(datetime.now(UTC)).lose(trouble)
+
     def _write(self, previous: Snapshot | None, snapshot: Snapshot) -> None:
-        store = self._shelf.store(snapshot.at)
-        if self._writer is None or store is not self._store:
-            self._close()
-            self._writer = RecordingWriter(store, self.target.name, self.target.kind)
-            self._store = store
+        writer = self._ready_writer(snapshot.at)
         with self._changed:
             losses, self._losses = self._losses, []
         for at, text in losses:
-            self._writer.note(lost(at, text))
-        self._writer.append(snapshot, analyse(previous, snapshot, self._cache))
+            writer.note(lost(at, text))
+        writer.append(snapshot, analyse(previous, snapshot, self._cache))
+
+    def _ready_writer(self, at: datetime) -> RecordingWriter:
+        """Return the writer to the store of an instant: in a folder that is another one each day."""
+        store = self._shelf.store(at)
+        if self._writer is None or store is not self._store:
+            self._close()
+            self._writer = RecordingWriter(store, self.target.name, self.target.kind, self.target.interval)
+            self._store = store
+        return self._writer
 
     def _close(self) -> None:
         writer, self._writer = self._writer, None
         if writer is not None:
             try:
-                writer.close()
+                writer.close(lost=bool(self.trouble))
             except RecordingError as error:
-                self._say(f"{self.target.name}: {error}")
+                self._tell("not_closed", str(error), "error")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from presman.base.formats import counted
+from presman.base.log_event import LogEvent, Tell
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recording.retention import NO_LIMITS, RetentionLimits, trim
 from presman.recording.shelf import Shelf
@@ -21,24 +22,24 @@ PATIENCE = 8.0
 
 
 class Recorder:
-    """Records databases side by side. `say` is told in one line what somebody should know."""
+    """Records databases side by side. `tell` is told what somebody should know."""
 
     def __init__(
         self,
         targets: Sequence[RecordedTarget],
         place: str,
-        say: Callable[[str], None],
+        tell: Tell,
         *,
         polls: int | None = None,
         limits: RetentionLimits = NO_LIMITS,
         redact: Callable[[Snapshot], Snapshot] | None = None,
     ) -> None:
         self.shelf = Shelf(place)
-        self._say = say
+        self._tell = tell
         self._limits = limits
         self._trimmed = 0.0
         self.shelf.store(datetime.now(UTC))  # what is wrong with it is told before anything is polled
-        self.databases = [DatabaseRecorder(each, self.shelf, say, polls=polls, redact=redact) for each in targets]
+        self.databases = [DatabaseRecorder(each, self.shelf, tell, polls=polls, redact=redact) for each in targets]
 
     def run(self, duration: float | None, step: Callable[[], None]) -> None:
         """Record until every database is over or `duration` seconds have passed; `step` is called about each second.
@@ -71,9 +72,15 @@ class Recorder:
             return
         self._trimmed = now
         try:
-            trim(self.shelf, self._limits, datetime.now(UTC))
+            removed = trim(self.shelf, self._limits, datetime.now(UTC))
         except RecordingError as error:
-            self._say(f"what is too old could not be removed: {error}")
+            self._tell(LogEvent("not_trimmed", f"what is too old could not be removed: {error}", "warning"))
+            return
+        if removed:
+            what = counted(removed, "file" if self.shelf.is_daily else "poll")
+            self._tell(
+                LogEvent("trimmed", f"removed as too old or too much: {what}", "debug", "", {"removed": removed})
+            )
 
     def _finish(self) -> None:
         for each in self.databases:
@@ -81,5 +88,6 @@ class Recorder:
         end = time.monotonic() + PATIENCE
         for each in self.databases:
             if not each.finish(max(0.1, end - time.monotonic())):
-                self._say(f"{each.target.name}: {counted(each.waiting, 'poll')} could not be written")
+                text = f"{counted(each.waiting, 'poll')} could not be written"
+                self._tell(LogEvent("not_written", text, "error", each.target.name, {"waiting": each.waiting}))
         self.shelf.close()

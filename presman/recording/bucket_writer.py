@@ -11,7 +11,7 @@ from presman.analysis.readings.wait_readings import Bucket
 from presman.figures.measures import BucketRow
 from presman.recording.case_numbers import FORGOTTEN_AFTER, CaseNumbers
 from presman.recording.measure_tables import BUCKET, SPAN
-from presman.recording.row_statements import insert, run, update
+from presman.recording.row_commands import insert, run, update
 from presman.recording.row_writer import end_all, ending
 from presman.recording.schema import BUCKET_WAITS, BUCKETS
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from presman.recording.row_statements import insert, run
+from presman.recording.row_commands import insert, run
 from presman.recording.schema import WORDS
 
 MOST_CASES = 4000

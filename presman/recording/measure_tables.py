@@ -29,6 +29,7 @@ from presman.figures.figure import (
     WORD,
     Figure,
 )
+from presman.figures.fleet_figures import WORKED_OUT, WRITTEN
 from presman.figures.measures import MEASURES
 
 SPAN = 32
@@ -187,3 +188,8 @@ BUCKET = tuple(
     KeptFigure(figure) for figure in MEASURES["latency"].figures if figure.key in {"inst_id", "event", "upper_us"}
 )
 """What tells one bucket of a histogram from the others."""
+
+FLEET_FIGURES = tuple(
+    KeptFigure(figure) for figure in WRITTEN if figure.path.startswith("vitals.") and figure.key not in WORKED_OUT
+)
+"""What is kept of the newest poll of each database, for who looks at all of them at once."""

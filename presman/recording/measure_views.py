@@ -135,7 +135,7 @@ def _arrivals(instant: Instant, within: bool) -> str:
     return _select(
         [*_common(instant), *(_expression(each, "a", instant) for each in ARRIVALS)],
         "arrived a",
-        # With the sign each looks its poll up; without it each poll looks for its statements.
+        # The sign has polls looked up, not gone through.
         "JOIN polls p ON p.database_id = a.database_id AND p.poll = +a.poll",
         "JOIN databases d ON d.database_id = a.database_id" + where,
     )

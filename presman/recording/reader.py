@@ -26,6 +26,7 @@ class Recording:
     def __init__(self, place: str) -> None:
         self.name = shown(place)
         self.damage: list[str] = []
+        self.is_folder = not is_url(place) and Path(place).expanduser().is_dir()
         self._stores = self._open(place)
         try:
             self.tapes = self._tapes()

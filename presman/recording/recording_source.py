@@ -74,6 +74,25 @@ class RecordingSource:
         """The places of the polls that are replayed."""
         return range(self._first, self._end)
 
+    def grow(self) -> range:
+        """Look for polls that were written since, unless an end was named; return the places of all.
+
+        Raises SourceError.
+        """
+        recording = self.recording
+        try:
+            if recording.is_folder:  # each day has a file of its own
+                grown = Recording(self._place)
+                recording.close()
+                self._recording, self._tape = grown, grown.tape(self._database)
+            else:
+                self.tape.refresh()
+        except RecordingError as error:
+            raise SourceError(str(error)) from error
+        if not self._words["end"]:
+            self._end = len(self.tape)
+        return self.places
+
     def _bound(self, tape: Tape, words: str) -> datetime | None:
         if not words or tape.first is None or tape.last is None:
             return None

@@ -11,7 +11,7 @@ from presman.analysis.readings.reading import Reading
 from presman.recording.case_numbers import FORGOTTEN_AFTER, MOST_CASES, CaseNumbers, WordNumbers
 from presman.recording.measure_tables import PART, SPAN, RowTable, kept
 from presman.recording.raw_values import RawValues, Values
-from presman.recording.row_statements import insert, run, update
+from presman.recording.row_commands import insert, run, update
 from presman.recording.schema import CASES, ROWS
 from presman.recording.text_keeper import TextKeeper
 
@@ -115,7 +115,7 @@ class RowWriter:
 
 
 def ending(table: Table, number: str) -> Any:
-    """Return the statement by which a row ends before the end of its span; `number` is the last column of its key."""
+    """Return the command by which a row that was to last to the end of its span ends before; `number` is of its key."""
     return update(table, ("last",), ("database_id", "span", "first", number))
 
 

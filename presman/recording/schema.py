@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from presman.recording.measure_tables import ARRIVALS, BUCKET, ROW_TABLES, SPAN, KeptFigure, RowTable
+from presman.recording.measure_tables import ARRIVALS, BUCKET, FLEET_FIGURES, ROW_TABLES, SPAN, KeptFigure, RowTable
 
 FORMAT = 2
 """The number of this format; each change of tables that an older presman could not read counts it up."""
@@ -69,6 +69,21 @@ POLLS = Table(
     Column("waited_cpus", BigInteger),
     sqlite_with_rowid=False,
 )
+
+FLEET = Table(
+    "fleet",
+    METADATA,
+    Column("database_id", Integer, primary_key=True, autoincrement=False),
+    Column("polled_at", BigInteger),
+    Column("every_us", BigInteger),
+    Column("link", Text, nullable=False),
+    Column("link_at", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("severity", Text, nullable=False),
+    Column("worst", Text, nullable=False),
+    *(_column(each) for each in FLEET_FIGURES),
+)
+"""One row for each database: its newest poll, and what its recorder said last."""
 
 BLOCKS = Table(
     "blocks",

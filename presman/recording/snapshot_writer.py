@@ -10,7 +10,7 @@ from presman.codec.encoder import FrameEncoder, PackedFrame
 from presman.codec.frame_blocks import QUICK, THOROUGH, long_texts, pack_block, unpack_block
 from presman.codec.packing import DamagedError
 from presman.codec.values import microseconds
-from presman.recording.row_statements import insert, run_named
+from presman.recording.row_commands import insert, run_named
 from presman.recording.schema import BLOCKS
 from presman.recording.text_keeper import TextKeeper
 from presman.records.snapshot import Snapshot

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, select
 
 from presman.analysis.readings.reading import Reading
 from presman.recording.measure_tables import ARRIVALS, kept
-from presman.recording.row_statements import insert, run_named, update
+from presman.recording.row_commands import insert, run_named, update
 from presman.recording.schema import ARRIVED, STATEMENTS
 from presman.watch.arrivals import ArrivalTracker
 from presman.watch.statement_spans import Span, Spans

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlalchemy import Connection
 
 from presman.codec.frame_blocks import text_hash
-from presman.recording.row_statements import insert, run
+from presman.recording.row_commands import insert, run
 from presman.recording.schema import TEXTS
 
 _KEEP = insert(TEXTS, "ON CONFLICT (hash) DO UPDATE SET last_at = excluded.last_at")

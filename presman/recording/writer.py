@@ -12,8 +12,9 @@ from presman.base.text import clean
 from presman.codec.values import microseconds
 from presman.recording.events import EventWatch, RecordedEvent
 from presman.recording.figure_writer import FigureWriter
+from presman.recording.fleet_writer import LOST, STOPPED, FleetRowWriter
 from presman.recording.measure_tables import MICRO, scaled
-from presman.recording.row_statements import insert, run_named
+from presman.recording.row_commands import insert, run_named
 from presman.recording.schema import DATABASES, EVENTS, POLLS
 from presman.recording.snapshot_writer import SnapshotWriter, pack_again
 from presman.recording.statement_lives import StatementLives
@@ -28,10 +29,11 @@ class RecordingWriter:
     """Appends the polls of one database to a store. Raises RecordingError, StoreLostError where it may come back.
 
     When `append` returns, the poll is kept whatever becomes of the process. When it raises, nothing of it was written,
-    and it may be tried again. Used by one thread.
+    and it may be tried again. `every` are the seconds between two polls, as far as they are known. Used by one thread.
     """
 
-    def __init__(self, store: Store, target: str, kind: str) -> None:
+    def __init__(self, store: Store, target: str, kind: str, every: float | None = None) -> None:
+        self._every = every
         self._store = store
         self._target = clean(target)
         self._kind = kind
@@ -70,11 +72,27 @@ class RecordingWriter:
         """Take an event that is in no reading; it is written with the next poll."""
         self._pending.append(event)
 
-    def close(self) -> None:
-        """End the recording: what was written last is packed. Raises RecordingError."""
+    def lose(self, reason: str) -> None:
+        """Tell who looks at the store that the database cannot be reached. Raises RecordingError."""
+        try:
+            with self._store.transaction() as connection:
+                if not self._ready:
+                    self._prepare(connection)
+                self._fleet.mark(LOST, reason, connection)
+        except BaseException:
+            self._ready = False
+            raise
+
+    def close(self, *, lost: bool = False) -> None:
+        """End the recording: what was written last is packed. Raises RecordingError.
+
+        That the database was `lost` remains the last that is told of it.
+        """
         if self._ready:
             with self._store.transaction() as connection:
                 self._snapshots.finish(self._last_at, connection)
+                if not lost:
+                    self._fleet.mark(STOPPED, "its recorder was ended", connection)
         self._ready = False
 
     def _prepare(self, connection: Connection) -> None:
@@ -94,6 +112,7 @@ class RecordingWriter:
         pack_again(self._database_id, connection)
         self._figures = FigureWriter(connection, self._database_id)
         self._lives = StatementLives(connection, self._database_id)
+        self._fleet = FleetRowWriter(connection, self._database_id, self._every)
         self._snapshots = SnapshotWriter(self._database_id)
         self._texts = TextKeeper()
         self._ready = True
@@ -109,6 +128,7 @@ class RecordingWriter:
         self._snapshots.write(snapshot, poll, connection, self._texts)
         self._figures.write(reading, poll, connection, self._texts)
         self._lives.write(reading, poll, connection)
+        self._fleet.write(reading, connection)
         self._texts.write(at, connection)
         events = [self._event_row(self._event + index, each) for index, each in enumerate(self._pending)]
         run_named(connection, _NEW_EVENT, events)

@@ -35,6 +35,7 @@ _presman_table() {
 --allow-actions||offer to start, switch, cancel or kill (key a), after a question
 --bell||ring the terminal’s bell when a new alert appears
 --version||show presman’s version and exit
+--verbose||with --version: those of all libraries, too
 -m|cpu session_io parallel emphasis|cpu, session_io, parallel, emphasis
 -c|@any|index of a column from 0, or its name
 -p||a bar per group for that column
@@ -59,6 +60,8 @@ _presman_table() {
 --release|23.26 23 21 19 18 12.2 12.1 11.2|shape the views as release R has them (19, 12.1, ...)
 --polls|@any|without a terminal: readings to print
 --allow-actions||offer to start, switch, cancel or kill (key a), after a question
+--tour||show around, or do not (default: until it was gone through once)
+--no-tour||show around, or do not (default: until it was gone through once)
 --bell||ring the terminal’s bell when a new alert appears
 |@scenario locked mixed noplan pdb queueing quiet rac storm throttled|name or FILE.toml (default: mixed)' ;;
     connect) table='-h||show this help message and exit
@@ -74,6 +77,23 @@ _presman_table() {
 --from|@any|from then on
 --to|@any|up to then
 |@section|the section to write (default: asks)' ;;
+    fleet) table='-h||show this help message and exit
+--help||show this help message and exit
+--config|@file|read FILE instead of config.ini
+--refresh|@any|seconds between polls (default 2, least 0.5)
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--scope|cluster instance|cluster (GV$, default) or instance (V$)
+--thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
+--theme|@any|colours of the monitor
+--at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--from|@any|from then on
+--to|@any|up to then
+--format|text json csv|print it once: text, json, csv
+--interval|@any|seconds between polls of each (default 5; printed: 1)
+--timeout|@any|printed: seconds to wait for those that do not answer (default 30)
+--allow-actions||offer to start, switch, cancel or kill (key a) in a database that was opened, after a question
+|@target|sections of config.ini, globs of them, other targets; or a store' ;;
     once) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
@@ -92,6 +112,23 @@ _presman_table() {
 --timeout|@any|seconds it may take beside the interval (default 30); code 7 if not every view had answered by then
 --outliers||ask for I/O outliers too (12.1 and later)
 |@target|what to read (default: the one of config.ini)' ;;
+    watch) table='-h||show this help message and exit
+--help||show this help message and exit
+--config|@file|read FILE instead of config.ini
+--refresh|@any|seconds between polls (default 2, least 0.5)
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--scope|cluster instance|cluster (GV$, default) or instance (V$)
+--thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
+--theme|@any|colours of the monitor
+--at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--from|@any|from then on
+--to|@any|up to then
+--plain||nothing but ASCII, and words for signs
+--summary|@any|seconds after which all is summed up though nothing changed (default 5m)
+--polls|@any|stop after N readings
+--duration|@any|stop after S seconds (90, 15m, 2h)
+|@target|what to watch (default: the one of config.ini)' ;;
     export) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
@@ -113,6 +150,9 @@ _presman_table() {
 --polls|@any|stop after N readings
 --duration|@any|stop after S seconds (90, 15m, 2h)
 --fsync||wait for the disk at each poll
+--log-format|text json|text (default), or json: one object a line
+--log-level|debug info warning error|debug (each poll), info (default), warning, error
+--log-file|@file|append to FILE, begun anew when it is moved; errors also to standard error
 |@target|what to read (default: the one of config.ini)' ;;
     record) table='-h||show this help message and exit
 --help||show this help message and exit
@@ -134,7 +174,65 @@ _presman_table() {
 --redact||without SQL texts, users, machines and programs; names become others
 --retain|@any|remove what is older (12h, 14d)
 --max-size|@any|remove the oldest beyond it (500M, 2G)
+--log-format|text json|text (default), or json: one object a line
+--log-level|debug info warning error|debug (each poll), info (default), warning, error
+--log-file|@file|append to FILE, begun anew when it is moved; errors also to standard error
 |@target|what to record (default: the one of config.ini)' ;;
+    metrics) table='-h||show this help message and exit
+--help||show this help message and exit
+--config|@file|read FILE instead of config.ini
+--refresh|@any|seconds between polls (default 2, least 0.5)
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--scope|cluster instance|cluster (GV$, default) or instance (V$)
+--thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
+--theme|@any|colours of the monitor
+--at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--from|@any|from then on
+--to|@any|up to then
+--listen|@any|where to be scraped (default 127.0.0.1:9730); beyond this machine only with a certificate and a user
+--interval|@any|seconds between polls (default: --refresh, or 5)
+--certificate|@file|TLS with this certificate and its chain (PEM)
+--key|@file|the certificate’s key (default: in the same file)
+--client-ca|@file|let in only clients with a certificate of these authorities
+--insecure||listen beyond this machine without a user, or without a certificate
+--otlp|@any|push to this collector, too (OTLP over HTTP)
+--push-interval|@any|seconds between pushes (default 60)
+|@target|what to watch (default: the one of config.ini)' ;;
+    status) table='-h||show this help message and exit
+--help||show this help message and exit
+--config|@file|read FILE instead of config.ini
+--refresh|@any|seconds between polls (default 2, least 0.5)
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--scope|cluster instance|cluster (GV$, default) or instance (V$)
+--thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
+--theme|@any|colours of the monitor
+--at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--from|@any|from then on
+--to|@any|up to then
+--format|text json csv|text (default), json, csv' ;;
+    serve) table='-h||show this help message and exit
+--help||show this help message and exit
+--config|@file|read FILE instead of config.ini
+--refresh|@any|seconds between polls (default 2, least 0.5)
+--poll-timeout|@any|seconds a poll may take (default 3 x --refresh, from 5 to 30); what comes later is shown as it was
+--scope|cluster instance|cluster (GV$, default) or instance (V$)
+--thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
+--packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
+--theme|@any|colours of the monitor
+--at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--from|@any|from then on
+--to|@any|up to then
+--listen|@any|where browsers come to (default 127.0.0.1:8000: from this machine alone)
+--token||ask for a token (default: unless only this machine can come; --no-token is for a reverse proxy on this machine that asks who it is)
+--no-token||ask for a token (default: unless only this machine can come; --no-token is for a reverse proxy on this machine that asks who it is)
+--token-file|@file|the token, on its first line (default: a random one)
+--certificate|@file|TLS with this certificate and its chain (PEM)
+--key|@file|the certificate’s key (default: in the same file)
+--public|@any|its URL for browsers, behind a reverse proxy or by another name
+--viewers|@any|pages that may look at the same time (default 4)
+|@target|what to watch (default: the one of config.ini)' ;;
     replay) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
@@ -262,7 +360,7 @@ _presman_table() {
 --level|@group|level (1 to 8) of a group in the plan; without it all are on one
 --timeout|@group|seconds a group’s statements may queue (PARALLEL_QUEUE_TIMEOUT)
 --seed|@any|another random order of the groups
-|@csv|a file of arrivals, or a target to watch' ;;
+|@csv|arrivals, a recording, a target to watch' ;;
     lint) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
@@ -477,9 +575,14 @@ _presman() {
 _presman_commands() {
     echo 'demo|the monitor on a simulated database
 connect|asks for a database, tries it, and writes it into config.ini
+fleet|many databases, one line each, those in trouble first
 once|one reading as text, JSON or CSV
+watch|what happens, in lines of words: for screen readers, pipes and logs
 export|readings as CSV, one poll after the other
 record|everything that is read, poll after poll, into a file to watch again and ask by SQL
+metrics|figures of databases for Prometheus to scrape, or pushed to an OpenTelemetry collector
+status|recorders and exporters that run, and how they are
+serve|the monitor in a browser, for those who may only look
 replay|a recording on the screens of the monitor
 report|a stretch of a recording as one HTML page: what happened, charts, statements, plan
 bundle|a short recording that names nobody, to send to somebody

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from inspect import isawaitable
@@ -15,14 +14,16 @@ from textual.screen import Screen
 
 from presman.base.text import clean
 from presman.tabs import tab
-from presman.tui.feed import Attending, Feed, Post, SamplerFeed
+from presman.tui.feed import Attending, Feed, MakeFeed, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
 from presman.tui.keeper import Keeper
 from presman.tui.keys import all_keys
 from presman.tui.keys.go_keys import go
+from presman.tui.keys.home_keys import lead_home
 from presman.tui.keys.place_keys import enter
 from presman.tui.keys.table_keys import set_filter
 from presman.tui.messages import PageWanted, QueryWanted
+from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.tab_line import Clicked, Labelled
 
 if TYPE_CHECKING:
@@ -153,10 +154,6 @@ class MonitorApp(FrameApp):
         self.call_later(self.run_action, action)
 
 
-ENDING = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that end the monitor in good order, with 128 and their number as exit code."""
-
-
 def sampler_feed(
     make_source: Callable[[], Source],
     scope: Scope,
@@ -170,40 +167,38 @@ def sampler_feed(
 
 
 class MonitorEnd(NamedTuple):
-    """How the monitor ended: its exit code, and the target to watch next, "" for none."""
+    """How the monitor ended: its exit code, the target to watch next ("" for none), whether to go back to the fleet."""
 
     code: int
     target: str
+    home: bool = False
 
 
 def run_monitor(  # noqa: PLR0913 - each is a choice of the user
-    make_source: Callable[[], Source],
+    make_feed: MakeFeed,
     *,
     name: str,
     refresh: float,
-    scope: Scope,
     theme: str | None = None,
     packs: tuple[str, ...] = (),
-    budget: float | None = None,
     gateway: ActionGateway | None = None,
     ascii_only: bool = False,
     fixed: Collection[str] = (),
     targets: Sequence[str] = (),
     bell: bool = False,
     notice: str = "",
-    attention: Attending | None = None,
+    home: bool = False,
+    tour: bool = False,
 ) -> MonitorEnd:
     """Show the monitor until the user quits or wants another of the `targets`.
 
-    `make_source` is called in the sampler's thread, after the first frame; `name` is the target without secrets.
-    `packs` are the licensed packs the user has; `budget` are the seconds a poll may take; `gateway` leads to actions
-    and is given only where they were allowed. `ascii_only` is for terminals that have no other signs; without a
-    `theme`, those of 16 colours get one of their own. `fixed` names what the command line said, which comes before
-    what is kept of the last time; `bell` rings at new alerts; `notice` is told at first;
-    `attention` judges by the thresholds of config.ini and runs its command.
+    `make_feed` is called before the first frame, its start comes after that; `name` is the target without secrets.
+    `packs` are the licensed packs the user has; `gateway` leads to actions and is given only where they were allowed.
+    `ascii_only` is for terminals that have no other signs; without a `theme`, those of 16 colours get one of their own.
+    `fixed` names what the command line said, which comes before what is kept of the last time; `bell` rings at new
+    alerts; `notice` is told at first; `home` tells that there is a fleet to go back to;
+    `tour` shows around.
     """
-    carry_out = gateway.carry_out if gateway is not None else None
-    make_feed = sampler_feed(make_source, scope, carry_out, packs, budget, attention)
     name = clean(name)
     app = MonitorApp(make_feed, name=name, refresh=refresh, theme=theme, packs=packs, gateway=gateway)
     app.targets, app.notice = targets, notice
@@ -213,26 +208,13 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
         from presman.tabs.alert_news import AlertNews
 
         app.news = AlertNews()
+    if tour:
+        from presman.tui.tour import Tour
+
+        Tour().attend(app)
+    if home:
+        lead_home(app)
     if ascii_only:
         app.keep_to_ascii()
     asyncio.run(run_until_ended(app))
-    return MonitorEnd(app.return_code or 0, app.switch_to)
-
-
-async def run_until_ended(app: MonitorApp) -> None:
-    """Run the app until it ends or a signal asks for that.
-
-    A handler that raised would do so in whatever task runs just then, which would keep it to itself.
-    """
-    loop = asyncio.get_running_loop()
-
-    def end(number: int, _frame: object) -> None:
-        loop.call_soon_threadsafe(partial(app.exit, return_code=128 + number))
-
-    heard = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores SIGHUP
-    before = {number: signal.signal(number, end) for number in heard}
-    try:
-        await app.run_async()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return MonitorEnd(app.return_code or 0, app.switch_to, app.goes_home)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from presman.analysis.readings.reading import Reading
 
@@ -25,18 +25,30 @@ class CsvRecording:
     def toggle(self, name: str, measure: str, reading: Reading) -> tuple[str, bool]:
         """Begin with this reading of the database `name`, or end; return what there is to tell, and if it went well."""
         if self._file is not None:
-            self.close()
-            return f"CSV export ended: {self._path}", True
+            return self.end(), True
         from presman.output.csv_export import CsvExport, OutputError
 
         try:
-            self._path = (self._folder or Path.cwd()) / file_name(name, measure, datetime.now(UTC))
-            self._file, self.measure = CsvExport(self._path, measure), measure
+            self._file = CsvExport(self._open(file_name(name, measure, datetime.now(UTC))), measure)
         except (OutputError, OSError) as error:
             return f"CSV export: {error}", False
+        self.measure = measure
         if problem := self.write(reading):
             return problem, False
-        return f"Appending {measure} to {self._path} at each poll; e ends it", True
+        return self._begun(), True
+
+    def end(self) -> str:
+        """End the file, and return what there is to tell."""
+        self.close()
+        return f"CSV export ended: {self._path}"
+
+    def _open(self, name: str) -> Path | TextIO:
+        """Return what is written to. Raises OSError."""
+        self._path = (self._folder or Path.cwd()) / name
+        return self._path
+
+    def _begun(self) -> str:
+        return f"Appending {self.measure} to {self._path} at each poll; e ends it"
 
     def write(self, reading: Reading) -> str:
         """Append a reading; if that fails, end, and return what there is to tell."""

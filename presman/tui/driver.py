@@ -101,29 +101,46 @@ class TerminalDriver(LinuxDriver):
 
     def _listen(self, parser: KeyParser) -> None:
         decode = getincrementaldecoder("utf-8")("replace").decode
-        rounds = 0
-        with SelectSelector() as selector:
-            selector.register(self.exit_event, EVENT_READ)
-            selector.register(self.fileno, EVENT_READ)
-            while not self.exit_event.is_set():
-                came = {key.fd for key, _ in selector.select(ESCAPE_DELAY if rounds else None)}
-                rounds = _ROUNDS if came else max(0, rounds - 1)
-                if self.fileno in came:
-                    data = self._read()
-                    if not data:
-                        selector.unregister(self.fileno)
-                    elif text := decode(data):  # half a character is no text yet
-                        self._pass_on(parser.feed(text))
-                self._pass_on(parser.tick())
-        end_input(parser)
 
-    def _read(self) -> bytes:
-        """Return what the terminal sent; nothing if it is gone."""
-        try:
-            return os.read(self.fileno, _CHUNK)
-        except OSError:
-            return b""
+        def take(data: bytes) -> Iterable[Message]:
+            text = decode(data)  # half a character is no text yet
+            return parser.feed(text) if text else ()
 
-    def _pass_on(self, messages: Iterable[Message]) -> None:
-        for message in messages:
-            self.process_message(message)
+        listen(self.fileno, self.exit_event, parser, take, self.process_message)
+
+
+def listen(
+    file: int,
+    over: WakingEvent,
+    parser: KeyParser,
+    take: Callable[[bytes], Iterable[Message]],
+    pass_on: Callable[[Any], None],
+) -> None:
+    """Pass on what `take` makes of what comes through a file, until `over` is set; sleep meanwhile.
+
+    `take` is given b"" when the file has ended.
+    """
+    rounds = 0
+    with SelectSelector() as selector:
+        selector.register(over, EVENT_READ)
+        selector.register(file, EVENT_READ)
+        while not over.is_set():
+            came = {key.fd for key, _ in selector.select(ESCAPE_DELAY if rounds else None)}
+            rounds = _ROUNDS if came else max(0, rounds - 1)
+            if file in came:
+                data = _read(file)
+                if not data:
+                    selector.unregister(file)
+                for message in take(data):
+                    pass_on(message)
+            for message in parser.tick():
+                pass_on(message)
+    end_input(parser)
+
+
+def _read(file: int) -> bytes:
+    """Return what came; nothing if whoever sends is gone."""
+    try:
+        return os.read(file, _CHUNK)
+    except OSError:
+        return b""

@@ -37,12 +37,13 @@ class Arrived(Message):
 
 
 class Lost(Message):
-    """The source is lost; `retry_in` seconds to the next attempt, None if there will be none."""
+    """The source is lost, and has been for so many seconds; `retry_in` seconds to the next attempt, None for none."""
 
-    def __init__(self, text: str, retry_in: float | None) -> None:
+    def __init__(self, text: str, retry_in: float | None, lasting: float = 0.0) -> None:
         super().__init__()
         self.text = text
         self.retry_in = retry_in
+        self.lasting = lasting
 
 
 class Ended(Message):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from presman.base.text import clean
 from presman.tui import feed as feeds
-from presman.tui import garbage, state_files
+from presman.tui import garbage
 from presman.tui.csv_recording import CsvRecording
 from presman.tui.monitor import Monitor
 from presman.tui.page_reader import PageReader
@@ -21,8 +20,6 @@ from presman.tui.wanted_breadth import read_enough
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
-    from textual.notifications import SeverityLevel
-
     from presman.tabs.alert_news import AlertNews
     from presman.tui.action_gateway import ActionGateway
 
@@ -31,12 +28,6 @@ SETTLED = 4.0
 
 _TIDY = 15.0
 """Seconds between two rounds of the garbage collector from then on."""
-
-SIXTEEN = "ansi-dark"
-"""The theme of terminals with sixteen colours: it has no others, and takes both grounds from the terminal."""
-
-_LONGEST = 500
-"""Characters of a notice."""
 
 
 class FrameApp(TerminalApp):
@@ -54,6 +45,8 @@ class FrameApp(TerminalApp):
         (28, "-middle"),
         (42, "-tall"),
     ]
+    is_served: ClassVar[bool] = False
+    """Whether somebody looks from a browser: then nothing is written where presman runs, nor another target shown."""
 
     def __init__(
         self,
@@ -71,10 +64,12 @@ class FrameApp(TerminalApp):
         self.gateway = gateway
         self.targets: Sequence[str] = ()
         self.switch_to = ""
+        self.home = self.goes_home = False
         self.notice = ""
         self.put_back: Callable[[], None] = lambda: None
         self.note_view: Callable[[], None] = lambda: None
         self.news: AlertNews | None = None
+        self.show_around: Callable[[], None] = lambda: None
         self.monitor = Monitor(name, refresh, packs, clock)
         self.panels = TabPanels(self, self.monitor, self.bind_tab_keys)
         self.feed = make_feed(self.post_message, refresh)
@@ -84,10 +79,7 @@ class FrameApp(TerminalApp):
         self.begun = False
         self.own_keys: Mapping[str, Any] = {}
         """Keys (AppKey) of this app alone, by name."""
-        if theme in self.available_themes:
-            self.theme = theme
-        elif self.console.color_system == "standard" and not self.no_color:
-            self.theme = SIXTEEN
+        self.take_theme(theme)
 
     # ---- making the screen
 
@@ -171,7 +163,7 @@ class FrameApp(TerminalApp):
 
     def on_lost(self, event: feeds.Lost) -> None:
         """Keep the last data on screen, and say that it grows old."""
-        self.monitor.lose(event.text, event.retry_in)
+        self.monitor.lose(event.text, event.retry_in, event.lasting)
         self.repaint()
 
     def on_ended(self) -> None:
@@ -201,7 +193,7 @@ class FrameApp(TerminalApp):
         try:
             self.monitor.look()
             self.paint_lines()
-            if self.frame.paint_message(self.monitor):
+            if self.frame.paint_message(self.monitor, "goes back to the fleet" if self.home else "quits"):
                 return
             if self.reader.is_open:
                 self.reader.refresh(self.monitor.reading)
@@ -215,6 +207,7 @@ class FrameApp(TerminalApp):
         self.frame.paint_lines(
             self.monitor, taking(self.recording.measure, self.tape), self.panels.hidden(), self.keys_here()
         )
+        self.show_around()
 
     def keys_here(self) -> list[Labelled]:
         """Return the keys that do something here, the most needed first."""
@@ -222,17 +215,3 @@ class FrameApp(TerminalApp):
 
     def bind_tab_keys(self, names: Iterable[str] = ()) -> None:
         """Have the keys of some tabs answered; without names those of all tabs."""
-
-    # ---- telling
-
-    def tell(self, text: str, *, severity: SeverityLevel = "information", seconds: float = 4) -> None:
-        """Show a notice for a while, in place of the one before: more of them would hide what they are about."""
-        self.clear_notifications()
-        self.notify(clean(text)[:_LONGEST], severity=severity, markup=False, timeout=seconds)
-
-    def complain(self, error: Exception) -> None:
-        """Tell of a fault that the screen survives."""
-        path = state_files.keep_crash(error)
-        where = f" Where it came from: {path}" if path else ""
-        text = f"Not shown, for a fault in presman: {type(error).__name__}: {error}.{where}"
-        self.tell(text, severity="error", seconds=8)

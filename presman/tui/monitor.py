@@ -107,10 +107,10 @@ class Monitor:
         """Note that a recording is on show, and what it does."""
         self.link = replace(self.link, state=LinkState.REPLAY, text=text)
 
-    def lose(self, text: str, retry_in: float | None) -> None:
-        """Note that the link is lost: the last data stay, and grow old."""
+    def lose(self, text: str, retry_in: float | None, lasting: float = 0.0) -> None:
+        """Note that the link is lost, and has been for so many seconds: the last data stay, and grow old."""
         now = self.clock()
-        since = self.link.since if self.link.state is LinkState.LOST else now
+        since = self.link.since if self.link.state is LinkState.LOST else now - lasting
         retry_at = None if retry_in is None else now + retry_in
         self.link = Link(LinkState.LOST, text, since, self.link.fresh, retry_at)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import isnan
@@ -42,6 +43,15 @@ STRETCHES = 400
 _LONGEST_PAUSE = 2.0
 """Seconds between two polls at most, however long nothing was recorded."""
 
+FOLLOWING = 1.0
+"""Seconds between two looks whether a recording that is followed has grown."""
+
+_SUMMED_UP = 60.0
+"""Seconds between two times that the whole of a growing recording is summed up for the scrub bar."""
+
+_LAST = 1 << 60
+"""A place behind every end."""
+
 
 class TapeLoaded(Message):
     """The recording is open: from when to when it is, what it holds in short, and what happened."""
@@ -76,9 +86,15 @@ class Stopped(Message):
 
 
 class Player:
-    """A feed that plays a recording. Nothing heavy is imported before `start`."""
+    """A feed that plays a recording. Nothing heavy is imported before `start`.
 
-    def __init__(self, make_source: Callable[[], RecordingSource], post: Post) -> None:
+    With `follow` it begins at the end, and goes on as the recording grows.
+    """
+
+    def __init__(self, make_source: Callable[[], RecordingSource], post: Post, *, follow: bool = False) -> None:
+        self._follow = follow
+        self._shown_at: datetime | None = None
+        self._at_end = False
         self._make_source = make_source
         self._post = post
         self._woken = threading.Condition()
@@ -90,6 +106,11 @@ class Player:
         self._thread = threading.Thread(target=self._run, name="presman-player", daemon=True)
 
     # ---- called from the screen's thread
+
+    @property
+    def is_following(self) -> bool:
+        """Whether the newest poll is on show, and the next one will be."""
+        return self._follow and self._at_end and self.playing
 
     def start(self) -> None:
         """Begin to play."""
@@ -119,7 +140,7 @@ class Player:
     def step(self, polls: int) -> None:
         """Go so many polls on or back, and stay there."""
         with self._woken:
-            base = self._target if isinstance(self._target, int) else self._place
+            base = self._target if isinstance(self._target, int) and self._target != _LAST else self._place
             self._target, self.playing = max(0, base + polls), False
             self._woken.notify_all()
 
@@ -127,6 +148,13 @@ class Player:
         """Show the last poll not after an instant; go on playing if it does."""
         with self._woken:
             self._target = at
+            self._woken.notify_all()
+
+    def to_end(self) -> None:
+        """Show the last poll; of a recording that is followed, from then on each that comes."""
+        with self._woken:
+            self._target = _LAST
+            self.playing = self.playing or self._follow
             self._woken.notify_all()
 
     def set_refresh(self, seconds: float) -> None:
@@ -167,18 +195,22 @@ class Player:
             self._post(Failed(error))
 
     def _play(self, source: RecordingSource) -> None:
-        tape, places = source.tape, source.places
-        assert tape.first is not None
-        assert tape.last is not None
-        told = " ".join(source.damage)
-        self._post(TapeLoaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(), told))
-        self._show(tape, places.start, jumped=True)
-        while (wanted := self._next(tape)) is not None:
+        following = _Following(self._post)
+        following.sum_up(source)
+        places = source.places
+        self._show(source.tape, places.stop - 1 if self._follow else places.start, jumped=True)
+        while (wanted := self._next(source.tape)) is not None:
             target, jumped = wanted
-            if target >= places.stop:
+            if self._follow and target >= places.stop and (found := following.newest(source, self._shown_at)):
+                self._place, target = found
+                jumped = jumped or target > self._place + 1
+            places = source.places
+            if target == _LAST:
+                target = places.stop - 1
+            if target < places.stop:
+                self._show(source.tape, max(target, places.start), jumped=jumped)
+            elif not self._follow:
                 self._end("")
-            else:
-                self._show(tape, min(max(target, places.start), places.stop - 1), jumped=jumped)
 
     def _end(self, text: str) -> None:
         with self._woken:
@@ -192,6 +224,8 @@ class Player:
             if self.playing and self._target is None and self._place + 1 < len(tape):
                 gap = (tape.at(self._place + 1) - tape.at(self._place)).total_seconds()
                 pause = min(_LONGEST_PAUSE, max(0.0, gap / self.speed))
+            elif self.playing and self._follow and self._target is None:
+                pause = FOLLOWING
             while not self._stopping and self._target is None:
                 if self.playing and pause is None:
                     return self._place + 1, False
@@ -210,16 +244,55 @@ class Player:
     def _show(self, tape: Tape, place: int, *, jumped: bool) -> None:
         from presman.recording.store import RecordingError
 
-        self._place = place
         try:
             previous, current = pair = tape.pair(place)
             reading = tape.meaning(pair)
             timeline = timeline_before(tape, previous, current.at) if jumped else None
         except RecordingError as error:
+            self._place = place
             if jumped:
                 self._end(str(error))
             return
+        self._place, self._shown_at = place, current.at
+        self._at_end = place + 1 == len(tape)
         self._post(Arrived(reading, current) if timeline is None else Jumped(timeline, reading, current))
+
+
+class _Following:
+    """Looks whether a recording has grown, and tells what it holds."""
+
+    def __init__(self, post: Post) -> None:
+        self._post = post
+        self._summed_up = 0.0
+        self._trouble = ""
+
+    def sum_up(self, source: RecordingSource) -> None:
+        """Tell what the recording holds."""
+        tape = source.tape
+        assert tape.first is not None
+        assert tape.last is not None
+        self._summed_up = time.monotonic()
+        told = " ".join(source.damage)
+        self._post(TapeLoaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(), told))
+
+    def newest(self, source: RecordingSource, shown: datetime | None) -> tuple[int, int] | None:
+        """Return the places of the poll on show, which may have moved, and of the newest; None where none is newer."""
+        from presman.sources import SourceError
+
+        try:
+            places = source.grow()
+        except SourceError as error:
+            if self._trouble != str(error):
+                self._trouble = str(error)
+                self._post(Stopped(self._trouble))
+            return None
+        self._trouble = ""
+        if time.monotonic() - self._summed_up > _SUMMED_UP:
+            self.sum_up(source)
+        last = source.tape.last
+        if not places or shown is None or last is None or last <= shown:
+            return None
+        return source.tape.place(shown), places.stop - 1  # what is too old may have been removed meanwhile
 
 
 def timeline_before(tape: Tape, previous: Snapshot | None, at: datetime) -> Timeline:

@@ -11,10 +11,12 @@ from textual.binding import BindingType
 
 from presman.base.errors import InputError
 from presman.base.text import clean
-from presman.tui.app import MonitorApp, run_until_ended
+from presman.tui.app import MonitorApp, MonitorEnd
 from presman.tui.feed import Arrived
+from presman.tui.keys.home_keys import lead_home
 from presman.tui.keys.replay_keys import REPLAY_KEYS
 from presman.tui.player import Jumped, Player, Stopped, TapeLoaded
+from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
 
 if TYPE_CHECKING:
@@ -30,8 +32,10 @@ class ReplayApp(MonitorApp):
         each.binding for each in REPLAY_KEYS if each.key.name in {"jump", "next_event", "previous_event"}
     ]
 
-    def __init__(self, make_source: Callable[[], RecordingSource], *, name: str, theme: str | None = None) -> None:
-        super().__init__(lambda post, _refresh: Player(make_source, post), name=name, theme=theme)
+    def __init__(
+        self, make_source: Callable[[], RecordingSource], *, name: str, theme: str | None = None, follow: bool = False
+    ) -> None:
+        super().__init__(lambda post, _refresh: Player(make_source, post, follow=follow), name=name, theme=theme)
         self.own_keys = {each.key.name: each for each in REPLAY_KEYS}
         self.span: tuple[datetime, datetime] | None = None
         self.events: list[RecordedEvent] = []
@@ -47,7 +51,8 @@ class ReplayApp(MonitorApp):
         """Show the bar, and say what of the recording cannot be read."""
         self.span, self.events = (event.first, event.last), event.events
         self.scrub.load(event.first, event.last, event.strip, event.events)
-        await self.mount(self.scrub, before="#keys")
+        if not self.scrub.is_attached:
+            await self.mount(self.scrub, before="#keys")
         if event.told:
             self.tell(event.told, severity="warning", seconds=12)
 
@@ -99,18 +104,31 @@ class ReplayApp(MonitorApp):
         reading = self.monitor.reading
         if reading is None:
             return
-        sign = f"▶ {self.player.speed:g}x" if self.player.playing else "‖"
+        player = self.player
+        sign = "● newest" if player.is_following else f"▶ {player.speed:g}x" if player.playing else "‖"
         self.monitor.replays(f"{sign} {reading.at.astimezone():%Y-%m-%d %H:%M:%S}")
         self.scrub.show(reading.at)
         self.paint_lines()
 
 
 def run_replay(
-    make_source: Callable[[], RecordingSource], *, name: str, theme: str | None = None, ascii_only: bool = False
-) -> int:
-    """Show a recording until the user quits, and return the exit code."""
-    app = ReplayApp(make_source, name=clean(name), theme=theme)
+    make_source: Callable[[], RecordingSource],
+    *,
+    name: str,
+    theme: str | None = None,
+    ascii_only: bool = False,
+    follow: bool = False,
+    home: bool = False,
+) -> MonitorEnd:
+    """Show a recording until the user quits.
+
+    With `follow` it begins at the end and goes on as the recording grows; `home` tells that there is a fleet to go back
+    to.
+    """
+    app = ReplayApp(make_source, name=clean(name), theme=theme, follow=follow)
+    if home:
+        lead_home(app)
     if ascii_only:
         app.keep_to_ascii()
     asyncio.run(run_until_ended(app))
-    return app.return_code or 0
+    return MonitorEnd(app.return_code or 0, "", app.goes_home)

@@ -60,26 +60,26 @@ class MonitorScreen(Screen[None], PlainBackground):
         if is_ticking(_top_line(monitor, exporting)):
             self.paint_top(monitor, exporting)
 
-    def paint_message(self, monitor: Monitor) -> bool:
-        """Draw what stands in place of the body; return whether something does."""
-        lines = self._message_of(monitor)
+    def paint_message(self, monitor: Monitor, leaving: str = "quits") -> bool:
+        """Draw what stands in place of the body; return whether something does. `leaving` is what q does."""
+        lines = self._message_of(monitor, leaving)
         self._message.show_lines(lines)
         self.set_class(bool(lines), "-message")
         return bool(lines)
 
-    def _message_of(self, monitor: Monitor) -> list[Line]:
+    def _message_of(self, monitor: Monitor, leaving: str) -> list[Line]:
         width, height = self.app.size
         if width < LEAST[0] or height < LEAST[1]:
             return [
                 (("terminal too small", "bad"),),
                 ((f"presman needs {LEAST[0]} x {LEAST[1]}", ""),),
                 ((f"this one has {width} x {height}", ""),),
-                (("enlarge it, or q quits", "dim"),),
+                ((f"enlarge it, or q {leaving}", "dim"),),
             ]
         link = monitor.link
         if monitor.reading is None and link.state is LinkState.LOST:
             again = "F5 tries again now." if link.retry_at else "presman does not try again by itself; F5 does."
-            return [(), (("  ✕ No data", "bad"),), ((f"  {link.text}", ""),), ((f"  {again} q quits.", "dim"),)]
+            return [(), (("  ✕ No data", "bad"),), ((f"  {link.text}", ""),), ((f"  {again} q {leaving}.", "dim"),)]
         return []
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from asyncio import TimerHandle, get_running_loop
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual import events
@@ -17,6 +20,18 @@ from presman.base.text import clean
 from presman.tui import state_files
 from presman.tui.textual_internals import key_parser, note_fault
 from presman.tui.widgets.ascii_filter import AsciiFilter
+
+if TYPE_CHECKING:
+    from textual.notifications import SeverityLevel
+
+_LONGEST = 500
+"""Characters of a notice."""
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that end an app in good order, with 128 and their number as exit code."""
+
+SIXTEEN = "ansi-dark"
+"""The theme of terminals with sixteen colours: it has no others, and takes both grounds from the terminal."""
 
 PATIENCE = 0.5
 """Seconds after which a key that got lost on its way no longer holds up those behind it."""
@@ -71,6 +86,13 @@ class TerminalApp(App[None]):
             self._typed.popleft()
         await self._send_key()
 
+    def take_theme(self, name: str | None) -> None:
+        """Take a theme; without one, or one that is not there, that which the terminal can show."""
+        if name in self.available_themes:
+            self.theme = name
+        elif self.console.color_system == "standard" and not self.no_color:
+            self.theme = SIXTEEN
+
     def keep_to_ascii(self, *, only: bool = True) -> None:
         """Paint ASCII only from now on, or all signs again."""
         self._ascii = AsciiFilter() if only else None
@@ -100,3 +122,36 @@ class TerminalApp(App[None]):
         path = state_files.keep_crash(error)
         where = f" Where it came from: {path}" if path else ""
         self.panic(Text(f"presman: a fault in presman: {clean(f'{type(error).__name__}: {error}')[:300]}.{where}"))
+
+    # ---- telling
+
+    def tell(self, text: str, *, severity: SeverityLevel = "information", seconds: float = 4) -> None:
+        """Show a notice for a while, in place of the one before: more of them would hide what they are about."""
+        self.clear_notifications()
+        self.notify(clean(text)[:_LONGEST], severity=severity, markup=False, timeout=seconds)
+
+    def complain(self, error: Exception) -> None:
+        """Tell of a fault that the screen survives."""
+        path = state_files.keep_crash(error)
+        where = f" Where it came from: {path}" if path else ""
+        text = f"Not shown, for a fault in presman: {type(error).__name__}: {error}.{where}"
+        self.tell(text, severity="error", seconds=8)
+
+
+async def run_until_ended(app: TerminalApp) -> None:
+    """Run the app until it ends or a signal asks for that.
+
+    A handler that raised would do so in whatever task runs just then, which would keep it to itself.
+    """
+    loop = get_running_loop()
+
+    def end(number: int, _frame: object) -> None:
+        loop.call_soon_threadsafe(partial(app.exit, return_code=128 + number))
+
+    heard = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores SIGHUP
+    before = {number: signal.signal(number, end) for number in heard}
+    try:
+        await app.run_async()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

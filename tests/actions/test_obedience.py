@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from presman.analysis.readings.statement_readings import Cause
 from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.records.commands import Command, Victim, cancel, dequeue, kill, switch
+from presman.simulator.loading import FOLDER
 from presman.sources import SourceError
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import Clock
@@ -23,12 +25,11 @@ from tests.scenarios import with_short_past
 class Play:
     """A scenario that is polled by hand."""
 
-    def __init__(self, scenario: str, *, release: Release | None = None, seed: int = 3) -> None:
+    def __init__(self, scenario: str | Path, *, release: Release | None = None, seed: int = 3) -> None:
         self.clock = Clock()
         start = datetime(2026, 3, 14, 9, tzinfo=UTC)
-        self.source = SimulatorSource(
-            with_short_past(scenario), seed=seed, clock=self.clock, start=start, release=release
-        )
+        played = scenario if isinstance(scenario, Path) else with_short_past(scenario)
+        self.source = SimulatorSource(played, seed=seed, clock=self.clock, start=start, release=release)
         self.poller = Poller(self.source)
         self.poller.open()
 
@@ -111,13 +112,16 @@ def test_what_was_predicted_comes_true() -> None:
     assert any(there(after.running, who) for who in before)
 
 
-def test_the_held_cursor_of_a_killed_session_is_not_closed_twice() -> None:
-    play = Play("storm")
+def test_the_held_cursor_of_a_killed_session_is_not_closed_twice(tmp_path: Path) -> None:
+    """It would be closed three minutes after the start, twelve after it was opened."""
+    file = tmp_path / "storm.toml"
+    file.write_text((FOLDER / "storm.toml").read_text("utf-8").replace('hold = "40m"', 'hold = "12m"'), "utf-8")
+    play = Play(file)
     reading = play.until(lambda reading: any(each.idle is not None for each in reading.running))
     row = next(each for each in reading.running if each.idle is not None)
     play.send(kill(victim(row)))
-    for _ in range(10):
-        play.reading(300.0)
+    for _ in range(3):
+        play.reading(100.0)
     queue = play.source.simulation.workload.queue
     assert queue.in_use == sum(ticket.servers for ticket in queue.running()) >= 0
 

@@ -15,6 +15,7 @@ from presman.simulator.cpu_sharing import hand_out
 from presman.simulator.plan_tree import guaranteed
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import SCENARIOS, Clock, started
+from tests.thorough import THOROUGH
 
 
 def moments(
@@ -36,7 +37,7 @@ def moments(
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_guaranteed_shares_are_those_of_the_scheduler(scenario: str) -> None:
-    source, clock = started(scenario, 3)
+    source, clock = started(scenario, 1)
     poller = Poller(source)
     poller.open()
     clock.now += 2
@@ -53,16 +54,16 @@ def test_guaranteed_shares_are_those_of_the_scheduler(scenario: str) -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_plan_is_always_kept_because_the_scheduler_keeps_it(scenario: str) -> None:
-    source, clock = started(scenario, 4)
-    for previous, current, reading in moments(source, clock, 10, 5.0):
+    source, clock = started(scenario, 1)
+    for previous, current, reading in moments(source, clock, 10 if THOROUGH else 4, 5.0):
         found = assess(reading, previous, current)
         assert all(each.score in {100.0, None} for each in found.conformance), found.conformance
         assert all(text.text.endswith(".") for text in found.verdicts)
 
 
 def test_containers_get_what_the_scheduler_gave_their_groups() -> None:
-    source, clock = started("pdb", 6)
-    for previous, current, reading in moments(source, clock, 15, 4.0):
+    source, clock = started("pdb", 1)
+    for previous, current, reading in moments(source, clock, 15 if THOROUGH else 6, 4.0):
         rows = {row.con_id: row for row in assess(reading, previous, current).pdbs}
         assert set(rows) == {3, 4, 5}
         for con_id, row in rows.items():

@@ -16,11 +16,12 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, WantsSource
 from presman.base.release import Release
 from presman.polling.poller import Poller
+from presman.records.breadth import Breadth
 from presman.simulator.loading import load_scenario
 from presman.simulator.scheduler import HoldReason, QueueHold
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
-from tests.thorough import some
+from tests.thorough import THOROUGH, some
 
 SCENARIOS = sorted(path.stem for path in (Path(presman.simulator.__file__).parent / "scenarios").glob("*.toml"))
 CAUSES = {
@@ -38,9 +39,12 @@ class Clock:
         return self.now
 
 
-def play(source: SimulatorSource, clock: Clock, polls: int, every: float) -> Iterator[Reading]:
-    """Poll a scenario as the monitor does."""
+def play(
+    source: SimulatorSource, clock: Clock, polls: int, every: float, breadth: Breadth = Breadth.WHOLE
+) -> Iterator[Reading]:
+    """Poll a scenario as the monitor does, all of it or what the queue needs."""
     poller = Poller(source)
+    poller.breadth = breadth
     poller.open()
     previous = None
     for _ in range(polls):
@@ -70,11 +74,11 @@ def _twins(reading: Reading, head: QueueHead) -> bool:
     return sum(abs(waited - head.statement.waited) < 0.01 for waited in waits) > 1
 
 
-@pytest.mark.parametrize("seed", some([5], [1, 2, 3]))
+@pytest.mark.parametrize("seed", some([1], [2, 3, 5]))
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_cause_is_the_schedulers(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
-    for reading in play(source, clock, 12, 30.0):
+    for reading in play(source, clock, 12 if THOROUGH else 7, 30.0, Breadth.NARROW):
         for head in reading.heads:
             assert head.wants is not None
             hold = truth(source, head)
@@ -106,7 +110,7 @@ def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[Wa
     clock = Clock()
     source = SimulatorSource(with_short_past("storm"), seed=3, clock=clock, release=release)
     told: Counter[WantsSource] = Counter()
-    for reading in play(source, clock, 6, 20.0):
+    for reading in play(source, clock, 6, 20.0, Breadth.NARROW):
         executions = {(each.inst_id, each.sid): one for each, one in source.simulation.workload.executions.items()}
         for each in reading.queue:
             assert each.wants is not None
@@ -118,9 +122,9 @@ def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[Wa
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_figures_agree_with_each_other(scenario: str) -> None:
-    source, clock = started(scenario, 2)
+    source, clock = started(scenario, 1)
     seen: Counter[Verdict] = Counter()
-    for reading in play(source, clock, 20, 2.0):
+    for reading in play(source, clock, 20 if THOROUGH else 8, 2.0):
         top = reading.header
         assert reading.troubles == ()
         for instance in top.instances:

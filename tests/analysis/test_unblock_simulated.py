@@ -8,10 +8,11 @@ import pytest
 
 from presman.analysis.advice.unblock import Unblock, unblock
 from presman.analysis.readings.statement_readings import Cause, RunningStatement
+from presman.records.breadth import Breadth
 from presman.simulator.executions import Execution
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import SCENARIOS, play, started
-from tests.thorough import some
+from tests.thorough import THOROUGH, some
 
 
 def execution_of(source: SimulatorSource, who: RunningStatement) -> Execution:
@@ -42,7 +43,7 @@ def ends(source: SimulatorSource, found: Unblock, number: int) -> bool:
 def test_what_is_said_to_unblock_a_head_does(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
     seen: Counter[Cause | str] = Counter()
-    for reading in play(source, clock, 12, 45.0):
+    for reading in play(source, clock, 12 if THOROUGH else 7, 45.0, Breadth.NARROW):
         for found in unblock(reading):
             seen[found.head.cause] += 1
             if found.needed:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
 QUEUEING = f"spool:{DATA / 'queueing_12102'}"
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+"""Runs presman with some arguments, in this process."""
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -14,8 +14,7 @@ from presman.config.targets import parse_target, scenarios
 from presman.output.json_document import document
 from presman.output.plugin_line import result
 from presman.records.queries import Scope
-from tests.cli.conftest import Run
-from tests.cli.run import QUEUEING, presman
+from tests.cli.run import QUEUEING, Run, presman
 from tests.scenarios import with_short_past
 
 LINE = re.compile(r"PRESMAN (OK|WARNING|CRITICAL|UNKNOWN) - [^|\n]+( \| [^|\n]+)?\n")

@@ -13,8 +13,7 @@ from presman.cli import exit_codes
 from presman.cli.arguments import COMMANDS
 from presman.cli.completions_command import FILES, MARK, SHELLS
 from presman.config.targets import SCENARIOS
-from tests.cli.conftest import Run
-from tests.cli.run import ROOT, environment
+from tests.cli.run import ROOT, Run, environment
 
 ASKED = {
     "presman onc": "once",

@@ -23,8 +23,7 @@ from presman.setup.login_failures import BY_CODE, PASSWORD, explained
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_errors import HINTS
 from presman.sources.simulator_source import SimulatorSource
-from tests.cli.conftest import Run
-from tests.cli.run import command, environment
+from tests.cli.run import Run, command, environment
 from tests.oracle_server import OracleServer
 from tests.oracle_server.faults import Ora, Stage
 from tests.oracle_server.simulated import simulated_server

@@ -116,6 +116,6 @@ def test_an_export_survives_a_lost_connection(server: OracleServer, folder: Path
         process.terminate()
         _, said = process.communicate(timeout=30)
     assert process.returncode == exit_codes.TERMINATED
-    assert "presman: lost presman: " in said
+    assert "presman: presman: lost: " in said
     assert "trying again in" in said
     assert PASSWORD not in said + path.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""`presman doctor` and `presman grants`, as processes."""
+"""`presman doctor` and `presman grants`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from presman.cli import exit_codes
-from tests.cli.run import ROOT, environment, presman
+from tests.cli.run import ROOT, Run, environment, presman
 
 
-def test_doctor_looks_at_a_database(tmp_path: Path) -> None:
+def test_doctor_looks_at_a_database(tmp_path: Path, inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.oracle_server", "queueing", "--release", "12.1"], cwd=ROOT, env=environment(),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -31,7 +33,8 @@ def test_doctor_looks_at_a_database(tmp_path: Path) -> None:
         assert done.returncode == exit_codes.OK, done.stderr
         assert "Nothing is missing: " in done.stdout
         assert "12.1.0.2.0" in done.stdout
-        done = presman("doctor", f"presman@{address[0]}", cwd=tmp_path, env={"PRESMAN_PASSWORD": "other"})
+        monkeypatch.setenv("PRESMAN_PASSWORD", "other")
+        done = inside("doctor", f"presman@{address[0]}")
         assert done.returncode == exit_codes.SOURCE
         assert "ORA-01017" in done.stderr
     finally:
@@ -39,23 +42,23 @@ def test_doctor_looks_at_a_database(tmp_path: Path) -> None:
         process.communicate(timeout=30)
 
 
-def test_26ai_is_named_as_its_users_do(tmp_path: Path) -> None:
+def test_26ai_is_named_as_its_users_do(inside: Run) -> None:
     """It is 23ai with later updates, and V$INSTANCE says 23.26."""
-    done = presman("doctor", "demo:quiet?release=26ai", cwd=tmp_path)
+    done = inside("doctor", "demo:quiet?release=26ai")
     assert "release     26ai 23.26.1.0.0 (queries for 23.26)" in done.stdout
 
 
-def test_doctor_of_a_demo(tmp_path: Path) -> None:
-    done = presman("doctor", "demo:quiet", cwd=tmp_path)
+def test_doctor_of_a_demo(inside: Run) -> None:
+    done = inside("doctor", "demo:quiet")
     assert done.returncode == exit_codes.OK
     assert "this source is inside presman" in done.stdout
 
 
-def test_grants(tmp_path: Path) -> None:
-    done = presman("grants", "--account", "common", cwd=tmp_path)
+def test_grants(inside: Run) -> None:
+    done = inside("grants", "--account", "common")
     assert done.returncode == exit_codes.OK
     assert "GRANT SELECT ON SYS.GV_$SESSION TO C##PRESMAN;" in done.stdout
-    wrong = presman("grants", "--account", "common", "--release", "11.2", cwd=tmp_path)
+    wrong = inside("grants", "--account", "common", "--release", "11.2")
     assert wrong.returncode == exit_codes.USAGE
     assert "no pluggable databases" in wrong.stderr
-    assert presman("grants", "--pdb", "X", "--account", "local", cwd=tmp_path).returncode == exit_codes.USAGE
+    assert inside("grants", "--pdb", "X", "--account", "local").returncode == exit_codes.USAGE

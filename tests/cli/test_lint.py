@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from presman.cli import exit_codes
-from tests.cli.conftest import Run
-from tests.cli.run import QUEUEING, presman
+from tests.cli.run import QUEUEING, Run
 
 ZERO = "demo:throttled?seed=1"
 
@@ -28,8 +26,8 @@ def test_the_code_tells_whether_something_as_severe_was_found(arguments: list[st
     assert inside("lint", *arguments).returncode == code
 
 
-def test_text_gives_reason_rule_and_source_and_counts(tmp_path: Path) -> None:
-    done = presman("lint", ZERO, cwd=tmp_path)
+def test_text_gives_reason_rule_and_source_and_counts(inside: Run) -> None:
+    done = inside("lint", ZERO)
     assert done.returncode == exit_codes.FINDINGS
     text = done.stdout
     assert "error: CPU_PLAN BATCH: BATCH is guaranteed nothing" in text

@@ -11,7 +11,7 @@ import pytest
 from presman.base.release import Release
 from presman.cli import exit_codes
 from presman.sources.simulator_source import SimulatorSource
-from tests.cli.conftest import Run
+from tests.cli.run import Run
 from tests.oracle_server import OracleServer
 from tests.oracle_server.faults import Delay, Mute, Stage
 from tests.oracle_server.simulated import simulated_server

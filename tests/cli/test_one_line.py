@@ -18,7 +18,7 @@ from presman.simulator.fields import number
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
-from tests.cli.conftest import Run
+from tests.cli.run import Run
 from tests.oracle.bench import RELEASES
 from tests.oracle_server import Backend, OracleServer, profile_of
 from tests.oracle_server.faults import Cut, Stage
@@ -139,3 +139,12 @@ def test_a_target_steers_no_terminal(inside: Run, command: str, target: str, mon
 def test_the_name_of_a_target_is_clean() -> None:
     assert parse_target("u@\x1b[2Jx:1/y").name == "u@␛[2Jx:1/y"
     assert OracleSource(ConnectSettings("\x1b[2Jx:1/y", "u")).name == "u@␛[2Jx:1/y"
+
+
+def test_names_of_sections_cannot_steer_the_terminal(inside: Run, tmp_path: Path) -> None:
+    (tmp_path / "odd.ini").write_text(
+        "[es\x1b[31mc]\nconnection_string = demo\n[bi\u202edi]\nconnection_string = demo\n"
+    )
+    said = inside("--config", "odd.ini", "config").stdout
+    assert "targets " in said
+    assert not {"\x1b", "\u202e"} & set(said)

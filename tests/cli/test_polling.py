@@ -119,7 +119,7 @@ def test_a_lost_connection_is_tried_again_and_said(capsys: pytest.CaptureFixture
     assert found[1].interval is None
     assert source.opened == 3
     said = capsys.readouterr().err.splitlines()
-    assert [line.split(";")[0] for line in said] == ["presman: lost db: gone", "presman: lost db: still gone"]
+    assert [line.split(";")[0] for line in said] == ["presman: db: lost: gone", "presman: db: lost: still gone"]
 
 
 @pytest.mark.parametrize("polls", [[SourceError("no listener")], [None, SourceError("locked", retry=False)]])

@@ -21,26 +21,18 @@ def screen() -> Iterator[Screen]:
     made.close()
 
 
-def test_keys_and_quit(screen: Screen) -> None:
-    screen.press(b"?")
-    screen.wait_for(b"Help: Overview")
-    screen.forget()
-    screen.press(b"\x1b")
-    screen.wait_for(b"CPUs used")
-    screen.press(b"q")
-    screen.wait_for_end(30)
-    assert screen.status == 0
-    left, shown = screen.last.rfind(b"\x1b[?1049l"), screen.last.rfind(b"\x1b[?25h")
-    assert 0 < left < shown, "back from the other screen, and the cursor is on show"
-
-
 def stopped(screen: Screen) -> None:
     """Wait until it is stopped, and read meanwhile: it writes to its end what it has to write before."""
     process = psutil.Process(screen.pid)
     until(lambda: process.status() == psutil.STATUS_STOPPED, "stopped", lambda: screen._read(0.01))
 
 
-def test_stopped_and_going_on(screen: Screen) -> None:
+def test_keys_being_stopped_and_quitting(screen: Screen) -> None:
+    screen.press(b"?")
+    screen.wait_for(b"Help: Overview")
+    screen.forget()
+    screen.press(b"\x1b")
+    screen.wait_for(b"CPUs used")
     process = psutil.Process(screen.pid)
     process.send_signal(signal.SIGTSTP)
     stopped(screen)
@@ -50,3 +42,5 @@ def test_stopped_and_going_on(screen: Screen) -> None:
     screen.press(b"q")
     screen.wait_for_end(30)
     assert screen.status == 0
+    left, shown = screen.last.rfind(b"\x1b[?1049l"), screen.last.rfind(b"\x1b[?25h")
+    assert 0 < left < shown, "back from the other screen, and the cursor is on show"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import os
 import socket
 import subprocess
@@ -14,8 +15,8 @@ from presman.cli.arguments import COMMANDS, MEASURES, PARSERS
 from presman.cli.exit_codes import Terminated
 from presman.config.config_file import MEASURES as CONFIGURED
 from presman.output.csv_export import MEASURES as EXPORTED
-from tests.cli.conftest import Run
-from tests.cli.run import QUEUEING, command, environment, presman
+from tests.cli.run import QUEUEING, Run, command, environment, presman
+from tests.thorough import some
 
 HEAVY = ("textual", "sqlalchemy", "oracledb", "plotext", "rich", "presman.analysis", "presman.sources")
 
@@ -31,8 +32,8 @@ def complaint(done: subprocess.CompletedProcess[str], code: int) -> str:
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_help_of_every_command_has_examples(name: str, tmp_path: Path) -> None:
-    done = presman(*name.split(), "--help", cwd=tmp_path)
+def test_help_of_every_command_has_examples(name: str, inside: Run) -> None:
+    done = inside(*name.split(), "--help")
     assert done.returncode == 0
     assert "examples:" in done.stdout
     assert not done.stderr
@@ -47,6 +48,14 @@ def test_front_page_names_commands_and_exit_codes() -> None:
 
 def test_version(tmp_path: Path) -> None:
     assert presman("--version", cwd=tmp_path).stdout == f"presman {__version__}\n"
+
+
+def test_versions_of_all_that_is_needed(inside: Run) -> None:
+    told = dict(line.split(None, 1) for line in inside("--version", "--verbose").stdout.splitlines())
+    assert told["presman"] == __version__
+    assert told["oracledb"] == importlib.metadata.version("oracledb")
+    assert {"Python", "SQLite", "textual", "system", "keyring"} <= told.keys()
+    assert inside("--verbose").stderr == "presman: --verbose goes with --version\n"
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["completions", "bash"]], ids=" ".join)
@@ -64,8 +73,8 @@ def test_the_measures_are_the_same_everywhere() -> None:
     assert set(MEASURES) == set(EXPORTED) == set(CONFIGURED)
 
 
-def test_without_configuration_it_says_how_to_start(tmp_path: Path) -> None:
-    done = presman(cwd=tmp_path)
+def test_without_configuration_it_says_how_to_start(inside: Run) -> None:
+    done = inside()
     assert done.returncode == exit_codes.OK
     for word in ("presman demo", "presman connect", "presman doctor", "user@dbhost", "config --sample"):
         assert word in done.stdout
@@ -175,7 +184,7 @@ def test_a_password_is_never_shown(arguments: list[str], tmp_path: Path, inside:
     assert "t1ger" not in done.stdout + done.stderr + written
 
 
-@pytest.mark.parametrize("arguments", TELLING, ids=" ".join)
+@pytest.mark.parametrize("arguments", some([["once", SECRET], ["-m", "cpu"], []], TELLING), ids=" ".join)
 def test_a_password_is_not_in_a_traceback_either(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "config.ini").write_text(f"[presman]\nconnection_string = {SECRET}\n", encoding="utf-8")
     done = subprocess.run(
@@ -185,8 +194,9 @@ def test_a_password_is_not_in_a_traceback_either(arguments: list[str], tmp_path:
     assert "t1ger" not in done.stdout + done.stderr
 
 
-def test_a_database_out_of_reach_has_its_own_code(tmp_path: Path) -> None:
-    done = presman("once", "scott@127.0.0.1:1/nowhere", cwd=tmp_path, env={"PRESMAN_PASSWORD": "x"})
+def test_a_database_out_of_reach_has_its_own_code(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRESMAN_PASSWORD", "x")
+    done = inside("once", "scott@127.0.0.1:1/nowhere")
     assert done.returncode == exit_codes.SOURCE
     assert len(done.stderr.splitlines()) == 1
 

@@ -19,7 +19,7 @@ from presman.compare.window_sections import CPU, LATENCY, STATEMENTS
 from presman.compare.window_words import WindowError, window_words
 from presman.recording.store import RecordingError
 from presman.recording.tape_values import StatementLife
-from tests.cli.run import presman
+from tests.cli.run import Run
 from tests.recording.taped import START, polled, record
 
 TEN_MINUTES = {1000: 2460371, 2000: 6605, 4000: 1702, 8000: 1774, 16000: 726}
@@ -143,8 +143,8 @@ def test_what_is_not_whole_is_said(mixed: Path) -> None:
         compare(place(mixed), place(Path(__file__)))
 
 
-def test_the_command(mixed: Path, tmp_path: Path) -> None:
-    done = presman("compare", f"{mixed}@first..-5m", "@-45s..last", "--format", "json", cwd=tmp_path)
+def test_the_command(mixed: Path, inside: Run) -> None:
+    done = inside("compare", f"{mixed}@first..-5m", "@-45s..last", "--format", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["format"], found["first"]["polls"], found["second"]["polls"]) == (1, 30, 10)
@@ -156,6 +156,6 @@ def test_the_command(mixed: Path, tmp_path: Path) -> None:
         ((str(mixed), "@soon..last"), "is no time"),
         (("@03:00..03:10", str(mixed)), "has to name its recording"),
     ):
-        done = presman("compare", *arguments, cwd=tmp_path)
+        done = inside("compare", *arguments)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
         assert words in done.stderr

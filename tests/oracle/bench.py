@@ -17,6 +17,7 @@ from presman.sources import Answer, Request
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from tests.oracle_server import OracleServer
+from tests.thorough import THOROUGH, some
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PATIENT = 30.0
@@ -26,6 +27,13 @@ HURRIED = 0.5
 """Seconds it may take while something hangs that is to be given up."""
 
 RELEASES = [Release(12, 1), Release(19), Release(23)]
+USUAL = some([Release(19), Release(23)], [Release(12, 1)])
+"""Those that most tests try: 23 has pipelines and another login; before it, only fields of messages differ."""
+
+
+def across(*cases: Any) -> list[tuple[Release, Any]]:
+    """Return each case on 19 and the first of them on 23; each on each release if the tests are thorough."""
+    return [(each, case) for each in USUAL for case in (cases if THOROUGH or each == USUAL[0] else cases[:1])]
 
 
 def fill(database: EmbeddedDatabase) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from presman.base.release import Release
 from presman.embedded.database import EmbeddedDatabase
-from tests.oracle.bench import NOW, RELEASES, Bench, fill
+from tests.oracle.bench import NOW, USUAL, Bench, fill
 from tests.oracle_server import Backend, OracleServer, profile_of
 
 
@@ -47,7 +47,7 @@ def make_bench(make_server: Callable[[Release], OracleServer]) -> Iterator[Calla
         bench.server.faults.clear()
 
 
-@pytest.fixture(params=RELEASES, ids=str)
+@pytest.fixture(params=USUAL, ids=str)
 def bench(request: pytest.FixtureRequest, make_bench: Callable[[Release], Bench]) -> Bench:
     return make_bench(request.param)
 

@@ -20,10 +20,11 @@ from presman.records.instance_rows import Instance, Sysstat
 from presman.records.session_rows import Session
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_source import OracleSource
-from tests.oracle.bench import Bench, hurried
+from tests.memory import forget_others
+from tests.oracle.bench import RELEASES, Bench, hurried
 from tests.oracle_server.faults import Action, Cut, Delay, Garbage, Hold, Mute, Ora, Refuse, Stage
 from tests.patience import until
-from tests.thorough import some
+from tests.thorough import THOROUGH
 
 
 def test_a_poll_is_one_round_trip_or_one_per_query(bench: Bench) -> None:
@@ -164,15 +165,25 @@ def leftovers(process: psutil.Process) -> tuple[int, int, int, int]:
     return process.num_fds(), process.num_threads(), sum(not loop.is_closed() for loop in loops), tasks
 
 
-@pytest.mark.parametrize("seed", some([1], [2]))
+LONG = int(os.environ.get("PRESMAN_STORM", "0"))
+STORMS = [(release, seed) for release in RELEASES for seed in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("bench", "seed"),
+    STORMS if LONG or THOROUGH else [(Release(19), 1), (Release(23), 1)],
+    ids=str,
+    indirect=["bench"],
+)
 def test_a_storm_of_faults(bench: Bench, seed: int) -> None:
     """PRESMAN_STORM=1000 makes it a long one."""
     process = psutil.Process()
-    weather(bench, seed=0, faults=10)
+    forget_others()
+    weather(bench, seed=0, faults=5)
     bench.server.faults.clear()
     bench.server.drop_sessions()
     before = leftovers(process)
-    committed = weather(bench, seed, faults=int(os.environ.get("PRESMAN_STORM", "20")))
+    committed = weather(bench, seed, faults=LONG or 16)
     assert all(committed[stage.value] for stage in Stage)
     # The server sees each of them end by itself.
     until(lambda: not bench.server.counters.connections, "no connection is left")
@@ -193,13 +204,13 @@ def test_sessions_do_not_pile_up(bench: Bench) -> None:
 
 
 def test_what_is_sent_besides(bench: Bench) -> None:
-    """Along with the login the driver sets the session's time zone: README says so."""
+    """Along with the login the driver sets the session's time zone: the documents say so."""
     poller = Poller(bench.source(call_timeout=30))
     poller.open()
     assert re.fullmatch(r"ALTER SESSION SET TIME_ZONE='[+-]\d\d:\d\d'", bench.server.counters.last_login.alters)
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    assert "presman sends nothing but SELECT" in readme
-    assert "`ALTER SESSION SET TIME_ZONE`" in readme
+    said = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+    assert "presman sends nothing but SELECT" in said
+    assert "`ALTER SESSION SET TIME_ZONE`" in said
     poller.close()
 
 

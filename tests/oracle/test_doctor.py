@@ -18,7 +18,7 @@ from presman.sources import SourceError
 from presman.sources.oracle.connect_arguments import connect_arguments
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
-from tests.oracle.bench import RELEASES
+from tests.oracle.bench import USUAL
 from tests.oracle_server import OracleServer
 from tests.oracle_server.faults import Ora, Stage
 from tests.oracle_server.simulated import simulated_server
@@ -45,7 +45,7 @@ def serve() -> Callable[..., OracleServer]:
         server.stop()
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("release", USUAL, ids=str)
 def test_all_is_well(serve: Callable[..., OracleServer], release: Release) -> None:
     lines = examined(serve("pdb", release))
     text = "\n".join(lines)

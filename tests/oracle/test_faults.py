@@ -17,9 +17,14 @@ from presman.records.queries import load
 from presman.records.session_rows import Session
 from presman.sources import Request, SourceError
 from presman.sources.oracle.oracle_source import OracleSource
-from tests.oracle.bench import NOW, Bench, hurried
+from tests.oracle.bench import NOW, Bench, across, hurried
 from tests.oracle_server.faults import Cut, Delay, Garbage, Hold, Mute, Ora, Refuse, Stage, Warn
 from tests.patience import until
+
+
+def each_with(name: str, *cases: Any) -> pytest.MarkDecorator:
+    """Try each case on one release and the first on all."""
+    return pytest.mark.parametrize(("bench", name), across(*cases), ids=str, indirect=["bench"])
 
 
 def assert_recovers(bench: Bench, source: OracleSource) -> None:
@@ -36,11 +41,12 @@ def assert_recovers(bench: Bench, source: OracleSource) -> None:
 # -- connecting ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("code", "retry"),
-    [(1017, False), (28000, False), (28001, False), (1045, False), (18, True), (20, True), (1033, True), (1089, True)],
+@each_with(
+    "refusal",
+    *((18, True), (1017, False), (28000, False), (28001, False), (1045, False), (20, True), (1033, True), (1089, True)),
 )
-def test_login_is_refused(bench: Bench, code: int, retry: bool) -> None:
+def test_login_is_refused(bench: Bench, refusal: tuple[int, bool]) -> None:
+    code, retry = refusal
     bench.server.faults.add(Stage.LOGIN, Ora(code, "not now"), skip=1 if bench.release == Release(23) else 3)
     source = bench.source()
     with pytest.raises(SourceError) as caught:
@@ -108,9 +114,7 @@ def test_host_without_route(bench19: Bench) -> None:
     assert caught.value.retry
 
 
-@pytest.mark.parametrize(
-    "action", [Mute(), Garbage(), Garbage(b"\0\x0a\0\0\x04\0\0\0??"), Garbage(b"SSH-2.0-x\r\n"), Cut()]
-)
+@each_with("action", Cut(), Mute(), Garbage(), Garbage(b"\0\x0a\0\0\x04\0\0\0??"), Garbage(b"SSH-2.0-x\r\n"))
 def test_no_oracle_behind_the_port(bench: Bench, action: Any) -> None:
     bench.server.faults.add(Stage.CONNECT, action)
     source = bench.source(connect_timeout=0.1)
@@ -120,7 +124,7 @@ def test_no_oracle_behind_the_port(bench: Bench, action: Any) -> None:
     assert_recovers(bench, bench.source())
 
 
-@pytest.mark.parametrize("after", [0, 1, 7, 8, 30, 200])
+@each_with("after", 200, 0, 1, 7, 8, 30)
 @pytest.mark.parametrize("phase", [0, 1])
 def test_cut_during_login(bench: Bench, phase: int, after: int) -> None:
     bench.server.faults.add(Stage.LOGIN, Cut(after), skip=phase)
@@ -149,7 +153,7 @@ def test_release_too_old_for_the_thin_driver(make_bench: Callable[[Release], Ben
 # -- losing the session -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("code", [28, 1012, 1089, 1092, 2396, 3113, 3114, 3135])
+@each_with("code", 28, 1012, 1089, 1092, 2396, 3113, 3114, 3135)
 def test_session_is_ended(bench: Bench, code: int) -> None:
     source = bench.opened()
     bench.server.faults.add(Stage.STATEMENT, Ora(code, "your session is gone"), "gv$session")
@@ -161,7 +165,7 @@ def test_session_is_ended(bench: Bench, code: int) -> None:
     assert_recovers(bench, source)
 
 
-@pytest.mark.parametrize("after", [0, 1, 5, 300, 900, 1500])
+@each_with("after", 900, 0, 1, 5, 300, 1500)
 def test_cut_in_the_middle_of_a_row(bench: Bench, after: int) -> None:
     source = bench.opened()
     bench.server.faults.add(Stage.STATEMENT, Cut(after), "gv$session")
@@ -198,7 +202,7 @@ def test_missing_grant(bench: Bench, code: int) -> None:
     assert str(sessions.problem) == f"ORA-{code:05} GV$SESSION: table or view does not exist"
 
 
-@pytest.mark.parametrize("code", [4031, 1555, 12801, 12850, 54321])
+@each_with("code", 4031, 1555, 12801, 12850, 54321)
 @pytest.mark.parametrize("after", [0, 3])
 def test_query_fails_alone(bench: Bench, code: int, after: int) -> None:
     source = bench.opened()

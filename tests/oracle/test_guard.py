@@ -18,7 +18,7 @@ from presman.records.queries import load
 from presman.records.session_rows import Session
 from presman.sources.oracle.guard import MOST, AnswerTooLarge, Guard, Sockets
 from presman.sources.oracle.thin_connection import CUT, BoundSelect, ConnectionLost, ThinConnection
-from tests.oracle.bench import RELEASES, Bench
+from tests.oracle.bench import RELEASES, USUAL, Bench
 from tests.oracle_server.faults import Cut, Ora, Redirect, Resend, Stage
 
 TEXT = "SELECT sql_fulltext FROM gv$sql WHERE sql_id = :sql_id"
@@ -118,11 +118,11 @@ def test_the_catalog_knows_no_other_clobs() -> None:
 # -- listeners that send elsewhere ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("bench", RELEASES, ids=str, indirect=True)
+@pytest.mark.parametrize("bench", USUAL, ids=str, indirect=True)
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_listener_that_sends_elsewhere_and_hangs_up(bench: Bench, times: int) -> None:
     """Without the guard the end of the first connection is now and then taken for that of the second."""
-    for _ in range(10):
+    for _ in range(6):
         bench.server.faults.add(Stage.CONNECT, Redirect(bench.server.port), times=times)
         source = bench.opened(call_timeout=5)
         assert len(bench.read(source, Session)[0].rows) == 40
@@ -130,7 +130,7 @@ def test_a_listener_that_sends_elsewhere_and_hangs_up(bench: Bench, times: int) 
     assert bench.server.counters.most_sessions == 1
 
 
-@pytest.mark.parametrize("bench", RELEASES, ids=str, indirect=True)
+@pytest.mark.parametrize("bench", USUAL, ids=str, indirect=True)
 def test_a_listener_that_wants_to_hear_it_again(bench: Bench) -> None:
     bench.server.faults.add(Stage.CONNECT, Resend())
     assert len(bench.read(bench.opened(call_timeout=5), Session)[0].rows) == 40

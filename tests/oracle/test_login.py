@@ -27,7 +27,7 @@ from presman.records.instance_rows import Instance
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
-from tests.oracle.bench import NOW, RELEASES, Bench, fill
+from tests.oracle.bench import NOW, USUAL, Bench, fill
 from tests.oracle.proxy import proxy
 from tests.oracle.test_other_clients import CLIENTS, place
 from tests.oracle_server import Backend, OracleServer, profile_of
@@ -121,7 +121,7 @@ def wallet(folder: Path, authority: Authority, **options: bytes) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("release", USUAL, ids=str)
 @pytest.mark.parametrize("mutual", [False, True], ids=["tls", "mtls"])
 def test_tls_with_a_wallet(
     secured: Callable[..., Bench], tmp_path: Path, ours: Authority, release: Release, mutual: bool
@@ -251,7 +251,7 @@ def test_encrypted_anew_after_the_listener_has_handed_over(tmp_path: Path, ours:
 # -- through a proxy --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("release", USUAL, ids=str)
 def test_through_an_https_proxy(
     secured: Callable[..., Bench], tmp_path: Path, ours: Authority, release: Release
 ) -> None:
@@ -296,7 +296,7 @@ def test_the_server_sees_the_privilege(bench: Bench, mode: str, seen: str) -> No
     assert bench.server.counters.last_login.privilege == seen
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("release", USUAL, ids=str)
 def test_a_certificate_in_place_of_a_password(
     secured: Callable[..., Bench], tmp_path: Path, ours: Authority, release: Release
 ) -> None:
@@ -311,7 +311,7 @@ def test_a_certificate_in_place_of_a_password(
     assert (counters.last_login.user, counters.calls["network services"]) == ("WATCHER", 1)
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("release", USUAL, ids=str)
 def test_jdbc_with_a_certificate(
     secured: Callable[..., Bench], tmp_path: Path, ours: Authority, release: Release
 ) -> None:
@@ -336,7 +336,7 @@ def test_jdbc_with_a_certificate(
     assert bench.server.counters.last_login.user == "WATCHER"
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("release", USUAL, ids=str)
 @pytest.mark.parametrize("certificates", [{}, {"somebody": "WATCHER"}], ids=["none", "another"])
 def test_a_certificate_that_stands_for_nobody(
     secured: Callable[..., Bench], tmp_path: Path, ours: Authority, release: Release, certificates: dict[str, str]

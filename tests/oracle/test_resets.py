@@ -20,7 +20,7 @@ from presman.records.snapshot import Snapshot
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
-from tests.oracle.bench import NOW, RELEASES
+from tests.oracle.bench import NOW, USUAL
 from tests.oracle_server import Backend, OracleServer, profile_of
 from tests.oracle_server.faults import Mute, Stage
 
@@ -102,7 +102,7 @@ class Watch:
         self.poller.open()
 
 
-@pytest.fixture(params=RELEASES, ids=str)
+@pytest.fixture(params=USUAL, ids=str)
 def watch(request: pytest.FixtureRequest) -> Iterator[Watch]:
     watch = Watch(Node(request.param), request.param, Scope.INSTANCE)
     watch.poller.open()

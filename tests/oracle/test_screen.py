@@ -30,6 +30,7 @@ from tests import patience
 from tests.oracle_server import OracleServer
 from tests.oracle_server.faults import Delay, Mute, Ora, Stage
 from tests.oracle_server.simulated import simulated_server
+from tests.thorough import some
 
 TABS = {"2": "cpu", "4": "parallel", "5": "sessions", "1": "overview"}
 """Keys and the tabs they open."""
@@ -50,7 +51,8 @@ class Scene:
         end = time.monotonic() + patience.PATIENCE
         while not true():
             assert time.monotonic() < end
-            await self.pilot.pause(0.01)
+            await asyncio.sleep(0.02)
+        await self.pilot.pause()
 
     async def begin_a_poll(self) -> int:
         """Let a poll begin, wait until the server has its first question, and return how many polls are shown."""
@@ -110,7 +112,7 @@ async def watching(release: Release) -> AsyncIterator[Scene]:
     simulator.close()
 
 
-@pytest.mark.parametrize(("release", "latency"), [(Release(19), 1.0), (Release(23), 30.0)], ids=str)
+@pytest.mark.parametrize(("release", "latency"), some([(Release(23), 30.0)], [(Release(19), 1.0)]), ids=str)
 @acted
 async def test_keys_do_not_wait_for_the_network(release: Release, latency: float) -> None:
     async with watching(release) as scene:
@@ -122,7 +124,7 @@ async def test_keys_do_not_wait_for_the_network(release: Release, latency: float
         assert scene.number == shown, "the poll that was under way is not answered yet"
 
 
-@pytest.mark.parametrize("fault", [Delay(60), Mute()])
+@pytest.mark.parametrize("fault", some([Delay(60)], [Mute()]))
 @acted
 async def test_keys_and_quit_do_not_wait_for_a_hanging_query(fault: Delay | Mute) -> None:
     async with watching(Release(19)) as scene:
@@ -159,7 +161,7 @@ async def test_the_screen_keeps_the_last_data_and_says_how_old_they_are() -> Non
         assert scene.server.counters.most_sessions == 1
 
 
-@pytest.mark.parametrize("release", [Release(19), Release(23)], ids=str)
+@pytest.mark.parametrize("release", some([Release(19)], [Release(23)]), ids=str)
 @acted
 async def test_a_view_that_hangs_is_marked_and_the_others_are_new(release: Release) -> None:
     async with watching(release) as scene:

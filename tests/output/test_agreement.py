@@ -36,10 +36,10 @@ from presman.tui.widgets.top_lines import TopLine, top_line
 from presman.watch import Watch
 from tests.analysis.test_simulated import SCENARIOS, Clock
 from tests.scenarios import with_short_past
-from tests.thorough import some
+from tests.thorough import THOROUGH, some
 
-SEEDS = some([1, 2], range(3, 13))
-POLLS = 4
+SEEDS = some([1], range(2, 13))
+POLLS = 4 if THOROUGH else 3
 
 
 class Told(NamedTuple):

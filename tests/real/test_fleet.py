@@ -6,10 +6,16 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import Connection, text
 
+from presman.analysis.fleet import vitals_of
+from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
+from presman.recording.fleet_reader import PAST, read_fleet, read_past
+from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.reader import Recording
+from presman.recording.schema import FLEET
 from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store
 from presman.recording.writer import RecordingWriter
@@ -37,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]
     made.stop("immediate")
 
 
-def recorder(number: int, place: str, polls: int, told: list[str]) -> DatabaseRecorder:
+def recorder(number: int, place: str, polls: int, told: list[LogEvent]) -> DatabaseRecorder:
     def make() -> SimulatorSource:
         return SimulatorSource(with_short_past("quiet"), seed=number)
 
@@ -55,7 +61,9 @@ def test_a_recording_in_postgresql_is_as_exact_as_in_a_file(server: PostgresServ
             expected = sum(len(MEASURES[measure].tidy(reading)) for _, reading in moments)
             assert len(tape.figures(measure)) == expected
         assert len(tape.strip(3)) == 3
-        assert tape.chart_rows(moments[0][0].at, moments[4][0].at)
+        lines = group_lines(tape, moments[0][0].at, moments[4][0].at, tuple(FIGURES))
+        assert len(lines.times) == 5
+        assert {figure for figure, _ in lines.values} == set(FIGURES)
         with tape._parts[0][0].engine.connect() as connection:
             for measure in MEASURES:
                 connection.exec_driver_sql(f'SELECT * FROM "{measure}" LIMIT 1').all()
@@ -63,7 +71,7 @@ def test_a_recording_in_postgresql_is_as_exact_as_in_a_file(server: PostgresServ
 
 
 def test_eight_recorders_at_once_and_a_server_that_restarts_lose_no_poll(server: PostgresServer) -> None:
-    told: list[str] = []
+    told: list[LogEvent] = []
     recorders = [recorder(number, server.url, 12, told) for number in range(RECORDERS)]
     for each in recorders:
         each.start()
@@ -76,7 +84,7 @@ def test_eight_recorders_at_once_and_a_server_that_restarts_lose_no_poll(server:
         each.stop_polling()
         each._shelf.close()
     assert [each.given_up for each in recorders] == [0] * RECORDERS
-    assert sum("polls wait in memory" in text for text in told) >= RECORDERS
+    assert sum("polls wait in memory" in event.message for event in told) >= RECORDERS
     with Recording(server.url) as recording:
         for number in range(RECORDERS):
             tape = recording.tape(f"demo:{number}")
@@ -102,3 +110,44 @@ def test_two_recorders_of_one_database_are_told(server: PostgresServer) -> None:
         writers[0].append(*moments[2])
     for store in stores:
         store.close()
+
+
+def test_hundreds_of_databases_are_one_select(server: PostgresServer) -> None:
+    for number in range(2):
+        record(server.url, list(polled("queueing", 3)), f"fleet-{number}")
+    store = Store(server.url, writing=True)
+    with store.transaction() as connection:
+        _multiply(connection, 300)
+    with store.engine.connect() as connection:
+        rows = {row.target: row for row in read_fleet(connection)}
+        past = read_past(connection)
+        plan = "\n".join(line for (line,) in connection.execute(text(f"EXPLAIN {PAST['postgresql']}"), {"kept": 60}))
+    store.close()
+    assert len([name for name in rows if name.startswith("many-")]) == 300
+    assert rows["fleet-0"].vitals == rows["fleet-1"].vitals == vitals_of(list(polled("queueing", 3))[-1][1])
+    assert rows["many-7"].vitals.queued == rows["fleet-0"].vitals.queued
+    assert rows["many-7"].link == "live"
+    assert rows["many-7"].age < 60
+    assert [each.queued for each in past["many-7"]] == [number % 7 for number in range(940, 1000)]
+    assert "Seq Scan on polls" not in plan
+
+
+def _multiply(connection: Connection, number: int) -> None:
+    """Make so many databases of the first one, with a thousand polls each."""
+    for statement in (
+        "INSERT INTO databases (target, name, kind) SELECT 'many-' || g, 'MANY', 'oracle' FROM"
+        f" generate_series(1, {number}) g",
+        "CREATE TEMPORARY TABLE one AS SELECT f.* FROM fleet f JOIN databases d USING (database_id)"
+        " WHERE d.target = 'fleet-0'",
+        "UPDATE one SET link = 'live'",
+    ):
+        connection.exec_driver_sql(statement)
+    columns = ", ".join(column.name for column in FLEET.columns if column.name != "database_id")
+    connection.exec_driver_sql(
+        f"INSERT INTO fleet (database_id, {columns}) SELECT d.database_id, {columns} FROM databases d, one"
+        " WHERE d.target LIKE 'many-%%'"
+    )
+    connection.exec_driver_sql(
+        "INSERT INTO polls (database_id, poll, at, number, epoch, queued, used_cpus) SELECT d.database_id, g, g, g, 1,"
+        " g %% 7, 10000 FROM databases d, generate_series(0, 999) g WHERE d.target LIKE 'many-%%'"
+    )

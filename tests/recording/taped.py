@@ -1,4 +1,4 @@
-"""Recordings for tests: a scenario polled on a clock of its own, as fast as it goes."""
+"""Recordings for tests: a scenario polled on a clock of its own, as fast as it goes, and once for all who ask."""
 
 from __future__ import annotations
 
@@ -21,10 +21,26 @@ from tests.scenarios import with_short_past
 START = datetime(2026, 3, 12, 3, 0, tzinfo=UTC)
 
 
+Moment = tuple[Snapshot, Reading]
+_courses: dict[tuple[object, ...], tuple[Iterator[Moment], list[Moment]]] = {}
+"""Of each course what is still to be played, and what was: the same for everybody, and nobody can change it."""
+
+
 def polled(
     scenario: str, polls: int, *, release: str | None = None, step: float = 5.0, focus: Focus | None = None
-) -> Iterator[tuple[Snapshot, Reading]]:
+) -> Iterator[Moment]:
     """Yield polls of a scenario `step` simulated seconds apart, and what each means."""
+    key = (scenario, release, step, focus)
+    if key not in _courses:
+        _courses[key] = _played(scenario, release, step, focus), []
+    to_come, played = _courses[key]
+    for number in range(polls):
+        if number == len(played):
+            played.append(next(to_come))
+        yield played[number]
+
+
+def _played(scenario: str, release: str | None, step: float, focus: Focus | None) -> Iterator[Moment]:
     now = [0.0]
     source = SimulatorSource(
         with_short_past(scenario),
@@ -37,12 +53,11 @@ def polled(
     poller.focus(focus)
     poller.open()
     previous = None
-    for _ in range(polls):
+    while True:
         now[0] += step
         snapshot = poller.poll()
         yield snapshot, analyse(previous, snapshot)
         previous = snapshot
-    poller.close()
 
 
 def record(place: Path | str, moments: list[tuple[Snapshot, Reading]], target: str = "demo:x") -> None:

@@ -70,8 +70,13 @@ def _unlike(seen: Snapshot, found: Snapshot) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("release", some([str(SUPPORTED[0]), "19"], [str(each) for each in SUPPORTED]))
-@pytest.mark.parametrize("scenario", scenarios())
+@pytest.mark.parametrize(
+    ("scenario", "release"),
+    some(
+        [*((scenario, "19") for scenario in scenarios()), ("mixed", "11.2"), ("pdb", "12.1")],
+        [(scenario, str(release)) for scenario in scenarios() for release in SUPPORTED],
+    ),
+)
 def test_a_replayed_reading_is_the_live_one(scenario: str, release: str, tmp_path: Path) -> None:
     if scenario == "pdb" and release == "11.2":
         release = "12.1"
@@ -115,14 +120,14 @@ def _order(line: dict[str, Any]) -> str:
     )
 
 
-@pytest.mark.parametrize("scenario", ["mixed", "rac", "pdb"])
+@pytest.mark.parametrize("scenario", some(["rac", "pdb"], ["mixed"]))
 def test_the_figures_are_those_of_csv(scenario: str, tmp_path: Path) -> None:
-    moments = list(polled(scenario, 24))
+    moments = list(polled(scenario, 14))
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:
         tape = recording.tape()
-        start, end = moments[14][0].at, moments[18][0].at
-        readings = [reading for _, reading in moments[14:19]]
+        start, end = moments[6][0].at, moments[10][0].at
+        readings = [reading for _, reading in moments[6:11]]
         for measure in MEASURES.keys() - {"arrivals"}:
             expected = sorted(_lines(measure, readings), key=_order)
             found = sorted(tape.figures(measure, start, end), key=_order)

@@ -20,7 +20,7 @@ from presman.recording import time_bins
 from presman.recording.reader import Recording
 from presman.report.incident import Incident, gather
 from presman.report.incident_page import incident_page
-from tests.cli.run import presman
+from tests.cli.run import Run
 from tests.recording.taped import START, polled, record
 
 POLLS = 72
@@ -140,9 +140,9 @@ def test_of_a_long_stretch_some_spans_are_read_and_it_says_so(whole: Path, monke
     assert "are of 32 polls in every 64" in text
 
 
-def test_the_command(whole: Path, tmp_path: Path) -> None:
+def test_the_command(whole: Path, tmp_path: Path, inside: Run) -> None:
     target = tmp_path / "out.html"
-    done = presman("report", str(whole), "--to", "2026-03-12 03:03:00Z", "-o", str(target), cwd=tmp_path)
+    done = inside("report", str(whole), "--to", "2026-03-12 03:03:00Z", "-o", str(target))
     assert (done.returncode, done.stdout) == (0, "")
     assert f"36 polls in {target}" in done.stderr
     assert "36 polls, usually 5.0 s apart" in target.read_text(encoding="utf-8")
@@ -159,16 +159,16 @@ def test_the_command(whole: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_one_line(
-    arguments: tuple[str, ...], code: int, told: str, whole: Path, tmp_path: Path
+    arguments: tuple[str, ...], code: int, told: str, whole: Path, tmp_path: Path, inside: Run
 ) -> None:
-    done = presman("report", str(whole), *arguments, cwd=tmp_path)
+    done = inside("report", str(whole), *arguments)
     assert (done.returncode, done.stdout) == (code, "")
     assert told in done.stderr
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.glob("*.html")) == []
 
 
-def test_what_is_no_recording_is_told_how_to_make_one(tmp_path: Path) -> None:
-    done = presman("report", "demo", "-o", "x.html", cwd=tmp_path)
+def test_what_is_no_recording_is_told_how_to_make_one(inside: Run) -> None:
+    done = inside("report", "demo", "-o", "x.html")
     assert done.returncode == 2
     assert "presman record demo -o x.presman makes one" in done.stderr

@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from presman.polling.sampler import LONGEST_PAUSE, Event, Polled, Sampler, SourceEnded, SourceLost, pause_before
+from presman.polling.sampler import (
+    LONGEST_PAUSE,
+    Event,
+    Polled,
+    Sampler,
+    SourceEnded,
+    SourceLost,
+    pause_before,
+    tick_after,
+)
 from presman.records.queries import QueryError, Scope
 from presman.sources import SourceError
 from tests.sources.fakes import START, FakeSource
@@ -89,6 +98,14 @@ def test_missed_ticks_are_dropped() -> None:
     sampler = Sampler(FakeSource, refresh=2.0, scope=Scope.CLUSTER, post=lambda event: None)
     after = [sampler._next(SourceEnded(), 100.0, ended) for ended in (100.1, 102.0, 102.1, 109.0)]
     assert after == [102.0, 102.0, 104.0, 110.0]
+
+
+def test_samplers_with_phases_of_their_own_poll_one_after_the_other() -> None:
+    assert [tick_after(now, 5.0, 0.2) for now in (100.0, 100.9, 101.0, 103.0)] == [101.0, 101.0, 106.0, 106.0]
+    sampler = Sampler(FakeSource, refresh=5.0, scope=Scope.CLUSTER, post=lambda event: None)
+    sampler.phase = 0.2
+    after = [sampler._next(SourceEnded(), begun, begun + took) for begun, took in ((100.5, 0.1), (101.0, 0.1), (98, 4))]
+    assert after == [106.0, 106.0, 106.0], "polls are a fifth of an interval apart at least, missed ticks dropped"
 
 
 def test_reconnects_and_goes_on_counting(start: Start) -> None:
@@ -238,3 +255,8 @@ def test_a_wish_is_answered_in_a_poll_at_once_and_a_lasting_one_in_each(start: S
     assert latest.section(WatchedHistogram).at == latest.at
     assert {row.event for row in latest.rows(WatchedHistogram)} <= {"latch free"}
     assert IoOutlier not in first.snapshot.sections
+    sampler.forget_requests()
+    sampler.poll_now()
+    after = events.get(timeout=PATIENCE).snapshot
+    assert WatchedHistogram not in after.sections
+    assert IoOutlier not in after.sections

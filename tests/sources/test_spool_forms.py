@@ -217,11 +217,11 @@ def test_every_form_says_the_same(
     assert found[0] == found[1] == [tuple(row) for row in rows]
 
 
-def test_two_hundred_thousand_rows(tmp_path: Path) -> None:
-    """A hundred samples of 2,000 sessions are opened in less than ten seconds of CPU."""
+def test_a_hundred_thousand_rows(tmp_path: Path) -> None:
+    """Fifty samples of 2,000 sessions are opened in less than five seconds of CPU."""
     rows = [
         f'"{at}",{sid},{7 * sid},"U{sid % 50}","INACTIVE","Idle",{sid * sample}\n'
-        for sample in range(100)
+        for sample in range(50)
         for at in [f"2026-11-21 10:{sample // 6:02}:{sample % 6}0"]
         for sid in range(2000)
     ]
@@ -230,7 +230,7 @@ def test_two_hundred_thousand_rows(tmp_path: Path) -> None:
     begun = process_time()
     source = SpoolSource(tmp_path)
     source.open()
-    assert process_time() - begun < 10
+    assert process_time() - begun < 5
     source.leave_only(1)
     source.advance()
     source.close()

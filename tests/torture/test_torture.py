@@ -13,8 +13,8 @@ from tests.torture.cutter import How
 from tests.torture.fuzz import fuzz
 from tests.torture.torture import torture
 
-CUTS = 6
-SESSIONS = 8
+CUTS = 3
+SESSIONS = 6
 
 
 @pytest.mark.parametrize(("release", "client"), [(Release(12, 1), "export"), (Release(23), "tui")], ids=str)
@@ -29,7 +29,9 @@ EACH = [(release, heads) for release in RELEASES for heads in (True, False)]
 """Bytes are changed in the heads of packets, or behind them."""
 
 
-@pytest.mark.parametrize(("release", "heads"), some([(Release(19), True), (Release(23), False)], EACH))
+@pytest.mark.parametrize(
+    ("release", "heads"), some([(Release(23), True)], [each for each in EACH if each != (Release(23), True)])
+)
 def test_answers_that_make_no_sense(release: Release, heads: bool) -> None:
     found = fuzz(release, SESSIONS, 1, heads=heads)
     assert found.ended.total() == SESSIONS

@@ -11,6 +11,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,7 +21,7 @@ from textual.pilot import Pilot
 
 from presman.analysis.readings.reading import Reading
 from presman.tui.app import MonitorApp
-from presman.tui.feed import Arrived, Post
+from presman.tui.feed import Arrived, MakeFeed, Post
 from tests.tui.thrift import thrifty
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -87,9 +88,13 @@ class Stage:
         await self.settle()
 
     async def press(self, *keys: str) -> str:
+        await self.keys(*keys)
+        return self.screen
+
+    async def keys(self, *keys: str) -> None:
+        """Press keys where nobody looks: drawing a screen to be compared costs more than many of them."""
         await self.pilot.press(*keys)
         await self.settle()
-        return self.screen
 
     async def resize(self, width: int, height: int) -> None:
         await self.pilot.resize_terminal(width, height)
@@ -140,8 +145,12 @@ async def stage(
     folder: Path | None = None,
     *,
     painted: bool = False,
+    make_app: Callable[[MakeFeed], MonitorApp] | None = None,
 ) -> AsyncIterator[Stage]:
-    """Run the app; `painted` has each change painted, too, where otherwise only a look at the screen draws it."""
+    """Run the app; `painted` has each change painted, too, where otherwise only a look at the screen draws it.
+
+    `make_app` makes one of another kind.
+    """
     clock = Clock()
     feeds: list[HandFeed] = []
 
@@ -149,7 +158,8 @@ async def stage(
         feeds.append(HandFeed(post, refresh))
         return feeds[-1]
 
-    app = MonitorApp(make, name="DWPROD", theme=theme, clock=clock, folder=folder)
+    usual = partial(MonitorApp, name="DWPROD", theme=theme, clock=clock, folder=folder)
+    app = (make_app or usual)(make)
     with (
         thrifty(painted),
         mock.patch("textual.pilot.wait_for_idle", drained),

@@ -23,7 +23,7 @@ MOVES = ["up", "down", "pagedown", "home", "tab", "enter", "escape"]
 SIZES = [(200, 50), (120, 30), (80, 24)]
 
 
-@pytest.mark.parametrize("seed", some([1, 2], list(range(3, 60))))
+@pytest.mark.parametrize("seed", some([1], list(range(2, 60))))
 @acted
 async def test_any_keys(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     faults: list[Exception] = []
@@ -36,7 +36,7 @@ async def test_any_keys(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(45):
             key = chance.choice(chance.choice((MOVES, USUAL, KEYS)))
             pressed.append(key)
-            await acting.press(key)
+            await acting.keys(key)
             if chance.random() < 0.15:
                 await polls(1)
             assert not faults, (scenario, pressed, faults)

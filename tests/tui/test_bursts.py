@@ -78,7 +78,7 @@ async def test_a_page_and_back() -> None:
 async def test_a_key_that_gets_lost_does_not_lock_the_keyboard() -> None:
     """The widget that had the focus is gone before the key has come to it."""
     async with stage(busy(), size=(140, 40)) as acting:
-        await acting.press("4")
+        await acting.keys("4")
         focused = acting.app.focused
         assert focused is not None
         acting.app.post_message(events.Key("down", None))

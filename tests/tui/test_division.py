@@ -107,7 +107,7 @@ def test_downgrades_by_class() -> None:
 @acted
 async def test_at_every_size_why_what_ends_it_and_six_rows_of_the_queue() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
-        await acting.press("4")
+        await acting.keys("4")
         for size, least in (((80, 24), 4), ((120, 30), 6), ((160, 45), 6), ((200, 50), 6)):
             await acting.resize(*size)
             screen = acting.screen
@@ -125,5 +125,5 @@ async def test_moving_to_another_queue_tells_why_that_one_waits() -> None:
         first = await acting.press("4")
         assert "WHY  BATCH" in first
         assert "WHY  ETL" in await acting.press(*["down"] * 13)
-        await acting.press("c")
+        await acting.keys("c")
         assert acting.app.clipboard.startswith("ALTER SYSTEM KILL SESSION '526,")

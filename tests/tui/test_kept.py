@@ -40,7 +40,7 @@ async def test_what_is_set_is_there_the_next_time_and_nowhere_else() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         Keeper("DWPROD").attend(acting.app)
         acting.app.put_back()
-        await acting.press(
+        await acting.keys(
             "t", "plus", "5", "s", "S", "u", "slash", *"app", "enter", "O", "space", "down", "space", "enter"
         )
         theme, shown = acting.app.theme, acting.screen.splitlines()[4:11]
@@ -50,12 +50,12 @@ async def test_what_is_set_is_there_the_next_time_and_nowhere_else() -> None:
         Keeper("DWPROD").attend(acting.app)
         acting.app.put_back()
         await acting.show(busy())
-        await acting.press("5")
+        await acting.keys("5")
         assert acting.screen.splitlines()[4:11] == shown
         assert acting.app.theme == theme
         assert (acting.app.monitor.choices.refresh, acting.feed.told[-1]) == (3.0, 3.0)
         assert acting.app.monitor.choices.unfolded
-        await acting.press("O", "r")
+        await acting.keys("O", "r")
         assert " Session " in acting.screen.splitlines()[5]
     assert kept_view.load("DWPROD")[0].columns == {}
     assert kept_view.load("OTHER") == (KeptView(), "")
@@ -67,7 +67,7 @@ async def test_the_command_line_comes_first_and_stays_out_of_the_file() -> None:
     async with stage(busy()) as acting:
         Keeper("DWPROD", ["refresh"]).attend(acting.app)
         acting.app.put_back()
-        await acting.press("w")
+        await acting.keys("w")
         assert (acting.app.monitor.choices.refresh, acting.app.theme) == (2.0, "nord")
     assert kept_view.load("DWPROD")[0] == KeptView(refresh=10.0, theme="nord", window=60)
 
@@ -114,7 +114,7 @@ async def test_names_of_a_file_that_are_nobodys_do_no_harm(state: Path) -> None:
         Keeper("DWPROD").attend(acting.app)
         acting.app.put_back()
         assert acting.app.notice == ""
-        await acting.press("5")
+        await acting.keys("5")
         assert acting.app.panels.grid.rows.sort_key == "used_cpus"
         assert "1:100,11" in acting.screen
 
@@ -162,7 +162,7 @@ async def test_another_target_is_chosen_from_those_of_config_ini() -> None:
         screen = await acting.press("D")
         assert "DWPROD" in screen
         assert "on the screen" in screen
-        await acting.press("down", "enter")
+        await acting.keys("down", "enter")
         assert acting.app.switch_to == "TEST"
 
 

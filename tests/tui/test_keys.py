@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from presman.tabs import tab_names
 from presman.tui.widgets.grid import Grid
-from tests.tui.drive import acted, body, check, stage
+from tests.tui.drive import Stage, acted, body, check, stage
 from tests.tui.readings import busy, queued, sessions
 
 TABS = "12345"
@@ -60,29 +60,34 @@ async def test_filter_inverse_and_no_match() -> None:
         assert "Nothing matches the filter nowhere" in await acting.press(*"nowhere", "enter")
 
 
-@pytest.mark.parametrize("tab", TABS)
 @acted
-async def test_sort_by_every_column(tab: str) -> None:
+async def test_sort_by_every_column() -> None:
     async with stage(replace(busy(), sessions=sessions(30)), size=(200, 50)) as acting:
-        await acting.press(tab)
-        grid = acting.app.panels.grid
-        assert grid is not None
-        seen = set()
-        for _ in grid.drawing.sortable():
-            screen = await acting.press("s")
-            seen.add(grid.rows.sort_key)
-            rows = list(grid.rows.shown)
-            if grid.rows.sort_key:
-                assert "▲" in screen or "▼" in screen
-                column = grid.table.column(grid.rows.sort_key)
-                keys = [column.sort(row) for row in rows if column.sort(row) is not None]
-                assert keys == sorted(keys, reverse=grid.rows.descending)
-            await acting.press("S")
-            if grid.rows.sort_key:
-                keys = [column.sort(row) for row in grid.rows.shown if column.sort(row) is not None]
-                assert keys == sorted(keys, reverse=grid.rows.descending)
-            await acting.press("S")
-        assert seen == set(grid.drawing.sortable())
+        for tab in TABS:
+            await acting.press(tab)
+            await sorted_by_each(acting)
+
+
+async def sorted_by_each(acting: Stage) -> None:
+    """Sort the table that has the focus by each of its columns in turn."""
+    grid = acting.app.panels.grid
+    assert grid is not None
+    seen = set()
+    for _ in grid.drawing.sortable():
+        screen = await acting.press("s")
+        seen.add(grid.rows.sort_key)
+        rows = list(grid.rows.shown)
+        if grid.rows.sort_key:
+            assert "▲" in screen or "▼" in screen
+            column = grid.table.column(grid.rows.sort_key)
+            keys = [column.sort(row) for row in rows if column.sort(row) is not None]
+            assert keys == sorted(keys, reverse=grid.rows.descending)
+    assert seen == set(grid.drawing.sortable())
+    await acting.press("s", "S")
+    assert grid.rows.sort_key
+    column = grid.table.column(grid.rows.sort_key)
+    keys = [column.sort(row) for row in grid.rows.shown if column.sort(row) is not None]
+    assert keys == sorted(keys, reverse=grid.rows.descending)
 
 
 @acted
@@ -107,23 +112,25 @@ def title_of(key: str) -> str:
     return next(name.title for name in tab_names() if name.key == key)
 
 
-@pytest.mark.parametrize("tab", TABS)
 @acted
-async def test_details_and_back_to_the_same_row(tab: str) -> None:
+async def test_details_and_back_to_the_same_row() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
-        await acting.press(tab)
-        before = await acting.press("down")
-        grid = acting.app.panels.grid
-        assert grid is not None
-        row = grid.table.identity(grid.row)
-        for key in ("enter", "d"):
-            page = await acting.press(key)
-            assert f"{title_of(tab)} › " in page
-            assert await acting.press("q") == before
-            await acting.press(key)
-            assert await acting.press("escape") == before
-        assert grid.has_focus
-        assert grid.table.identity(grid.row) == row
+        for tab in TABS:
+            await acting.press(tab)
+            await there_and_back(acting, tab)
+
+
+async def there_and_back(acting: Stage, tab: str) -> None:
+    """Open the page of the second row in two ways, and leave it in two ways."""
+    before = await acting.press("down")
+    grid = acting.app.panels.grid
+    assert grid is not None
+    row = grid.table.identity(grid.row)
+    for key, back in (("enter", "q"), ("d", "escape")):
+        assert f"{title_of(tab)} › " in await acting.press(key)
+        assert await acting.press(back) == before
+    assert grid.has_focus
+    assert grid.table.identity(grid.row) == row
 
 
 @acted

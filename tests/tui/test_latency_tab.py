@@ -56,7 +56,7 @@ def latencies(poll: int, base: Reading | None = None) -> Reading:
 
 
 async def shown(acting: Stage, polls: int, base: Reading | None = None) -> str:
-    await acting.press("7")
+    await acting.keys("7")
     await acting.show(*(latencies(poll, base) for poll in range(1, polls)))
     return acting.screen
 
@@ -109,7 +109,7 @@ async def test_an_event_that_is_not_read_at_each_poll_is_asked_for_while_it_is_c
 async def test_the_filter_finds_any_event() -> None:
     async with stage(latencies(0), size=(160, 45)) as acting:
         await shown(acting, 5)
-        await acting.press("slash", *"latch", "enter")
+        await acting.keys("slash", *"latch", "enter")
         assert f"Latency  {LATCH}" in acting.screen
 
 
@@ -125,7 +125,7 @@ async def test_the_buckets_are_of_the_window_since_startup_or_now() -> None:
 @acted
 async def test_without_a_delta_now_says_so() -> None:
     async with stage(latencies(0), size=(200, 50)) as acting:
-        await acting.press("7")
+        await acting.keys("7")
         first = latencies(1)
         bare = []
         for each in first.histograms:
@@ -139,7 +139,7 @@ async def test_without_a_delta_now_says_so() -> None:
 @acted
 async def test_a_reading_without_any_histogram() -> None:
     async with stage(latencies(0), size=(120, 40)) as acting:
-        await acting.press("7")
+        await acting.keys("7")
         await acting.show(replace(busy(2), waits=(), histograms=()))
         assert "No event was waited for" in acting.screen
 
@@ -147,7 +147,7 @@ async def test_a_reading_without_any_histogram() -> None:
 @acted
 async def test_instances_apart_and_together() -> None:
     async with stage(cluster(), size=(200, 50)) as acting:
-        await acting.press("7")
+        await acting.keys("7")
         for poll in range(4):
             found = (histogram(SYNC, poll), histogram(SYNC, poll, inst_id=2))
             waits = tuple(wait(each) for each in found)
@@ -186,7 +186,7 @@ async def test_a_poll_changes_one_column_of_a_map_and_asks_for_no_more(monkeypat
 @acted
 async def test_what_is_drawn_poll_by_poll_is_what_is_drawn_at_once() -> None:
     async with stage(latencies(0), size=(120, 40)) as acting:
-        await shown(acting, 140)
+        await shown(acting, 80)
         slowly = [map_text(widget) for widget in heat_maps(acting)]
         for widget in heat_maps(acting):
             widget._cells = None
@@ -253,7 +253,7 @@ async def test_outliers_are_asked_on_request_and_doubted_ones_are_not_printed() 
 @acted
 async def test_keys_of_the_tab_do_nothing_elsewhere() -> None:
     async with stage(latencies(0), size=(120, 40)) as acting:
-        await acting.press("1", "m", "b", "o")
+        await acting.keys("1", "m", "b", "o")
         assert acting.feed.told == []
         assert "[1 Overview]" in acting.screen
 
@@ -272,7 +272,8 @@ async def test_every_scale_of_colours_tells_the_shades(
 ) -> None:
     monkeypatch.setattr(HeatMap, "_mode", lambda _self: mode)
     async with stage(latencies(0), size=(200, 50), theme=theme) as acting:
-        await shown(acting, 25)
+        await acting.keys("7")
+        await acting.show(latencies(1), latencies(12))
         widget = heat_maps(acting)[0]
         legend = widget.render_line(0)
         signs = [segment for segment in legend if segment.style and len(segment.text) == 1 and segment.text != " "]
@@ -325,7 +326,7 @@ async def test_on_a_small_screen_figures_and_buckets_take_the_place_of_the_maps(
         for title in ("Buckets  window", "Buckets  since startup", "Buckets  now"):
             assert title in await acting.press("b")
         assert await acting.press("b") == before
-        await acting.press("b", "b")
+        await acting.keys("b", "b")
         await acting.resize(200, 50)
         assert "p99.9 in bucket" in acting.screen
         assert "Frequency" in acting.screen
@@ -342,7 +343,7 @@ async def test_a_change_of_plan_is_marked_on_the_maps() -> None:
         return Arrived(reading, snapshot(*plans, at=reading.at, number=poll))
 
     async with stage(latencies(0), size=(120, 40)) as acting:
-        await acting.press("7")
+        await acting.keys("7")
         for poll in range(1, 12):
             acting.app.post_message(arrived(poll, -900, *([6] if poll > 7 else [])))
             await acting.settle()
@@ -359,7 +360,7 @@ async def test_a_change_of_plan_is_marked_on_the_maps() -> None:
 @acted
 async def test_a_quiet_poll_leaves_the_cell_that_is_read() -> None:
     async with stage(latencies(0), size=(160, 45)) as acting:
-        await acting.press("7")
+        await acting.keys("7")
         await acting.show(latencies(1))
         quiet = [
             replace(each, now=EventWaits(0, 0), buckets=tuple(replace(bucket, delta=0) for bucket in each.buckets))

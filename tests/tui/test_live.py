@@ -88,11 +88,11 @@ async def test_back_in_time_and_live_again() -> None:
             seen.append(acting.screen.splitlines()[3:12])
         assert "◀ 03:00:10" in await acting.press("left")
         assert acting.screen.splitlines()[3:12] == seen[4]
-        await acting.press("left", "left")
+        await acting.keys("left", "left")
         assert acting.screen.splitlines()[3:12] == seen[2]
         await polls(3)
         assert acting.screen.splitlines()[3:12] == seen[2], "polls go on behind the view"
-        await acting.press("right")
+        await acting.keys("right")
         assert acting.screen.splitlines()[3:12] == seen[3]
         assert "◀ 03:00:02" in await acting.press("shift+left"), "no further than the first"
         screen = await acting.press("end")
@@ -104,7 +104,7 @@ async def test_back_in_time_and_live_again() -> None:
 async def test_pause_then_step_starts_where_it_froze() -> None:
     async with playing("mixed") as (acting, polls):
         await polls(4)
-        await acting.press("space")
+        await acting.keys("space")
         await polls(3)
         assert "◀ 03:00:06" in await acting.press("left")
         assert "● LIVE" in await acting.press("space")

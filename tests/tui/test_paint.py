@@ -25,6 +25,7 @@ from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heatmap import HeatMap
 from presman.tui.widgets.line_api import LineApiWidget
 from presman.tui.widgets.table_frame import TableFrame
+from tests.memory import forget_others
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, group, quiet, sessions
 from tests.tui.test_live import playing
@@ -32,14 +33,11 @@ from tests.tui.test_live import playing
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("tab", "12345")
 @acted
-async def test_the_same_again_paints_nothing(tab: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_same_again_paints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(busy(), size=(200, 50), painted=True) as acting:
         await acting.mount_all()
         assert set(AHEAD) < set(acting.app.panels.made)
-        await acting.press(tab)
-        await acting.show(busy(2), busy(3))
         painted: list[Widget] = []
         original = Widget.refresh
 
@@ -47,20 +45,25 @@ async def test_the_same_again_paints_nothing(tab: str, monkeypatch: pytest.Monke
             painted.append(self)
             return original(self, *regions, **how)
 
-        with monkeypatch.context() as patched:
-            patched.setattr(Widget, "refresh", refresh)
-            acting.clock.now += 1
-            await acting.show(replace(busy(3), number=4, at=busy(3).at + timedelta(milliseconds=400)))
-            acting.app._tick()
-            await acting.settle()
-        assert painted == []
+        for turn, tab in enumerate("12345"):
+            await acting.keys(tab)
+            number = 3 * turn + 3
+            await acting.show(busy(number - 1), busy(number))
+            again = replace(busy(number), number=number + 1, at=busy(number).at + timedelta(milliseconds=400))
+            with monkeypatch.context() as patched:
+                patched.setattr(Widget, "refresh", refresh)
+                acting.clock.now += 1
+                await acting.show(again)
+                acting.app._tick()
+                await acting.settle()
+            assert painted == [], tab
 
 
 @acted
 async def test_one_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(replace(busy(), sessions=sessions(40)), size=(200, 50), painted=True) as acting:
         await acting.mount_all()
-        await acting.press(*"12345")
+        await acting.keys(*"12345")
         cells: list[int] = []
         original = Widget.refresh
 
@@ -76,13 +79,12 @@ async def test_one_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPa
         assert 0 < sum(cells) < 20
 
 
-@pytest.mark.parametrize("tab", "2345")
 @acted
-async def test_what_is_shown_again_wants_no_second_layout(tab: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_shown_again_wants_no_second_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(busy(), size=(200, 50), painted=True) as acting:
         await acting.mount_all()
-        for key in (tab, "1") * 2:
-            await acting.press(key)
+        await acting.keys(*"121314151")
+        await acting.keys(*"21314151")
         wanted: list[Widget] = []
         original = Widget.refresh
 
@@ -92,11 +94,14 @@ async def test_what_is_shown_again_wants_no_second_layout(tab: str, monkeypatch:
             return original(self, *regions, **how)
 
         monkeypatch.setattr(Widget, "refresh", refresh)
-        await acting.press(tab)
-        assert {widget.id for widget in wanted if not isinstance(widget, ScrollBar)} == {
-            "panel-overview",
-            acting.app.panels.present.id,
-        }
+        for tab in "2345":
+            wanted.clear()
+            await acting.keys(tab)
+            assert {widget.id for widget in wanted if not isinstance(widget, ScrollBar)} == {
+                "panel-overview",
+                acting.app.panels.present.id,
+            }
+            await acting.keys("1")
 
 
 def cells_of(strips: list[Strip]) -> list[list[tuple[str, object]]]:
@@ -115,7 +120,7 @@ async def test_lines_are_painted_as_textual_would(size: tuple[int, int]) -> None
     compared: set[str] = set()
     async with stage(replace(busy(), sessions=sessions(40)), size=size, painted=True) as acting:
         for tab in "1234567":
-            await acting.press(tab)
+            await acting.keys(tab)
             for widget in acting.app.screen.walk_children(LineApiWidget):
                 width, height = widget.region.size
                 if not width or not widget.bare:
@@ -145,12 +150,14 @@ async def test_old_data_are_greyed_line_by_line() -> None:
 
 
 def lines_kept() -> int:
+    """Return how many painted lines are in memory, of those painted since `forget_others`."""
     gc.collect()
     return sum(type(found) is Strip for found in gc.get_objects())
 
 
 @acted
 async def test_what_is_on_no_screen_any_more_is_let_go() -> None:
+    forget_others()
     async with stage(busy(), size=(200, 50), painted=True) as acting:
         await acting.mount_all()
         seen = {tab: await acting.press(tab) for tab in "5421"}
@@ -166,6 +173,7 @@ async def test_what_is_on_no_screen_any_more_is_let_go() -> None:
 @acted
 async def test_blank_lines_of_containers_are_one_line() -> None:
     """Fifty lines on screen, behind them those of three containers, each cut at the edges of what stands before it."""
+    forget_others()
     before = lines_kept()
     async with stage(busy(), size=(200, 50), painted=True) as acting:
         assert acting.app.panels._painted == {"overview"}
@@ -175,7 +183,7 @@ async def test_blank_lines_of_containers_are_one_line() -> None:
 @acted
 async def test_places_that_changed_do_not_add_up() -> None:
     async with stage(replace(busy(), sessions=sessions(40)), size=(200, 50), painted=True) as acting:
-        await acting.press("5")
+        await acting.keys("5")
         rows = sessions(40)
         for number in range(1, 40):
             changed = tuple(row._replace(io_mb=number * 1.5) if row is rows[number] else row for row in rows)
@@ -186,7 +194,7 @@ async def test_places_that_changed_do_not_add_up() -> None:
 @acted
 async def test_only_visible_rows_are_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(replace(busy(), sessions=sessions(500)), size=(200, 50), painted=True) as acting:
-        await acting.press("5")
+        await acting.keys("5")
         grid = acting.app.query_one("#grid-sessions", Grid)
         lines: list[int] = []
         original = TableFrame._row
@@ -199,21 +207,20 @@ async def test_only_visible_rows_are_rendered(monkeypatch: pytest.MonkeyPatch) -
 @acted
 async def test_scrolling_reaches_every_row() -> None:
     async with stage(replace(busy(), sessions=sessions(200)), size=(120, 30), painted=True) as acting:
-        await acting.press("5")
+        await acting.keys("5")
         grid = acting.app.query_one("#grid-sessions", Grid)
-        for _ in range(30):
-            await acting.press("pagedown")
+        await acting.keys(*["pagedown"] * 30)
         last = grid.rows.shown[-1]
         assert grid.row is last
         assert f"1:{last.sid}," in acting.screen
-        await acting.press("home")
+        await acting.keys("home")
         assert grid.row is grid.rows.shown[0]
 
 
 @acted
 async def test_panels_not_on_show_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(busy(), size=(200, 50), painted=True) as acting:
-        await acting.press("5", "1")
+        await acting.keys("5", "1")
         shown: list[object] = []
         monkeypatch.setattr(acting.app.panels.of("sessions"), "show", shown.append)
         await acting.show(busy(2))
@@ -305,7 +312,7 @@ async def test_columns_grow_with_what_is_in_them_and_stay() -> None:
 async def test_no_text_is_cut_while_there_is_room(scenario: str, key: str, size: tuple[int, int]) -> None:
     async with playing(scenario, size) as (acting, polls):
         await polls(3)
-        await acting.press(key)
+        await acting.keys(key)
         grid = acting.app.panels.present.grids()[0]
         top = grid.region.y
         rows = acting.screen.splitlines()[top + 2 : top + 2 + len(grid.rows.shown)]

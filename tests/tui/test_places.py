@@ -43,7 +43,7 @@ async def test_from_an_instance_into_its_group_its_session_and_back() -> None:
         assert screen == await acting.press("escape")
         assert "  Parallel › instance 1   " in await acting.press("q")
         assert before == await acting.press("escape"), "the table that one came from has the focus again"
-        await acting.press("enter", "2")
+        await acting.keys("enter", "2")
         assert acting.app.monitor.choices.places == ()
 
 
@@ -56,11 +56,11 @@ async def test_what_waits_for_an_event_and_what_that_is_a_statement_of() -> None
         assert f" Overview › {event}   " in screen
         waiting = [row for row in acting.app.monitor.reading.sessions if row.event == event]
         assert f"{len(waiting)} sessions, {len(waiting)} active" in screen
-        await acting.press("slash", *"zzzz", "enter")
+        await acting.keys("slash", *"zzzz", "enter")
         assert "Nothing matches" in acting.screen
         assert "Nothing matches" not in await acting.press("escape"), "the first ends the filter"
         assert acting.app.monitor.choices.places
-        await acting.press("escape")
+        await acting.keys("escape")
         assert not acting.app.monitor.choices.places
 
 
@@ -80,12 +80,12 @@ async def test_identical_queued_statements_are_one_row() -> None:
         screen = await acting.press("enter")
         assert "  Parallel › 7k36sd695fszu   0 sessions, 0 active; 9 queued" in screen
         assert [row.position for row in acting.app.panels.present.grids()[0].rows.shown] == list(range(1, 10))
-        await acting.press("enter")
-        await acting.press("a")
+        await acting.keys("enter")
+        await acting.keys("a")
         assert acting.app.gateway.ask.call_args.args[1].sql_id == "7k36sd695fszu", "on the page about a statement, too"
         acting.app.gateway = None
         assert "Acting needs --allow-actions" in await acting.press("a")
-        await acting.press("escape")
+        await acting.keys("escape")
         screen = await acting.press("escape", "u")
         assert " Queued  10  …" in screen or " Queued  10\n" in screen
         assert "x9" not in screen

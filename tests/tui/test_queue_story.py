@@ -24,6 +24,7 @@ from presman.tui.widgets.gantt import STRIP, GanttData, gantt
 from presman.watch import Watch
 from presman.watch.statement_spans import Span
 from tests.analysis.test_simulated import Clock
+from tests.thorough import some
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy, queued, quiet
 
@@ -141,25 +142,25 @@ async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> N
     async with stage(busy(), size=(120, 30)) as acting:
         screen = await acting.press("4")
         assert "TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32" in screen
-        await acting.press("c")
+        await acting.keys("c")
         assert acting.app.clipboard == "ALTER SYSTEM KILL SESSION '526,60805,@1';"
         assert "not run" in acting.screen
         assert "c copies ①" in screen
         assert "c copies ①" not in await acting.press("tab")
-        await acting.press("c")
+        await acting.keys("c")
         assert acting.app.clipboard.startswith("ALTER SYSTEM KILL SESSION '526,")  # the first of those running
-        await acting.press("down", "c")
+        await acting.keys("down", "c")
         assert acting.app.clipboard.startswith("ALTER SYSTEM CANCEL SQL '144,")
 
 
-@pytest.mark.parametrize("size", [(120, 30), (160, 45), (200, 50)], ids=str)
+@pytest.mark.parametrize("size", some([(120, 30), (200, 50)], [(160, 45)]), ids=str)
 @acted
 async def test_the_command_is_copied_from_the_gantt_and_after_it(size: tuple[int, int]) -> None:
     """Tables stand beside the statements over time where it is wide: what ① is stays what the line says."""
-    for keys in (("4", "g"), ("4", "g", "tab"), ("4", "g", "tab", "tab"), ("4", "g", "g")):
+    for keys in some([("4", "g"), ("4", "g", "tab", "tab"), ("4", "g", "g")], [("4", "g", "tab")]):
         async with stage(busy(), size=size) as acting:
             assert "c copies ①" in await acting.press(*keys), keys
-            await acting.press("c")
+            await acting.keys("c")
             assert acting.app.clipboard == "ALTER SYSTEM KILL SESSION '526,60805,@1';", keys
             assert "a fault in presman" not in acting.screen
 
@@ -167,22 +168,22 @@ async def test_the_command_is_copied_from_the_gantt_and_after_it(size: tuple[int
 @acted
 async def test_the_line_says_so_only_where_c_does_so() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
-        await acting.press("4")
+        await acting.keys("4")
         assert "c copies ①" not in await acting.press("tab"), "the first of those running is copied there"
         for table in ("parallel_groups", "servers"):
             assert "c copies ①" not in await acting.press("tab")
             assert acting.app.focused is acting.app.query_one(f"#grid-{table}")
-            await acting.press("c")
+            await acting.keys("c")
             assert not acting.app.clipboard.startswith("ALTER"), "a row was copied"
 
 
 @acted
 async def test_c_again_copies_the_next_command() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
-        await acting.press("4")
+        await acting.keys("4")
         copied = []
         for _ in range(7):
-            await acting.press("c")
+            await acting.keys("c")
             copied.append(acting.app.clipboard)
         assert copied[0] == "ALTER SYSTEM KILL SESSION '526,60805,@1';"
         assert copied[1].startswith("ALTER SYSTEM CANCEL SQL '144,")
@@ -190,7 +191,7 @@ async def test_c_again_copies_the_next_command() -> None:
         assert len(set(copied[:6])) == 6
         assert copied[6] == copied[0]
         assert any("6; c again copies the next" in each.message for each in acting.app._notifications)
-        await acting.press("c", "down", "c")
+        await acting.keys("c", "down", "c")
         assert acting.app.clipboard == copied[0]  # another row begins anew
 
 
@@ -209,7 +210,7 @@ async def test_from_the_storm_to_the_culprits_command_in_at_most_four_keys() -> 
             who = way.candidates[0].statement
             culprit = " ".join(screen.split("①")[1].split("holds")[0].split())
             assert f"{who.inst_id}:{who.sid}" in culprit
-            await acting.press(keys[1])
+            await acting.keys(keys[1])
             if way.soon is None:
                 assert acting.app.clipboard.startswith("ALTER SYSTEM ")
                 assert str(who.sid) in acting.app.clipboard
@@ -223,7 +224,7 @@ async def test_from_the_storm_to_the_culprits_command_in_at_most_four_keys() -> 
 @acted
 async def test_nothing_queued_nothing_to_copy() -> None:
     async with stage(quiet(), size=(120, 30)) as acting:
-        await acting.press("4", "c")
+        await acting.keys("4", "c")
         assert "ALTER" not in acting.app.clipboard
 
 
@@ -259,7 +260,7 @@ async def test_a_page_looks_closely_while_it_is_open() -> None:
     poller.open()
     async with stage(size=(130, 160)) as acting:
         await look(acting, poller, clock, 3)
-        await acting.press("4", "tab", "enter")
+        await acting.keys("4", "tab", "enter")
         assert acting.feed.focused.sid
         await look(acting, poller, clock, 2)
         screen = acting.screen
@@ -270,9 +271,9 @@ async def test_a_page_looks_closely_while_it_is_open() -> None:
         assert "Session statistics" in screen
         assert "Executions of this cursor so far" in screen
         assert "ALTER SYSTEM" in screen
-        await acting.press("q")
+        await acting.keys("q")
         assert acting.feed.focused.sid == 0
-        await acting.press("1")
+        await acting.keys("1")
         assert acting.feed.focused is None
     poller.close()
 

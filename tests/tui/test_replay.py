@@ -41,21 +41,21 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
             await until(lambda: app.monitor.reading is not None and "queue " in acting.screen)
             await until(at(5))
             assert "▶ 1x" in acting.screen
-            await acting.press("right", "right", "right")
+            await acting.keys("right", "right", "right")
             await until(at(20))
             assert "‖" in acting.screen
-            await acting.press("left")
+            await acting.keys("left")
             await until(at(15))
             assert "event" in acting.screen.splitlines()[-2]
-            await acting.press("J")
+            await acting.keys("J")
             words = f"{(START + timedelta(seconds=92)).astimezone():%H:%M:%S}"
-            await acting.press(*("colon" if each == ":" else each for each in words), "enter")
+            await acting.keys(*("colon" if each == ":" else each for each in words), "enter")
             await until(at(90))
-            await acting.press("end")
+            await acting.keys("end")
             await until(at(120))
-            await acting.press("n")
+            await acting.keys("n")
             assert "Nothing else happened" in "".join(str(each.message) for each in app._notifications)
-            await acting.press("plus")
+            await acting.keys("plus")
             assert app.player.speed == SPEEDS[2]
 
 
@@ -64,11 +64,11 @@ async def test_a_key_keeps_the_last_minutes_and_goes_on(tmp_path: Path) -> None:
     async with playing("quiet") as (acting, polls):
         acting.app.tape._folder = tmp_path
         await polls(4)
-        await acting.press("R")
+        await acting.keys("R")
         assert "recording" in acting.screen.splitlines()[0]
         await polls(2)
         seen = acting.app.monitor.latest
-        await acting.press("R")
+        await acting.keys("R")
     (path,) = tmp_path.glob("presman-DWPROD-*.presman")
     with Recording(str(path)) as recording:
         tape = recording.tape()

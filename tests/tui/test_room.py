@@ -119,9 +119,9 @@ def test_every_key_that_does_not_always_do_something_can_say_why() -> None:
 async def test_keys_that_find_nothing_say_so_and_notices_do_not_pile_up() -> None:
     async with stage(replace(busy(), queue=(), heads=(), running=()), size=(120, 30)) as acting:
         assert "No page is open" in await acting.press("escape")
-        await acting.press("4")
+        await acting.keys("4")
         screen = await acting.press("enter")
         assert "There is no row here." in screen
         assert "No page is open" not in screen, "one notice at a time"
-        await acting.press("i", "end", "a")
+        await acting.keys("i", "end", "a")
         assert len(acting.app._notifications) == 1

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from textual.filter import Monochrome
 
 from presman.tui.feed import Ended, Lost
+from tests.thorough import some
 from tests.tui.drive import acted, body, check, frame, stage
 from tests.tui.readings import busy, cluster, quiet
 
@@ -67,7 +68,7 @@ async def test_no_data_says_why_and_what_to_do() -> None:
         acting.app.post_message(Lost("ORA-01017: invalid username/password; logon denied", None))
         await acting.settle()
         check("no-data", body(acting.screen))
-        await acting.press("f5")
+        await acting.keys("f5")
         assert acting.feed.told == ["poll"]
 
 
@@ -121,12 +122,12 @@ async def test_resize_equals_a_fresh_start() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         assert await acting.press("4") == narrow
         assert "Statements" in await acting.press("g")
-        await acting.press("g")
+        await acting.keys("g")
         await acting.resize(200, 50)
         assert acting.screen == wide
 
 
-@pytest.mark.parametrize("theme", ["textual-light", "ansi-dark", "ansi-light", "solarized-light"])
+@pytest.mark.parametrize("theme", some(["textual-light", "ansi-dark"], ["ansi-light", "solarized-light"]))
 @acted
 async def test_themes_change_colours_and_no_words(theme: str) -> None:
     async with stage(busy(), size=(120, 30)) as acting:

@@ -20,8 +20,8 @@ async def test_who_holds_whom_and_what_was_busy_also_back_in_time() -> None:
         reading = acting.app.monitor.reading
         assert f"{reading.activity.active} now, {reading.activity.by_class['on CPU']} on CPU" in screen
         assert "over the 0:06 watched" in await acting.press("left")
-        await acting.press("end")
+        await acting.keys("end")
         assert "Top › 1:88,4711" in await acting.press("enter"), "a session that holds others up has its page"
-        await acting.press("escape", "tab", "tab")
+        await acting.keys("escape", "tab", "tab")
         sql_id = acting.app.panels.grid.row.activity.sql_id
         assert f"  Top › {sql_id}   " in await acting.press("enter")

@@ -18,7 +18,7 @@ async def test_tabs_that_show_idle_sessions_or_histograms_have_them_read() -> No
         await polls(1)
         seen = {}
         for key in "1357241":
-            await acting.press(key)
+            await acting.keys(key)
             seen[key] = acting.feed.breadth
         assert seen == {
             "1": Breadth.NARROW,
@@ -37,9 +37,9 @@ async def test_histograms_are_read_for_as_long_as_their_file_is_written(
     monkeypatch.chdir(tmp_path)
     async with playing("mixed") as (acting, polls):
         await polls(1)
-        await acting.press("7", "e", "1")
+        await acting.keys("7", "e", "1")
         assert acting.feed.breadth is Breadth.HISTOGRAMS
-        await acting.press("e")
+        await acting.keys("e")
         assert acting.feed.breadth is Breadth.NARROW
 
 

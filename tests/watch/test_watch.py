@@ -11,12 +11,14 @@ from msgspec.structs import replace
 from presman.analysis import analyse
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Downgrades, RunningStatement
+from presman.records.breadth import Breadth
 from presman.watch import Watch
 from presman.watch.downgrade_ledger import DowngradeLedger
 from presman.watch.queue_marks import QueueMarks
 from presman.watch.statement_spans import Spans
 from tests.analysis.make import NOON, active_plan, group, instance, queued_session, snapshot
 from tests.analysis.test_simulated import play, started
+from tests.thorough import THOROUGH
 
 BASE = analyse(None, snapshot(instance(), active_plan()))
 CLASSES = ("Parallel operations not downgraded", "Parallel operations downgraded to serial", "queries parallelized")
@@ -145,7 +147,7 @@ def test_spans_agree_with_the_simulator() -> None:
     source, clock = started("storm", 3)
     watch = Watch()
     truth: dict[tuple[int, int], dict[float, Any]] = {}
-    for reading in play(source, clock, 120, 2.0):
+    for reading in play(source, clock, 120 if THOROUGH else 50, 2.0, Breadth.NARROW):
         watch.add(reading)
         for session, one in source.simulation.workload.executions.items():
             truth.setdefault((session.sid, session.serial), {})[one.queued_at] = one.started

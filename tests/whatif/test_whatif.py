@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from presman.analysis.readings.reading import Reading
 from presman.cli import main
 from presman.output.csv_export import CsvExport
+from presman.records.breadth import Breadth
 from presman.simulator.plan_tree import Group
 from presman.watch.arrivals import Arrival, ArrivalOutcome, ArrivalTracker
 from presman.whatif.observed import COLUMNS, ArrivalsError, read
@@ -17,7 +20,8 @@ from presman.whatif.replay import ReplayedStatement, bypassing, changed, observe
 from presman.whatif.whatif_report import error, report, waits
 from tests.analysis.make import NOON
 from tests.analysis.test_simulated import play, started
-from tests.thorough import some
+from tests.recording.taped import polled, record
+from tests.thorough import THOROUGH, some
 
 BATCH = Group(0, "BATCH")
 
@@ -134,12 +138,18 @@ def test_the_report_says_the_error_and_the_assumptions() -> None:
     assert "what if" not in text
 
 
+@cache
+def course(scenario: str) -> tuple[Reading, ...]:
+    """Return the readings of some minutes of a scenario."""
+    source, clock = started(scenario, 6)
+    return tuple(play(source, clock, 120 if THOROUGH else 70, 4.0, Breadth.NARROW))
+
+
 @pytest.mark.parametrize("scenario", some(["storm"], ["rac"]))
 def test_the_simulated_queue_is_reproduced(scenario: str) -> None:
-    source, clock = started(scenario, 6)
     following = ArrivalTracker()
     arrivals: list[Arrival] = []
-    for reading in play(source, clock, 120, 4.0):
+    for reading in course(scenario):
         arrivals += following.add(reading)
     arrivals = sorted(arrivals + following.rest(), key=lambda each: each.at)
     assert len(arrivals) > 20
@@ -154,12 +164,11 @@ def test_the_simulated_queue_is_reproduced(scenario: str) -> None:
 
 
 def test_exported_arrivals_are_read_back(tmp_path: Path) -> None:
-    source, clock = started("storm", 6)
     path = tmp_path / "arrivals.csv"
     export = CsvExport(path, "arrivals")
     following = ArrivalTracker()
     direct: list[Arrival] = []
-    for reading in play(source, clock, 60, 5.0):
+    for reading in course("storm"):
         export.write(reading)
         direct += following.add(reading)
     export.close()
@@ -201,3 +210,16 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "did you mean 'BATCH'" in capsys.readouterr().err
     assert main(["whatif"]) == 2
     assert main(["whatif", str(path), "--limit", "BATCH"]) == 2
+
+
+def test_a_recording_is_replayed_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(tmp_path / "storm.presman", list(polled("storm", 3)))
+    assert main(["whatif", str(tmp_path / "storm.presman"), "--target", "320"]) == 0
+    told = capsys.readouterr().out
+    assert " parallel statements in 0:" in told
+    assert "what if" in told
+
+
+def test_what_has_no_end_needs_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["whatif", "demo:storm"]) == 2
+    assert "--live-minutes" in capsys.readouterr().err

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
+from presman.analysis.advice.candidate import Candidate
 from presman.analysis.advice.contenders import listed, want_the_same
-from presman.analysis.advice.unblock import Candidate, Unblock, commands_to_end, release_of, unblock
+from presman.analysis.advice.unblock import Unblock, commands_to_end, release_of, unblock
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import GroupReading, Verdict

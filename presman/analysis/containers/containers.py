@@ -24,6 +24,8 @@ from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import IoRates, Verdict, demand, throttled_percent
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.total_readings import UsageTotals
+from presman.analysis.usage_totals import together_used, usage_of_container
 from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.records.conversion import null_row
 from presman.records.group_rows import ConsumerGroup
@@ -39,7 +41,8 @@ class PdbReading(Struct, frozen=True):
     and MAX_MBPS (on each instance), None without; `io_verdict` says what they do. `cpu_exhausted` is percent of the
     last closed minute, None before 23; `all_used` is the CPUs of all containers together. Bytes are gauges. `plan` is
     its own plan, "" without one. `limited_by` names the groups inside whose own limits hold it, with the CPUs they use
-    and may use (`limit_used`, `limit_allowed`), "" where none do.
+    and may use (`limit_used`, `limit_allowed`), "" where none do. `usage` are its counters as they stand, None before
+    12.2.
     """
 
     inst_id: int
@@ -76,6 +79,7 @@ class PdbReading(Struct, frozen=True):
     limit_allowed: float | None = None
     hidden: str = ""
     inside: bool = False
+    usage: UsageTotals | None = None
 
     @property
     def wanted(self) -> float | None:
@@ -147,7 +151,8 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
         counters, metric = rows.get(con_id, no_row), metrics.get(con_id, no_metric)
         row = _row(facts, inst_id, (con_id, name), frame, counters, metric)
         row = replace(row, io=io, shares=given[con_id].shares if con_id in given else None)
-        found.append(replace(row, io_verdict=io_limits.verdict(row), cpu_exhausted=exhausted.get(con_id)))
+        used = usage_of_container(rows.get(con_id))
+        found.append(replace(row, io_verdict=io_limits.verdict(row), cpu_exhausted=exhausted.get(con_id), usage=used))
     return found
 
 
@@ -242,6 +247,7 @@ def _together(rows: list[PdbReading]) -> PdbReading:
         **_together_limited(rows),
         sga_bytes=_whole(row.sga_bytes for row in rows),
         pga_bytes=_whole(row.pga_bytes for row in rows),
+        usage=together_used([row.usage for row in rows]),
     )
 
 

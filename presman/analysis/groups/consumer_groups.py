@@ -24,6 +24,7 @@ from presman.analysis.readings.group_readings import (
 )
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.analysis.usage_totals import together_used, usage_of_group
 from presman.records.conversion import null_row
 from presman.records.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
 from presman.records.plan_rows import CdbPlanDirective
@@ -267,6 +268,7 @@ def _row(
         limit_allowed=cap.limit if cap else None,
         hidden=_unknown(here, key),
         inside=here.facts.inside is not None,
+        usage=usage_of_group(found),
     )
 
 
@@ -366,6 +368,7 @@ def _cluster(
         limited_by=capped[0].limited_by if capped else "",
         limit_used=_sum(tuple(row.limit_used for row in capped)) if capped else None,
         limit_allowed=_sum(tuple(row.limit_allowed for row in capped)) if capped else None,
+        usage=together_used([row.usage for row in rows]),
         **sums,
     )
 

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Literal, NamedTuple
 
 from presman.analysis.readings.statement_readings import Cause
+from presman.analysis.readings.total_readings import UsageTotals
 from presman.base.formats import ABSENT, duration
 
 
@@ -166,7 +167,8 @@ class GroupReading(NamedTuple):
     under it and allowed; `hidden` is what keeps its due from being known; `inside` tells that other containers, with
     which it shares the CPUs, are not seen. `head_cause` is why its queue waits, None without one, `timeout_left` the
     seconds until the first of it times out; `io_held_by` is the I/O limit of its container that holds I/O back while
-    the group does some.
+    the group does some. `usage` are its counters as they stand, None where V$RSRC_CONSUMER_GROUP has no row of it: then
+    `totals` and `sessions` say nothing either.
     """
 
     inst_id: int
@@ -208,6 +210,7 @@ class GroupReading(NamedTuple):
     head_cause: Cause | None = None
     timeout_left: float | None = None
     io_held_by: str = ""
+    usage: UsageTotals | None = None
 
     @property
     def states(self) -> tuple[GroupState, ...]:

@@ -27,6 +27,7 @@ from presman.analysis.readings.statement_readings import (
     QueueHead,
     RunningStatement,
 )
+from presman.analysis.readings.total_readings import InstanceTotals
 from presman.analysis.readings.wait_readings import Histogram, OutlierReading, RedoHealth, WaitReading
 
 
@@ -65,6 +66,7 @@ class Reading(Struct, frozen=True):
     anything was answered, None if nothing ever was.
     `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance; `switched` is the newest plan change.
     `activity` are the sessions that were active at that instant, None where V$SESSION was not read for it.
+    `since_startup` are the counters of each instance as they stand, made at the first look.
     `alerts` are what thresholds and durations made of what the rules find, None where there are no such settings.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
@@ -104,6 +106,7 @@ class Reading(Struct, frozen=True):
     switched: SwitchedPlan | None = None
     activity: Activity | None = None
     alerts: tuple[Alert, ...] | None = None
+    since_startup: Sequence[InstanceTotals] = ()
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

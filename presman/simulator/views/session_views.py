@@ -4,142 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, proxy
 
-from presman.base.release import Release
 from presman.simulator.executions import Execution, Phase
 from presman.simulator.gv_monitors import GvMonitor
-from presman.simulator.io_throttle import RATE_LIMIT
 from presman.simulator.latency_shapes import reading_events
 from presman.simulator.plan_tree import Group
 from presman.simulator.processes import Server, SimulatedSession, server_name
 from presman.simulator.streams import SessionStream
+from presman.simulator.views.session_activity import (
+    TELLS_THE_QUEUE,
+    SessionActivity,
+    coordinator,
+    dequeues,
+    idle_for,
+    micro,
+    ms,
+    of_server,
+    on_cpu,
+    pool_doings,
+)
 from presman.simulator.views.view import Row, View, columns, when
 
 if TYPE_CHECKING:
     from presman.simulator.simulation import Simulation
-
-_GOLDEN = 0.6180339887
-
-
-class SessionActivity(NamedTuple):
-    """What a session does at this moment: V$SESSION's columns, and V$RSRC_SESSION_INFO's STATE for it."""
-
-    status: str
-    event: str
-    wait_class: str
-    state: str
-    wait_micro: int
-    rsrc_state: str
-    active: str = "TRUE"
-
-
-def _micro(seconds: float) -> int:
-    return max(0, int(seconds * 1e6))
-
-
-def _ms(seconds: float) -> int:
-    return int(seconds * 1000)
-
-
-def _idle(seconds: float) -> SessionActivity:
-    return SessionActivity(
-        "INACTIVE", "SQL*Net message from client", "Idle", "WAITING", _micro(seconds), "IDLE", "FALSE"
-    )
-
-
-def _held_off(part: float) -> SessionActivity:
-    return SessionActivity(
-        "ACTIVE", "resmgr:cpu quantum", "Scheduler", "WAITING", _micro(0.02 + 0.35 * part), "WAITING FOR CPU"
-    )
-
-
-def _reading(event: str, part: float) -> SessionActivity:
-    return SessionActivity("ACTIVE", event, "User I/O", "WAITING", _micro(0.0004 + 0.002 * part), "WAITING_FOR_IO")
-
-
-def _held_back(part: float) -> SessionActivity:
-    return SessionActivity("ACTIVE", RATE_LIMIT, "Scheduler", "WAITING", _micro(0.002 + 0.03 * part), "WAITING_FOR_IO")
-
-
-def _on_cpu(event: str, part: float) -> SessionActivity:
-    return SessionActivity("ACTIVE", event, "User I/O", "WAITED SHORT TIME", _micro(0.0001 + 0.0004 * part), "RUNNING")
-
-
-def _dequeues(event: str, part: float, seconds: float = 1.0) -> SessionActivity:
-    return SessionActivity("ACTIVE", event, "Idle", "WAITING", _micro(part * seconds), "WAITING")
-
-
-def _blocked(seconds: float) -> SessionActivity:
-    return SessionActivity("ACTIVE", "enq: TM - contention", "Application", "WAITING", _micro(seconds), "WAITING")
-
-
-def _pool_doings(pool: SessionStream, storage: str) -> Iterator[tuple[int, SessionActivity, float]]:
-    """Yield (session, what it does, a number 0..1 that is its own): turns change, the counts are the pool's."""
-    number = len(pool.sessions)
-    event = reading_events(storage)[0]
-    on_cpu, waiting, reading, held_back = pool.split()
-    offset = int(pool.turn * number)
-    for place in range(number):
-        index = (place * 7 + offset) % number if number % 7 else (place + offset) % number
-        part = (place * _GOLDEN + pool.turn) % 1.0
-        if place < on_cpu:
-            yield index, _on_cpu(event, part), part
-        elif place < on_cpu + waiting:
-            yield index, _held_off(part), part
-        elif place < on_cpu + waiting + reading:
-            yield index, _reading(event, part), part
-        elif place < on_cpu + waiting + reading + held_back:
-            yield index, _held_back(part), part
-        else:
-            yield index, _idle(part * pool.cycle), part
-
-
-_TELLS_THE_QUEUE = Release(19)
-"""From which release V$RSRC_SESSION_INFO is taken to show PQ_SERVERS and a STATE of its own for queued statements."""
-
-
-def _coordinator(execution: Execution, now: float, scan: str, release: Release) -> SessionActivity:
-    since = now - execution.queued_at
-    match execution.phase:
-        case Phase.POOL:
-            return SessionActivity("ACTIVE", "resmgr:become active", "Scheduler", "WAITING", _micro(since), "QUEUED")
-        case Phase.QUEUED:
-            state = "PQ QUEUED" if release >= _TELLS_THE_QUEUE else "WAITING"
-            return SessionActivity("ACTIVE", "resmgr:pq queued", "Scheduler", "WAITING", _micro(since), state)
-        case Phase.HOLDING:
-            return _idle(now - execution.held_since)
-        case Phase.RUNNING if execution.blocker is not None:
-            return _blocked(now - execution.started)
-    part = (execution.number * _GOLDEN + int(now) * 0.37) % 1.0
-    if execution.servers:
-        return _dequeues("PX Deq: Execute Reply", part)
-    return _at_work(execution, part, scan)
-
-
-def _at_work(execution: Execution, part: float, scan: str) -> SessionActivity:
-    """Return what a process that works for a statement does: computes, reads, or is held off CPU or I/O."""
-    if part >= execution.fraction:
-        return _held_off(part)
-    at_work = execution.fraction * execution.pace
-    if part >= at_work:
-        return _held_back(part)
-    return _on_cpu(scan, part) if part < at_work * execution.cpu_each else _reading(scan, part)
-
-
-def _server(execution: Execution, server: Server, now: float, scan: str) -> SessionActivity:
-    part = (server.position * _GOLDEN + server.set * 0.29 + int(now) * 0.41) % 1.0
-    if execution.phase is Phase.HOLDING:
-        held = now - execution.held_since
-        return SessionActivity("ACTIVE", "PX Deq: Execution Msg", "Idle", "WAITING", _micro(held), "WAITING")
-    if execution.blocker is not None:
-        return _dequeues("PX Deq: Execution Msg", part)
-    scanning = 2 if execution.ticket.sets == 2 and execution.left > 0.35 * execution.work else 1
-    if server.set != scanning:
-        event = "PX Deq: Table Q Normal" if server.set < scanning else "PX Deq Credit: send blkd"
-        return _dequeues(event, part, 0.2)
-    return _at_work(execution, part, scan)
 
 
 class SessionRows:
@@ -174,17 +63,17 @@ class SessionRows:
                     *(inst_id, 1 if in_force.cdb else 0, session.sid, session.serial, None, "ACTIVE", None),
                     *("SYS$BACKGROUND", None, session.client.program, None, None, None, "oracle", None, None, None),
                     *(None, None, when(self._simulation, session.logon), int(age), "rdbms ipc message", "Idle"),
-                    *("WAITING", _micro(1.0), None, None, "BACKGROUND", 1, None),
+                    *("WAITING", micro(1.0), None, None, "BACKGROUND", 1, None),
                 )
             )
-            self.infos.append(self._info(session, in_force.background, _idle(0.0), 0.0, 0.0, state="NOT MANAGED"))
+            self.infos.append(self._info(session, in_force.background, idle_for(0.0), 0.0, 0.0, state="NOT MANAGED"))
 
     def _add_monitor(self, monitor: GvMonitor) -> None:
         """Add a monitor's session and, while it queries, the servers of its GV$ query."""
         session, client, cursor = monitor.session, monitor.session.client, (monitor.sql_id, 0)
         group = self._simulation.plans.resolve(session.con_id, session.group)
         querying, began = monitor.is_querying(self.at), monitor.began(self.at)
-        doing = _dequeues("PX Deq: Execute Reply", 0.01) if querying else _idle(self.at - began - monitor.spec.takes)
+        doing = dequeues("PX Deq: Execute Reply", 0.01) if querying else idle_for(self.at - began - monitor.spec.takes)
         own, before = (cursor, (None, None)) if querying else ((None, None), cursor)
         self._row(session, group, doing, own, before, began if querying else None, int(self.at - began))
         self.infos.append(self._info(session, group, doing, 0.0, 0.0))
@@ -193,13 +82,13 @@ class SessionRows:
             named = replace(client, program=f"oracle@{host} ({helper.name})", machine=host)
             serial = monitor.serial(self.at)
             face = SimulatedSession(helper.inst_id, session.con_id, helper.sid, serial, named, session.group, began)
-            at_work = _on_cpu("PX Deq: Execution Msg", 0.1)
+            at_work = on_cpu("PX Deq: Execution Msg", 0.1)
             self._row(face, group, at_work, cursor, (None, None), began, int(self.at - began))
             self.infos.append(self._info(face, group, at_work, 0.0, 0.0))
 
     def _add_pool(self, pool: SessionStream) -> None:
         cursors = pool.cursors
-        for index, doing, part in _pool_doings(pool, self._storage):
+        for index, doing, part in pool_doings(pool, self._storage):
             session, skew = pool.sessions[index], pool.skews[index]
             cursor = cursors[int(part * 997) % len(cursors)]
             last_call = int(part * pool.cycle)
@@ -243,11 +132,11 @@ class SessionRows:
         previous = (session.last.sql_id, session.last.child) if session.last else (None, None)
         if execution is None:
             group = self._simulation.plans.resolve(session.con_id, session.wants_group)
-            doing = _idle(self.at - session.changed)
+            doing = idle_for(self.at - session.changed)
             self._row(session, group, doing, (None, None), previous, None, last_call)
             self.infos.append(self._info(session, group, doing, session.cpu, session.wait))
             return
-        doing = _coordinator(execution, self.at, self._scan, self._simulation.release)
+        doing = coordinator(execution, self.at, self._scan, self._simulation.release)
         cursor = execution.cursor
         own = (cursor.sql_id, cursor.child)
         later = (execution.then.sql_id, execution.then.child) if execution.then else own
@@ -268,7 +157,7 @@ class SessionRows:
 
     def _add_server(self, execution: Execution, server: Server) -> None:
         simulation, client = self._simulation, execution.session.client
-        doing = _server(execution, server, self.at, self._scan)
+        doing = of_server(execution, server, self.at, self._scan)
         cursor, header = execution.cursor, simulation.scenario.header
         host = f"{header.host}{server.inst_id:02}"
         started = when(simulation, execution.started)
@@ -313,7 +202,7 @@ class SessionRows:
             dop = ticket.degree or ticket.dop
             if execution.phase is Phase.QUEUED:
                 queued = self.at - execution.queued_at
-                servers = ticket.needs if self._simulation.release >= _TELLS_THE_QUEUE else None
+                servers = ticket.needs if self._simulation.release >= TELLS_THE_QUEUE else None
             elif execution.servers:
                 servers, active = ticket.servers, "TRUE"
                 running = self.at - execution.started
@@ -324,19 +213,33 @@ class SessionRows:
             pool += self.at - execution.queued_at
         return (
             *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
-            *(mapped, "ORACLE_USER", state or doing.rsrc_state, doing.active, idle, _ms(wait), int(wait / 0.2)),
             *(
-                _ms(cpu),
+                mapped,
+                "ORACLE_USER",
+                state or doing.rsrc_state,
+                doing.active,
+                idle,
+                ms(wait),
+                int(wait / 0.2),
+            ),
+            *(
+                ms(cpu),
                 int(cpu * 2),
-                _ms(pool),
-                _ms(io),
+                ms(pool),
+                ms(io),
                 int(reads / 128),
                 int(reads * 0.35 / 128),
                 int(mb),
                 int(written),
             ),
             *(int(reads), int(reads * 0.35), int(mb), int(written), session.canceled, dop, servers, active, None),
-            *(_ms(running), _ms(queued), _ms(session.pq_queued + queued), session.times_queued, session.time_outs),
+            *(
+                ms(running),
+                ms(queued),
+                ms(session.pq_queued + queued),
+                session.times_queued,
+                session.time_outs,
+            ),
             *((action, reason, when(self._simulation, at)) if action else (None, None, None)),
         )
 

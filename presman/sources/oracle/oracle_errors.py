@@ -88,6 +88,8 @@ HINTS = {
 
 _CODE = re.compile(r"\b(ORA|DPY|DPI|TNS)-(\d{4,5})\b")
 _POINTER = re.compile(r"\.? See https?://\S+ for help")
+_ATTEMPT = re.compile(r" \(CONNECTION_ID=[^)]*\)")
+"""What tells one attempt from the next, and nothing else."""
 _SIMILAR = re.compile(r"Similar to (ORA-\d{5})")
 
 
@@ -103,12 +105,13 @@ def code_of(error: Any) -> str:
 
 
 def text_of(error: Any) -> str:
-    """Return the error's text without the driver's pointer to its help pages, cleaned, on one line."""
+    """Return the error's text without the driver's pointer to its help pages and its number of the attempt, cleaned."""
     detail = error.args[0] if isinstance(error, oracledb.Error) and error.args else error
     if isinstance(error, OSError) and error.strerror:  # without the number that Python puts before it
         detail = error.strerror
     lines = str(getattr(detail, "message", detail)).splitlines()
-    kept = _POINTER.sub("", " ".join(line for line in lines if not line.startswith("Help: "))) or type(error).__name__
+    told = " ".join(line for line in lines if not line.startswith("Help: "))
+    kept = _ATTEMPT.sub("", _POINTER.sub("", told)) or type(error).__name__
     return one_line(clean(kept), LONGEST)
 
 

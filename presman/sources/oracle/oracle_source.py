@@ -6,14 +6,12 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime
 from functools import cache, partial
 from socket import gaierror
 from typing import Any, NamedTuple
 
 import oracledb
-from msgspec import Struct
-from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.base.text import clean
@@ -24,6 +22,7 @@ from presman.sources import USUAL_BINDS, Answer, OutcomeUnknown, Request, Source
 from presman.sources.oracle.fetch_sizes import FetchSizes
 from presman.sources.oracle.guard import AnswerTooLarge
 from presman.sources.oracle.oracle_errors import code_of, problem, source_error, text_of
+from presman.sources.oracle.session_identity import HERE_AND_NOW, SessionIdentity
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.oracle.thick_connection import ThickConnection
 from presman.sources.oracle.thin_connection import (
@@ -34,14 +33,6 @@ from presman.sources.oracle.thin_connection import (
     Rows,
     ThinConnection,
 )
-
-HERE_AND_NOW = """SELECT
-    SYS_CONTEXT('USERENV', 'SID') AS sid,
-    SYS_CONTEXT('USERENV', 'INSTANCE') AS instance,
-    SYSDATE AS local_time,
-    SYS_EXTRACT_UTC(SYSTIMESTAMP) AS utc_time
-FROM dual"""
-"""Which session and instance presman has, and what time it is there. SYSDATE is the clock of the DATE columns."""
 
 ABOUT_SESSION = "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER') FROM dual"
 ABOUT_CONTAINER = "SELECT SYS_CONTEXT('USERENV', 'CON_NAME') FROM dual"
@@ -61,18 +52,6 @@ SHORTEST_LOGIN = 1.0
 """Seconds that a login in the middle of a poll gets at least."""
 APART = 60.0
 """Seconds for which nothing is asked together, after a pipeline took too long and none of its questions alone did."""
-QUARTER = 15 * 60
-"""Seconds: time zones differ by multiples of it."""
-
-
-class SessionIdentity(Struct, frozen=True):
-    """Where the session is and when it was asked: `at` (UTC) is the database's clock at `measured` on ours."""
-
-    sid: int
-    instance: int
-    at: datetime
-    zone: tzinfo
-    measured: float
 
 
 class SessionDetails(NamedTuple):
@@ -388,14 +367,8 @@ class OracleSource:
         return BoundSelect(HERE_AND_NOW, {}, 2)
 
     def _locate(self, rows: Rows) -> None:
-        """Learn from the answer to HERE_AND_NOW who and when presman is. Raises ValueError if it does not tell."""
-        try:
-            sid, instance, local, utc = rows[0]
-            ahead = round((local - utc).total_seconds() / QUARTER) * QUARTER
-            zone = timezone(timedelta(seconds=ahead)) if abs(ahead) < 24 * 3600 else UTC
-            self._identity = SessionIdentity(int(sid), int(instance), utc.replace(tzinfo=UTC), zone, self._clock())
-        except (LookupError, TypeError, AttributeError) as error:
-            raise ValueError("the server does not tell its time and which session this is") from error
+        """Learn who and when presman is. Raises ValueError if the answer does not tell."""
+        self._identity = SessionIdentity.of(rows, self._clock())
 
     def _ask_time(self) -> None:
         try:
@@ -410,14 +383,11 @@ class OracleSource:
     def _reckon(self) -> None:
         """Carry the database's clock on by ours, in case it does not answer."""
         if self._identity is not None:
-            now = self._clock()
-            passed = timedelta(seconds=now - self._identity.measured)
-            self._identity = replace(self._identity, at=self._identity.at + passed, measured=now)
+            self._identity = self._identity.carried_on(self._clock())
 
     def _now(self) -> datetime | None:
         """Return the database's present time by the clock it showed last."""
-        place = self._identity
-        return place.at + timedelta(seconds=self._clock() - place.measured) if place else None
+        return self._identity.time(self._clock()) if self._identity else None
 
     def _statement(self, request: Request) -> BoundSelect:
         query = request.query

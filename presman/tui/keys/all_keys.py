@@ -115,6 +115,8 @@ def listed(app: FrameApp) -> list[Key]:
     folding = app.monitor.choices.panel in FOLDING
     has = ((INSTANCES, has_instances(app)), (WINDOW, present.over_time), (UNFOLD, folding))
     without = [each for each, there in has if not there]
+    if app.is_served:
+        without += [ACT, TAPE, TARGETS]
     found = [each.key for each in keys_of(app) if each not in without]
     place = found.index(COPY.key)
     return [*found[:place], *present.keys, *found[place:]]

@@ -1,9 +1,9 @@
-"""A key of the monitor: what it is called, what it does, and when that makes sense."""
+"""A key of an app: what it is called, what it does, and when that makes sense."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from textual.binding import Binding
@@ -14,14 +14,15 @@ from presman.tui.widgets.tab_line import Labelled
 if TYPE_CHECKING:
     from presman.tui.frame_app import FrameApp
 
-Run = Callable[["FrameApp"], "Awaitable[None] | None"]
-When = Callable[["FrameApp"], bool]
+Run = Callable[[Any], "Awaitable[None] | None"]
+When = Callable[[Any], bool]
+"""What a key does, and when it does: of the app that has it."""
 
 
 NO_DATA = "Nothing has been read yet."
 
 
-def always(_app: FrameApp) -> bool:
+def always(_app: object) -> bool:
     """Whenever."""
     return True
 
@@ -37,7 +38,7 @@ def has_tables(app: FrameApp) -> bool:
 
 
 class AppKey(Struct, frozen=True, dict=True):
-    """A key of the monitor. `when` tells whether it does something here and now; `why_not` is told if not.
+    """A key of an app. `when` tells whether it does something here and now; `why_not` is told if not.
 
     `relabel` gives the label of the moment, where that changes.
     """
@@ -45,8 +46,8 @@ class AppKey(Struct, frozen=True, dict=True):
     key: Key
     run: Run
     when: When = always
-    why_not: str | Callable[[FrameApp], str] = ""
-    relabel: Callable[[FrameApp], str] | None = None
+    why_not: str | Callable[[Any], str] = ""
+    relabel: Callable[[Any], str] | None = None
 
     @property
     def action(self) -> str:
@@ -58,7 +59,7 @@ class AppKey(Struct, frozen=True, dict=True):
         """The key as a binding of the app."""
         return Binding(self.key.keys, self.action, self.key.label, show=False)
 
-    def labelled(self, app: FrameApp) -> Labelled:
+    def labelled(self, app: Any) -> Labelled:
         """Return the key as the bottom line offers it."""
         label = self.relabel(app) if self.relabel else self.key.label
         return Labelled(self.key.shown, label, self.action)

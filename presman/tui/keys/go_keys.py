@@ -98,7 +98,7 @@ def change_signs(app: FrameApp) -> None:
 
 def has_targets(app: FrameApp) -> bool:
     """Where config.ini names more than what is on the screen."""
-    return any(target != app.monitor.name for target in app.targets)
+    return not app.is_served and any(target != app.monitor.name for target in app.targets)
 
 
 GO = AppKey(
@@ -108,7 +108,8 @@ GO = AppKey(
 )  # fmt: skip
 TARGETS = AppKey(
     Key("targets", "D", "D", "databases", "Watch another target of config.ini."),
-    choose_target, has_targets, "config.ini names no other target.",
+    choose_target, has_targets,
+    lambda app: "Only this target is served." if app.is_served else "config.ini names no other target.",
 )  # fmt: skip
 COLUMNS = AppKey(
     Key("columns", "O", "O", "columns", "Choose the columns of the table and their order: the first ones are kept "

@@ -66,9 +66,7 @@ def to_event(app: FrameApp, direction: int) -> None:
 
 def to_end(app: FrameApp) -> None:
     """Go to the last poll."""
-    replay = _replay(app)
-    if replay.span is not None:
-        replay.player.jump(replay.span[1])
+    _replay(app).player.to_end()
 
 
 async def ask_time(app: FrameApp) -> None:

@@ -76,6 +76,8 @@ def _take(app: FrameApp, text: str) -> None:
 def _keep(app: FrameApp, text: str) -> str:
     """Copy a text, and return where else it is: not all terminals take it."""
     app.copy_to_clipboard(text)
+    if app.is_served:
+        return " to the browser's clipboard"
     try:
         return f"; also in {state_files.keep('copied.txt', text + chr(10))}"
     except OSError as error:
@@ -141,6 +143,16 @@ async def tape(app: FrameApp) -> None:
     app.tell(f"Recording to {path}, from {since} ago on ({counted(kept, 'poll')}); R ends it", seconds=8)
 
 
+def may_record(app: FrameApp) -> bool:
+    """Once there is something to record, and that is no recording itself; where the file would be the user's own."""
+    return has_data(app) and app.monitor.link.state is not LinkState.REPLAY and not app.is_served
+
+
+def why_not_record(app: FrameApp) -> str:
+    """Return why nothing is recorded."""
+    return "A recording would be written where presman runs." if app.is_served else "There is nothing to record here."
+
+
 def may_act(app: FrameApp) -> bool:
     """Where acting was allowed, on a row of the newest poll or on the page about one."""
     return not why_not_act(app)
@@ -148,6 +160,8 @@ def may_act(app: FrameApp) -> bool:
 
 def why_not_act(app: FrameApp) -> str:
     """Return what is missing for acting, "" if nothing is."""
+    if app.is_served:
+        return "Nothing can be acted on from a browser."
     if app.gateway is None:
         return "Acting needs --allow-actions: presman was started without it."
     if not has_data(app):
@@ -175,12 +189,13 @@ ACT = AppKey(
     act, may_act, why_not_act,
 )  # fmt: skip
 EXPORT = AppKey(
-    Key("export", "e", "e", "CSV", "Append this view's measure to a CSV file at each poll; again to end."),
+    Key("export", "e", "e", "CSV", "Append this view's measure to a CSV file at each poll; again to end. In a browser "
+        "the file is downloaded then."),
     export, has_data, NO_DATA,
 )  # fmt: skip
 TAPE = AppKey(
     Key("tape", "R", "R", "record", "Write every poll to a recording, with those of the minutes that charts show (w); "
         "again to end. `presman replay` plays it."),
-    tape, lambda app: has_data(app) and not app.own_keys, "There is nothing to record here.",
+    tape, may_record, why_not_record,
     relabel=lambda app: "end recording" if app.tape.is_on else "record",
 )  # fmt: skip

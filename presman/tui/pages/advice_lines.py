@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from presman.analysis.advice.candidate import Candidate
 from presman.analysis.advice.contenders import want_the_same
-from presman.analysis.advice.unblock import Candidate, Unblock, commands_to_end, ends_in, release_of, unblock
+from presman.analysis.advice.freeing import ends_in
+from presman.analysis.advice.unblock import Unblock, commands_to_end, release_of, unblock
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, counted, duration

@@ -19,7 +19,7 @@ _STATES = (
 
 
 def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]], tables: Sequence[Table[Any]],
-              more: Sequence[str] = ()) -> list[Line]:  # fmt: skip
+              more: Sequence[str] = (), states: Sequence[tuple[str, str, str]] = _STATES) -> list[Line]:  # fmt: skip
     """Return the help of a tab: its keys, the states, and every column with its source."""
     lines: list[Line] = [((f"Help: {tab}", "title"), ("   q or Esc goes back", "dim")), ()]
     lines.append((("Keys", "title"),))
@@ -27,7 +27,7 @@ def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]]
         lines.append(((f"  {key.shown:<8}", "key"), (f"{key.label:<14}", ""), (key.help, "dim")))
     lines += [((f"  {shown:<8}", "key"), (text, "")) for shown, text in in_table]
     lines += [(), (("States", "title"),)]
-    lines += [((f"  {mark:<26}", style), (text, "dim")) for mark, style, text in _STATES]
+    lines += [((f"  {mark:<26}", style), (text, "dim")) for mark, style, text in states]
     for text in more:
         lines += [(), ((text, ""),)]
     for table in tables:

@@ -35,7 +35,6 @@ class FilterLine(Input):
         event.stop()
         self.post_message(self.Typed(clean(event.value), done=False))
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Tell that the filter is meant so."""
-        event.stop()
-        self.post_message(self.Typed(clean(event.value), done=True))
+    async def action_submit(self) -> None:
+        """Tell that the filter is meant so: the app itself, so that a key that follows at once is for the table."""
+        self.app.post_message(self.Typed(clean(self.value), done=True))

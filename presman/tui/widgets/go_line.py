@@ -33,8 +33,7 @@ class GoLine(Input):
         self.value = ""
         self.focus()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Tell what was typed."""
-        event.stop()
+    async def action_submit(self) -> None:
+        """Tell what was typed: the app itself, so that a key that follows at once is not typed here."""
         self.display = False
-        self.post_message(self.Named(clean(event.value)))
+        self.app.post_message(self.Named(clean(self.value)))

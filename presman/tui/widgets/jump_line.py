@@ -27,7 +27,6 @@ class JumpLine(Input):
         self.value = ""
         self.focus()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Tell what is wanted."""
-        event.stop()
-        self.post_message(self.Wanted(clean(event.value)))
+    async def action_submit(self) -> None:
+        """Tell what is wanted: the app itself, so that a key that follows at once is not typed here."""
+        self.app.post_message(self.Wanted(clean(self.value)))

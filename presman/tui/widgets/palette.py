@@ -20,10 +20,18 @@ AREAS = ("area1", "area2", "area3", "area4", "area5", "others")
 """Styles of the areas of a chart, in order. Where two of them meet in a cell its style is ``area1 on area2``."""
 
 _AREAS = {
-    True: ("#4e9cd8", "#5cb583", "#d9a441", "#b98ad0", "#dd8470", "#8b9099"),
-    False: ("#1f6fb2", "#2a7d4f", "#96690a", "#8442a0", "#b24a33", "#6b7079"),
+    True: ("#4e9cd8", "#9be3a0", "#dd9a2e", "#a874d8", "#ee7a55", "#8b9099"),
+    False: ("#1a60b8", "#17402a", "#8d5700", "#6d2a9c", "#ac400c", "#555960"),
 }
-"""Their colours on dark and on light ground: even people who see few colours tell neighbours apart by lightness."""
+"""Their colours on dark and on light ground: neighbours differ for those, too, who lack one kind of cones."""
+
+_STATES = {
+    True: {"good": "#9aff9a", "warn": "#ffbf2f", "bad": "#eb3238"},
+    False: {"good": "#176351", "warn": "#925500", "bad": "#6f0e00"},
+}
+"""Good, doubtful and bad on dark and on light ground, far apart for everybody; themes that are chosen have theirs."""
+
+DEFAULT_THEMES = ("textual-dark", "textual-light")
 
 _ANSI = {
     "good": "green", "note": "cyan", "warn": "yellow", "bad": "red", "title": "bright_cyan", "used": "green",
@@ -72,8 +80,11 @@ def _theme_styles(theme: Theme) -> dict[str, Style]:
         "note": Color.parse(colors["text-primary"]), "warn": Color.parse(colors["text-warning"]),
         "bad": Color.parse(colors["text-error"]), "title": Color.parse(colors["text-accent"]),
         "head": background.blend(text, 0.8), "used": Color.parse(colors["text-primary"]),
-        "waiting": Color.parse(colors["text-warning"]), "mark": text, "key": Color.parse(colors["text-accent"]),
+        "mark": text, "key": Color.parse(colors["text-accent"]),
     }  # fmt: skip
+    if theme.name in DEFAULT_THEMES:
+        names |= {name: Color.parse(color) for name, color in _STATES[theme.dark].items()}
+    names["waiting"] = names["warn"]
     names |= {name: Color.parse(color) for name, color in zip(AREAS, _AREAS[theme.dark], strict=True)}
     styles: dict[str, Style] = {}
     for prefix, ground in (("", background), ("panel:", panel)):
@@ -83,8 +94,9 @@ def _theme_styles(theme: Theme) -> dict[str, Style]:
     areas = {name: styles[name].color for name in AREAS}
     marks = {name: _readable(text, names[name]).rich_color for name in AREAS}
     styles |= _meeting({name: color for name, color in areas.items() if color}, marks)
-    cursor = Color.parse(colors["primary"])
-    styles["cursor"] = Style(color=cursor.get_contrast_text(1).rich_color, bgcolor=cursor.rich_color, bold=True)
+    primary = Color.parse(colors["primary"])
+    ink = primary.get_contrast_text(1)
+    styles["cursor"] = Style(color=ink.rich_color, bgcolor=_readable(primary, ink).rich_color, bold=True)
     return styles
 
 

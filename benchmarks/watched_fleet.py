@@ -1,0 +1,249 @@
+"""What a fleet costs: 50 databases in one process against one, through loopback servers, some slow, some dead.
+
+Run it alone with `python -m benchmarks.watched_fleet`; it takes some minutes, most of it waiting. `--databases`,
+`--seconds`, `--interval` and `--release` are for other fleets; `soak` watches one for long and prints memory, threads
+and files. The servers are another process, so that CPU and memory are those of presman alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from presman.base.release import Release
+from presman.base.secret import Secret
+from presman.fleet.live_fleet import LiveFleet
+from presman.fleet.watched_database import WatchedTarget
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.simulator_source import SimulatorSource
+from tests.oracle_server.faults import Delay, Stage
+from tests.oracle_server.simulated import simulated_server
+
+SCENARIO, SERVERS = "mixed", 3
+"""What the servers play, all the same, and how many healthy ones there are: each serves a part of the fleet."""
+
+SLOW = 2.0
+"""Seconds that one query of the slow server takes."""
+
+FOR_EVER = -1
+WARM_UP = 4
+"""Polls of each before it counts."""
+
+OF_FIFTY = {"slow": 5, "dead": 5}
+"""How many of 50 are served by the slow server, and how many by nobody."""
+
+
+class FleetCost(NamedTuple):
+    """What a fleet cost while it was measured.
+
+    `cpu_ms` are of the process, for each poll that came; `late` are the seconds by which polls of healthy databases
+    began behind their tick, ascending; `rss_mb` is the memory before and after.
+    """
+
+    databases: int
+    polls: int
+    cpu_ms: float
+    late: list[float]
+    rss_mb: tuple[float, float]
+    live: int
+    lost: int
+
+
+class Lines(Protocol):
+    """Where figures go: the report of `make bench`."""
+
+    def line(self, what: str, value: float, unit: str, *, bar: float, yardstick: float | None = None) -> None:
+        """Print one figure."""
+
+
+# ---- the servers
+
+
+def serve(release: Release) -> None:
+    """Serve the scenario, the last time slowly, until standard input ends; print where."""
+    with ExitStack() as stack:
+        places = []
+        for _ in range(SERVERS + 1):
+            simulator = SimulatorSource(SCENARIO, release=release, seed=1)
+            simulator.open()
+            server = stack.enter_context(simulated_server(simulator, release))
+            places.append(server.dsn)
+        server.faults.add(Stage.STATEMENT, Delay(SLOW), "v$osstat", times=FOR_EVER)
+        print(json.dumps(places), flush=True)
+        sys.stdin.read()
+
+
+@contextmanager
+def servers(release: Release) -> Iterator[list[str]]:
+    """Start the servers; yield where they are, the slow one last."""
+    command = [sys.executable, "-m", "benchmarks.watched_fleet", "serve", "--release", str(release)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield json.loads(process.stdout.readline())
+    finally:
+        process.stdin.close()
+        process.wait(10)
+
+
+# ---- the fleet, in a process of its own
+
+
+class _TimedSource(OracleSource):
+    """Notes when each poll begins."""
+
+    def __init__(self, dsn: str, name: str, begun: list[float] | deque[float]) -> None:
+        super().__init__(ConnectSettings(dsn, "presman", Secret("presman")), name=name)
+        self._begun = begun
+
+    def advance(self) -> None:
+        self._begun.append(time.monotonic())
+
+
+def watch(places: Sequence[str], databases: int, seconds: float, interval: float) -> FleetCost:
+    """Watch so many databases in this process: tenths of them slow and dead where there are several."""
+    share = databases / 50 if databases > 1 else 0
+    slow, dead = round(OF_FIFTY["slow"] * share), round(OF_FIFTY["dead"] * share)
+    healthy = databases - slow - dead
+    nobody = [_closed_port(), _mute_port()]
+    where = [places[number % SERVERS] for number in range(healthy)]
+    where += [places[-1]] * slow + [nobody[number % 2] for number in range(dead)]
+    begun: list[list[float]] = [[] for _ in where]
+    targets = [
+        WatchedTarget(f"db{number}", partial(_TimedSource, place, f"db{number}", begun[number]))
+        for number, place in enumerate(where)
+    ]
+    fleet = LiveFleet("bench", targets, interval)
+    fleet.start()
+    time.sleep(WARM_UP * interval + 2)
+    counts, cpu, memory, since = list(map(len, begun)), time.process_time(), _rss_mb(), time.monotonic()
+    time.sleep(seconds)
+    cpu, memory_after = time.process_time() - cpu, _rss_mb()
+    members = fleet.members()
+    polls = sum(map(len, begun)) - sum(counts)
+    late = [
+        (at - number / databases * interval) % interval
+        for number in range(healthy)
+        for at in begun[number]
+        if at >= since
+    ]
+    fleet.stop()
+    states = [member.presence.name for member in members]
+    return FleetCost(
+        databases, polls, 1000 * cpu / polls, sorted(late), (memory, memory_after), states.count("LIVE"),
+        states.count("LOST"),
+    )  # fmt: skip
+
+
+_kept: list[socket.socket] = []
+
+
+def _closed_port() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}/nobody"
+
+
+def _mute_port() -> str:
+    """Return a place that takes connections and never says anything."""
+    mute = socket.socket()
+    mute.bind(("127.0.0.1", 0))
+    mute.listen(64)
+    _kept.append(mute)
+    return f"127.0.0.1:{mute.getsockname()[1]}/mute"
+
+
+def _rss_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def measured(places: Sequence[str], databases: int, seconds: float, interval: float) -> FleetCost:
+    """Have another process watch so many databases."""
+    command = [
+        sys.executable, "-m", "benchmarks.watched_fleet", "watch", *places, "--databases", str(databases),
+        "--seconds", str(seconds), "--interval", str(interval),
+    ]  # fmt: skip
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    return FleetCost(**{**found, "rss_mb": tuple(found["rss_mb"])})
+
+
+def fleet(report: Lines, databases: int, seconds: float, interval: float, release: Release) -> None:
+    """Print the section."""
+    with servers(release) as places:
+        one = measured(places, 1, 3 * seconds, interval)  # of one there are few polls
+        many = measured(places, databases, seconds, interval)
+    what = f"{release.major}, fleet of {databases}"
+    report.line(f"{what}: CPU a poll", many.cpu_ms, "ms", yardstick=one.cpu_ms, bar=1.2)
+    on_time = sum(late <= 0.5 for late in many.late) / len(many.late)
+    report.line(f"{what}: polls not on time", 100 * (1 - on_time), "%", bar=1)
+    report.line(f"{what}: memory over 60 MB, per database", (many.rss_mb[1] - 60) / databases, "MB", bar=3)
+    print(one._replace(late=one.late[-3:]), many._replace(late=many.late[-3:]))
+
+
+def soak(databases: int, seconds: float, interval: float, release: Release) -> None:
+    """Print memory, threads and files while a fleet is watched, with an interval that makes days of minutes."""
+    with servers(release) as places:
+        targets = [
+            WatchedTarget(
+                f"db{number}", partial(_TimedSource, places[number % SERVERS], f"db{number}", deque(maxlen=1))
+            )
+            for number in range(databases)
+        ]
+        targets.append(WatchedTarget("dead", partial(_TimedSource, _closed_port(), "dead", deque(maxlen=1))))
+        watched = LiveFleet("soak", targets, interval)
+        watched.start()
+        end, begun = time.monotonic() + seconds, time.monotonic()
+        while time.monotonic() < end:
+            time.sleep(min(30.0, seconds / 10))
+            polls = [each.reading.number if each.reading else 0 for each in watched.databases.values()]
+            files = len(list(Path("/proc/self/fd").iterdir()))
+            gone = time.monotonic() - begun
+            print(
+                f"{gone:6.0f} s  {sum(polls):>9,} polls  {max(polls):>7,} of one  {_rss_mb():6.1f} MB"
+                f"  {threading.active_count()} threads  {files} files",
+                flush=True,
+            )
+        watched.stop()
+
+
+def main() -> None:
+    """Measure, or be one of the processes."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.watched_fleet", description=__doc__)
+    parser.add_argument("what", nargs="?", default="measure", choices=("measure", "serve", "watch", "soak"))
+    parser.add_argument("places", nargs="*")
+    parser.add_argument("--databases", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--interval", type=float, default=5.0)
+    parser.add_argument("--release", type=Release.parse, default=Release(19))
+    options = parser.parse_args()
+    if options.what == "serve":
+        serve(options.release)
+    elif options.what == "watch":
+        found = watch(options.places, options.databases, options.seconds, options.interval)
+        print(json.dumps(found._asdict()))
+    elif options.what == "soak":
+        soak(options.databases, options.seconds, options.interval, options.release)
+    else:
+        from benchmarks.report import Report
+
+        fleet(Report(), options.databases, options.seconds, options.interval, options.release)
+
+
+if __name__ == "__main__":
+    main()

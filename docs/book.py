@@ -1,0 +1,102 @@
+"""`make book`: the pages put together in one folder, with pictures and navigation, and built into site/.
+
+The sources link to each other as GitHub shows them; here links are changed to where the pages stand in the book. The
+build is strict, and what it made asks no other host for anything: a DBA reads it where there is no network.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from os.path import relpath
+from pathlib import Path, PurePosixPath
+
+from docs.contents import BROUGHT, ROOT, chapters, label, place_of, places, said, source
+from docs.markdown import relinked, with_front_matter
+
+BUILD, SITE = ROOT / "build" / "book", ROOT / "site"
+SETTINGS = ROOT / "docs" / "book.toml"
+
+_FONTS = re.compile(r"@font-face\s*\{[^}]*\}")
+_ELSEWHERE = r"""["']?(?:https?:)?//"""
+_LOADED = re.compile(
+    rf"""<(?:script|img|iframe|source)\b[^>]*\bsrc={_ELSEWHERE}"""
+    rf"""|<link\b[^>]*rel=["']?(?:stylesheet|preconnect|preload)\b[^>]*href={_ELSEWHERE}"""
+    rf"""|@import|url\({_ELSEWHERE}"""
+)
+"""What has a browser ask another host while it shows a page; a link that somebody follows is none."""
+
+
+def page_text(place: str) -> str:
+    """Return a page as the book has it: with a title and a description, and links to places in the book."""
+    path = source(place)
+    text = relinked(path.read_text(encoding="utf-8"), lambda target: target_in_book(place, path, target))
+    if place not in BROUGHT:
+        return text
+    return f"{with_front_matter(*said(place))}\n\n{text}"
+
+
+def target_in_book(place: str, path: Path, target: str) -> str:
+    """Return where a link of a page leads in the book."""
+    file, mark, anchor = target.partition("#")
+    if "://" in target or not file:
+        return target
+    found = (path.parent / file).resolve()
+    where = f"screenshots/{found.name}" if found.parent == ROOT / "screenshots" else place_of(found)
+    if not where:
+        return target  # the build says that there is no such page
+    return relpath(where, PurePosixPath(place).parent) + mark + anchor
+
+
+def navigation() -> str:
+    """Return the navigation as a line of TOML."""
+    parts = (f"{{{json.dumps(each.title)} = [{', '.join(map(_entry, each.pages))}]}}" for each in chapters())
+    return f"nav = [{', '.join(parts)}]\n"
+
+
+def _entry(place: str) -> str:
+    return f"{{{json.dumps(label(place), ensure_ascii=False)} = {json.dumps(place)}}}"
+
+
+def assemble(folder: Path) -> None:
+    """Put everything that the book is built of into an empty folder."""
+    for place in places():
+        path = folder / "pages" / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page_text(place), encoding="utf-8")
+    pictures = folder / "pages" / "screenshots"
+    pictures.mkdir()
+    for picture in (ROOT / "screenshots").glob("*.svg"):
+        text = _FONTS.sub("", picture.read_text(encoding="utf-8"))
+        (pictures / picture.name).write_text(text, encoding="utf-8")
+    shutil.copytree(ROOT / "docs" / "theme", folder / "pages" / "theme")
+    settings = SETTINGS.read_text(encoding="utf-8").replace("nav = []\n", navigation())
+    (folder / "zensical.toml").write_text(settings, encoding="utf-8")
+
+
+def loaded_from_elsewhere(site: Path) -> list[str]:
+    """Return the pages and style sheets that would have a browser ask another host for something."""
+    files = (path for path in sorted(site.rglob("*")) if path.suffix in {".html", ".css", ".svg"})
+    return [str(path.relative_to(site)) for path in files if _LOADED.search(path.read_text(encoding="utf-8"))]
+
+
+def main() -> str:
+    """Build the book; return what is wrong with it, "" if nothing is."""
+    shutil.rmtree(BUILD, ignore_errors=True)
+    shutil.rmtree(SITE, ignore_errors=True)
+    assemble(BUILD)
+    import zensical  # of the group docs, which what is written and tested does without
+
+    try:
+        zensical.build(str(BUILD / "zensical.toml"), {"clean": True, "strict": True})
+    except RuntimeError as error:  # it has told its warnings
+        return str(error)
+    (BUILD / "site").rename(SITE)
+    elsewhere = loaded_from_elsewhere(SITE)
+    return f"loaded from other hosts: {', '.join(elsewhere)}" if elsewhere else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main() or None)

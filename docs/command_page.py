@@ -1,0 +1,56 @@
+"""Page of the command line, from presman's own parsers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from docs.command_line import Command, Option, commands, everywhere
+from docs.markdown import page, rows
+from presman.cli.arguments import PARSERS
+
+
+def command_page() -> str:
+    """Return the page of commands."""
+    front, *others = commands()
+    shared = everywhere()
+    return page(
+        "presman commands and options",
+        "Every command and option of presman, the terminal monitor for Oracle Resource Manager, with examples.",
+        "Commands",
+        "What TARGET can be, exit codes and environment variables: [Targets and exit codes](../targets.md). "
+        "Every command has `--help`.",
+        "## presman",
+        "`presman [OPTIONS] [TARGET]`: the monitor. Without a terminal it prints `--polls` readings as text.",
+        options(option for option in front.options if option not in shared),
+        "## For every command",
+        "Before or behind its name.",
+        options(shared),
+        *(part for command in others for part in section(command, shared)),
+    )
+
+
+def section(command: Command, shared: tuple[Option, ...]) -> Iterator[str]:
+    """Yield what is said of a command."""
+    parser = PARSERS[command.name]()
+    place = f" [{command.place.metavar}]" if command.place else ""
+    yield f"## presman {command.name}"
+    yield f"`presman {command.name} [OPTIONS]{place}`"
+    yield " ".join((parser.description or "").split())
+    own = [option for option in command.options if option not in shared]
+    if command.place or own:
+        yield options([command.place] * bool(command.place) + own)
+    examples = (parser.epilog or "").partition("examples:\n")[2]
+    lines = [line.removeprefix("  ") for line in examples.splitlines() if line.startswith("  presman ")]
+    if lines:
+        yield "\n".join(["```sh", *lines, "```"])
+
+
+def options(found: Iterable[Option | None]) -> str:
+    """Return a table of options and places."""
+    return rows(("option", "what it does"), ((_written(each), each.help) for each in found if each))
+
+
+def _written(option: Option) -> str:
+    joint = "" if option.metavar.startswith("=") else " "
+    value = f"{joint}{option.metavar}" if option.values and option.flags else option.metavar
+    return f"`{', '.join(option.flags)}{value}`"

@@ -1,0 +1,122 @@
+"""Contents of the book: its pages in order, where each comes from, and which pictures there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from docs.markdown import front_matter, headings
+from presman.analysis.alerts.rule_book import RULE_BOOK
+from presman.tabs import tab_names
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+
+class Chapter(NamedTuple):
+    """A chapter: its title, and its pages by their places in the book."""
+
+    title: str
+    pages: tuple[str, ...]
+
+
+class Brought(NamedTuple):
+    """A page that stands elsewhere in the project: its file, and what search engines show of it."""
+
+    path: str
+    title: str
+    description: str
+
+
+BROUGHT = {
+    "scenarios.md": Brought(
+        "presman/simulator/scenarios/README.md",
+        "Writing scenarios for presman's simulator",
+        "The keys of a scenario file for presman's simulated Oracle database: plans, workloads, events, outages.",
+    ),
+    "architecture.md": Brought(
+        "ARCHITECTURE.md",
+        "Architecture of presman",
+        "How presman turns Oracle's V$ views into screens, CSV and JSON: data flows one way; what each room owns.",
+    ),
+    "contributing.md": Brought(
+        "CONTRIBUTING.md",
+        "Contributing to presman",
+        "How to add a query, a figure, a view, a rule, a scenario or an option to presman, and what a change passes.",
+    ),
+    "changelog.md": Brought(
+        "CHANGELOG.md",
+        "Changelog of presman",
+        "What was added, changed, removed and fixed in each version of presman, the Oracle Resource Manager monitor.",
+    ),
+}
+
+
+def chapters() -> tuple[Chapter, ...]:
+    """Return the chapters. A tab and a rule of alerts have their page as soon as there are such."""
+    rules = (f"triage/{key}.md" for key in RULE_BOOK)
+    return (
+        Chapter("Begin", ("index.md", "installing.md", "tour.md")),
+        Chapter("Triage handbook", ("triage/index.md", *rules, "triage/changing-a-plan.md", "triage/exercises.md")),
+        Chapter(
+            "Reading the screens", (*_named("monitor accessibility parallel plan latency tabs/keys"), *tab_pages())
+        ),
+        Chapter("Connecting", _named("connecting config targets grants security trouble")),
+        Chapter(
+            "Using it",
+            _named("fleet serve alerts actions whatif export json record metrics compare operations spool trace"),
+        ),
+        Chapter("Before you trust it", _named("proof alternatives upgrading")),
+        Chapter(
+            "Reference",
+            (
+                *_named("reference/commands reference/csv reference/json reference/metrics reference/fleet recording"),
+                *_named("reference/recording reference/views"),
+            ),
+        ),
+        Chapter("Simulator", _named("simulator scenarios")),
+        Chapter("Inside", _named("architecture decisions contributing changelog")),
+    )
+
+
+def _named(names: str) -> tuple[str, ...]:
+    return tuple(f"{name}.md" for name in names.split())
+
+
+def tab_pages() -> tuple[str, ...]:
+    """Return the pages of the tabs."""
+    return tuple(f"tabs/{name.name}.md" for name in tab_names())
+
+
+def places() -> tuple[str, ...]:
+    """Return the place of every page, in order."""
+    return tuple(place for chapter in chapters() for place in chapter.pages)
+
+
+def source(place: str) -> Path:
+    """Return the file that a page is made of."""
+    return ROOT / BROUGHT[place].path if place in BROUGHT else DOCS / place
+
+
+def place_of(path: Path) -> str:
+    """Return the place in the book of a file, "" if it has none."""
+    return next((place for place in places() if source(place) == path), "")
+
+
+def said(place: str) -> tuple[str, str]:
+    """Return a page's title and description, as search engines show them; "" where one is missing."""
+    if place in BROUGHT:
+        return BROUGHT[place].title, BROUGHT[place].description
+    found = front_matter(source(place).read_text(encoding="utf-8"))
+    return found.get("title", ""), found.get("description", "")
+
+
+def label(place: str) -> str:
+    """Return how a page is called in the navigation: its first heading."""
+    return next(headings(source(place).read_text(encoding="utf-8"))).replace("`", "")
+
+
+def picture(name: str) -> str:
+    """Return the path of a picture, "" if there is none of that name."""
+    path = f"screenshots/{name}.svg"
+    return path if (ROOT / path).exists() else ""

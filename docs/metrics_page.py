@@ -1,0 +1,45 @@
+"""Page of the metrics that `presman metrics` offers, written from their one definition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docs.markdown import page, rows
+from presman.figures.metric import Metric, Subject
+from presman.metrics.metric_page import LABEL
+from presman.metrics.own_metrics import SUBJECTS
+
+
+def metrics_page() -> str:
+    """Return the page of metrics."""
+    parts = [
+        "What `presman metrics` offers to Prometheus and OpenTelemetry. Every series has the label "
+        f"`{LABEL}`, too, which tells databases apart; labels that say nothing are left out.",
+    ]
+    for subject in SUBJECTS:
+        parts += [f"## {subject.title}" + labels(subject), metrics(subject)]
+    return page(
+        "Metrics of presman for Prometheus and OpenTelemetry",
+        "Every metric of presman metrics on Oracle Resource Manager: name, type, labels, unit, view and formula.",
+        "Metrics",
+        *parts,
+    )
+
+
+def labels(subject: Subject[Any]) -> str:
+    """Return what tells the series of a subject from one another."""
+    names = [f"`{name}`" for name in subject.labels]
+    return f" (labels {', '.join(names)})" if names else ""
+
+
+def metrics(subject: Subject[Any]) -> str:
+    """Return the metrics of a subject, each once."""
+    first = {metric.name: metric for metric in reversed(subject.metrics)}
+    names = dict.fromkeys(metric.name for metric in subject.metrics)
+    cells = ((f"`{name}`{extra(first[name])}", first[name].kind.value, first[name].help) for name in names)
+    return rows(("metric", "type", "what it is"), cells)
+
+
+def extra(metric: Metric[Any]) -> str:
+    """Return the labels that a metric has besides those of its subject."""
+    return "".join(f" `{name}`" for name in (*metric.labels, *metric.words))

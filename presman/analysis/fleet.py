@@ -1,0 +1,88 @@
+"""Fleet: what of a reading is shown among many databases, and which of them comes first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from presman.analysis.alerts.alert_rules import worst_first, wrong
+from presman.analysis.readings.fleet_readings import Member, Past, Presence, Vitals
+from presman.analysis.readings.reading import Reading
+
+LATE_AFTER = 2
+"""Intervals without data after which a database is late: what is shown is older than it looks."""
+
+LOST_AFTER, SHORTEST_LOSS = 10, 60.0
+"""Intervals, and seconds at least, after which a recorder that writes nothing is taken for gone."""
+
+KEPT = 60
+"""Polls that are kept to be drawn."""
+
+_RANKS = {Presence.LOST: 0, Presence.REFUSED: 2, Presence.LATE: 3, Presence.STOPPED: 4, Presence.STARTING: 5}
+_BAD, _WARNING, _WELL = 1, 3, 6
+
+
+def vitals_of(reading: Reading) -> Vitals:
+    """Return what a fleet shows of a reading."""
+    header, groups = reading.header, reading.cluster_groups()
+    used = [group.used for group in groups if group.used is not None]
+    waiting = [group.waiting for group in groups if group.waiting is not None]
+    alerts = [alert for alert in worst_first(wrong(reading)) if alert.state in {"bad", "warn"}]
+    return Vitals(
+        database=header.database,
+        plan=header.plan,
+        used=sum(used) if used else None,
+        waiting=sum(waiting) if waiting else None,
+        capacity=header.num_cpus or None,
+        queued=len(reading.queue) if _is_queue_known(reading) else None,
+        head_waited=max((each.waited for each in reading.queue), default=None),
+        servers_in_use=header.servers.in_use,
+        servers_target=header.servers.target,
+        alerts=len(alerts),
+        severity=alerts[0].state if alerts else "good",
+        worst=alerts[0].short if alerts else "",
+    )
+
+
+def _is_queue_known(reading: Reading) -> bool:
+    return bool(reading.queue) or not any(each.what == "queue" and each.lacking for each in reading.basis)
+
+
+def is_late(age: float, interval: float) -> bool:
+    """Tell whether data of that age is older than it should be where a poll comes every `interval` seconds."""
+    return age > LATE_AFTER * interval + 1
+
+
+def is_silent(age: float, interval: float) -> bool:
+    """Tell whether a recorder that should write every `interval` seconds is taken for gone."""
+    return age > max(SHORTEST_LOSS, LOST_AFTER * interval)
+
+
+def rank(member: Member) -> int:
+    """Return where a database stands among others: 0 hurts most."""
+    own = _RANKS.get(member.presence, _WELL)
+    severity = "good" if member.vitals is None else member.vitals.severity
+    return min(own, {"bad": _BAD, "warn": _WARNING}.get(severity, _WELL))
+
+
+def by_trouble(members: Iterable[Member]) -> list[Member]:
+    """Return databases in order of trouble: lost, hurt, refused, to be looked at, late, well; then by name."""
+    return sorted(members, key=_order)
+
+
+def _order(member: Member) -> tuple[int, int, int, str]:
+    vitals = member.vitals
+    return rank(member), -(vitals.alerts if vitals else 0), -((vitals and vitals.queued) or 0), member.name
+
+
+def counts(members: Sequence[Member]) -> Counter[Presence]:
+    """Return how many databases are in which state."""
+    return Counter(member.presence for member in members)
+
+
+def further(past: Past, vitals: Vitals) -> Past:
+    """Return the past with one more poll."""
+    return Past(
+        (*past.cpu_percent[1 - KEPT :], vitals.cpu_percent),
+        (*past.queued[1 - KEPT :], vitals.queued),
+    )

@@ -1,0 +1,73 @@
+"""Totals of counters: what groups, containers and instances have used and waited for so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+from presman.analysis.latency.redo import REDO_SIZE
+from presman.analysis.readings.activity_readings import OTHER
+from presman.analysis.readings.total_readings import InstanceTotals, UsageTotals
+from presman.analysis.readings.wait_readings import EventWaits
+from presman.records.container_rows import RsrcPdb
+from presman.records.group_rows import ConsumerGroup
+from presman.records.instance_rows import Sysstat
+from presman.records.snapshot import Snapshot
+from presman.records.wait_rows import SystemEvent
+
+_COLUMNS = (
+    "consumed_cpu_time",
+    "cpu_wait_time",
+    "io_service_time",
+    "small_read_megabytes",
+    "small_write_megabytes",
+    "large_read_megabytes",
+    "large_write_megabytes",
+    "small_read_requests",
+    "small_write_requests",
+    "large_read_requests",
+    "large_write_requests",
+)
+"""What both views count, in the order of UsageTotals."""
+
+
+def _columns(record: Any, *more: str) -> Callable[[Any], tuple[int, ...]]:
+    return itemgetter(*(record._fields.index(name) for name in (*_COLUMNS, *more)))
+
+
+_of_group = _columns(ConsumerGroup, "requests", "cpu_waits")
+_of_container = _columns(RsrcPdb)
+
+
+def usage_of_group(row: ConsumerGroup | None) -> UsageTotals | None:
+    """Return what a consumer group has used; None without a row of V$RSRC_CONSUMER_GROUP."""
+    return None if row is None else UsageTotals._make(_of_group(row))
+
+
+def usage_of_container(row: RsrcPdb | None) -> UsageTotals | None:
+    """Return what a container has used; None without a row of V$RSRC_PDB."""
+    return None if row is None else UsageTotals(*_of_container(row))
+
+
+def together_used(parts: Sequence[UsageTotals | None]) -> UsageTotals | None:
+    """Return the sum over instances; None where one of them is not known."""
+    known = [each for each in parts if each is not None]
+    if len(known) < len(parts) or len(known) < 2:
+        return known[0] if len(known) == len(parts) == 1 else None
+    return UsageTotals._make(None if None in values else sum(values) for values in zip(*known, strict=True))
+
+
+def instance_totals(snapshot: Snapshot) -> tuple[InstanceTotals, ...]:
+    """Return the counters of each instance since it started, in order; of those that a view speaks of."""
+    waits: dict[int, dict[str, EventWaits]] = {}
+    for row in snapshot.rows(SystemEvent):
+        classes = waits.setdefault(row.inst_id, {})
+        name = row.wait_class or OTHER
+        known = classes.get(name)
+        before = (known.waits, known.microseconds) if known else (0, 0)
+        classes[name] = EventWaits(before[0] + row.total_waits, before[1] + row.time_waited_micro)
+    redo = {row.inst_id: row.value for row in snapshot.rows(Sysstat) if row.name == REDO_SIZE}
+    return tuple(
+        InstanceTotals(inst_id, waits.get(inst_id, {}), redo.get(inst_id)) for inst_id in sorted(waits.keys() | redo)
+    )

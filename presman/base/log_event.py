@@ -1,0 +1,34 @@
+"""One thing that happened in a running presman, for its log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeAlias
+
+Level: TypeAlias = Literal["debug", "info", "warning", "error"]
+
+_NOTHING: Mapping[str, str | int | float] = MappingProxyType({})
+
+
+class LogEvent(NamedTuple):
+    """What happened. `event` is a word that stays the same from release to release; `message` says it to people.
+
+    `database` is the target it is about, "" for none; `figures` are what a program would otherwise read out of the
+    message.
+    """
+
+    event: str
+    message: str
+    level: Level = "info"
+    database: str = ""
+    figures: Mapping[str, str | int | float] = _NOTHING
+
+    @property
+    def line(self) -> str:
+        """The message with the database it is about before it."""
+        return f"{self.database}: {self.message}" if self.database else self.message
+
+
+Tell = Callable[[LogEvent], object]
+"""Whoever is told."""

@@ -1,0 +1,128 @@
+"""Log of a command that runs for long: lines for people or JSON lines, to standard error or to a file.
+
+Rotation is left to the system: a file that was moved away is begun anew with the next line.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from argparse import Namespace
+from datetime import UTC, datetime
+from io import TextIOWrapper
+from logging.handlers import WatchedFileHandler
+
+from presman.base.log_event import LogEvent
+from presman.base.text import clean
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+def begin(options: Namespace) -> None:
+    """Have all that is said from now on go where the options say. Raises Failure if the file cannot be written."""
+    if options.log_format is None and options.log_level is None and options.log_file is None:
+        return
+    console.log_to(EventLog(options.log_format or "text", options.log_level or "info", options.log_file))
+
+
+def is_plain(options: Namespace) -> bool:
+    """Tell whether standard error has lines for people, so that a line of progress may stand among them."""
+    return options.log_format != "json" or options.log_file is not None
+
+
+class EventLog:
+    """Writes events of a level and above as JSON lines or as text; without a file to standard error."""
+
+    def __init__(self, form: str, level: str, path: str | None) -> None:
+        self._to_file = path is not None
+        self._handler: logging.Handler = logging.StreamHandler() if path is None else _opened(path)
+        timed = form == "text" and path is not None
+        self._handler.setFormatter(_Json() if form == "json" else _Timed() if timed else _Plain())
+        self._handler.setLevel(_LEVELS[level])
+        self._logger = logging.Logger("presman", logging.DEBUG)
+        self._logger.addHandler(self._handler)
+
+    def write(self, event: LogEvent) -> bool:
+        """Write an event; return whether nobody else need be told: errors in a file are for the terminal, too."""
+        self._logger.log(_LEVELS[event.level], "%s", event.message, extra={"event": event})
+        return not (self._to_file and event.level == "error")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._handler.close()
+
+
+def _opened(path: str) -> logging.Handler:
+    try:
+        return _File(path)
+    except OSError as error:
+        raise Failure(f"cannot write {path}: {error.strerror or error}", exit_codes.OUTPUT) from None
+
+
+class _File(WatchedFileHandler):
+    """A file that others cannot read unless somebody lets them; what cannot be written is told once, not for ever."""
+
+    def __init__(self, path: str) -> None:
+        self._told = False
+        super().__init__(path, encoding="utf-8", errors="backslashreplace")
+
+    def _open(self) -> TextIOWrapper:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        return os.fdopen(os.open(self.baseFilename, flags, 0o640), "a", encoding=self.encoding, errors=self.errors)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line; to a file that cannot be opened again, none."""
+        try:
+            self.reopenIfNeeded()
+            if self.stream is None:
+                self.stream = self._open()
+            self.stream.write(self.format(record) + "\n")
+            self.stream.flush()
+            self._told = False
+        except (OSError, ValueError) as error:
+            if not self._told:
+                self._told = True
+                why = error.strerror if isinstance(error, OSError) else str(error)
+                sys.stderr.write(f"presman: the log {clean(self.baseFilename)} cannot be written: {why}\n")
+
+
+def _event(record: logging.LogRecord) -> LogEvent:
+    event = record.__dict__["event"]
+    assert isinstance(event, LogEvent)
+    return event
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class _Json(logging.Formatter):
+    """One object a line: time (UTC), level, database, event, message, and the figures of the event."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        event = _event(record)
+        found: dict[str, str | int | float] = {"time": _time(record), "level": event.level}
+        found |= {"database": clean(event.database), "event": event.event, "message": clean(event.message)}
+        return json.dumps(found | dict(event.figures), ensure_ascii=False)
+
+
+class _Timed(logging.Formatter):
+    """A line for people with time and level before it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        event = _event(record)
+        return f"{_time(record)} {event.level:<7} {clean(event.line)}"
+
+
+class _Plain(logging.Formatter):
+    """A line as presman says it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        return f"presman: {clean(_event(record).line)}"

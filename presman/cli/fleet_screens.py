@@ -1,0 +1,128 @@
+"""The screens of a fleet: its own, the monitor on one of its databases, and back."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from presman import watcher
+from presman.cli import console
+from presman.cli.exit_codes import Failure
+from presman.cli.fleet_targets import FleetTargets
+from presman.cli.start import check_theme
+from presman.config.targets import Target
+from presman.fleet.live_fleet import LiveFleet
+from presman.tui.app import MonitorEnd
+from presman.tui.fleet.fleet_app import run_fleet
+from presman.tui.fleet.fleet_view import FleetView
+
+if TYPE_CHECKING:
+    from presman.fleet.any_fleet import Fleet
+    from presman.tui.action_gateway import ActionGateway
+
+Open = Callable[[str, FleetView], MonitorEnd]
+"""Shows the monitor on a database of the fleet, by its name. Raises Failure where that cannot be."""
+
+
+def watch_fleet(fleet: Fleet, opened: Open, options: Namespace) -> int:
+    """Show the fleet, and each database that is opened, until the user quits; return the exit code."""
+    view = FleetView.load(fleet.name)
+    if options.theme:
+        check_theme(options.theme)
+        view.theme = options.theme
+    if view.interval is not None and options.interval is None:
+        fleet.set_interval(view.interval)
+    began = False
+
+    def begin() -> None:
+        nonlocal began
+        if not began:
+            began = True
+            watcher.start()
+            fleet.start()
+
+    try:
+        return _shown(fleet, view, begin, opened)
+    finally:
+        fleet.stop()
+        watcher.farewell()
+
+
+def _shown(fleet: Fleet, view: FleetView, begin: Callable[[], None], opened: Open) -> int:
+    notice = ""
+    while True:
+        end = run_fleet(fleet, view, begin, ascii_only=_is_ascii(view), notice=notice)
+        notice, name = "", "" if end.chosen is None else end.chosen.name
+        if not name:
+            return end.code
+        while name:
+            try:
+                closed = opened(name, view)
+            except Failure as error:
+                notice = f"{name} is not opened: {error}"
+                break
+            view.cursor = name
+            if not (closed.home or closed.target):
+                return closed.code
+            name = closed.target
+
+
+def _is_ascii(view: FleetView) -> bool:
+    return console.wants_ascii() if view.ascii_only is None else view.ascii_only
+
+
+def live(fleet: LiveFleet, targets: FleetTargets, options: Namespace, gateway: ActionGateway | None) -> Open:
+    """Return what opens a database that is watched from here, with the connection that there is."""
+
+    def opened(name: str, view: FleetView) -> MonitorEnd:
+        from presman.tui.app import run_monitor
+        from presman.tui.fleet.watched_feed import WatchedFeed
+
+        found, database = targets.resolved.get(name), fleet.databases.get(name)
+        if found is None or database is None:
+            why = "" if database is None else database.member().reason
+            raise Failure(why or "it is not in this fleet")
+        if found.theme:
+            check_theme(found.theme)
+        return run_monitor(
+            lambda post, refresh: WatchedFeed(database, post, refresh),
+            name=name,
+            refresh=found.refresh,
+            theme=found.theme or view.theme,
+            packs=found.packs,
+            gateway=gateway,
+            ascii_only=_is_ascii(view),
+            fixed=[each for each in ("theme", "refresh") if getattr(options, each)],
+            targets=list(fleet.databases),
+            bell=found.bell,
+            home=True,
+        )
+
+    return opened
+
+
+def recorded(store: Target) -> Open:
+    """Return what opens a database of a central store: its recording, at its end, as it grows."""
+
+    def opened(name: str, view: FleetView) -> MonitorEnd:
+        from presman.recording.recording_source import RecordingSource
+        from presman.tui.replay_app import run_replay
+
+        target = store.of_database(name)
+
+        def make_source() -> RecordingSource:
+            source = target.make_source()
+            assert isinstance(source, RecordingSource)
+            return source
+
+        return run_replay(
+            make_source,
+            name=target.name,
+            theme=target.settings.theme or view.theme,
+            ascii_only=_is_ascii(view),
+            home=True,
+            follow=True,
+        )
+
+    return opened

@@ -1,0 +1,173 @@
+"""`presman metrics`: databases polled without a screen, for Prometheus to scrape and a collector to be pushed to."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from presman.base.loopback import is_loopback
+from presman.base.secret import Secret
+from presman.base.text import clean
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+from presman.cli.limits import give_back_memory
+from presman.cli.settings import load, resolve
+from presman.config.config_file import Config, others_may_change
+from presman.config.targets import Target
+
+if TYPE_CHECKING:
+    from presman.base.certificates import Certificates
+    from presman.metrics.exporter import Exporter
+    from presman.metrics.observed_database import ObservedTarget
+    from presman.metrics.otlp_push import OtlpPush
+    from presman.metrics.web_app import Credentials
+
+PASSWORD = "PRESMAN_METRICS_PASSWORD"
+INTERVAL = 5.0
+"""Seconds between polls: Prometheus asks more rarely than somebody looks at a screen."""
+
+ENDLESS = frozenset({"oracle", "simulator"})
+"""Kinds of sources that go on: of one that ends there is no figure of now."""
+
+
+def run(options: Namespace) -> int:
+    """Poll and be scraped until told to stop. Raises Failure."""
+    try:
+        from presman.metrics.exporter import Exporter
+        from presman.metrics.exposition import Exposition
+        from presman.metrics.web_app import WebApp
+        from presman.metrics.web_server import ListenError, WebServer
+    except ModuleNotFoundError as error:
+        raise _lacking(error, "metrics") from None
+    give_back_memory()
+    config = load(options)
+    certificates, credentials = _certificates(options), credentials_of(config)
+    refuse_strangers(options, credentials)
+    exporter = Exporter(targets(options, config), console.say)
+    push = _push(options, exporter)
+    app = WebApp(Exposition(exporter.databases), lambda: exporter.is_healthy, credentials)
+    try:
+        host, port = options.listen
+        server = WebServer(app, host, port, certificates)
+    except ListenError as error:
+        raise Failure(str(error), exit_codes.OUTPUT) from None
+    names = ", ".join(each.target.label for each in exporter.databases)
+    console.say(f"metrics of {names} at {server.url}/metrics; Ctrl-C ends it")
+    try:
+        server.start()
+        if push is not None:
+            push.start()
+        exporter.start()
+        threading.Event().wait()
+    finally:
+        exporter.stop()
+        server.stop()
+        if push is not None:
+            push.stop()
+    return exit_codes.OK
+
+
+def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
+    """Return what is to be watched, each with a label of its own. Raises Failure."""
+    from presman.metrics.observed_database import ObservedTarget
+
+    found = []
+    for name in options.targets or [None]:
+        resolved = resolve(name, config, options)
+        target = resolved.target
+        if target.kind not in ENDLESS:
+            raise Failure(f"{target.name} ends: metrics are of databases that go on")
+        found.append(
+            ObservedTarget(
+                label_of(target), target.make_source, options.interval or options.refresh or INTERVAL, resolved.scope,
+                resolved.packs, resolved.budget, resolved.alerts,
+            )
+        )  # fmt: skip
+    labels = [each.label for each in found]
+    twice = next((label for label in labels if labels.count(label) > 1), "")
+    if twice:
+        raise Failure(f"{twice} is there twice: a section of config.ini for each gives them names")
+    return found
+
+
+def label_of(target: Target) -> str:
+    """Return what tells a target from others on the page: the section's name, else where it is, but not who asks."""
+    connect = target.connect
+    if connect is None or target.name != connect.name:
+        return target.name
+    where = connect.name.rpartition("@")[2]
+    if not where.startswith("("):
+        return where
+    service = re.search(r"(?i)\(\s*(?:service_name|sid)\s*=\s*([^)\s]+)\s*\)", where)
+    return clean(f"{connect.address}/{service[1]}" if service else connect.address)
+
+
+def credentials_of(config: Config) -> Credentials | None:
+    """Return who may scrape, None for everybody. Raises Failure, and PasswordCommandError."""
+    from presman.metrics.web_app import Credentials
+
+    own = config.defaults
+    password = own.metrics_password
+    if own.metrics_password_command is not None:
+        if config.path and others_may_change(config.path):
+            raise Failure(f"metrics_password_command is not run, others may change {config.path}: chmod go-w")
+        from presman.setup.password_command import password_of
+
+        password = password_of(own.metrics_password_command)
+    if password is None and os.environ.get(PASSWORD):
+        password = Secret(os.environ[PASSWORD])
+    if own.metrics_user is None and password is None:
+        return None
+    if own.metrics_user is None or password is None:
+        said, lacks = ("a password", "metrics_user") if password else ("metrics_user", f"a password (or {PASSWORD})")
+        raise Failure(f"{config.path or 'config.ini'}: there is {said} for metrics, but not {lacks}")
+    if ":" in own.metrics_user:
+        raise Failure(f"{config.path}: metrics_user has a colon, which no browser and no Prometheus can send")
+    return Credentials(own.metrics_user, password)
+
+
+def refuse_strangers(options: Namespace, credentials: Credentials | None) -> None:
+    """Raise Failure where anybody could read the figures, or a password on the line, unless that is wanted."""
+    host = options.listen[0]
+    if options.insecure or is_loopback(host):
+        return
+    cure = f"--listen 127.0.0.1:{options.listen[1]}, or --insecure"
+    if credentials is None and not options.client_ca:
+        raise Failure(f"anybody could read the figures at {host}: metrics_user in config.ini, --client-ca, {cure}")
+    if not options.certificate:
+        raise Failure(f"the password would go to {host} as it is: --certificate and --key, {cure}")
+
+
+def _certificates(options: Namespace) -> Certificates | None:
+    """Return the certificates of the server, None for plain HTTP. Raises CertificateError, Failure."""
+    from presman.base.certificates import CertificateFiles, Certificates
+
+    if not options.certificate:
+        for option in ("key", "client_ca"):
+            if getattr(options, option):
+                raise Failure(f"--{option.replace('_', '-')} goes with --certificate")
+        return None
+    key, clients = (Path(name) if name else None for name in (options.key, options.client_ca))
+    return Certificates(CertificateFiles(Path(options.certificate), key, clients))
+
+
+def _push(options: Namespace, exporter: Exporter) -> OtlpPush | None:
+    """Return what pushes to a collector, None without one. Raises EndpointError, Failure."""
+    if not options.otlp:
+        return None
+    try:
+        from presman.metrics.otlp_push import OtlpPush, endpoint_of
+    except ModuleNotFoundError as error:
+        raise _lacking(error, "otlp") from None
+    return OtlpPush(exporter.databases, endpoint_of(options.otlp), options.push_interval, console.say)
+
+
+def _lacking(error: ModuleNotFoundError, extra: str) -> Exception:
+    """Return what to say of a library that is not there; an error in presman stays one."""
+    if (error.name or "").startswith("presman"):
+        return error
+    return Failure(f"no {error.name}: pip install 'presman[{extra}]'")

@@ -1,0 +1,190 @@
+"""`presman serve TARGET`: the monitor in a browser, a process of its own for each page."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import sys
+from argparse import Namespace
+from contextlib import ExitStack
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from presman.base.errors import InputError
+from presman.base.formats import counted
+from presman.base.loopback import is_loopback
+from presman.base.secret import Secret
+from presman.cli import console
+from presman.cli.exit_codes import Failure
+from presman.cli.settings import default_target, load, resolve, terminal_prompt
+from presman.cli.start import check_theme
+
+if TYPE_CHECKING:
+    from presman.base.certificates import Certificates
+    from presman.serve.door import Door
+    from presman.serve.viewer import Launch
+    from presman.serve.viewer_site import Serving
+
+SHORTEST_TOKEN = 16
+"""Characters of a token that is chosen by somebody: nobody shall find it by trying."""
+
+PASSED_ON = ("config", "refresh", "poll_timeout", "scope", "thick", "packs", "theme", "at", "start", "end")
+"""Options that hold for the monitors. No other is passed on, and none of those allows actions."""
+
+BEGIN = "import sys; sys.path[:] = sys.argv[1:]; from presman.cli.served_monitor import main; sys.exit(main())"
+"""What a monitor is started with: it finds presman where it was found here, in one file, too."""
+
+TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "TEXTUAL_COLOR_SYSTEM": "truecolor"}
+"""What the terminal in the browser is, whatever presman was started from."""
+
+
+class _Listening(Struct):
+    """Where it listens: sockets, which stand for a host and a port, and whether this machine alone reaches them."""
+
+    sockets: list[socket.socket]
+    host: str
+    port: int
+    only_loopback: bool
+
+
+def run(options: Namespace) -> int:
+    """Serve until told to stop. Raises Failure, InputError."""
+    _need("aiohttp", "textual_serve")
+    from presman.serve import site_server, viewer_site
+
+    if options.token is False and options.token_file:
+        raise Failure("--token-file and --no-token contradict each other")
+    certificates = _certificates(options)
+    token = _token_of_file(Path(options.token_file)) if options.token_file else None
+    public = _public(options.public) if options.public else ""
+    name, launch = _launch(options)
+    listening = _listen(*options.listen)
+    with ExitStack() as open_sockets:
+        for each in listening.sockets:
+            open_sockets.enter_context(each)
+        token = token or _new_token(options, listening)
+        door = _door(listening, token, public, certificates is not None)
+        serving = viewer_site.Serving(name, launch, door, options.viewers, console.say)
+        announce = partial(_announce, serving, listening, options)
+        return 128 + site_server.run(serving, listening.sockets, certificates, announce)
+
+
+def _need(*libraries: str) -> None:
+    """Raise Failure if a library of the extra is missing."""
+    for name in libraries:
+        try:
+            import_module(name)
+        except ImportError:
+            raise Failure(f"presman serve needs {name}: pip install 'presman[web]'") from None
+
+
+def _launch(options: Namespace) -> tuple[str, Launch]:
+    """Return the target's name, and how a monitor of it is started; ask for the password here, once for all."""
+    from presman.serve.viewer import Launch
+
+    config = load(options)
+    typed: list[str] = []
+    prompt = terminal_prompt()
+
+    def ask(text: str) -> str:
+        typed.append(prompt(text) if prompt else "")
+        return typed[-1]
+
+    resolved = resolve(options.target, config, options, prompt=ask if prompt else None)
+    if resolved.theme:
+        check_theme(resolved.theme)
+    if resolved.on_alert:
+        console.say("on_alert is not run by pages that come and go: presman check or a monitor does that")
+    told = {name: getattr(options, name) for name in PASSED_ON} | {"target": options.target or default_target(config)}
+    line = json.dumps({"options": told, "password": typed[-1] if typed else None})
+    command = (sys.executable, "-P", "-c", BEGIN, *sys.path)
+    return resolved.target.name, Launch(command, Secret(line), {**os.environ, **TERMINAL})
+
+
+def _certificates(options: Namespace) -> Certificates | None:
+    """Return what encrypts the line, None for plain HTTP. Raises CertificateError, Failure."""
+    from presman.base.certificates import CertificateFiles, Certificates
+
+    if options.certificate:
+        return Certificates(CertificateFiles(Path(options.certificate), Path(options.key) if options.key else None))
+    if options.key:
+        raise Failure("--key goes with --certificate")
+    return None
+
+
+def _token_of_file(path: Path) -> Secret:
+    """Return the first line of a file. Raises InputError."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            token = file.readline(1000).strip()
+            mode = os.fstat(file.fileno()).st_mode
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
+    if len(token) < SHORTEST_TOKEN or not token.isprintable():
+        raise InputError(f"{path}: its first line is no token of at least {SHORTEST_TOKEN} characters")
+    if mode & 0o007:
+        console.say(f"warning: everybody on this machine may read {path}: chmod 600 {path}")
+    return Secret(token)
+
+
+def _public(text: str) -> str:
+    """Return a URL as browsers have it. Raises Failure."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise Failure(f"--public {text!r} is not a URL such as https://dba.example.com/prod/") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise Failure(f"--public {text!r} is not a URL such as https://dba.example.com/prod/")
+    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    path = parts.path if parts.path.endswith("/") else f"{parts.path}/"
+    return f"{parts.scheme}://{name}{f':{port}' if port else ''}{path}"
+
+
+def _listen(host: str, port: int) -> _Listening:
+    from presman.serve.listening import listening_sockets
+
+    sockets = listening_sockets(host, port)
+    addresses = [each.getsockname()[0] for each in sockets]
+    return _Listening(sockets, host, sockets[0].getsockname()[1], all(map(is_loopback, addresses)))
+
+
+def _new_token(options: Namespace, listening: _Listening) -> Secret | None:
+    """Return a random token, None where none is needed. Raises Failure."""
+    if options.token is False and not listening.only_loopback:
+        raise Failure("--no-token goes with loopback: anybody could look")
+    wanted = options.token if options.token is not None else bool(options.public) or not listening.only_loopback
+    return Secret(secrets.token_urlsafe(24)) if wanted else None
+
+
+def _door(listening: _Listening, token: Secret | None, public: str, secure: bool) -> Door:
+    from presman.serve.door import Door
+
+    names = {"localhost"}
+    if not listening.only_loopback:
+        names |= {each.lower() for each in (listening.host, socket.gethostname(), socket.getfqdn())}
+    return Door(token, frozenset(names), listening.only_loopback, public, secure, f"presman_{listening.port}")
+
+
+def _announce(serving: Serving, listening: _Listening, options: Namespace) -> None:
+    """Say where browsers find it, and who else does."""
+    door = serving.door
+    host = socket.gethostname() if listening.host in {"0.0.0.0", "::"} else listening.host
+    host = f"[{host}]" if ":" in host else host
+    url = door.public or f"{'https' if door.secure else 'http'}://{host}:{listening.port}/"
+    console.say(f"serving {serving.target} to at most {counted(serving.viewers, 'viewer')}; Ctrl-C ends it")
+    if not listening.only_loopback:
+        console.say("warning: other machines reach it; whoever has the token sees what presman sees")
+        if not door.secure:
+            console.say("warning: the line is not encrypted: --certificate, or a reverse proxy in front of loopback")
+    elif door.token is None:
+        console.say("whoever is logged in to this machine can look, too: --token asks for a token")
+    tail = f"?token={door.token.reveal()}" if door.token is not None and not options.token_file else ""
+    console.say(f"open {url}{tail}")

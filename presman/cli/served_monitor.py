@@ -1,0 +1,66 @@
+"""The monitor of one page of `presman serve`, which starts it.
+
+What to watch stands in the first line of its input, where no list of processes shows it. There is no option in it that
+allows actions, and nothing of the package that acts is imported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+
+from presman.cli import answered, console, exit_codes
+from presman.cli.settings import Resolved, load, resolve
+
+LONGEST = 65_536
+"""Bytes of the first line."""
+
+_STDIN = 0
+
+
+def main() -> int:
+    """Show the monitor to a browser, and return the exit code."""
+    console.prepare()
+    return answered(_run)
+
+
+def _run() -> int:
+    line = _first_line()
+    if not line:  # who started it has gone
+        return exit_codes.OK
+    told = json.loads(line)
+    options, password = Namespace(**told["options"]), told["password"]
+    prompt = None if password is None else lambda _prompt: str(password)
+    return _show(resolve(options.target, load(options), options, prompt=prompt))
+
+
+def _show(resolved: Resolved) -> int:
+    from presman.tui.served_app import run_served, run_served_replay
+
+    target = resolved.target
+    if target.tape is not None:
+        return run_served_replay(target.make_source, name=target.name, theme=resolved.theme)
+    attention = None
+    if resolved.alerts:
+        from presman.output.attention import attention_of
+
+        attention = attention_of(target.name, resolved.alerts, (), first_is_news=False)
+    return run_served(
+        target.make_source,
+        name=target.name,
+        refresh=resolved.refresh,
+        scope=resolved.scope,
+        theme=resolved.theme,
+        packs=resolved.packs,
+        budget=resolved.budget,
+        attention=attention,
+    )
+
+
+def _first_line() -> bytes:
+    """Return the first line of standard input, and take no byte of what follows."""
+    line = b""
+    while not line.endswith(b"\n") and len(line) < LONGEST and (byte := os.read(_STDIN, 1)):
+        line += byte
+    return line if line.endswith(b"\n") else b""

@@ -1,0 +1,62 @@
+"""`presman status`: what of presman runs for this user, and how it is."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+from presman.figures.status_figures import RUNS
+from presman.output.cells import Cell, lines
+from presman.output.json_document import plain
+from presman.output.text_table import table
+from presman.status.run_status import FORMAT, FoundRun, RunLine, RunState, lines_of
+from presman.status.status_file import found_runs
+
+WELL = frozenset({RunState.RUNNING, RunState.STARTING})
+
+
+def run(options: Namespace) -> int:
+    """Print what runs; the code tells whether all of it is well. Raises Failure."""
+    try:
+        runs = found_runs()
+    except OSError as error:
+        raise Failure(f"{error.filename or 'the state folder'}: {error.strerror or error}") from None
+    now = datetime.now(UTC)
+    found = [line for each in runs for line in lines_of(each, now)]
+    if options.format == "json":
+        console.put(_document(runs, found, now))
+    elif options.format == "csv":
+        stream = console.data()
+        header: list[Cell] = [figure.key for figure in RUNS.columns]
+        stream.write(lines([header, *([figure.value(line) for figure in RUNS.columns] for line in found)]))
+        stream.flush()
+    else:
+        console.show("\n".join(table(RUNS.columns, found, console.width()) if found else [RUNS.empty]) + "\n")
+    return _code(found)
+
+
+def _document(runs: Sequence[FoundRun], found: Sequence[RunLine], now: datetime) -> str:
+    document = {
+        "format": FORMAT,
+        "time": plain(now),
+        "runs": [
+            {"alive": each.alive, **plain(each.status), "databases": [_database(line) for line in lines_of(each, now)]}
+            for each in runs
+        ],
+        "well": _code(found) == exit_codes.OK,
+    }
+    return json.dumps(document, indent=2, ensure_ascii=console.wants_ascii(), allow_nan=False) + "\n"
+
+
+def _database(line: RunLine) -> dict[str, object]:
+    return {**plain(line.database), "state": plain(line.state), "age": plain(line.age), "trouble": line.trouble}
+
+
+def _code(found: Sequence[RunLine]) -> int:
+    if not any(line.state is not RunState.DIED for line in found):
+        return exit_codes.SOURCE if not found else exit_codes.PARTIAL
+    return exit_codes.OK if all(line.state in WELL for line in found) else exit_codes.PARTIAL

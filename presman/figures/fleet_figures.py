@@ -1,0 +1,178 @@
+"""Figures of a fleet: one line for each database, for the screen, `presman fleet --format` and central stores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from presman.analysis.fleet import rank
+from presman.analysis.readings.fleet_readings import Member, Presence
+from presman.base.formats import ABSENT, count, duration, number
+from presman.figures.figure import COUNT, CPUS, NAME, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, State, Table
+
+Database = Figure[Member]
+
+MARKS: dict[Presence, tuple[str, State]] = {
+    Presence.LIVE: ("●", "good"),
+    Presence.LATE: ("◌", "warn"),
+    Presence.LOST: ("✕", "bad"),
+    Presence.REFUSED: ("✕", "warn"),
+    Presence.STARTING: ("…", "note"),
+    Presence.STOPPED: ("■", "note"),
+}
+"""The sign and the colour that go with each state."""
+
+_SEVERITIES: dict[str, tuple[str, State]] = {"bad": ("✕", "bad"), "warn": ("▲", "warn")}
+
+
+def state_text(presence: Presence) -> str:
+    """Return a state with its sign."""
+    return f"{MARKS[presence][0]} {presence.value}"
+
+
+def past(row: Member, key: str) -> Sequence[float | None]:
+    """Return what a trend column draws."""
+    return row.past.queued if key == "queue_past" else row.past.cpu_percent
+
+
+def why(row: Member) -> str:
+    """Return why a database is as it is: why no data comes, else the worst that is wrong with it."""
+    if row.presence is Presence.LATE:
+        late = f"no answer for {duration(row.age)}"
+        return f"{late}: {row.reason}" if row.reason else late
+    if row.presence is not Presence.LIVE:
+        retry = "" if row.retry_in is None else f"retry in {max(0, round(row.retry_in))}s: "
+        return retry + row.reason
+    return "" if row.vitals is None else row.vitals.worst
+
+
+def _severity(row: Member) -> str:
+    return "" if row.vitals is None else row.vitals.severity
+
+
+def _alerts(row: Member) -> str:
+    if row.vitals is None:
+        return ABSENT
+    sign, _ = _SEVERITIES.get(row.vitals.severity, ("", ""))
+    return f"{sign} {row.vitals.alerts}".strip()
+
+
+def _alert_state(row: Member) -> State:
+    return _SEVERITIES.get(_severity(row), ("", ""))[1]
+
+
+def _cpu_bar(row: Member) -> Bar | None:
+    found = row.vitals
+    if found is None or found.used is None or not found.capacity:
+        return None
+    # Databases differ in size: each bar is of its own CPUs, and all of them end at the same place.
+    return Bar(100.0, 100 * found.used / found.capacity, 100 * (found.waiting or 0.0) / found.capacity)
+
+
+def _cpus(row: Member) -> str:
+    found = row.vitals
+    if found is None or found.used is None:
+        return ABSENT
+    return f"{number(found.used)}/{ABSENT if found.capacity is None else f'{found.capacity:g}'}"
+
+
+def _servers(row: Member) -> str:
+    found = row.vitals
+    return ABSENT if found is None else f"{count(found.servers_in_use)}/{count(found.servers_target)}"
+
+
+def _servers_state(row: Member) -> State:
+    found = row.vitals
+    if found is None or not found.queued or found.servers_in_use is None or not found.servers_target:
+        return ""
+    return "warn" if found.servers_in_use >= found.servers_target else ""
+
+
+def _age(row: Member) -> str:
+    """Return an age in five characters: ``0:03``, ``59:59``, ``2h00``, ``12d``."""
+    if row.age is None or row.age < 3600:
+        return duration(row.age)
+    hours, rest = divmod(int(row.age), 3600)
+    return f"{hours}h{rest // 60:02}" if hours < 24 else f"{hours // 24}d"
+
+
+def _queue_state(row: Member) -> State:
+    return "warn" if row.vitals is not None and row.vitals.queued else ""
+
+
+def _weight(row: Member) -> tuple[bool, bool, int] | None:
+    """Return what alerts are sorted by: the worst of them, then their number."""
+    found = row.vitals
+    return None if found is None else (found.severity == "bad", found.severity == "warn", found.alerts)
+
+
+# fmt: off
+CAPACITY = Database("capacity_cpus", "CPUs", CPUS, "The CPUs that Resource Manager hands out, of all instances.",
+                    "vitals.capacity")
+SERVERS_TARGET = Database("servers_target", "target", COUNT, "PARALLEL_SERVERS_TARGET of all instances.",
+                          "vitals.servers_target")
+FLEET: Table[Member] = Table(
+    "fleet", "Databases",
+    (
+        Database("target", "Database", NAME, "The section of config.ini, or what the recorder calls it.", "name",
+                 width=12, most=40),
+        Database("state", "state", WORD,
+                 "How its data comes in. ● LIVE: at most two intervals old; ◌ LATE: older; ✕ LOST: no connection, or "
+                 "of a central store its recorder writes nothing; ✕ REFUSED: trying again by itself would not help (a "
+                 "wrong password locks accounts), Enter and F5 try; … STARTING: nothing was read yet; ■ STOPPED: its "
+                 "recorder was ended, or the data is at its end.",
+                 "presence", text=lambda row: state_text(row.presence), order=rank, width=10,
+                 state=lambda row: MARKS[row.presence][1]),
+        Database("alerts", "alerts", COUNT,
+                 "Alerts that hurt (✕) or are to be looked at (▲), with the sign of the worst. By the rules and the "
+                 "thresholds of `presman alerts`.", "vitals.alerts", text=_alerts, order=_weight, width=6,
+                 state=_alert_state),
+        Database("cpu_percent", "CPU %", PERCENT,
+                 "CPU used by all consumer groups since the poll before, in percent of the CPUs that Resource Manager "
+                 "hands out (CPU_COUNT when caged, else the host's).", "vitals.cpu_percent", width=5),
+        Database("throttled_percent", "thr %", PERCENT,
+                 "Percent of CPU demand that had to wait since the poll before: waited / (used + waited).",
+                 "vitals.throttled_percent", width=5),
+        Database("queued", "queue", COUNT, "Parallel statements that wait in the queue now.", "vitals.queued", width=5,
+                 state=_queue_state),
+        Database("head_waited_s", "head", SECONDS, "How long the one that has waited longest is in the queue.",
+                 "vitals.head_waited", width=7, state=_queue_state),
+        Database("servers_in_use", "servers", COUNT,
+                 "Parallel servers in use now, of PARALLEL_SERVERS_TARGET, above which statements queue; of all "
+                 "instances.", "vitals.servers_in_use", text=_servers, width=7, most=12, state=_servers_state),
+        Database("age_s", "age", SECONDS, "How old the newest poll is; its figures stand here until the next one.",
+                 "age", text=_age, width=5, state=lambda row: "warn" if row.presence is Presence.LATE else "dim"),
+        Database("cpu_past", "CPU %", PERCENT, "CPU used in the last polls, in percent of the CPUs handed out; one "
+                 "scale for all databases.", "vitals.cpu_percent", trend=True, sortable=False, width=7, most=24),
+        Database("why", "why", TEXT, "Why no data comes, else the worst alert.", why, width=24, most=60, flexible=True,
+                 narrow=False,
+                 state=lambda row: MARKS[row.presence][1] if row.presence is not Presence.LIVE else _alert_state(row)),
+        Database("used_cpus", "CPUs █ wait ▒", CPUS,
+                 "CPUs used by all consumer groups since the poll before (█), and waited for (▒), of those that "
+                 "Resource Manager hands out; ▶ where more is wanted than there is.", "vitals.used", text=_cpus,
+                 bar=_cpu_bar, side="left", narrow=False, width=17, most=25),
+        Database("waited_cpus", "wait", CPUS, "CPUs that all consumer groups waited for since the poll before.",
+                 "vitals.waiting", narrow=False),
+        Database("queue_past", "queue", COUNT, "Statements queued in the last polls; one scale for all databases.",
+                 "vitals.queued", trend=True, sortable=False, width=8, most=24, narrow=False),
+        Database("plan", "plan", NAME, "The resource plan in force (V$RSRC_PLAN).", "vitals.plan", width=8, most=24,
+                 narrow=False),
+    ),
+    lambda row: row.name,
+    "There is no database in this fleet.",
+    json="databases",
+    worst_first=True,
+)
+# fmt: on
+
+_OF = {"servers_in_use": SERVERS_TARGET, "waited_cpus": CAPACITY}
+
+WRITTEN: tuple[Figure[Member], ...] = tuple(
+    figure
+    for column in FLEET.columns
+    for figure in ((column, _OF[column.key]) if column.key in _OF else (column,))
+    if not figure.trend
+)
+"""What files have: each figure once, and what stands behind the slash on screens as a column of its own."""
+
+WORKED_OUT = frozenset({"cpu_percent", "throttled_percent"})
+"""Figures that others tell."""

@@ -1,0 +1,1 @@
+"""Fleets: many databases in one process, from live connections or from a central store; knows no screen."""

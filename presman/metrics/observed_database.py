@@ -1,0 +1,168 @@
+"""Observed database: a thread that polls it, and what it last said. Whoever looks at that never waits for a poll."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from presman.analysis import analyse
+from presman.analysis.alerts.alert_settings import AlertSettings
+from presman.analysis.alerts.judge import Judge
+from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.readings.wait_readings import Histogram
+from presman.base.text import clean, one_line
+from presman.figures.observed_reading import LATE, ObservedReading
+from presman.polling.budget import budget_of
+from presman.polling.poll_needs import PollNeeds
+from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost
+from presman.records.breadth import Breadth
+from presman.records.queries import Scope
+from presman.records.snapshot import Snapshot
+from presman.sources import Source
+
+NEEDS = PollNeeds(statements=20, texts=False, most=100, largest=500_000, idle_sessions=False)
+"""The first of each queue matter, their texts do not; idle sessions are counted."""
+
+GRACE = 5.0
+"""Seconds by which a poll may be later than the slowest one before what was read counts no more."""
+
+
+class ObservedTarget(NamedTuple):
+    """What is watched: the label it has in metrics, free of secrets and users, and how to reach it."""
+
+    label: str
+    make_source: Callable[[], Source]
+    interval: float
+    scope: Scope
+    packs: tuple[str, ...]
+    budget: float | None
+    alerts: AlertSettings
+
+
+class DatabaseState(Struct, frozen=True):
+    """What is known of a database at an instant.
+
+    `observation` is that of the last poll, None while it cannot be reached or has not answered for too long; counters
+    are of this process, `last_poll` is when a poll last ended (seconds since 1970).
+    """
+
+    label: str
+    interval: float
+    observation: ObservedReading | None
+    polls: int
+    poll_seconds: float
+    round_trips: int
+    failures: int
+    last_poll: float | None
+
+    @property
+    def is_up(self) -> bool | None:
+        """Whether its figures are of now; None before anything is known."""
+        return self.observation is not None if self.polls or self.failures else None
+
+
+class ObservedDatabase:
+    """Polls one database until it is stopped. `say` is told in one line what somebody should know."""
+
+    def __init__(
+        self,
+        target: ObservedTarget,
+        say: Callable[[str], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.target = target
+        self._say = say
+        self._clock = clock
+        self._fresh_for = 2 * target.interval + budget_of(target.interval, target.budget) + GRACE
+        self._previous: Snapshot | None = None
+        self._cache = RowCache()
+        self._judge = Judge(target.alerts)
+        self._histograms: tuple[Histogram, ...] = ()
+        self._histograms_at: object = None
+        self._heard = -self._fresh_for
+        self._told = ""
+        self._state = DatabaseState(target.label, target.interval, None, 0, 0.0, 0, 0, None)
+        self._sampler = Sampler(
+            target.make_source, refresh=target.interval, scope=target.scope, post=self._post, packs=target.packs
+        )
+        self._sampler.budget = target.budget
+        self._sampler.needs = NEEDS
+        latency = any(each.key == "latency" for each in target.alerts)
+        self._sampler.widen(Breadth.HISTOGRAMS if latency else Breadth.NARROW)
+
+    # ---- from outside
+
+    def start(self) -> None:
+        """Begin."""
+        self._sampler.start()
+
+    def stop(self) -> None:
+        """Poll no more; one that is under way is broken off."""
+        self._sampler.stop()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is polled, or would be as soon as it can be reached."""
+        return self._sampler.is_alive
+
+    def state(self) -> DatabaseState:
+        """Return what is known now."""
+        state = self._state
+        if state.observation is None or self._clock() - self._heard <= self._fresh_for:
+            return state
+        return replace(state, observation=None)
+
+    # ---- the sampler's thread
+
+    def _post(self, event: Event) -> None:
+        if isinstance(event, Polled):
+            self._take(event.snapshot)
+        elif isinstance(event, SourceLost):
+            again = "" if event.retry_in is not None else "; not tried again before a restart"
+            self._lose(f"{event.text}{again}", event.code or event.text)
+        elif isinstance(event, SourceEnded):
+            self._lose("it has ended", "end")
+
+    def _take(self, snapshot: Snapshot) -> None:
+        try:
+            observation = self._observe(snapshot)
+        except Exception as error:  # of one database: the others go on
+            self._lose(f"internal error: {type(error).__name__}: {error}", "internal")
+            return
+        stale = observation.reading.stale
+        if stale is None or stale > LATE:
+            self._lose("no view answers in time", "late")
+            return
+        before = self._state
+        if self._told:
+            self._say(f"{self.target.label}: connected again")
+            self._told = ""
+        self._heard = self._clock()
+        self._state = replace(
+            before,
+            observation=observation,
+            polls=before.polls + 1,
+            poll_seconds=before.poll_seconds + snapshot.seconds,
+            round_trips=before.round_trips + snapshot.round_trips,
+            last_poll=time.time(),
+        )
+
+    def _observe(self, snapshot: Snapshot) -> ObservedReading:
+        previous, self._previous = self._previous, snapshot
+        reading = self._judge.judge(analyse(previous, snapshot, self._cache))
+        if reading.histograms_at != self._histograms_at:
+            self._histograms, self._histograms_at = reading.histograms, reading.histograms_at
+        return ObservedReading(reading, previous, snapshot, self._histograms)
+
+    def _lose(self, text: str, cause: str) -> None:
+        """Have no figures any more; the same cause is told once."""
+        if cause != self._told:
+            self._say(f"{self.target.label}: {one_line(clean(text), 500)}")
+            self._told = cause
+        self._previous, self._histograms = None, ()
+        self._state = replace(self._state, observation=None, failures=self._state.failures + 1)

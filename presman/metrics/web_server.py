@@ -1,0 +1,154 @@
+"""Web server: wsgiref's, each request in a thread, with bounds so that nobody who connects can hold it up.
+
+A handshake, a request that does not come or a reader that does not read keep one thread for so many seconds at most,
+and there are only so many.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import suppress
+from socketserver import ThreadingMixIn
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from presman.base.certificates import Certificates
+from presman.metrics.web_app import WebApp
+
+AT_ONCE = 16
+"""Requests that are answered at a time; who comes beyond is turned away."""
+
+SILENCE = 10.0
+"""Seconds for which a client may say nothing, or take nothing."""
+
+LONGEST = 30.0
+"""Seconds for which a connection may last."""
+
+LOOK = 0.5
+"""Seconds from one look at connections that last too long to the next, and until it ends when it is told to."""
+
+
+class ListenError(Exception):
+    """An address cannot be listened at; the text is one line."""
+
+
+class _Handler(WSGIRequestHandler):
+    """Reads requests. Nothing is logged: what is asked, Prometheus knows."""
+
+    server_version = "presman"
+    sys_version = ""
+    timeout = SILENCE
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name in the standard library
+        """Log nothing."""
+
+
+class _Listener(ThreadingMixIn, WSGIServer):
+    """Accepts connections."""
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+
+    def __init__(
+        self, family: socket.AddressFamily, address: tuple[Any, ...], certificates: Certificates | None
+    ) -> None:
+        self.address_family = family
+        self._certificates = certificates
+        self._places = threading.BoundedSemaphore(AT_ONCE)
+        self._open: dict[Any, float] = {}
+        super().__init__(address, _Handler)
+
+    def server_bind(self) -> None:
+        """Bind, without asking the name service for a name that nobody needs."""
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+        self.setup_environ()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread, if there is one left."""
+        if not self._places.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no thread could be had
+            self._places.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, and make room for another."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Shake hands where there is a certificate, then answer."""
+        request.settimeout(SILENCE)
+        if self._certificates is not None:
+            context = self._certificates.context()
+            request = context.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+        self._open[request] = time.monotonic()
+        try:
+            if self._certificates is not None:
+                request.do_handshake()
+            super().finish_request(request, client_address)
+        finally:
+            self._open.pop(request, None)
+            if self._certificates is not None:
+                request.close()
+
+    def service_actions(self) -> None:
+        """Cut connections that last too long: whoever sends a letter every few seconds would otherwise stay."""
+        now = time.monotonic()
+        for request, begun in list(self._open.items()):
+            if now - begun > LONGEST:
+                with suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: a client that goes away in the middle is its own affair."""
+
+
+class WebServer:
+    """Answers at `host` and `port` in a thread of its own; port 0 takes a free one. Raises ListenError."""
+
+    def __init__(self, app: WebApp, host: str, port: int, certificates: Certificates | None = None) -> None:
+        try:
+            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            self._listener = _Listener(family, address, certificates)
+        except (OSError, OverflowError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ListenError(f"cannot listen at {_place(host, port)}: {reason}") from None
+        self._listener.set_app(app)
+        scheme = "https" if certificates else "http"
+        self.url = f"{scheme}://{_place(host, self._listener.server_port)}"
+        self._thread = threading.Thread(
+            target=self._listener.serve_forever, args=(LOOK,), name="presman-web", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it listens."""
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Listen no more."""
+        if self._thread.is_alive():
+            self._listener.shutdown()
+        self._listener.server_close()
+
+
+def _place(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,61 @@
+"""A fleet without a screen: the databases as text, JSON or CSV, those in trouble first."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from presman import __version__
+from presman.analysis.fleet import counts
+from presman.analysis.readings.fleet_readings import Member, Presence
+from presman.base.formats import counted
+from presman.drawing.lines import fit
+from presman.figures.fleet_figures import FLEET, MARKS, WRITTEN
+from presman.output.cells import instant, lines
+from presman.output.json_document import plain
+from presman.output.text_table import table
+
+FORMAT = 1
+"""Grows when a name changes its meaning or goes away; new names come without notice."""
+
+
+def summary(found: Counter[Presence]) -> str:
+    """Return how many databases are in which state: ``3 databases: 2 live, 1 lost``."""
+    states = ", ".join(f"{found[state]} {state.value.lower()}" for state in MARKS if found[state])
+    return f"{counted(sum(found.values()), 'database')}{': ' if states else ''}{states}"
+
+
+def text(name: str, members: Sequence[Member], width: int | None = None) -> str:
+    """Return the fleet as a table below a line that counts them. Ends in a newline."""
+    told = summary(counts(members))
+    head = [f"{name}  {told}"] if width is None or len(name) + 2 + len(told) <= width else [name, told]
+    body = table(FLEET.columns, members, width) if members else [FLEET.empty]
+    lines = [*head, "", *body]
+    return "\n".join(lines if width is None else [fit(line, width).rstrip() for line in lines]) + "\n"
+
+
+def csv(members: Sequence[Member], at: datetime | None = None) -> str:
+    """Return the fleet as CSV: a header line, and one line for each database."""
+    now = at or datetime.now(UTC)
+    header = ["time", *(figure.key for figure in WRITTEN)]
+    return lines([header, *([now, *(figure.value(each) for figure in WRITTEN)] for each in members)])
+
+
+def dump(name: str, members: Sequence[Member], at: datetime | None = None, *, ascii_only: bool = False) -> str:
+    """Return the fleet as a JSON document that ends in a newline."""
+    document = {
+        "format": FORMAT,
+        "presman": __version__,
+        "fleet": name,
+        "time": instant(at or datetime.now(UTC)),
+        "databases": [_database(each) for each in members],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
+
+
+def _database(member: Member) -> dict[str, Any]:
+    found = {figure.key: plain(figure.value(member)) for figure in WRITTEN}
+    return found | {"past": plain(member.past)}

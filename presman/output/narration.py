@@ -1,0 +1,111 @@
+"""Narration: what happens on a database in lines of words, one for each change, to be read aloud or kept in a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.alerts.alert_changes import AlertChanges
+from presman.analysis.alerts.alert_rules import worst_first, wrong
+from presman.analysis.alerts.judge import sees_all
+from presman.analysis.readings.reading import Reading
+from presman.analysis.totals import Totals, totals
+from presman.base.ascii_signs import ascii_only
+from presman.base.formats import clock, counted, number, spelled
+from presman.base.release import named
+from presman.recording.events import DOWNGRADE, PLAN_CHANGED, RECONNECT, TIMEOUT, EventWatch
+from presman.tabs.alerts import sight
+
+SUMMARY = 300.0
+"""Seconds after which all is summed up once more, though nothing has changed."""
+
+_TOLD = frozenset({PLAN_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT})
+"""Events that no alert tells of."""
+
+_WORDS = {"bad": "critical", "warn": "warning"}
+
+
+class Narration:
+    """Takes one reading after the other, judged already, and says what changed.
+
+    `summary` seconds after the last one all is summed up. `plain` leaves nothing but ASCII, and words for signs.
+    """
+
+    def __init__(self, summary: float = SUMMARY, *, plain: bool = False) -> None:
+        self._summary = summary
+        self._plain = plain
+        self._alerts = AlertChanges()
+        self._events = EventWatch()
+        self._step: tuple[object, ...] | None = None
+        self._summed: datetime | None = None
+        self._troubles: frozenset[str] = frozenset()
+
+    def take(self, reading: Reading, epoch: int) -> list[str]:
+        """Return the lines for a reading, each with its time of day; `epoch` counts the connections."""
+        lines = [*self._first(reading), *self._said(reading, epoch)]
+        return [f"{clock(reading.at)}  {self._written(line)}" for line in lines]
+
+    def _written(self, line: str) -> str:
+        return ascii_only(line.replace(" → ", " to ").replace("…", "...")) if self._plain else line
+
+    def _first(self, reading: Reading) -> Iterator[str]:
+        if self._summed is None:
+            header = reading.header
+            yield f"watching {header.database or reading.target} {named(header.version)}, plan {header.plan or 'none'}"
+
+    def _said(self, reading: Reading, epoch: int) -> Iterator[str]:
+        yield from (each.text for each in self._events.add(reading, epoch) if each.kind in _TOLD)
+        changed = list(self._changed_alerts(reading))
+        yield from changed
+        yield from self._changed_troubles(reading)
+        yield from self._changed_step(reading)
+        if self._is_time(reading) or (changed and not self._alerts.told):
+            self._summed = reading.at
+            yield f"now: {summary(totals(reading), len(self._alerts.told))}"
+            yield from (() if self._alerts.told else sight(reading))
+
+    def _is_time(self, reading: Reading) -> bool:
+        return self._summed is None or (reading.at - self._summed).total_seconds() >= self._summary
+
+    def _changed_alerts(self, reading: Reading) -> Iterator[str]:
+        found = list(worst_first(wrong(reading)))
+        for each in self._alerts.take(found, reading.at.timestamp(), whole=sees_all(reading)):
+            lasted = spelled(reading.at.timestamp() - each.since)
+            if each.change == "ended":
+                yield f"over after {lasted}: {each.text}"
+            else:
+                yield f"{'worse, ' * (each.change == 'worse')}{_WORDS[each.state]}: {each.text}"
+
+    def _changed_troubles(self, reading: Reading) -> Iterator[str]:
+        found = {f"{each.view or each.query}: {each.text} {each.cure}".rstrip() for each in reading.troubles}
+        yield from (f"not seen: {text}" for text in sorted(found - self._troubles))
+        self._troubles = frozenset(found)
+
+    def _changed_step(self, reading: Reading) -> Iterator[str]:
+        """Say what to do when it is something else than before: times in its words alone make no news."""
+        step = to_do(reading)
+        now = None if step is None else (step.step, step.subject, step.command)
+        if step is not None and now != self._step:
+            yield f"do: {step.text}"
+            if step.command is not None:
+                yield f"command: {step.command.text} (affects {step.affects})"
+        self._step = now
+
+
+def summary(now: Totals, alerts: int) -> str:
+    """Return how a database is, in one sentence; what is not known is left out."""
+    parts = []
+    if now.used is not None:
+        of_all = f" of {number(now.cpus, 0)}" if now.cpus is not None else ""
+        parts.append(f"{number(now.used)}{of_all} CPUs used")
+    if now.waiting is not None:
+        parts.append("next to none wanted besides" if now.waiting < 0.05 else f"{number(now.waiting)} wanted besides")
+    of_target = f" of target {now.target}" if now.target is not None else ""
+    parts.append(f"{counted(now.servers, 'parallel server')} in use{of_target}")
+    if now.queued is not None:
+        longest = f", the longest for {spelled(now.longest)}" if now.queued else ""
+        parts.append(f"{counted(now.queued, 'statement')} queued{longest}")
+    if now.pool_queued:
+        parts.append(f"{counted(now.pool_queued, 'session')} waiting for an active session pool")
+    return "; ".join([*parts, counted(alerts, "alert")])

@@ -1,0 +1,119 @@
+"""Reader of fleet rows: every database of a store by one SELECT, whatever their number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from sqlalchemy import Connection, text
+
+from presman.analysis.fleet import KEPT
+from presman.analysis.readings.alert import Severity
+from presman.analysis.readings.fleet_readings import Past, Vitals
+from presman.base.text import clean, one_line
+from presman.recording.fleet_writer import LIVE, LONGEST, LOST, STOPPED
+from presman.recording.measure_tables import FLEET_FIGURES, MICRO, SCALE
+from presman.recording.row_commands import NOW
+
+_FIELDS = {
+    "used_cpus": "used", "waited_cpus": "waiting", "capacity_cpus": "capacity", "queued": "queued",
+    "head_waited_s": "head_waited", "servers_in_use": "servers_in_use", "servers_target": "servers_target",
+    "alerts": "alerts", "plan": "plan",
+}  # fmt: skip
+"""The fields of Vitals by the keys of their figures."""
+
+_SEVERITIES: Mapping[str, Severity] = {"bad": "bad", "warn": "warn"}
+
+PAST = {
+    "sqlite": "SELECT d.target, p.used_cpus, p.queued FROM databases d JOIN polls p ON p.database_id = d.database_id"
+    " AND p.poll > (SELECT MAX(q.poll) FROM polls q WHERE q.database_id = d.database_id) - :kept"
+    " ORDER BY d.database_id, p.poll",
+    "postgresql": "SELECT d.target, p.used_cpus, p.queued FROM databases d CROSS JOIN LATERAL (SELECT poll, used_cpus,"
+    " queued FROM polls WHERE database_id = d.database_id ORDER BY poll DESC LIMIT :kept) p"
+    " ORDER BY d.database_id, p.poll",
+}
+"""The newest polls of every database, for each kind of store as it finds them by their key: older ones cost nothing."""
+
+
+class FleetRow(Struct, frozen=True):
+    """One database of a store.
+
+    `link` is what its recorder said last: live, lost or stopped, for `since` seconds. `polled_at` is when its newest
+    poll came, in microseconds of the store's clock, `age` the seconds since then, `every` those between two. `vitals`
+    is None where nothing was recorded of it, or by an older presman.
+    """
+
+    target: str
+    link: str
+    polled_at: int | None
+    age: float | None
+    since: float | None
+    every: float | None
+    reason: str
+    vitals: Vitals | None
+
+
+class PastPoll(NamedTuple):
+    """What is drawn of a poll of the past: CPUs used, statements queued."""
+
+    used: float | None
+    queued: int
+
+
+def read_fleet(connection: Connection) -> list[FleetRow]:
+    """Return every database of a store, by name."""
+    names = ("polled_at", "every_us", "link", "link_at", "reason", "severity", "worst")
+    columns = ["d.target", "d.name", *(f"f.{name}" for name in (*names, *(each.key for each in FLEET_FIGURES)))]
+    columns.append(f"{NOW[connection.dialect.name]} AS now")
+    statement = f"SELECT {', '.join(columns)} FROM databases d LEFT JOIN fleet f ON f.database_id = d.database_id"
+    rows = connection.execute(text(f"{statement} ORDER BY d.target")).mappings()
+    return [_row(row, int(row["now"])) for row in rows]
+
+
+def read_past(connection: Connection) -> dict[str, list[PastPoll]]:
+    """Return the last polls of every database, oldest first: what is drawn before the first new ones come."""
+    found: dict[str, list[PastPoll]] = {}
+    for row in connection.execute(text(PAST[connection.dialect.name]), {"kept": KEPT}).mappings():
+        used = None if row["used_cpus"] is None else row["used_cpus"] / SCALE
+        found.setdefault(clean(str(row["target"])), []).append(PastPoll(used, row["queued"]))
+    return found
+
+
+def past_of(polls: list[PastPoll], capacity: float | None) -> Past:
+    """Return past polls as they are drawn, of the CPUs that there are now."""
+    percents = (None if poll.used is None or not capacity else 100 * poll.used / capacity for poll in polls)
+    return Past(tuple(percents), tuple(poll.queued for poll in polls))
+
+
+def _row(row: Mapping[Any, Any], now: int) -> FleetRow:
+    """Return a row with every value looked at: a store may be a stranger's."""
+    link = str(row["link"] or STOPPED)
+    return FleetRow(
+        clean(str(row["target"])),
+        link if link in {LIVE, LOST} else STOPPED,
+        row["polled_at"],
+        _seconds(now, row["polled_at"]),
+        _seconds(now, row["link_at"]),
+        None if row["every_us"] is None else int(row["every_us"]) / MICRO,
+        one_line(clean(str(row["reason"] or "")), LONGEST),
+        None if row["polled_at"] is None else _vitals(row),
+    )
+
+
+def _seconds(now: int, at: Any) -> float | None:
+    return max(0.0, (now - int(at)) / MICRO) if at else None
+
+
+def _vitals(row: Mapping[Any, Any]) -> Vitals:
+    found: dict[str, Any] = {}
+    for each in FLEET_FIGURES:
+        value = row[each.key]
+        if each.is_text:
+            found[_FIELDS[each.key]] = clean(str(value or ""))
+        else:
+            found[_FIELDS[each.key]] = None if value is None else value / SCALE if each.is_scaled else int(value)
+    found["alerts"] = found["alerts"] or 0
+    worst = one_line(clean(str(row["worst"] or "")), LONGEST)
+    name, severity = clean(str(row["name"] or "")), _SEVERITIES.get(str(row["severity"]), "good")
+    return Vitals(database=name, severity=severity, worst=worst, **found)

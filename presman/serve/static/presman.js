@@ -1,0 +1,122 @@
+// What stands between this page and textual-serve's terminal: where it connects to, why it ended, files, links.
+"use strict";
+
+const here = new URL(".", location.href); // behind a reverse proxy the page may stand in a folder
+const page = document.body;
+const again = document.getElementById("again");
+const Plain = window.WebSocket;
+
+const LOST = "The connection to presman was lost.";
+const ENDS = {
+  1001: "presman does not serve any more.",
+  1013: "As many look as may look at the same time. Try again when somebody has gone.",
+  4000: "You have quit.",
+  4001: "The monitor ended by itself. What was wrong is told where presman serve runs.",
+};
+const RETURNS = 5; // how often the page comes back by itself without having lived for a while
+const A_WHILE = 30000;
+
+history.replaceState(null, "", here.pathname); // the token, which is kept as a cookie, is nobody's to see
+
+function tell(text, { button }) {
+  document.getElementById("said").textContent = text;
+  again.hidden = !button;
+  page.classList.add("-ended");
+  if (button) again.focus();
+}
+
+function returns() {
+  return Number(sessionStorage.getItem("returns") || 0);
+}
+
+async function comeBack() {
+  sessionStorage.setItem("returns", returns() + 1);
+  for (;;) {
+    await new Promise((done) => setTimeout(done, 1500));
+    try {
+      await fetch(new URL("alive", here), { cache: "no-store" });
+      location.reload();
+      return;
+    } catch {
+      // nobody answers yet
+    }
+  }
+}
+
+class Line extends Plain {
+  constructor(url) {
+    super(url);
+    let opened = false;
+    this.addEventListener("open", () => {
+      opened = true;
+      document.querySelector(".xterm-helper-textarea").focus();
+      setTimeout(() => this.readyState === Plain.OPEN && sessionStorage.removeItem("returns"), A_WHILE);
+    });
+    this.addEventListener("close", (event) => {
+      const why = ENDS[event.code];
+      const isLost = opened && (event.code === 1001 || !why);
+      if (isLost && returns() < RETURNS) {
+        tell(`${why || LOST} The page comes back as soon as it can.`, { button: true });
+        comeBack();
+      } else {
+        tell(why || (opened ? LOST : "presman cannot be reached, or did not let this page in."), { button: true });
+      }
+    });
+  }
+}
+window.WebSocket = Line;
+
+window.open = (url) => {
+  // Files come from presman itself; nothing else is opened, whatever is written on the screen.
+  const file = /\/download\/([\w-]+)$/.exec(url || "");
+  if (file) {
+    const link = document.createElement("a");
+    link.href = new URL(`download/${file[1]}`, here);
+    link.download = "";
+    link.click();
+  }
+  return null;
+};
+
+if (!navigator.clipboard) {
+  // Browsers have none where the line is not encrypted.
+  const writeText = async (text) => {
+    const area = document.createElement("textarea");
+    const before = document.activeElement;
+    area.value = text;
+    page.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+    before.focus();
+  };
+  Object.defineProperty(navigator, "clipboard", { value: { readText: async () => "", writeText } });
+}
+
+again.addEventListener("click", () => {
+  sessionStorage.removeItem("returns");
+  location.reload();
+});
+
+async function begin() {
+  const fonts = ["", "bold "].map((style) => document.fonts.load(`${style}16px "Roboto Mono"`));
+  await Promise.allSettled(fonts); // cells are measured when the terminal is made
+  const terminal = document.getElementById("terminal");
+  const socket = new URL("ws", here);
+  socket.protocol = socket.protocol.replace("http", "ws");
+  terminal.dataset.sessionWebsocketUrl = socket;
+  terminal.classList.add("textual-terminal");
+  const script = document.createElement("script");
+  script.src = new URL("static/textual.js", here);
+  script.onload = () => {
+    try {
+      window.onload();
+    } catch (error) {
+      console.error(error);
+      tell("The terminal cannot be started in this browser.", { button: true });
+    }
+  };
+  script.onerror = () => tell(LOST, { button: true });
+  document.head.append(script);
+}
+window.addEventListener("load", begin);

@@ -1,0 +1,90 @@
+"""The monitor for somebody who looks through a browser: it can write nothing, go nowhere else, and act on nothing.
+
+It is never given what leads to actions, nor config.ini's other targets, and keeps nothing of what is set by keys: who
+looks is not who runs presman.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, TextIO, cast
+
+from textual.driver import Driver
+
+from presman.base.text import clean
+from presman.tui.app import MonitorApp, sampler_feed
+from presman.tui.browser_driver import BrowserDriver
+from presman.tui.csv_download import CsvDownload
+from presman.tui.feed import Attending, MakeFeed
+from presman.tui.replay_app import ReplayApp
+from presman.tui.terminal_app import run_until_ended
+
+if TYPE_CHECKING:
+    from presman.recording.recording_source import RecordingSource
+    from presman.records.queries import Scope
+    from presman.sources import Source
+
+
+class ServedMonitor(MonitorApp):
+    """The monitor in a browser."""
+
+    is_served: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        make_feed: MakeFeed,
+        *,
+        name: str,
+        refresh: float = 2.0,
+        theme: str | None = None,
+        packs: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(make_feed, name=name, refresh=refresh, theme=theme, packs=packs)
+        self.recording = CsvDownload(self.send_csv)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return what speaks to the browser."""
+        return BrowserDriver
+
+    def send_csv(self, content: TextIO, name: str) -> None:
+        """Have the browser download a file."""
+        self.deliver_text(content, save_filename=name, mime_type="text/csv")
+
+
+class ServedReplay(ReplayApp, ServedMonitor):
+    """A recording in a browser."""
+
+
+def run_served(
+    make_source: Callable[[], Source],
+    *,
+    name: str,
+    refresh: float,
+    scope: Scope,
+    theme: str | None = None,
+    packs: tuple[str, ...] = (),
+    budget: float | None = None,
+    attention: Attending | None = None,
+) -> int:
+    """Show the monitor to a browser until who looks has enough or is gone, and return the exit code.
+
+    What is not said here is as :func:`presman.tui.app.run_monitor` has it.
+    """
+    make_feed = sampler_feed(make_source, scope, None, packs, budget, attention)
+    app = ServedMonitor(make_feed, name=clean(name), refresh=refresh, theme=theme, packs=packs)
+    asyncio.run(run_until_ended(app))
+    return app.return_code or 0
+
+
+def run_served_replay(make_source: Callable[[], Source], *, name: str, theme: str | None = None) -> int:
+    """Show a recording to a browser until who looks has enough or is gone, and return the exit code."""
+
+    def make() -> RecordingSource:
+        source = make_source()
+        assert source.kind == "recording"
+        return cast("RecordingSource", source)
+
+    app = ServedReplay(make, name=clean(name), theme=theme)
+    asyncio.run(run_until_ended(app))
+    return app.return_code or 0

@@ -1,0 +1,121 @@
+"""Tour of the demo: five steps on some lines over the keys, each of which ends when one has done what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from textwrap import wrap
+from typing import TYPE_CHECKING, NamedTuple
+
+from presman.base.private_files import state_folder
+from presman.drawing.lines import Line
+from presman.tabs.parts import Key
+from presman.tui import state_files
+from presman.tui.keys.app_key import AppKey
+from presman.tui.widgets.line_view import LineView
+
+if TYPE_CHECKING:
+    from presman.tui.frame_app import FrameApp
+
+_FILE = "tour"
+
+
+class TourStep(NamedTuple):
+    """One step: what there is to see, what to press then, and whether that has been done."""
+
+    see: str
+    press: str
+    done: Callable[[FrameApp], bool]
+
+
+STEPS: Sequence[TourStep] = (
+    TourStep(
+        "A database that presman made up. On top: what is wrong, the worst first, and DO: the one thing to do.",
+        "Press 4 for the parallel statements.",
+        lambda app: app.monitor.choices.tab == "parallel",
+    ),
+    TourStep(
+        "Who runs on how many servers, who is queued, WHY the first one waits and what would let it start.",
+        "Press Tab to get to a table, Enter on a row to go into it.",
+        lambda app: app.reader.is_open or bool(app.monitor.choices.places),
+    ),
+    TourStep(
+        "All about that row. q brings you back, here and everywhere; at the top it ends presman.",
+        "Press 2 for the CPU: what each group uses, is entitled to, and waits for.",
+        lambda app: app.monitor.choices.tab == "cpu",
+    ),
+    TourStep(
+        "presman keeps what it has seen, and you can go back to it while it goes on watching.",
+        "Press ← some times; End brings you back to now.",
+        lambda app: app.monitor.is_frozen,
+    ),
+    TourStep(
+        "Every figure has its view and formula in the help. Your own database: presman connect.",
+        "Press ? for the keys and columns of this tab; q closes it.",
+        lambda app: app.reader.is_open,
+    ),
+)
+
+
+class Tour:
+    """The tour of one run. It is not shown again once it was gone through or ended; `presman demo --tour` does."""
+
+    def __init__(self) -> None:
+        self._place = 0
+        self._line: LineView | None = None
+        self._over = False
+
+    def attend(self, app: FrameApp) -> None:
+        """Have an app show the tour when there is something to see, and end it with a key."""
+        app.show_around = partial(self.follow, app)
+        key = Key("end_tour", "x", "x", "end the tour", "End the tour of the demo.")
+        app.own_keys = {**app.own_keys, key.name: AppKey(key, self.end, lambda _: not self._over)}
+        app.bind(key.keys, app.own_keys[key.name].action, show=False)
+
+    def follow(self, app: FrameApp) -> None:
+        """Show the step one is at; called whenever something was painted."""
+        if self._over or not app.begun or app.monitor.reading is None:
+            return
+        if self._line is None:
+            self._line = LineView(id="tour")
+            self._line.ground = "panel"
+            app.frame.mount(self._line, before="#keys")
+            app.call_after_refresh(app.paint_lines)
+        if STEPS[self._place].done(app):
+            self._place += 1
+        if self._place == len(STEPS):
+            self.end(app)
+            return
+        self._line.fit_lines(tour_lines(self._place, app.size.width))
+
+    def end(self, app: FrameApp) -> None:
+        """Take the lines away, and remember that there was a tour."""
+        self._over = True
+        if self._line is not None:
+            self._line.remove()
+        with suppress(OSError):  # then it comes again the next time
+            state_files.keep(_FILE, "over\n")
+        app.tell("The tour is over; presman demo --tour shows it again.")
+
+
+def tour_lines(place: int, width: int) -> list[Line]:
+    """Return the lines of a step: what there is to see, then what to press, and the key that ends it all."""
+    see, press, _ = STEPS[place]
+    head, tail = f" Tour {place + 1}/{len(STEPS)}  ", "  x ends the tour "
+    room = max(20, width - len(head) - 1)
+    lines = [*wrap(see, room), press]
+    last = press if len(press) + len(tail) <= room else ""
+    found: list[Line] = [((head, "title"), (lines[0], ""))]
+    found += [((" " * len(head), ""), (line, "")) for line in lines[1:-1]]
+    found += [] if last else [((" " * len(head), ""), (line, "key")) for line in wrap(press, room)]
+    gap = max(0, width - len(head) - len(last) - len(tail))
+    return [*found, ((" " * len(head), ""), (last, "key"), (" " * gap, ""), (tail, "dim"))]
+
+
+def was_ended() -> bool:
+    """Whether somebody went through the tour, or ended it."""
+    try:
+        return (state_folder() / _FILE).exists()
+    except OSError:
+        return False

@@ -1,0 +1,57 @@
+"""What a fleet shows of a reading, and which database comes first."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from presman.analysis.fleet import KEPT, by_trouble, counts, further, is_late, is_silent, vitals_of
+from presman.analysis.readings.fleet_readings import Past, Presence
+from presman.analysis.readings.sight_readings import Basis
+from tests.fleet.members import every_state, live, vitals
+from tests.tui.readings import busy, quiet
+
+
+def test_vitals_are_those_of_the_reading() -> None:
+    reading = busy()
+    found = vitals_of(reading)
+    groups = reading.cluster_groups()
+    assert found.used == sum(group.used for group in groups)
+    assert found.waiting == sum(group.waiting for group in groups)
+    assert (found.capacity, found.queued) == (reading.header.num_cpus, len(reading.queue))
+    assert found.head_waited == max(each.waited for each in reading.queue)
+    assert (found.alerts > 0, found.severity) == (True, "bad")
+    assert found.worst
+    assert found.cpu_percent == 100 * found.used / found.capacity
+    assert found.throttled_percent == 100 * found.waiting / (found.used + found.waiting)
+
+
+def test_what_is_not_known_is_no_zero() -> None:
+    unseen = replace(quiet(), basis=(Basis("queue", ("GV$SESSION",), "no grant"),))
+    assert vitals_of(unseen).queued is None
+    assert vitals_of(quiet()).queued == 0
+    first = replace(quiet(), groups=tuple(group._replace(used=None, waiting=None) for group in quiet().groups))
+    found = vitals_of(first)
+    assert (found.used, found.waiting, found.cpu_percent, found.throttled_percent) == (None,) * 4
+    assert (found.alerts, found.severity, found.worst) == (0, "good", "")
+
+
+def test_trouble_comes_first_and_equals_stand_by_name() -> None:
+    names = [member.name for member in by_trouble([*every_state(), live("a-web")])]
+    assert names == [
+        "test-lost", "prod-dwh", "test-wrong", "prod-erp", "test-late", "test-over", "test-new", "a-web", "prod-web",
+    ]  # fmt: skip
+    assert counts(every_state())[Presence.LIVE] == 3
+
+
+def test_late_and_silent_go_by_the_interval() -> None:
+    assert [is_late(age, 5.0) for age in (10.9, 11.1)] == [False, True]
+    assert [is_silent(age, 1.0) for age in (59.0, 61.0)] == [False, True]
+    assert [is_silent(age, 60.0) for age in (599.0, 601.0)] == [False, True]
+
+
+def test_the_past_has_an_end() -> None:
+    past = Past()
+    for number in range(3 * KEPT):
+        past = further(past, vitals(queued=number))
+    assert len(past.cpu_percent) == len(past.queued) == KEPT
+    assert past.queued[-1] == 3 * KEPT - 1

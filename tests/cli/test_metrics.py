@@ -1,0 +1,182 @@
+"""`presman metrics` as its users start it: what it refuses, and how it ends."""
+
+from __future__ import annotations
+
+import builtins
+import signal
+import socket
+import subprocess
+import urllib.request
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presman.base.secret import Secret
+from presman.cli import metrics_command
+from presman.cli.arguments import parse
+from presman.cli.exit_codes import Failure
+from presman.cli.metrics_command import credentials_of, is_loopback, label_of, refuse_strangers
+from presman.config.config_file import read_config
+from presman.config.targets import parse_target
+from tests.cli.run import Run, command, environment
+from tests.patience import until
+from tests.scenarios import with_short_past
+
+
+def options(*words: str) -> Namespace:
+    return parse(["metrics", "demo", *words])[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("demo", "--listen", "9730"), "argument --listen: '9730' is not HOST:PORT, such as 127.0.0.1:9730 or"),
+        (("demo", "--listen", "127.0.0.1:99999"), "argument --listen: '127.0.0.1:99999' is not HOST:PORT"),
+        (("demo", "--listen", "::1:9730"), "argument --listen: '::1:9730' is not HOST:PORT"),
+        (("demo", "--listen", "0.0.0.0:9730"), "anybody could read the figures at 0.0.0.0: metrics_user in config.ini"),
+        (("demo", "--key", "x.pem"), "--key goes with --certificate"),
+        (("demo", "--client-ca", "x.pem"), "--client-ca goes with --certificate"),
+        (("demo", "--certificate", "away.pem"), "cannot read away.pem: No such file or directory"),
+        (("demo", "demo"), "demo:mixed is there twice: a section of config.ini for each gives them names"),
+        (("demo", "--otlp", "collector:4318"), "--otlp: not a URL such as http://collector:4318"),
+        (("demo", "--interval", "0.1"), "argument --interval: 0.1 is below the minimum of 0.5 seconds"),
+        (("demo:nothing",), "no scenario 'nothing'"),
+        ((), "no TARGET, and config.ini names none"),
+    ],
+)
+def test_wrong_use_is_a_line(inside: Run, words: tuple[str, ...], line: str) -> None:
+    done = inside("metrics", *words)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"presman: {line}")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_what_ends_is_refused(inside: Run) -> None:
+    Path("spool").mkdir()
+    done = inside("metrics", "spool:spool")
+    assert (done.returncode, done.stderr) == (2, "presman: spool:spool ends: metrics are of databases that go on\n")
+
+
+def test_a_port_in_use_is_a_line(inside: Run) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = inside("metrics", "demo", "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
+    assert done.returncode == 4
+    assert done.stderr.endswith(": Address already in use\n")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "extra"),
+    [("exposition", "prometheus_client", "metrics"), ("otlp_push", "opentelemetry.sdk", "otlp")],
+)
+def test_a_library_that_is_not_there_is_named(
+    inside: Run, monkeypatch: pytest.MonkeyPatch, ours: str, theirs: str, extra: str
+) -> None:
+    usual = builtins.__import__
+
+    def lacking(name: str, *rest: Any) -> Any:
+        if name == f"presman.metrics.{ours}":
+            raise ModuleNotFoundError(name=theirs)
+        return usual(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", lacking)
+    done = inside("metrics", "demo", "--otlp", "http://127.0.0.1:1")
+    assert (done.returncode, done.stderr) == (2, f"presman: no {theirs}: pip install 'presman[{extra}]'\n")
+
+
+def test_strangers_are_refused_beyond_this_machine() -> None:
+    known = metrics_command.credentials_of  # anything that is not None will do
+    for host in ("127.0.0.1", "127.9.9.9", "localhost", "[::1]"):
+        refuse_strangers(options("--listen", f"{host}:1"), None)
+    for host in ("0.0.0.0", "[::]", "192.0.2.1", "db.example.com", "[::ffff:192.0.2.1]"):
+        with pytest.raises(Failure, match="anybody could read the figures"):
+            refuse_strangers(options("--listen", f"{host}:1"), None)
+        with pytest.raises(Failure, match=r"the password would go to .* as it is"):
+            refuse_strangers(options("--listen", f"{host}:1"), known)  # type: ignore[arg-type]
+        refuse_strangers(options("--listen", f"{host}:1", "--certificate", "x"), known)  # type: ignore[arg-type]
+        refuse_strangers(options("--listen", f"{host}:1", "--certificate", "x", "--client-ca", "y"), None)
+        refuse_strangers(options("--listen", f"{host}:1", "--insecure"), None)
+    assert not is_loopback("")
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("monitor/geheim@dbhost:1521/prod", "dbhost:1521/prod"),
+        ("monitor@dbhost/prod", "dbhost/prod"),
+        ("//dbhost/prod", "//dbhost/prod"),
+        ("me@(DESCRIPTION=(ADDRESS=(HOST=h1)(PORT=1522))(CONNECT_DATA=(SERVICE_NAME=s1)))", "h1:1522/s1"),
+        ("demo:mixed?seed=3", "demo:mixed?seed=3"),
+        ("prod", "prod"),
+    ],
+)
+def test_a_label_says_where_and_not_who(tmp_path: Path, text: str, label: str) -> None:
+    file = tmp_path / "config.ini"
+    file.write_text("[prod]\nconnection_string = me/geheim@dbhost/x\n")
+    assert label_of(parse_target(text, read_config(file))) == label
+
+
+def test_who_may_scrape_is_said_by_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "config.ini"
+
+    def found(text: str) -> object:
+        file.write_text(text)
+        file.chmod(0o600)
+        return credentials_of(read_config(file))
+
+    assert found("") is None
+    expected = ("prometheus", Secret("geheim"))
+    assert found("[presman]\nmetrics_user = prometheus\nmetrics_password = geheim\n") == expected
+    assert found("[presman]\nmetrics_user = prometheus\nmetrics_password_command = echo geheim\n") == expected
+    with pytest.raises(Failure, match="there is metrics_user for metrics, but not a password"):
+        found("[presman]\nmetrics_user = prometheus\n")
+    with pytest.raises(Failure, match="there is a password for metrics, but not metrics_user"):
+        found("[presman]\nmetrics_password = geheim\n")
+    with pytest.raises(Failure, match="has a colon"):
+        found("[presman]\nmetrics_user = a:b\nmetrics_password = geheim\n")
+    monkeypatch.setenv("PRESMAN_METRICS_PASSWORD", "geheim")
+    assert found("[presman]\nmetrics_user = prometheus\n") == expected
+    file.chmod(0o666)
+    file.write_text("[presman]\nmetrics_user = prometheus\nmetrics_password_command = echo geheim\n")
+    with pytest.raises(Failure, match="is not run, others may change"):
+        credentials_of(read_config(file))
+
+
+def test_the_password_is_of_the_whole_process(tmp_path: Path, inside: Run) -> None:
+    (tmp_path / "config.ini").write_text("[prod]\nconnection_string = demo\nmetrics_password = geheim\n")
+    done = inside("metrics", "prod")
+    assert done.returncode == 2
+    assert "[prod] metrics_password: it stands in [presman]" in done.stderr
+    assert "geheim" not in done.stderr
+
+
+def test_scraped_until_it_is_told_to_end(tmp_path: Path) -> None:
+    words = ("metrics", f"demo:{with_short_past('quiet')}", "--listen", "127.0.0.1:0", "--interval", "0.5")
+    process = subprocess.Popen(
+        command(*words), cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, encoding="utf-8",
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert line.endswith("/metrics; Ctrl-C ends it\n"), line
+        url = line.partition(" at ")[2].partition(";")[0]
+        until(lambda: b"} 1.0" in _up(url), "the first poll")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 143
+        assert process.stderr.read() == ""
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def _up(url: str) -> bytes:
+    """Return the line that says whether the database is up, nothing before that is known."""
+    with urllib.request.urlopen(url, timeout=60) as response:
+        return b"".join(line for line in response if line.startswith(b"presman_up{"))

@@ -1,0 +1,231 @@
+"""`presman serve`: what it refuses, what it says at its start, what monitors are told. For the rest see tests/serve."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presman.base.secret import Secret
+from presman.cli import exit_codes, serve_command, served_monitor
+from presman.serve import site_server
+from presman.serve.viewer_site import Serving
+from presman.tui import served_app
+from tests.cli.run import Run
+from tests.cli.test_usage import complaint
+from tests.oracle.test_login import Authority
+
+QUIET = "demo:quiet"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--listen", "127.0.0.1:99999"], "is not HOST:PORT"),
+        (["--listen", "192.0.2.1:0"], "cannot listen on 192.0.2.1:0: "),
+        (["--listen", "0.0.0.0:0", "--no-token"], "--no-token goes with loopback"),
+        (["--no-token", "--token-file", "x"], "contradict"),
+        (["--token-file", "missing"], "cannot read missing: No such file"),
+        (["--token-file", "short"], "short: its first line is no token of at least 16 characters"),
+        (["--token-file", "binary"], "cannot read binary: it is not UTF-8"),
+        (["--key", "x"], "--key goes with --certificate"),
+        (["--certificate", "missing"], "cannot read missing: No such file"),
+        (["--certificate", "short"], "short: no certificate with its key"),
+        (["--public", "dba.example.com"], "is not a URL such as https://"),
+        (["--public", "https://[::1"], "is not a URL such as https://"),
+        (["--public", "https://user@dba.example.com/"], "is not a URL such as https://"),
+        (["--viewers", "0"], "'0' is not a whole number"),
+        (["--theme", "nrod"], "did you mean 'nord'?"),
+        (["--allow-actions"], "unknown option --allow-actions"),
+    ],
+)
+def test_wrong_use_is_one_line(arguments: list[str], said: str, inside: Run, tmp_path: Path) -> None:
+    (tmp_path / "short").write_text("tiger\n")
+    (tmp_path / "binary").write_bytes(b"\xff" * 20)
+    assert said in complaint(inside("serve", QUIET, *arguments), exit_codes.USAGE)
+
+
+def test_a_port_that_is_taken_is_told(inside: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert f"cannot listen on {place}: Address already" in complaint(
+            inside("serve", QUIET, "--listen", place), exit_codes.USAGE
+        )
+
+
+@pytest.mark.parametrize("library", ["aiohttp", "textual_serve"])
+def test_without_the_extra_it_says_what_to_install(library: str, inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [each for each in sys.modules if each.startswith("presman.serve")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, library, None)
+    said = complaint(inside("serve", QUIET), exit_codes.USAGE)
+    assert said == f"presman: presman serve needs {library}: pip install 'presman[web]'"
+
+
+Serves = Callable[..., tuple[list[str], Serving]]
+
+
+@pytest.fixture
+def serves(inside: Run, monkeypatch: pytest.MonkeyPatch) -> Serves:
+    """Run the command up to where browsers could come, and end; return what it said and what it would serve."""
+    served: list[Serving] = []
+
+    def run(serving: Serving, sockets: list[socket.socket], _tls: object, ready: Callable[[], None]) -> int:
+        served.append(serving)
+        ready()
+        for each in sockets:
+            each.close()
+        return int(signal.SIGTERM)
+
+    monkeypatch.setattr(site_server, "run", run)
+
+    def serve(*arguments: str) -> tuple[list[str], Serving]:
+        done = inside("serve", *arguments, *(() if "--listen" in arguments else ("--listen", "127.0.0.1:0")))
+        assert (done.returncode, done.stdout) == (exit_codes.TERMINATED, ""), done.stderr
+        return done.stderr.splitlines(), served[-1]
+
+    return serve
+
+
+def test_on_loopback_there_is_no_token_unless_it_is_wanted(serves: Serves) -> None:
+    said, serving = serves(QUIET, "--viewers", "2")
+    assert said[0] == "presman: serving demo:quiet to at most 2 viewers; Ctrl-C ends it"
+    assert "whoever is logged in to this machine" in said[1]
+    assert said[2].startswith("presman: open http://127.0.0.1:")
+    assert serving.door.token is None
+    assert serving.door.only_loopback
+    assert serving.door.names == {"localhost"}
+    said, serving = serves(QUIET, "--token")
+    assert serving.door.token is not None
+    assert said[-1].endswith(f"/?token={serving.door.token.reveal()}")
+    assert len(said) == 2
+
+
+def test_for_others_there_is_a_token_and_a_warning(serves: Serves, tmp_path: Path) -> None:
+    said, serving = serves(QUIET, "--listen", "0.0.0.0:0")
+    assert serving.door.token is not None
+    assert len(serving.door.token.reveal()) >= 32
+    assert not serving.door.only_loopback
+    assert socket.gethostname().lower() in serving.door.names
+    assert "warning: other machines reach it" in said[1]
+    assert "warning: the line is not encrypted" in said[2]
+    assert said[3].startswith(f"presman: open http://{socket.gethostname()}:")
+    again, _ = serves(QUIET, "--listen", "0.0.0.0:0")
+    assert again[3].rpartition("=")[2] != said[3].rpartition("=")[2], "another one each time"
+    Authority("an authority").issue(tmp_path / "both.pem", "localhost")
+    said, serving = serves(QUIET, "--listen", "0.0.0.0:0", "--certificate", "both.pem")
+    assert [line for line in said if "not encrypted" in line] == []
+    assert serving.door.is_encrypted
+    assert said[-1].startswith("presman: open https://")
+
+
+def test_a_token_of_a_file_is_not_said(serves: Serves, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("correct horse battery\nanything\n")
+    file.chmod(0o604)
+    said, serving = serves(QUIET, "--token-file", "token")
+    assert serving.door.token == Secret("correct horse battery")
+    assert "warning: everybody on this machine may read token: chmod 600 token" in said[0]
+    file.chmod(0o600)
+    said, _ = serves(QUIET, "--token-file", "token")
+    assert len(said) == 2
+    assert not any("horse" in line or "token=" in line for line in said)
+
+
+def test_behind_a_proxy_there_is_a_token_unless_the_proxy_asks(serves: Serves) -> None:
+    said, serving = serves(QUIET, "--public", "https://dba.example.com/prod")
+    assert serving.door.public == "https://dba.example.com/prod/"
+    assert said[-1].startswith("presman: open https://dba.example.com/prod/?token=")
+    assert serving.door.is_encrypted
+    _, serving = serves(QUIET, "--public", "https://dba.example.com/prod", "--no-token")
+    assert serving.door.token is None
+
+
+def told_by(serving: Serving) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(serving.launch.told.reveal())
+    return told
+
+
+def test_monitors_are_told_what_to_watch_where_no_list_of_processes_shows_it(
+    serves: Serves, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve_command, "terminal_prompt", lambda: lambda _prompt: "t1ger-secret")
+    said, serving = serves("scott@dbhost/prod", "--refresh", "5", "--scope", "instance", "--packs", "tuning")
+    told = told_by(serving)
+    assert told["password"] == "t1ger-secret"
+    assert told["options"]["target"] == "scott@dbhost/prod"
+    assert (told["options"]["refresh"], told["options"]["scope"], told["options"]["packs"]) == (5, "instance", "tuning")
+    assert "allow_actions" not in told["options"]
+    assert not any("scott" in word or "t1ger" in word for word in serving.launch.command)
+    assert "t1ger" not in repr(serving) + "".join(said) + str(serving.launch.environment)
+
+
+def test_a_password_that_is_not_asked_for_stays_where_it_is(serves: Serves, tmp_path: Path) -> None:
+    (tmp_path / "config.ini").write_text("[presman]\nconnection_string = scott/t1ger@dbhost/prod\n")
+    said, serving = serves()
+    assert told_by(serving) == {
+        "options": dict.fromkeys(serve_command.PASSED_ON) | {"target": "presman"},
+        "password": None,
+    }
+    assert serving.target == "presman"
+    assert not any("t1ger" in line for line in said)
+
+
+@pytest.fixture
+def monitored(monkeypatch: pytest.MonkeyPatch, inside: Run) -> Callable[..., dict[str, Any]]:
+    """Run a served monitor up to its screen, and return what that was given."""
+    given: dict[str, Any] = {}
+
+    def note(make_source: Callable[[], Any], **named: Any) -> int:
+        given.update(named, source=make_source)
+        return 0
+
+    def run(line: bytes) -> dict[str, Any]:
+        given.clear()
+        takes, sends = os.pipe()
+        os.write(sends, line + b"what follows")
+        os.close(sends)
+        monkeypatch.setattr(served_monitor, "_STDIN", takes)
+        monkeypatch.setattr(served_app, "run_served", note)
+        monkeypatch.setattr(served_app, "run_served_replay", note)
+        given["code"] = served_monitor.main()
+        given["left"] = os.read(takes, 100)
+        os.close(takes)
+        return dict(given)
+
+    assert inside is not None
+    return run
+
+
+def line_for(**options: Any) -> bytes:
+    told = {"options": dict.fromkeys(serve_command.PASSED_ON) | options, "password": options.pop("password", None)}
+    return json.dumps(told).encode() + b"\n"
+
+
+def test_a_monitor_shows_what_it_was_told(monitored: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    (tmp_path / "config.ini").write_text(
+        "[prod]\nconnection_string = scott@dbhost/prod\nalerts =\n    queue_waits warning=5m\non_alert = /bin/false\n"
+    )
+    given = monitored(line_for(target="prod", refresh=5.0, password="t1ger"))
+    assert (given["code"], given["name"], given["refresh"]) == (0, "prod", 5.0)
+    assert given["attention"]._command is None, "pages that come and go run no on_alert"
+    assert given["source"]()._settings.password.reveal() == "t1ger"
+    assert given["left"] == b"what follows", "the rest is for the screen"
+    assert "gateway" not in given
+    assert "targets" not in given
+
+
+def test_a_monitor_that_cannot_begin_says_why_in_a_line(
+    monitored: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert monitored(line_for(target="nowhere"))["code"] == exit_codes.USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "no target 'nowhere'" in line
+    assert monitored(b"") == {"code": 0, "left": b""}, "who started it has gone"

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from tests.cli.run import Run
+
+
+def test_it_says_in_words_what_is_wrong_and_ends(inside: Run) -> None:
+    done = inside("watch", "demo:storm?speed=60", "--polls", "2", "--refresh", "0.5", "--plain")
+    assert done.returncode == 0
+    lines = [line[10:] for line in done.stdout.splitlines()]
+    assert lines[0].startswith("watching DWPROD 19.22")
+    assert any(line.startswith("warning: BATCH: head ") for line in lines)
+    assert any(line.startswith("do: ") for line in lines)
+    assert lines[-1].startswith("now: ")
+    assert done.stdout.isascii()

@@ -1,0 +1,47 @@
+"""A fleet as text, CSV and JSON: the same figures by the same names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import UTC, datetime
+
+from presman.analysis.fleet import by_trouble
+from presman.figures.fleet_figures import FLEET, WRITTEN
+from presman.output import fleet_list
+from tests.fleet.members import every_state, live
+
+AT = datetime(2026, 11, 22, 3, 12, tzinfo=UTC)
+MEMBERS = by_trouble(every_state())
+
+
+def test_text_counts_the_states_and_says_why() -> None:
+    text = fleet_list.text("config.ini", MEMBERS)
+    assert text.startswith("config.ini  8 databases: 3 live, 1 late, 1 lost, 1 refused, 1 starting, 1 stopped\n")
+    for word in ("✕ LOST", "retry in 4s: ORA-12541: no listener", "no answer for 0:17", "▲ 1", "✕ 3", "64/64", "4:24"):
+        assert word in text
+    assert max(map(len, fleet_list.text("config.ini", MEMBERS, 80).splitlines())) <= 80
+    assert FLEET.empty in fleet_list.text("config.ini", [])
+
+
+def test_csv_and_json_have_every_figure_once() -> None:
+    rows = list(csv.DictReader(io.StringIO(fleet_list.csv(MEMBERS, AT))))
+    found = json.loads(fleet_list.dump("config.ini", MEMBERS, AT))
+    keys = [figure.key for figure in WRITTEN]
+    assert len(set(keys)) == len(keys)
+    assert {"cpu_percent", "throttled_percent", "queued", "head_waited_s", "servers_in_use", "servers_target"} <= {
+        *keys
+    }
+    assert [list(row) for row in rows] == [["time", *keys]] * len(MEMBERS)
+    assert [list(each) for each in found["databases"]] == [[*keys, "past"]] * len(MEMBERS)
+    assert [row["target"] for row in rows] == [each["target"] for each in found["databases"]]
+    lost, hurt = rows[0], rows[1]
+    assert (lost["state"], lost["cpu_percent"], lost["queued"]) == ("lost", "", "")
+    assert (hurt["state"], hurt["queued"], hurt["servers_target"]) == ("live", "27", "64")
+    assert found["databases"][1]["past"]["queued"] == [0, 2, 4, 1]
+
+
+def test_a_name_is_no_formula() -> None:
+    (row,) = csv.DictReader(io.StringIO(fleet_list.csv([live("=1+1")], AT)))
+    assert row["target"] == "'=1+1"

@@ -1,0 +1,90 @@
+"""What `presman watch` says, and that it says it once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cache
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.alerts.judge import Judge
+from presman.analysis.readings.reading import Reading, UnansweredQuery
+from presman.analysis.totals import Totals, totals
+from presman.output.narration import Narration, summary
+from tests.output.readings import with_groups
+from tests.recording.taped import polled
+
+
+@cache
+def of(scenario: str) -> Reading:
+    """Return the second reading of a scenario, judged."""
+    *_, (_, reading) = polled(scenario, 2)
+    return Judge((), None).judge(reading)
+
+
+def later(reading: Reading, seconds: float) -> Reading:
+    return replace(reading, at=reading.at + timedelta(seconds=seconds))
+
+
+def said(narration: Narration, reading: Reading, epoch: int = 1) -> list[str]:
+    """Return the lines without their times, which are eight signs and two blanks."""
+    return [line[10:] for line in narration.take(reading, epoch)]
+
+
+def test_what_is_wrong_is_said_once_and_its_end_with_how_long_it_lasted() -> None:
+    narration, queue, quiet = Narration(), of("storm"), of("quiet")
+    first = said(narration, queue)
+    assert first[0].startswith("watching ")
+    assert [line for line in first if line.startswith("warning: ")]
+    assert sum(line.startswith("do: ") for line in first) == 1
+    assert first[-1].startswith("now: ")
+    assert said(narration, later(queue, 10)) == []
+    ended = said(narration, replace(quiet, at=queue.at + timedelta(seconds=130), header=queue.header))
+    assert any(line.startswith("over after 2 min 10 s: ") for line in ended)
+    assert any(line.startswith("now: ") and line.endswith("; 0 alerts") for line in ended)
+    assert ended[-1].startswith("Nothing is wrong") or "by V$" in ended[-1], "an all-clear names what it rests on"
+
+
+def test_all_is_summed_up_again_when_its_time_has_come() -> None:
+    narration, quiet = Narration(60.0), of("quiet")
+    assert said(narration, quiet)
+    assert said(narration, later(quiet, 59)) == []
+    assert [line[:5] for line in said(narration, later(quiet, 60))][:1] == ["now: "]
+
+
+def test_a_connection_that_is_back_and_a_view_that_is_not_seen_are_said_once() -> None:
+    narration, quiet = Narration(), of("quiet")
+    said(narration, quiet)
+    blind = replace(later(quiet, 5), troubles=(UnansweredQuery("osstat", "GV$OSSTAT", "ORA-00942", "Ask for it."),))
+    assert said(narration, blind, epoch=2) == [
+        "connected again: no rates across it",
+        "not seen: GV$OSSTAT: ORA-00942 Ask for it.",
+    ]
+    assert said(narration, later(blind, 5), epoch=2) == []
+
+
+def test_plain_has_words_for_signs() -> None:
+    narration, quiet = Narration(plain=True), of("quiet")
+    said(narration, quiet)
+    other = replace(later(quiet, 5), header=replace(quiet.header, plan="NIGHT"))
+    assert f"plan {quiet.header.plan} to NIGHT" in said(narration, other)
+    assert all(line.isascii() for line in Narration(plain=True).take(of("storm"), 1))
+
+
+def test_what_is_not_known_is_not_said() -> None:
+    nothing = Totals(None, None, 0, 12, None, None, None, None, None, None, None)
+    assert summary(nothing, 0) == "12 parallel servers in use; 0 alerts"
+    all_known = Totals(2, 61.0, 3, 24, 24, 48, 0, 0, 6.25, 0.0, 16.0)
+    assert summary(all_known, 1) == (
+        "6.2 of 16 CPUs used; next to none wanted besides; 24 parallel servers in use of target 24; "
+        "2 statements queued, the longest for 1 min 1 s; 3 sessions waiting for an active session pool; 1 alert"
+    )
+
+
+def test_totals_are_the_sums_of_the_groups() -> None:
+    reading = with_groups("A", "B")
+    found = totals(reading)
+    assert found.used == pytest.approx(sum(each.used or 0 for each in reading.cluster_groups()))
+    assert found.queued == len(reading.queue)
+    assert found.servers == reading.header.servers.in_use

@@ -1,0 +1,47 @@
+"""Packages: what they are made of is there, and the wheel holds presman and nothing beside it."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_wheel_is_presman_alone() -> None:
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["packages"] == ["presman"]
+    given = [*wheel["force-include"], *wheel["shared-data"]]
+    assert [name for name in given if not (ROOT / name).exists()] == []
+
+
+def test_what_the_packages_bring_is_there() -> None:
+    text = (ROOT / "packaging/nfpm.yaml").read_text("utf-8")
+    sources = [name for name in re.findall(r"src: (\S+)", text) if not name.startswith("build/")]
+    assert len(sources) >= 6
+    assert [name for name in sources if not list(ROOT.glob(name))] == []
+
+
+def test_what_the_release_makes_can_be_made() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    workflow = (ROOT / ".github/workflows/release.yml").read_text("utf-8")
+    asked = {word for line in re.findall(r"run: make (.+)", workflow) for word in line.split()}
+    assert asked == {"check", "pyz", "packages", "sbom"}
+    assert asked <= targets
+
+
+def test_the_one_file_says_which_python_it_needs(tmp_path: Path) -> None:
+    text = (ROOT / "packaging/preamble.py").read_text("utf-8")
+    for made_for, told in (((3, 1), "made for Python 3.1 and run with"), (sys.version_info[:2], "")):
+        file = tmp_path / "preamble.py"
+        file.write_text(text.replace("MADE_FOR = (0, 0)", f"MADE_FOR = {tuple(made_for)}"), "utf-8")
+        if told:
+            with pytest.raises(SystemExit, match=told):
+                runpy.run_path(str(file))
+        else:
+            runpy.run_path(str(file))
