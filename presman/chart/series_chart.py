@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from html import escape
 
 from presman.base.formats import compact
+from presman.base.markup import Markup, element
+from presman.base.svg import COLOURS, WIDTH, label, level, picture
 from presman.base.text import one_line
 from presman.chart.csv_series import SeriesPanel
 from presman.chart.thinning import largest, segments, thinned
 
-WIDTH, HEIGHT = 1000, 480
+HEIGHT = 480
 _LEFT, _RIGHT, _TOP, _BOTTOM = 80, 40, 50, 110
 _LEAST = (40, 12)
 _TICKS = 5
 _COLOURS = ("blue", "orange", "green", "red", "magenta", "cyan", "gray", "white")
-_PAINTS = ("#1f6feb", "#d9730d", "#2da44e", "#cf222e", "#8250df", "#0a7c86", "#57606a", "#9a6700")
-_GREY, _LIGHT = "#57606a", "#d8dee4"
 _NAME = 24
 """Characters of a name in a legend."""
 
@@ -58,18 +57,10 @@ def chart_text(panel: SeriesPanel, *, width: int, height: int, colour: bool) -> 
 
 def chart_svg(panels: Sequence[SeriesPanel]) -> str:
     """Return charts one above the other as an SVG document."""
-    height = HEIGHT * len(panels)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
-        'font-family="DejaVu Sans, Liberation Sans, Helvetica, Arial, sans-serif" font-size="13">',
-        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-    ]
-    for place, panel in enumerate(panels):
-        parts += [f'<g transform="translate(0 {place * HEIGHT})">', *_panel(panel), "</g>"]
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    return picture([_panel(panel) for panel in panels], HEIGHT)
 
 
-def _panel(panel: SeriesPanel) -> list[str]:
+def _panel(panel: SeriesPanel) -> list[Markup]:
     start, end, top, bottom = _bounds(panel)
 
     def across(at: float) -> float:
@@ -78,22 +69,21 @@ def _panel(panel: SeriesPanel) -> list[str]:
     def up(value: float) -> float:
         return HEIGHT - _BOTTOM - (value - bottom) / (top - bottom) * (HEIGHT - _TOP - _BOTTOM)
 
-    parts = [_text(WIDTH / 2, 28, heading(panel), size=16)]
-    for level in _marks(bottom, top):
-        parts.append(f'<path d="M{_LEFT} {up(level):.1f}H{WIDTH - _RIGHT}" stroke="{_LIGHT}"/>')
-        parts.append(_text(_LEFT - 8, up(level) + 4, compact(level), anchor="end"))
-    parts += [_text(across(mark), HEIGHT - _BOTTOM + 20, _clock(mark, end - start)) for mark in _marks(start, end)]
+    parts = [label(WIDTH / 2, 28, heading(panel), size=16)]
+    parts += [level(up(each), compact(each), _LEFT, WIDTH - _RIGHT) for each in _marks(bottom, top)]
+    parts += [label(across(mark), HEIGHT - _BOTTOM + 20, _clock(mark, end - start)) for mark in _marks(start, end)]
     for place, name in enumerate(largest(panel.series)):
         path = "".join(
             ("M" if first == 0 else "L") + f"{across(at):.1f} {up(value):.1f}" + ("h0" if first == 0 else "")
             for piece in segments(panel.series[name])
-            for first, (at, value) in enumerate(thinned(piece, start, end, WIDTH))
+            for first, (at, value) in enumerate(thinned(piece, start, end, int(WIDTH)))
         )
-        style = f'fill="none" stroke="{_PAINTS[place]}" stroke-width="2" stroke-linecap="round"'
-        parts.append(f'<path d="{path}" {style}><title>{escape(name)}</title></path>')
+        title = element("title", name)
+        paint = COLOURS[place]
+        parts.append(element("path", title, d=path, fill="none", stroke=paint, stroke_width=2, stroke_linecap="round"))
         left, lower = _LEFT + place % 3 * 300, HEIGHT - 60 + place // 3 * 20
-        parts.append(f'<rect x="{left}" y="{lower - 10}" width="12" height="12" fill="{_PAINTS[place]}"/>')
-        parts.append(_text(left + 18, lower, one_line(name, _NAME), anchor="start"))
+        parts.append(element("rect", x=left, y=lower - 10, width=12, height=12, fill=paint))
+        parts.append(label(left + 18, lower, one_line(name, _NAME), "start"))
     return parts
 
 
@@ -114,8 +104,3 @@ def _marks(low: float, high: float) -> list[float]:
 def _clock(at: float, seconds: float) -> str:
     form = "%H:%M:%S" if seconds < 86_400 else "%m-%d %H:%M"
     return datetime.fromtimestamp(at).astimezone().strftime(form)
-
-
-def _text(x: float, y: float, text: str, *, size: int = 13, anchor: str = "middle") -> str:
-    style = f'font-size="{size}" text-anchor="{anchor}" fill="{_GREY}"'
-    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text)}</text>'

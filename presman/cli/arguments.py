@@ -367,13 +367,16 @@ def export() -> Parser:
     """Return the parser of `presman export`."""
     parser = _parser(
         "export",
-        "Write readings as CSV, each poll as it is taken. The first poll is the baseline of the rates and not written\n"
-        "(of a spool every moment is). A file with the same columns is continued.",
+        "Write readings as CSV, JSON lines or Parquet, each poll as it is taken. The first poll is the baseline of\n"
+        "the rates and not written (of a spool every moment is). A file with the same columns is continued, but for\n"
+        "Parquet, which is there once it is whole.",
         """\
   presman export prod --measure cpu -o cpu.csv
   presman export prod --measure queue --duration 15m --refresh 5 -o queue.csv
   presman export demo --measure cpu --layout wide --column throttled_percent --polls 5 -o -
-  presman export spool:/tmp/spool --measure latency -o latency.csv""",
+  presman export spool:/tmp/spool --measure latency -o latency.csv
+  presman export prod.presman --from 03:00 --measure queue --format parquet -o queue.parquet
+  presman export prod --measure queue --format jsonl -o - | jq .sql_id""",
     )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one of config.ini)")
     parser.add_argument("--measure", type=measure, metavar="M", help=f"{', '.join(MEASURES)} (default cpu)")
@@ -385,6 +388,13 @@ def export() -> Parser:
         help="tidy (default): a line per group; wide: a column per group",
     )
     parser.add_argument("--column", metavar="C", help="which figure a wide file holds")
+    parser.add_argument(
+        "--format",
+        type=OneOf("csv", "jsonl", "parquet"),
+        default="csv",
+        metavar="F",
+        help="csv (default), jsonl: JSON lines, parquet (pip install 'presman[parquet]')",
+    )
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help="where to (default -: standard output)")
     parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
     parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
@@ -579,13 +589,13 @@ def compare() -> Parser:
         "TARGET@FROM..TO, of which either end may be left out; @FROM..TO alone is of the same recording.",
         """\
   presman compare prod.presman@03:00..03:30 @04:00..04:30
-  presman compare monday.presman tuesday.presman --format json
+  presman compare monday.presman tuesday.presman --format html > tuesday.html
   presman compare prod.presman@first..'-1h' @'1h ago'..last""",
     )
     parser.add_argument("first", metavar="A", help="FILE.presman@FROM..TO, or any recording as TARGET has it")
     parser.add_argument("second", metavar="B", help="the same, or @FROM..TO: another window of A's recording")
     parser.add_argument(
-        "--format", type=OneOf("text", "json"), default="text", metavar="F", help="text (default), json"
+        "--format", type=OneOf("text", "json", "html"), default="text", metavar="F", help="text (default), json, html"
     )
     return parser
 

@@ -8,12 +8,12 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+from presman.base.svg import PictureError, png, require_png
 from presman.base.text import clean
 from presman.chart.csv_series import read_series
 from presman.chart.series_chart import chart_svg, chart_text
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.trace.svg import PictureError, png, require_png
 
 _KINDS = (".svg", ".png")
 

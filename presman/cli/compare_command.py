@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from datetime import UTC, datetime
 
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
@@ -27,6 +28,10 @@ def run(options: Namespace) -> int:
     found = compare(*places)
     if options.format == "json":
         console.put(json.dumps({"format": 1, **plain(found)}, indent=2, ensure_ascii=console.wants_ascii()) + "\n")
+    elif options.format == "html":
+        from presman.compare.compare_page import compare_page
+
+        console.put(compare_page(found, datetime.now(UTC)))
     else:
         console.show(compare_text(found, console.width()))
     return exit_codes.OK

@@ -1,4 +1,4 @@
-"""`presman export`: readings to CSV, each as it is taken."""
+"""`presman export`: readings to CSV, JSON lines or Parquet, each as it is taken."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from presman.status.run_status import DatabaseStatus
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
+    from presman.output.parquet_export import ParquetExport
     from presman.records.snapshot import Snapshot
 
 
@@ -36,14 +37,7 @@ def run(options: Namespace) -> int:
     measure = options.measure or resolved.measure or "cpu"
     _check_column(measure, options)
     to_file = options.output != "-"
-    file = CsvExport(
-        Path(options.output) if to_file else console.data(),
-        measure,
-        options.layout,
-        column=options.column,
-        durable=options.fsync,
-        tell=console.say,
-    )
+    file = _file(measure, options)
     attention = None
     if resolved.on_alert:
         attention = attention_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=True)
@@ -65,10 +59,29 @@ def run(options: Namespace) -> int:
     return exit_codes.OK
 
 
+def _file(measure: str, options: Namespace) -> CsvExport | ParquetExport:
+    """Return where readings go. Raises Failure, OutputError."""
+    path = Path(options.output) if options.output != "-" else None
+    if options.format != "csv" and options.layout != "tidy":
+        raise Failure(f"--format {options.format} goes with --layout tidy")
+    if options.format == "parquet":
+        if path is None:
+            raise Failure("--format parquet goes into a file: -o FILE.parquet")
+        from presman.output.parquet_export import ParquetExport
+
+        return ParquetExport(path, measure)
+    return CsvExport(
+        path or console.data(), measure, options.layout, column=options.column, as_json=options.format == "jsonl",
+        durable=options.fsync, tell=console.say,
+    )  # fmt: skip
+
+
 class _Export:
     """Writes readings as they come, tells what is odd about them, and knows how it is."""
 
-    def __init__(self, resolved: Resolved, polling: Polling, file: CsvExport, attention: Attention | None) -> None:
+    def __init__(
+        self, resolved: Resolved, polling: Polling, file: CsvExport | ParquetExport, attention: Attention | None
+    ) -> None:
         self.taken = 0
         self._resolved = resolved
         self._polling = polling

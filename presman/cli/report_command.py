@@ -25,7 +25,7 @@ def run(options: Namespace) -> int:
     from presman.recording.store import RecordingError
     from presman.recording.time_words import instant_of
     from presman.report.incident import gather
-    from presman.report.incident_page import page
+    from presman.report.incident_page import incident_page
 
     source = resolved.target.make_source()
     assert isinstance(source, RecordingSource)
@@ -42,7 +42,7 @@ def run(options: Namespace) -> int:
         source.close()
     for text in incident.damage:
         console.say(text)
-    text = page(incident, datetime.now(UTC))
+    text = incident_page(incident, datetime.now(UTC))
     if options.output == "-":
         console.put(text)
         return exit_codes.OK

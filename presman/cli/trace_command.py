@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import TextIO
 
 from presman.base.errors import InputError
+from presman.base.svg import PictureError, png, require_png
 from presman.base.text import clean
-from presman.trace import svg, trace_chart, trace_report
+from presman.trace import trace_chart, trace_report
 from presman.trace.expressions import LONGEST_NAME
 from presman.trace.progress_line import Progress
 from presman.trace.sampling import histogram
 from presman.trace.survey import Survey
 from presman.trace.trace_files import STANDARD_INPUT, TraceError, TraceFile
+from presman.trace.trace_svg import SvgChart, svg
 from presman.trace.wait_counts import EVERYTHING, REDO_WRITE, EventSelection
 from presman.trace.waits_csv import WaitsCsv
 
@@ -73,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         _check(arguments)
         with contextlib.ExitStack() as stack:
             return _run(arguments, stack)
-    except (UsageError, svg.PictureError) as error:
+    except (UsageError, PictureError) as error:
         return _refuse(str(error))
     except BrokenPipeError:
         raise
@@ -147,7 +149,7 @@ def _charts(survey: Survey, kinds: tuple[str, ...]) -> Iterator[str]:
 
 def _write_image(survey: Survey, name: str, kinds: tuple[str, ...]) -> None:
     panels = [
-        svg.SvgChart(
+        SvgChart(
             total.event,
             survey.trails[total.event].scatter() if kind == "scatter" else histogram(survey.total.tallies[total.event]),
         )
@@ -156,8 +158,8 @@ def _write_image(survey: Survey, name: str, kinds: tuple[str, ...]) -> None:
     ]
     if not panels:
         raise UsageError(f"{clean(name)} not written: there are no waits to draw")
-    text = svg.svg(panels)
-    Path(name).write_bytes(svg.png(text) if name.lower().endswith(".png") else text.encode())
+    text = svg(panels)
+    Path(name).write_bytes(png(text) if name.lower().endswith(".png") else text.encode())
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -167,7 +169,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.image and not arguments.image.lower().endswith((".svg", ".png")):
         raise UsageError(f"{clean(arguments.image)}: pictures are .svg or .png")
     if arguments.image and arguments.image.lower().endswith(".png"):
-        svg.require_png()
+        require_png()
     if arguments.files.count(STANDARD_INPUT) > 1:
         raise UsageError("standard input (-) can be read once only")
     if arguments.csv and arguments.image and Path(arguments.csv).absolute() == Path(arguments.image).absolute():

@@ -16,6 +16,7 @@ from presman.compare.window_sections import ALL, LATENCY, QUEUE, SECTIONS, STATE
 PERCENTILES = (50, 95, 99)
 MOST_STATEMENTS = 10
 """Statements that are shown: those that held most servers in either window."""
+MOST_HISTOGRAMS = 8
 _MILLISECOND = 1024
 """Microseconds: the bound of the buckets that V$EVENT_HISTOGRAM_MICRO has nearest to 1 ms."""
 
@@ -61,13 +62,22 @@ class ComparedWindow(NamedTuple):
     notes: tuple[str, ...]
 
 
+class ComparedHistogram(NamedTuple):
+    """The waits for an event in both windows by the upper bound of their bucket in microseconds."""
+
+    event: str
+    first: Mapping[int, int]
+    second: Mapping[int, int]
+
+
 class ComparedWindows(NamedTuple):
-    """Two windows side by side."""
+    """Two windows side by side. `histograms` are those of the events whose waits took most time."""
 
     first: ComparedWindow
     second: ComparedWindow
     plan: tuple[PlanDifference, ...]
     lines: tuple[Line, ...]
+    histograms: tuple[ComparedHistogram, ...]
     notes: tuple[str, ...]
     method: str
 
@@ -102,6 +112,19 @@ def plan_differences(
         if a != b:
             found.append(PlanDifference(*key, a, b))
     return tuple(found)
+
+
+def histograms(first: WindowFigures, second: WindowFigures) -> tuple[ComparedHistogram, ...]:
+    """Return the waits of both windows, of the events whose waits took most time in either."""
+    events = first.histograms.keys() | second.histograms.keys()
+    found = [ComparedHistogram(event, *(total(each.histograms.get(event, ())) for each in (first, second)))
+             for event in events]  # fmt: skip
+
+    def most(each: ComparedHistogram) -> int:
+        return max(sum(upper * waits for upper, waits in own.items()) for own in (each.first, each.second))
+
+    there = [each for each in found if any(each.first.values()) or any(each.second.values())]
+    return tuple(sorted(there, key=lambda each: (-most(each), each.event))[:MOST_HISTOGRAMS])
 
 
 def quantile(buckets: Mapping[int, int], percent: float) -> int | None:

@@ -125,7 +125,7 @@ def blocks(values: Sequence[Value], length: int) -> list[float]:
 
 
 def _is_close(one: float, other: float) -> bool:
-    return abs(one - other) <= _CLOSE * max(abs(one), abs(other))
+    return one == other or abs(one - other) <= _CLOSE * max(abs(one), abs(other))
 
 
 @cache

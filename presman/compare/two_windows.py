@@ -10,7 +10,7 @@ from statistics import median
 from typing import NamedTuple
 
 from presman.base.formats import counted, spelled
-from presman.compare.comparison import ComparedWindow, ComparedWindows, lines, plan_differences
+from presman.compare.comparison import ComparedWindow, ComparedWindows, histograms, lines, plan_differences
 from presman.compare.noise import FALSE_ALARMS, METHOD, Judgement
 from presman.compare.window_figures import WindowFigures, window_figures
 from presman.compare.window_words import WindowError
@@ -44,7 +44,8 @@ def compare(first: WindowPlace, second: WindowPlace) -> ComparedWindows:
         found = lines(one[1], other[1])
         plan = plan_differences(one, other)
     notes = _notes(one[0], other[0], [line.difference for line in found])
-    return ComparedWindows(one[0], other[0], plan, found, tuple(notes), METHOD)
+    spread = histograms(one[1], other[1])
+    return ComparedWindows(one[0], other[0], plan, found, spread, tuple(notes), METHOD)
 
 
 def _read(recording: Recording, asked: WindowPlace) -> tuple[ComparedWindow, WindowFigures]:

@@ -1,8 +1,11 @@
-"""CSV export: what each poll says, appended as it is taken, tidy (one line per item) or wide (one per poll)."""
+"""CSV export: what each poll says, appended as it is taken, tidy (one line per item) or wide (one per poll).
+
+Tidy lines may be JSON instead.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TextIO
@@ -12,7 +15,8 @@ from presman.figures.late_views import late_among
 from presman.figures.measures import MEASURES
 from presman.output.cells import Cell, lines
 from presman.output.csv_file import CsvFile, OutputError, Sink, Tell, TextSink, check_writable
-from presman.watch.arrivals import ArrivalTracker
+from presman.output.json_lines import has_names, json_lines
+from presman.output.tidy_rows import TidyRows
 
 Layout = Literal["tidy", "wide"]
 LAYOUTS: tuple[Layout, ...] = ("tidy", "wide")
@@ -25,9 +29,9 @@ __all__ = ["LAYOUTS", "MEASURES", "CsvExport", "OutputError", "WideCsv"]
 class CsvExport:
     """Appends readings to a CSV file or stream, whole lines at a time, flushed at each reading.
 
-    `column` picks the figure of a wide file (default: the measure's own). Raises OutputError if the target cannot be
-    written or holds other columns (of a wide file that shows at the first `write`: its columns are the groups found
-    then); KeyError for an unknown measure or column.
+    `column` picks the figure of a wide file (default: the measure's own); `as_json` makes JSON lines of a tidy one.
+    Raises OutputError if the target cannot be written or holds other columns (of a wide file that shows at the first
+    `write`: its columns are the groups found then); KeyError for an unknown measure or column.
     """
 
     def __init__(
@@ -37,37 +41,37 @@ class CsvExport:
         layout: Layout = "tidy",
         *,
         column: str | None = None,
+        as_json: bool = False,
         durable: bool = False,
         tell: Tell = lambda _line: None,
     ) -> None:
-        self._measure = MEASURES[measure]
-        self._column = column or self._measure.wide[0]
-        if self._column not in self._measure.wide:
+        self._rows = TidyRows(measure)
+        self._column = column or self._rows.measure.wide[0]
+        if self._column not in self._rows.measure.wide:
             raise KeyError(self._column)
-        self._following = ArrivalTracker() if measure == "arrivals" and layout == "tidy" else None
-        self._last: Reading | None = None
+        self._as_json = as_json
         self._tidy: Sink | None = None
         self._wide: WideCsv | None = None
-        if layout == "tidy":
-            self._tidy = open_sink(target, lines([self._measure.header()]), durable=durable, tell=tell)
-        else:
+        if layout == "wide":
             self._wide = WideCsv(target, durable=durable, tell=tell)
+        elif as_json:
+            self._tidy = open_sink(target, "", durable=durable, tell=tell, continues=self._has_names)
+        else:
+            self._tidy = open_sink(target, lines([self._rows.names]), durable=durable, tell=tell)
 
     def write(self, reading: Reading) -> int:
         """Append one reading and return how many lines it made. Raises OutputError.
 
         A reading whose rows are older than its time is left out: nothing in a file would tell.
         """
-        if any(each.age is not None for each in late_among(self._measure.figures, reading)):
-            return 0
         if self._wide is not None:
-            self._wide.write(reading.at, self._measure.across(reading, self._column))
+            measure = self._rows.measure
+            if any(each.age is not None for each in late_among(measure.figures, reading)):
+                return 0
+            self._wide.write(reading.at, measure.across(reading, self._column))
             return 1
-        assert self._tidy is not None
-        followed = None if self._following is None else self._following.add(reading)
-        self._last = reading
-        rows = self._measure.tidy(reading, followed)
-        self._tidy.write(lines(rows))
+        rows = self._rows.of(reading)
+        self._append(rows)
         return len(rows)
 
     @property
@@ -78,12 +82,19 @@ class CsvExport:
 
     def close(self) -> None:
         """Close the file, below what is not over yet. Never raises."""
-        if self._following is not None and self._tidy is not None and self._last is not None:
+        if self._tidy is not None:
             with suppress(OutputError):
-                self._tidy.write(lines(self._measure.tidy(self._last, self._following.rest())))
+                self._append(self._rows.rest())
         for sink in (self._tidy, self._wide):
             if sink is not None:
                 sink.close()
+
+    def _append(self, rows: Sequence[Sequence[Cell]]) -> None:
+        assert self._tidy is not None
+        self._tidy.write(json_lines(self._rows.names, rows) if self._as_json else lines(rows))
+
+    def _has_names(self, line: str) -> bool:
+        return has_names(line, self._rows.names)
 
 
 class WideCsv:
@@ -142,10 +153,20 @@ class WideCsv:
             self._sink.close()
 
 
-def open_sink(target: Path | TextIO, header: str, *, durable: bool, tell: Tell) -> Sink:
-    """Return `target` ready for lines below `header`. Raises OutputError."""
+def open_sink(
+    target: Path | TextIO,
+    header: str,
+    *,
+    durable: bool,
+    tell: Tell,
+    continues: Callable[[str], bool] | None = None,
+) -> Sink:
+    """Return `target` ready for lines below `header`. Raises OutputError.
+
+    `continues` tells by the first line whether a file that is there has the same columns, where no header says it.
+    """
     if isinstance(target, Path):
-        return CsvFile(target, header, durable=durable, tell=tell)
+        return CsvFile(target, header, durable=durable, tell=tell, continues=continues)
     sink = TextSink(target)
     sink.write(header)
     return sink

@@ -17,6 +17,8 @@ from typing import Protocol
 GLANCE = 0.1
 """Seconds between two looks whether somebody reads a pipe."""
 
+_LONGEST_LINE = 1 << 20
+
 Tell = Callable[[str], None]
 """What is called with a line for the user."""
 
@@ -61,14 +63,25 @@ class TextSink:
 class CsvFile:
     """Lines appended to a file. An existing file is continued if it begins with `header`, else refused.
 
+    Without a header `continues` tells it by the first line.
+
     Nobody else can read a file that is made here: SQL texts and names are in it. It is locked, so that no other presman
     appends to it at the same time. With `durable` each write also waits for the disk. Of a named pipe the reader is
     waited for, which `tell` is told. Raises OutputError.
     """
 
-    def __init__(self, path: Path, header: str, *, durable: bool = False, tell: Tell = lambda _line: None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        header: str,
+        *,
+        durable: bool = False,
+        tell: Tell = lambda _line: None,
+        continues: Callable[[str], bool] | None = None,
+    ) -> None:
         self.name = str(path)
         self._durable = durable
+        self._is_own = continues or (lambda line: line == header.rstrip("\n"))
         self._fd = _open_pipe(path, tell) if _is_pipe(path) else _open(path)
         try:
             self._regular = stat.S_ISREG(os.fstat(self._fd).st_mode)
@@ -86,9 +99,9 @@ class CsvFile:
     def _continues(self, header: str) -> bool:
         if not self._regular or os.fstat(self._fd).st_size == 0:
             return False
-        expected = header.encode()
-        found = os.pread(self._fd, len(expected), 0)
-        if found.rstrip(b"\r\n") != expected.rstrip(b"\n"):
+        length = len(header.encode()) + 2 if header else _LONGEST_LINE
+        first = os.pread(self._fd, length, 0).partition(b"\n")[0].rstrip(b"\r")
+        if not self._is_own(first.decode("utf-8", "replace")):
             raise OutputError(
                 f"{self.name} holds other columns: choose another file, or remove this one first (nothing was written)"
             )

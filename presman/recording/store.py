@@ -124,7 +124,7 @@ class Store:
         except DBAPIError as error:
             lost = isinstance(error, OperationalError) or error.connection_invalidated
             raise self._trouble(str(error.orig), is_lost=lost) from error
-        except self._driver.Error as error:  # of a command that went to the driver as it is
+        except self._driver.Error as error:  # of a statement that went to the driver as it is
             raise self._trouble(str(error), is_lost=isinstance(error, self._driver.OperationalError)) from error
         except SQLAlchemyError as error:
             raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error

@@ -7,11 +7,9 @@ from datetime import datetime
 from msgspec import Struct
 
 from presman.base.formats import ABSENT, count, number
-from presman.report.markup import Markup, element, joined
-from presman.report.time_axis import LEFT, RIGHT, RULE, WIDTH, TimeAxis, below, between, drawing, label
-
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7a00", "#7a5195", "#8a8f98")
-"""Told apart by people who see few colours, too; the last is for all others."""
+from presman.base.markup import Markup, element, joined
+from presman.base.svg import COLOURS, RULE, WIDTH, drawing, label
+from presman.report.time_axis import LEFT, RIGHT, TimeAxis, below, between
 
 _TOP, _BOTTOM, _HEIGHT = 8.0, 158.0, 182.0
 

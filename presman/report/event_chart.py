@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from presman.base.markup import Markup, element
+from presman.base.svg import drawing, label
 from presman.recording.events import KINDS
 from presman.recording.incident_rows import EventMark
-from presman.report.markup import Markup, element
-from presman.report.time_axis import LEFT, TimeAxis, below, between, clock, drawing, label
+from presman.report.time_axis import LEFT, TimeAxis, below, between, clock
 
 PLACES = 300
 """Marks that have room side by side."""

@@ -9,8 +9,9 @@ from datetime import datetime
 from msgspec import Struct
 
 from presman.base.formats import count, microseconds
-from presman.report.markup import Markup, element
-from presman.report.time_axis import BLANK, LEFT, TimeAxis, below, between, drawing, label
+from presman.base.markup import Markup, element
+from presman.base.svg import BLANK, drawing, label
+from presman.report.time_axis import LEFT, TimeAxis, below, between
 
 _LINE, _TOP = 12.0, 4.0
 _SHADES = ("#e8f1f8", "#c6dcec", "#92c0de", "#5a9fcc", "#2a7ab5", "#0b559f", "#08306b")

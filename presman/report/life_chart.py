@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from presman.base.formats import counted, spelled
+from presman.base.markup import Markup, element, joined
+from presman.base.svg import IDLE, drawing, label
 from presman.recording.tape_values import StatementLife
-from presman.report.markup import Markup, element, joined
-from presman.report.time_axis import LEFT, TimeAxis, below, clock, drawing, label
+from presman.report.time_axis import LEFT, TimeAxis, below, clock
 
 MOST = 50
 """Statements that are drawn: those that waited or worked for most server time."""
 
 _LINE, _TOP = 14.0, 4.0
-QUEUED, RUNNING, IDLE = "#e69f00", "#0072b2", "#b4b9c1"
+QUEUED, RUNNING = "#e69f00", "#0072b2"
 
 
 def weight(life: StatementLife, start: datetime, end: datetime) -> float:

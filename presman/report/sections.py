@@ -10,22 +10,25 @@ from typing import Any
 from presman import __version__
 from presman.analysis.groups.verdicts import conformance, in_words
 from presman.base.formats import count, counted, number, spelled
+from presman.base.markup import Markup, element, joined
+from presman.base.svg import COLOURS
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW, PARALLEL_GROUPS
 from presman.figures.measures import headings
 from presman.figures.plan_figures import FINDINGS, PLAN
 from presman.figures.statement_figures import QUEUE, RUNNING
+from presman.page.frame import section
+from presman.page.word_table import word_table
 from presman.recording.events import DOWNGRADE, LOST, PLAN_CHANGED, RECONNECT, TIMEOUT, RecordedEvent
 from presman.recording.time_bins import GroupBin
 from presman.report import life_chart
-from presman.report.area_chart import COLOURS, AreaChart, ChartColumn, area_chart
+from presman.report.area_chart import AreaChart, ChartColumn, area_chart
 from presman.report.event_chart import event_chart
 from presman.report.heat_map import heat_map
 from presman.report.incident import EVENTS, Incident, Look, edges
-from presman.report.markup import Markup, element, joined
 from presman.report.story import seen_alerts, story, unknown
 from presman.report.time_axis import TimeAxis, between, clock
-from presman.report.value_tables import unit_of, value_table, word_table
+from presman.report.value_tables import unit_of, value_table
 from presman.tabs import tab
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment
@@ -47,12 +50,6 @@ _SUM_HEADS = (
 _TOP = 20
 _GRAVE = frozenset({PLAN_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT, LOST})
 """Events that are listed at the top, too."""
-
-
-def section(title: str, *parts: str, note: str = "") -> Markup:
-    """Return a section with its heading and a line on what it shows."""
-    told = [element("p", note, class_="note")] if note else []
-    return element("section", element("h2", title), *told, *parts)
 
 
 def what_happened(incident: Incident, axis: TimeAxis) -> Markup:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
 from presman.base.formats import spelled
+from presman.base.markup import Markup, element, joined
+from presman.base.svg import BLANK, RULE, WIDTH, label
 from presman.recording.time_bins import PollGap
-from presman.report.markup import Markup, element, joined
 
-WIDTH = 1000.0
 LEFT, RIGHT = 92.0, 10.0
-INK, FAINT, RULE, BLANK = "#24292f", "#57606a", "#d0d7de", "#e6e6e6"
 
 _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
 _MOST_TICKS = 9
@@ -76,16 +74,6 @@ def _gap(axis: TimeAxis, gap: PollGap, top: float, bottom: float) -> Markup:
         "rect", element("title", told), x=left, y=top, width=max(1.0, right - left), height=bottom - top,
         fill=BLANK, class_="gap",
     )  # fmt: skip
-
-
-def label(x: float, y: float, text: str, anchor: str = "middle", fill: str = FAINT) -> Markup:
-    """Return a text in a drawing."""
-    return element("text", text, x=x, y=y, text_anchor=anchor, fill=fill)
-
-
-def drawing(height: float, named: str, parts: Sequence[Markup]) -> Markup:
-    """Return a drawing of that height; `named` says what it shows to who cannot see it."""
-    return element("svg", *parts, viewBox=f"0 0 {WIDTH:.0f} {height:.0f}", role="img", aria_label=named)
 
 
 def clock(at: datetime) -> str:

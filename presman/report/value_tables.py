@@ -1,13 +1,13 @@
-"""Value tables: rows and figures, or words, as tables of a page."""
+"""Value tables: rows and figures as tables of a page."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from presman.base.formats import ABSENT
+from presman.base.markup import Markup, element
 from presman.figures.figure import Figure, Table
-from presman.report.markup import Markup, element
 
 MOST = 100
 """Rows that are shown of one table."""
@@ -36,13 +36,6 @@ def value_table(table: Table[Any], rows: Sequence[Any], hidden: Collection[str],
         *(element("p", text, class_="none") for text in more),
         class_="wide",
     )
-
-
-def word_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
-    """Return a table of texts."""
-    body = [element("tr", *(element("td", cell) for cell in row)) for row in rows]
-    head = element("thead", element("tr", *(element("th", each) for each in heads)))
-    return element("div", element("table", head, element("tbody", *body)), class_="wide")
 
 
 def unit_of(figure: Figure[Any]) -> str:

@@ -154,6 +154,7 @@ function __presman_table
 --measure|cpu session_io parallel queue latency emphasis arrivals|cpu, session_io, parallel, queue, latency, emphasis, arrivals (default cpu)
 --layout|tidy wide|tidy (default): a line per group; wide: a column per group
 --column|used_cpus waited_cpus capacity_cpus limit_cpus guaranteed_cpus entitled_cpus used_percent throttled_percent verdict state active_sessions execution_waiters yields_per_s requests_per_s pool_queue_length session_pool_limit session_pool_longest_s session_pool_timeout_s io_mb_per_s io_requests_per_s small_read_mb_per_s small_write_mb_per_s large_read_mb_per_s large_write_mb_per_s small_read_requests_per_s small_write_requests_per_s large_read_requests_per_s large_write_requests_per_s service_ms px_servers_active px_statements_active px_statements_queued px_servers_limit px_servers_limit_percent head_waited_s statements_queued_total statements_completed_total servers_used_total active_ms_total queued_ms_total queue_timeouts_total mean_ms guaranteed_share in_plan|which figure a wide file holds
+--format|csv jsonl parquet|csv (default), jsonl: JSON lines, parquet (pip install ’presman[parquet]’)
 -o|@file|where to (default -: standard output)
 --output|@file|where to (default -: standard output)
 --polls|@any|stop after N readings
@@ -307,7 +308,7 @@ function __presman_table
 --at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
---format|text json|text (default), json
+--format|text json html|text (default), json, html
 |@any|FILE.presman@FROM..TO, or any recording as TARGET has it'
         case chart
             set table '-h||show this help message and exit

@@ -15,11 +15,11 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given
 from hypothesis import strategies as st
 
+from presman.base.markup import element
 from presman.recording import time_bins
 from presman.recording.reader import Recording
 from presman.report.incident import Incident, gather
-from presman.report.incident_page import page
-from presman.report.markup import element
+from presman.report.incident_page import incident_page
 from tests.cli.run import Run
 from tests.recording.taped import START, polled, record
 
@@ -59,7 +59,7 @@ class Tags(HTMLParser):
 
 
 def test_the_page_is_whole_loads_nothing_and_runs_nothing(incident: Incident) -> None:
-    text = page(incident, START)
+    text = incident_page(incident, START)
     fromstring(text.removeprefix("<!DOCTYPE html>\n"))
     tags = Tags()
     tags.feed(text)
@@ -118,7 +118,7 @@ def test_wide_bins_have_the_same_sums_as_narrow_ones(whole: Path, monkeypatch: p
 
 def test_gaps_and_damage_are_told(incident: Incident, whole: Path, tmp_path: Path) -> None:
     assert [round((each.end - each.start) / timedelta(seconds=5)) for each in incident.gaps] == [13]
-    assert "no poll 2026-03-12 " in page(incident, START)
+    assert "no poll 2026-03-12 " in incident_page(incident, START)
     path = tmp_path / "b.presman"
     path.write_bytes(whole.read_bytes())
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -126,7 +126,7 @@ def test_gaps_and_damage_are_told(incident: Incident, whole: Path, tmp_path: Pat
     with Recording(str(path)) as recording:
         tape = recording.tape()
         found = gather(recording, tape, tape.places())
-        text = page(found, START)
+        text = incident_page(found, START)
     assert sum(each.polls for each in found.damaged) == POLLS - 12
     assert "are damaged: their figures are here" in text
     assert "No poll of it can be read again" in text
@@ -136,7 +136,7 @@ def test_of_a_long_stretch_some_spans_are_read_and_it_says_so(whole: Path, monke
     monkeypatch.setattr(time_bins, "SPANS", 1)
     with Recording(str(whole)) as recording:
         tape = recording.tape()
-        text = page(gather(recording, tape, tape.places()), START)
+        text = incident_page(gather(recording, tape, tape.places()), START)
     assert "are of 32 polls in every 64" in text
 
 

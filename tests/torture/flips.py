@@ -17,7 +17,7 @@ from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
 from presman.recording.tape import LostPollError, Tape
 from presman.report.incident import gather
-from presman.report.incident_page import page
+from presman.report.incident_page import incident_page
 from tests.recording.taped import polled, record
 from tests.torture.torture import Broken
 
@@ -108,7 +108,7 @@ def read_polls(tape: Tape) -> int:
 
 def _report(recording: Recording, tape: Tape) -> list[str]:
     try:
-        page(gather(recording, tape, range(min(len(tape), POLLS))), datetime.now(UTC))
+        incident_page(gather(recording, tape, range(min(len(tape), POLLS))), datetime.now(UTC))
     except RecordingError as error:
         return [str(error)]
     return []

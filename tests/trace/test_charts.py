@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.trace.sampling import HistogramBar, Scatter, Trail, histogram
-from presman.trace.svg import PANEL, SvgChart, svg
 from presman.trace.tally import Tally
 from presman.trace.trace_chart import decades, histogram_text, scatter_text, title
+from presman.trace.trace_svg import PANEL, SvgChart, svg
 
 TIMES = st.lists(st.integers(0, 10**7), min_size=1, max_size=300)
 

@@ -1,0 +1,1 @@
+"""Page: the frame and the tables of HTML pages that load nothing and run nothing."""

@@ -1,0 +1,96 @@
+"""JSON lines and Parquet have the rows of CSV, with types."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from presman.figures.measures import MEASURES
+from presman.output.csv_export import CsvExport, OutputError
+from presman.output.parquet_export import ParquetExport
+from tests.cli.run import presman
+from tests.recording.taped import polled
+
+POLLS = [reading for _, reading in polled("storm", 4)][1:]
+"""Statements queue, some are over: every measure has rows."""
+
+
+def written(file: CsvExport | ParquetExport) -> None:
+    for reading in POLLS:
+        file.write(reading)
+    file.close()
+
+
+def cell(value: Any) -> str:
+    """Return what CSV has of a value of JSON or Parquet."""
+    if isinstance(value, datetime):
+        return value.astimezone().isoformat(timespec="milliseconds")
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return "0" if value == 0 else f"{value:.6f}".rstrip("0").rstrip(".")
+    return "" if value is None else str(value)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_each_measure_has_the_rows_of_csv(measure: str, tmp_path: Path) -> None:
+    written(CsvExport(tmp_path / "a.csv", measure))
+    written(CsvExport(tmp_path / "a.jsonl", measure, as_json=True))
+    written(ParquetExport(tmp_path / "a.parquet", measure))
+    with (tmp_path / "a.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows
+    lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    table = pyarrow.parquet.read_table(tmp_path / "a.parquet").to_pylist()
+    for found in (lines, table):
+        assert [{key: cell(value) for key, value in line.items()} for line in found] == [
+            {key: value.removeprefix("'") for key, value in row.items()} for row in rows
+        ]
+    assert all(isinstance(line["time"], datetime) for line in table)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "a.jsonl", "a.parquet"]
+
+
+def test_json_lines_are_continued_where_they_have_the_same_names(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    for _ in range(2):
+        written(CsvExport(path, "cpu", as_json=True))
+    assert len(path.read_text().splitlines()) == 2 * sum(len(MEASURES["cpu"].tidy(each)) for each in POLLS)
+    for other in ('{"a": 1}\n', "time,database\n", "[" * 100_000):
+        path.write_text(other)
+        with pytest.raises(OutputError, match="other columns"):
+            CsvExport(path, "cpu", as_json=True)
+        assert path.read_text() == other
+
+
+def test_a_parquet_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.parquet"
+    file = ParquetExport(path, "cpu")
+    file.write(POLLS[0])
+    assert not path.exists()
+    file.close()
+    assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(OutputError, match="is there already"):
+        ParquetExport(path, "cpu")
+    with pytest.raises(OutputError, match="No such file or directory"):
+        ParquetExport(tmp_path / "no" / "a.parquet", "cpu")
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(OutputError, match=r"pip install 'presman\[parquet\]'"):
+        ParquetExport(tmp_path / "b.parquet", "cpu")
+
+
+def test_the_command(tmp_path: Path) -> None:
+    done = presman("export", "demo:quiet", "--polls", "1", "--refresh", "1", "--format", "jsonl", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[0])["database"] == "QUIET"
+    for options, told in (
+        (("--format", "parquet"), "goes into a file"),
+        (("--format", "jsonl", "--layout", "wide"), "goes with --layout tidy"),
+    ):
+        done = presman("export", "demo:quiet", *options, cwd=tmp_path)
+        assert (done.returncode, told in done.stderr) == (2, True)
