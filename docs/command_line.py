@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from presman.base.measure_names import MEASURES
 from presman.base.release import SUPPORTED
-from presman.cli.arguments import COMMANDS, PARSERS, common
+from presman.cli.arguments import PARSERS
+from presman.cli.arguments.options import common
+from presman.cli.arguments.summaries import COMMANDS
 from presman.cli.parser import OneOf, Parser, measure
 from presman.config.targets import scenarios
 from presman.figures.measures import MEASURES as EXPORTED

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from docs.command_line import Command, Option, commands, everywhere
 from presman import __version__
 from presman.cli import exit_codes
-from presman.cli.arguments import PARSERS, TARGET_HELP
+from presman.cli.arguments import PARSERS
+from presman.cli.arguments.options import TARGET_HELP
 
 FILES = (
     ("config.ini", "in the current folder, else ~/.config/presman/config.ini ($XDG_CONFIG_HOME): targets and settings"),

@@ -57,7 +57,7 @@ def _is_check(arguments: Sequence[str]) -> bool:
     """Tell whether a command line is that of a check, though it may not be understood."""
     if "check" not in arguments:
         return False
-    from presman.cli.arguments import COMMANDS
+    from presman.cli.arguments.summaries import COMMANDS
 
     return next(word for word in arguments if word in COMMANDS) == "check"
 

@@ -199,7 +199,7 @@ def _section(answers: Answers, config: Config, wanted: str | None) -> str:
 
 
 def _name_trouble(name: str) -> str:
-    from presman.cli.arguments import COMMANDS
+    from presman.cli.arguments.summaries import COMMANDS
 
     if not NAME.fullmatch(name):
         return "a section's name has letters, digits, _ . and - only"

@@ -15,7 +15,7 @@ from msgspec.structs import fields
 from presman.analysis.alerts.alert_settings import AlertSettings
 from presman.base.text import clean
 from presman.cli import console
-from presman.cli.arguments import COMMANDS
+from presman.cli.arguments.summaries import COMMANDS
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import bound_memory
 from presman.config.config_file import DEFAULT_REFRESH, DEFAULTS, Config, Settings, load_config, places, untrusted

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from presman import __version__
+from presman.base.measure_names import MEASURES
 from presman.cli import exit_codes
-from presman.cli.arguments import COMMANDS, MEASURES, PARSERS
+from presman.cli.arguments import PARSERS
+from presman.cli.arguments.summaries import COMMANDS
 from presman.cli.exit_codes import Terminated
 from presman.config.config_file import MEASURES as CONFIGURED
 from presman.output.csv_export import MEASURES as EXPORTED

@@ -13,7 +13,9 @@ from pathlib import Path
 from docs.contents import ROOT
 from docs.markdown import spans
 from presman.base.release import Release
-from presman.cli.arguments import COMMANDS, PARSERS, common, parse
+from presman.cli.arguments import PARSERS, parse
+from presman.cli.arguments.options import common
+from presman.cli.arguments.summaries import COMMANDS
 from presman.cli.exit_codes import Failure
 from presman.config.config_file import _OPTIONS, read_config
 from presman.config.targets import scenarios

@@ -1,0 +1,30 @@
+"""Summaries: each command with what it does, in the order of the help."""
+
+COMMANDS = {
+    "demo": "the monitor on a simulated database",
+    "connect": "asks for a database, tries it, and writes it into config.ini",
+    "fleet": "many databases, one line each, those in trouble first",
+    "once": "one reading as text, JSON or CSV",
+    "watch": "what happens, in lines of words: for screen readers, pipes and logs",
+    "export": "readings as CSV, one poll after the other",
+    "record": "everything that is read, poll after poll, into a file to watch again and ask by SQL",
+    "metrics": "figures of databases for Prometheus to scrape, or pushed to an OpenTelemetry collector",
+    "status": "recorders and exporters that run, and how they are",
+    "serve": "the monitor in a browser, for those who may only look",
+    "replay": "a recording on the screens of the monitor",
+    "report": "a stretch of a recording as one HTML page: what happened, charts, statements, plan",
+    "bundle": "a short recording that names nobody, to send to somebody",
+    "compare": "two windows of recordings: what differs, by how much, and whether it is more than noise",
+    "chart": "a CSV file that presman wrote, in the terminal or as a picture",
+    "check": "one line and an exit code for Nagios, Icinga or cron",
+    "alerts": "the rules behind the alerts, their thresholds, and with a TARGET their state",
+    "whatif": "observed parallel statements once more, under other limits",
+    "lint": "what is doubtful about the plans in force, and why",
+    "doctor": "what presman can see in a database, and which grants are missing",
+    "grants": "grants.sql for a user who may read what presman reads, and no more",
+    "collect": "a script that spools what presman reads, for sites that let no tool in",
+    "trace": "waits of 10046 trace files: counts, percentiles, charts, CSV",
+    "config": "where each setting comes from; --sample prints a config.ini",
+    "completions": "completions of bash, zsh and fish, and the manual page; --install puts them in place",
+}
+"""Each command with what it does."""
