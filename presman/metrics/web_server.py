@@ -15,6 +15,7 @@ from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from presman.base.certificates import Certificates
+from presman.base.errors import InputError
 from presman.metrics.web_app import WebApp
 
 AT_ONCE = 16
@@ -30,7 +31,7 @@ LOOK = 0.5
 """Seconds from one look at connections that last too long to the next, and until it ends when it is told to."""
 
 
-class ListenError(Exception):
+class ListenError(InputError):
     """An address cannot be listened at; the text is one line."""
 
 

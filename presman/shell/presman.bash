@@ -198,6 +198,9 @@ _presman_table() {
 --insecure||listen beyond this machine without a user, or without a certificate
 --otlp|@any|push to this collector, too (OTLP over HTTP)
 --push-interval|@any|seconds between pushes (default 60)
+--log-format|text json|text (default), or json: one object a line
+--log-level|debug info warning error|debug (each poll), info (default), warning, error
+--log-file|@file|append to FILE, begun anew when it is moved; errors also to standard error
 |@target|what to watch (default: the one of config.ini)' ;;
     status) table='-h||show this help message and exit
 --help||show this help message and exit

@@ -210,6 +210,9 @@ function __presman_table
 --insecure||listen beyond this machine without a user, or without a certificate
 --otlp|@any|push to this collector, too (OTLP over HTTP)
 --push-interval|@any|seconds between pushes (default 60)
+--log-format|text json|text (default), or json: one object a line
+--log-level|debug info warning error|debug (each poll), info (default), warning, error
+--log-file|@file|append to FILE, begun anew when it is moved; errors also to standard error
 |@target|what to watch (default: the one of config.ini)'
         case status
             set table '-h||show this help message and exit
