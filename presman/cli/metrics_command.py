@@ -54,7 +54,8 @@ def run(options: Namespace) -> int:
     exporter = Exporter(targets(options, config), console.tell)
     push = _push(options, exporter)
     app = WebApp(Exposition(exporter.databases), lambda: exporter.is_healthy, credentials)
-    server = WebServer(app, *options.listen, certificates)
+    host, port = options.listen
+    server = WebServer(app, host, port, certificates)
     names = ", ".join(each.target.label for each in exporter.databases)
     page = f"{server.url}/metrics"
     console.say(f"metrics of {names} at {page}; Ctrl-C ends it", "started")
