@@ -145,9 +145,9 @@ def _refuse_password(text: str, within: str = "") -> None:
 
 
 def _section(name: str, settings: Settings, config: Config) -> Target:
-    if settings.connection is None:
-        raise TargetError(f"{config.path}: section [{name}] has no connection_string")
     within = f"{config.path}, [{name}]: "
+    if settings.connection is None:
+        raise TargetError(f"{within}it has no connection_string")
     if settings.password_command and config.path and others_may_change(config.path):
         raise TargetError(f"{within}password_command is not run, others may change the file: chmod go-w {config.path}")
     if settings.user is None and not is_recording(settings.connection.reveal()):

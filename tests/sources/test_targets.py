@@ -84,7 +84,7 @@ def test_sections_with_their_settings_and_those_of_presman() -> None:
     assert not prod.needs_password
     assert parse_target("presman", config).needs_password
     assert parse_target("play", config).kind == "simulator"
-    with pytest.raises(TargetError, match=r"section \[empty\] has no connection_string"):
+    with pytest.raises(TargetError, match=r"\[empty\]: it has no connection_string"):
         parse_target("empty", config)
 
 

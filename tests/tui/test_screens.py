@@ -68,6 +68,7 @@ async def test_no_data_says_why_and_what_to_do() -> None:
         acting.app.post_message(Lost("ORA-01017: invalid username/password; logon denied", None))
         await acting.settle()
         check("no-data", body(acting.screen))
+        assert "✕ REFUSED 0:00" in acting.screen
         await acting.keys("f5")
         assert acting.feed.told == ["poll"]
 
