@@ -127,7 +127,7 @@ class ObservedDatabase:
             self._take(event.snapshot)
         elif isinstance(event, SourceLost):
             again = "" if event.retry_in is not None else "; not tried again before a restart"
-            self._lose("lost", f"{event.text}{again}", event.code or event.text)
+            self._lose("lost", f"{event.line}{again}", event.code or event.text)
         elif isinstance(event, SourceEnded):
             self._lose("lost", "it has ended", "end")
 

@@ -134,10 +134,10 @@ class DatabaseRecorder:
                 self._take(event.snapshot)
             elif isinstance(event, SourceLost):
                 if not self._is_lost:
-                    self._losses.append((event.since, event.text))
-                    self._tell("lost", f"lost: {event.text}", "warning")
+                    self._losses.append((event.since, event.line))
+                    self._tell("lost", f"lost: {event.line}", "warning")
                 self._is_lost = True
-                self.trouble = self._mark = event.text
+                self.trouble = self._mark = event.line
                 self._ended = self._ended or event.retry_in is None
             elif isinstance(event, SourceEnded):
                 self._ended = True
