@@ -40,7 +40,8 @@ def chosen(words: Sequence[str], config: Config) -> list[str]:
             raise Failure(f"no section of {config.path or 'config.ini'} is like {word!r}; there are: {known}")
         found += matching or [word]
     if not (found or sections):
-        raise Failure("config.ini names no database: `presman connect` writes it; or name TARGETs: presman fleet demo")
+        where = config.path or "config.ini"
+        raise Failure(f"{where} names no database: `presman connect` writes it; or name TARGETs: presman fleet demo")
     return list(dict.fromkeys(found or sections))
 
 
@@ -53,7 +54,12 @@ def store_of(words: Sequence[str], config: Config, options: Namespace) -> Target
     if word not in config.sections and not is_place:
         return None
     plain = word not in config.sections and not is_recording(word)
-    found = resolve(f"recording:{word}" if plain else word, config, options, ask=False).target
+    try:
+        found = resolve(f"recording:{word}" if plain else word, config, options, ask=False).target
+    except (InputError, Failure):
+        if word not in config.sections:
+            raise
+        return None  # what is wrong with a section stands in its row
     return found if found.tape is not None else None
 
 

@@ -117,7 +117,7 @@ def label_of(target: Target) -> str:
 
 
 def credentials_of(config: Config) -> Credentials | None:
-    """Return who may scrape, None for everybody. Raises Failure, and PasswordCommandError."""
+    """Return who may scrape, None for everybody. Raises Failure."""
     from presman.metrics.web_app import Credentials
 
     own = config.defaults
@@ -125,9 +125,12 @@ def credentials_of(config: Config) -> Credentials | None:
     if own.metrics_password_command is not None:
         if config.path and others_may_change(config.path):
             raise Failure(f"metrics_password_command is not run, others may change {config.path}: chmod go-w")
-        from presman.setup.password_command import password_of
+        from presman.setup.password_command import PasswordCommandError, password_of
 
-        password = password_of(own.metrics_password_command)
+        try:
+            password = password_of(own.metrics_password_command)
+        except PasswordCommandError as error:
+            raise Failure(f"metrics_{error}") from None
     if password is None and os.environ.get(PASSWORD):
         password = Secret(os.environ[PASSWORD])
     if own.metrics_user is None and password is None:

@@ -140,6 +140,8 @@ def test_who_may_scrape_is_said_by_the_configuration(tmp_path: Path, monkeypatch
         found("[presman]\nmetrics_password = geheim\n")
     with pytest.raises(Failure, match="has a colon"):
         found("[presman]\nmetrics_user = a:b\nmetrics_password = geheim\n")
+    with pytest.raises(Failure, match=r"^metrics_password_command: false ended with code 1"):
+        found("[presman]\nmetrics_user = prometheus\nmetrics_password_command = false\n")
     monkeypatch.setenv("PRESMAN_METRICS_PASSWORD", "geheim")
     assert found("[presman]\nmetrics_user = prometheus\n") == expected
     file.chmod(0o666)

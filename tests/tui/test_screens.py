@@ -74,6 +74,15 @@ async def test_no_data_says_why_and_what_to_do() -> None:
 
 
 @acted
+async def test_why_there_is_no_data_is_there_to_the_last_word() -> None:
+    async with stage(size=(80, 24)) as acting:
+        words = "no password of monitor in config.ini, password_command, the keyring or $PRESMAN_PASSWORD"
+        acting.app.post_message(Lost(words, None))
+        await acting.settle()
+        assert words in " ".join(acting.screen.split())
+
+
+@acted
 async def test_lost_and_back() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         acting.clock.now += 2
