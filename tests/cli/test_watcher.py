@@ -255,18 +255,18 @@ def test_the_log_is_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     elsewhere.write_text("precious")
     (tmp_path / "presman").mkdir()
     watcher.log_path().symlink_to(elsewhere)
-    assert watcher._open_log() == -1
+    assert watcher.open_log() == -1
     assert elsewhere.read_text() == "precious"
     watcher.log_path().unlink()
     os.mkfifo(watcher.log_path())
-    assert watcher._open_log() == -1
+    assert watcher.open_log() == -1
 
 
 def test_the_log_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (tmp_path / "presman").mkdir()
     watcher.log_path().write_text("x" * (watcher.LARGEST_LOG + 1))
-    os.close(watcher._open_log())
+    os.close(watcher.open_log())
     assert watcher.log_path().stat().st_size == 0
 
 
