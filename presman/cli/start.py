@@ -144,7 +144,7 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
         sampler.budget = resolved.budget
         return sampler
 
-    return HeadStart(make_sampler)
+    return HeadStart(make_sampler, source.end)
 
 
 def _feed(

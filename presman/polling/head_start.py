@@ -10,9 +10,15 @@ from presman.records.breadth import Breadth
 
 
 class HeadStart:
-    """Starts a sampler; its thread waits with the first thing it has to say until somebody listens."""
+    """Starts a sampler; its thread waits with the first thing it has to say until somebody listens.
 
-    def __init__(self, make_sampler: Callable[[Callable[[Event], None]], Sampler]) -> None:
+    `let_go` is called at the end, whether the thread has ended or not.
+    """
+
+    def __init__(
+        self, make_sampler: Callable[[Callable[[Event], None]], Sampler], let_go: Callable[[], object]
+    ) -> None:
+        self._let_go = let_go
         self._listener: Callable[[Event], None] | None = None
         self._is_heard = threading.Event()
         self._sampler = make_sampler(self._post)
@@ -31,6 +37,7 @@ class HeadStart:
         """End the sampler, also if nobody ever listened."""
         self._is_heard.set()
         self._sampler.stop()
+        self._let_go()
 
     def _post(self, event: Event) -> None:
         self._is_heard.wait()

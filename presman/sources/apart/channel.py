@@ -9,11 +9,15 @@ import pickle
 import select
 import socket
 import threading
+from contextlib import suppress
 from copyreg import dispatch_table
 from io import BytesIO
 from typing import Any
 
 from presman.base.secret import Secret
+
+LINE = 3
+"""The file that the process that was started finds its end in."""
 
 _PROTOCOL = 5
 
@@ -46,12 +50,20 @@ class Channel:
         """Wait for the next value. Raises ChannelEndedError."""
         try:
             return pickle.load(self._incoming)
-        except (EOFError, OSError, pickle.UnpicklingError) as error:
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:  # ValueError: it was closed here
             raise ChannelEndedError from error
 
     def comes(self, seconds: float) -> bool:
         """Wait so long at most; return whether a value begins to come, or the end."""
-        return bool(select.select([self._end], [], [], seconds)[0])
+        try:
+            return bool(select.select([self._end], [], [], seconds)[0])
+        except (OSError, ValueError):  # it was closed here
+            return True
+
+    def shut(self) -> None:
+        """End the line for both ends; whoever waits at either notices."""
+        with suppress(OSError):
+            self._end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Let go of this end."""

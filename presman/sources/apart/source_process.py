@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import queue
+import signal
 import socket
 import threading
 from contextlib import suppress
@@ -13,7 +14,7 @@ from typing import Any
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
 from presman.sources import Exhausted, Source, SourceError
-from presman.sources.apart.channel import Channel, ChannelEndedError
+from presman.sources.apart.channel import LINE, Channel, ChannelEndedError
 from presman.watcher import open_log
 
 CALLS = frozenset({"open", "advance", "read", "close", "container", "perform"})
@@ -22,16 +23,21 @@ CALLS = frozenset({"open", "advance", "read", "close", "container", "perform"})
 GRACE = 1.0
 """Seconds that a log off may take when presman is gone."""
 
+LONGEST_CALL = 180.0
+"""Seconds after which a call counts as hung: a driver that spins would outlive a presman that was killed."""
+
 _LONGEST = 500
 
 
-def main(descriptor: int) -> None:
-    """Serve the other end of the socket `descriptor`, and end with it."""
+def main() -> None:
+    """Serve who started this process, and end with it."""
     with suppress(OSError):
         os.setsid()  # what a terminal sends to all who use it is for presman
     if (log := open_log()) >= 0:
+        os.dup2(log, 2)  # what the watch over a call that hangs writes to
         faulthandler.enable(log)
-    channel = Channel(socket.socket(fileno=descriptor))
+        faulthandler.register(signal.SIGUSR1, log)
+    channel = Channel(socket.socket(fileno=LINE))
     with suppress(ChannelEndedError):
         _serve(channel)
     os._exit(0)  # whatever the driver still does
@@ -58,13 +64,15 @@ def _listen(channel: Channel, source: Source, asked: queue.SimpleQueue[tuple[str
                 asked.put((name, arguments))
     asked.put(None)
     threading.Timer(GRACE, os._exit, (0,)).start()
-    source.cancel()
+    with suppress(Exception):
+        source.cancel()
 
 
 def _answer(source: Source, name: str, arguments: tuple[Any, ...]) -> Any:
     """Return what a call returns, or the error it raises."""
     if name not in CALLS:
         raise ValueError(name)
+    faulthandler.dump_traceback_later(LONGEST_CALL, exit=True)
     try:
         if name == "read":
             source.scope, arguments = arguments[0], arguments[1:]
@@ -73,3 +81,5 @@ def _answer(source: Source, name: str, arguments: tuple[Any, ...]) -> Any:
         return error
     except Exception as error:
         return SourceError(one_line(clean(f"{type(error).__name__}: {error}"), _LONGEST))
+    finally:
+        faulthandler.cancel_dump_traceback_later()
