@@ -200,7 +200,7 @@ def main() -> int:
         from benchmarks.fleet import fleet
 
         fleet(report)
-    return 1 if report.passed_bars else 0
+    return 1 if report.missed_bars else 0
 
 
 if __name__ == "__main__":
