@@ -123,13 +123,14 @@ def watched(healthy: Sequence[str], others: Sequence[str] = (), polls: int = 0) 
 
 def watch(healthy: list[str], others: list[str], polls: int) -> Watched:
     """Be the presman that is measured."""
-    from presman.cli.limits import give_back_memory
+    from presman.cli.limits import collect_seldom, give_back_memory
     from presman.metrics.exporter import Exporter
     from presman.metrics.exposition import Exposition
     from presman.metrics.web_app import WebApp
     from presman.metrics.web_server import WebServer
 
     give_back_memory()
+    collect_seldom()
     exporter = Exporter([_target(dsn, 0.001 if polls else INTERVAL) for dsn in (*healthy, *others)], lambda _: None)
     exposition = Exposition(exporter.databases)
     server = WebServer(WebApp(exposition, lambda: True), "127.0.0.1", 0)

@@ -80,8 +80,10 @@ def test_formats_and_codes(config: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["fleet", "test-dead", "--format", "csv", *common]) == 3
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert (row["state"], row["cpu_percent"]) == ("lost", "")
-    assert main(["fleet", "test-empty", *common]) == main(["fleet", "test-odd", *common]) == 3
-    assert "it has no connection_string" in capsys.readouterr().out
+    assert main(["fleet", "test-empty", "test-odd", "--format", "csv", *common]) == 3
+    empty, odd = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (empty["state"], empty["why"]) == ("refused", "it has no connection_string")
+    assert (odd["state"], odd["used_cpus"]) == ("refused", "")
     assert main(["fleet", "nobody", *common]) == 2
     assert main(["fleet", "prod-erp", "prod-erp", "tape", *common]) == 2
     assert "there is nothing to watch" in capsys.readouterr().err
