@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +10,7 @@ from presman.base.formats import counted
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import load, resolve
+from presman.cli.whole_file import write_whole
 
 
 def run(options: Namespace) -> int:
@@ -47,25 +46,6 @@ def run(options: Namespace) -> int:
         console.put(text)
         return exit_codes.OK
     path = Path(options.output).expanduser()
-    _write(path, text.encode("utf-8"))
+    write_whole(path, text.encode("utf-8"))
     console.say(f"{counted(incident.polls, 'poll')} in {path}")
     return exit_codes.OK
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all; nobody else can read it: names and SQL texts are in it. Raises Failure."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-            path.write_bytes(content)
-            return
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            beside.replace(path)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror or error}", exit_codes.OUTPUT) from error
