@@ -13,6 +13,7 @@ from presman.compare.compare_text import compare_text
 from presman.compare.two_windows import WindowPlace, compare
 from presman.compare.window_words import FORM, WindowWords, window_words
 from presman.config.config_file import Config
+from presman.config.targets import named_recording
 from presman.output.json_document import plain
 
 
@@ -38,7 +39,7 @@ def run(options: Namespace) -> int:
 
 
 def _place(words: WindowWords, config: Config, options: Namespace) -> WindowPlace:
-    target = resolve(words.target, config, options).target
+    target = resolve(named_recording(words.target, config), config, options).target
     tape = target.tape
     if tape is None:
         raise Failure(f"{target.name} is no recording: write {FORM}")

@@ -11,12 +11,14 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import load, resolve
 from presman.cli.whole_file import write_whole
+from presman.config.targets import named_recording
 
 
 def run(options: Namespace) -> int:
     """Write the page; the last line says where. Raises Failure, SourceError, TimeError."""
     moment, options.at = options.at, None
-    resolved = resolve(options.target, load(options), options)
+    config = load(options)
+    resolved = resolve(options.target and named_recording(options.target, config), config, options)
     if resolved.target.tape is None:
         hint = f"presman record {options.target or 'TARGET'} -o x.presman makes one"
         raise Failure(f"{resolved.target.name} is no recording: {hint}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import timedelta
 
@@ -13,6 +14,7 @@ from presman.recording.reader import Recording
 from presman.recording.retention import RetentionLimits, trim
 from presman.recording.shelf import Shelf
 from presman.recording.store import Store
+from tests.cli.run import Run
 from tests.real.postgresql import PostgresServer
 from tests.recording.taped import START, polled, record
 
@@ -77,3 +79,33 @@ def test_without_statistics_nothing_goes(server: PostgresServer, monkeypatch: py
         assert bytes_in_use(connection, 1 << 40) == files(store)
         connection.exec_driver_sql("RESET ROLE")
     store.close()
+
+
+def test_every_command_that_reads_a_recording_reads_one_in_postgresql(server: PostgresServer, inside: Run) -> None:
+    url = server.database("read")
+    record(url, list(polled("mixed", 9)), "demo:mixed")
+    moments = list(polled("queueing", 40))
+    record(url, moments, "demo:queueing")
+    moment = moments[20][0].at
+    at, early, late = (f"{moment + timedelta(seconds=each):%Y-%m-%dT%H:%M:%S%z}" for each in (0, -60, 60))
+    one = f"{url}?database=demo:queueing"
+
+    def out(*arguments: str) -> str:
+        done = inside(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert " poll 21, " in out("once", one, "--at", at)
+    assert " poll 40, " in out("once", one)
+    assert [f"poll {number}, " in out("replay", one, "--at", at) for number in (18, 19, 20, 21, 22)] == [
+        False, True, True, True, False,
+    ]  # fmt: skip
+    assert "25 polls" in out("report", one, "--from", early, "--to", late, "-o", "-")
+    assert "PRESMAN OK" in out("check", one)
+    assert "replayed" in out("whatif", one)
+    compared = json.loads(out("compare", f"{one}@{early}..{at}", f"@{at}..{late}", "--format", "json"))
+    assert (compared["first"]["polls"], compared["second"]["polls"]) == (13, 13)
+    assert out("export", one, "-o", "-").count("\n") > 40
+    several = inside("once", url)
+    assert (several.returncode, "holds several databases: demo:mixed, demo:queueing" in several.stderr) == (3, True)
+    assert "***" in inside("once", one.replace("postgres@", "postgres:geheim@").replace("/read", "/none")).stderr
