@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
 
-_PARQUET, _JSON = b"PAR1", b"{"
+_PARQUET, _JSON, _SQLITE = b"PAR1", b"{", b"SQLite format 3"
 """How files of a kind begin. No CSV file of presman begins so."""
 
 
@@ -48,8 +48,11 @@ class FileRows:
 def opened(path: Path) -> Iterator[FileRows]:
     """Open a file by what it begins with. Raises OSError, ChartError."""
     with path.open("rb") as file:
-        begin = file.peek(4)[:4]
-        if begin == _PARQUET:
+        begin = file.peek(len(_SQLITE))[: len(_SQLITE)]
+        if begin == _SQLITE:
+            name = clean(str(path))
+            raise ChartError(f"{name} is a recording: presman export {name} -o FILE.csv writes what can be drawn")
+        if begin[:4] == _PARQUET:
             yield _ParquetRows(path, file)
             return
         # What is no UTF-8 is kept as it is and cleaned where it is shown: so a damaged cell is told by its line.

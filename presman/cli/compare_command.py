@@ -15,10 +15,11 @@ from presman.compare.window_words import FORM, WindowWords, window_words
 from presman.config.config_file import Config
 from presman.config.targets import named_recording
 from presman.output.json_document import plain
+from presman.recording.store import RecordingError
 
 
 def run(options: Namespace) -> int:
-    """Print the comparison. Raises Failure, TargetError, WindowError, RecordingError."""
+    """Print the comparison. Raises Failure, TargetError, WindowError."""
     if options.at or options.start or options.end:
         raise Failure(f"each window has times of its own: write {FORM} instead of --at, --from and --to")
     config = load(options)
@@ -26,7 +27,10 @@ def run(options: Namespace) -> int:
     if not first.target:
         raise Failure(f"the first window has to name its recording: {FORM}")
     places = [_place(each._replace(target=each.target or first.target), config, options) for each in (first, second)]
-    found = compare(*places)
+    try:
+        found = compare(*places)
+    except RecordingError as error:
+        raise Failure(str(error), exit_codes.SOURCE) from error
     if options.format == "json":
         console.put(json.dumps({"format": 1, **plain(found)}, indent=2, ensure_ascii=console.wants_ascii()) + "\n")
     elif options.format == "html":

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from presman.base.formats import counted
+from presman.base.text import clean
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import load, resolve
@@ -24,9 +25,10 @@ def run(options: Namespace) -> int:
         raise Failure(f"{resolved.target.name} is no recording: {hint}")
     from presman.recording.recording_source import RecordingSource
     from presman.recording.store import RecordingError
-    from presman.recording.time_words import instant_of
+    from presman.recording.time_words import TimeError, instant_of
     from presman.report.incident import gather
     from presman.report.incident_page import incident_page
+    from presman.report.time_axis import clock
 
     source = resolved.target.make_source()
     assert isinstance(source, RecordingSource)
@@ -36,6 +38,8 @@ def run(options: Namespace) -> int:
         assert first is not None
         assert last is not None
         at = instant_of(moment, first, last) if moment else None
+        if at is not None and not first <= at <= last:
+            raise TimeError(f"--at {clean(moment)} is not in {source.name}: it is from {clock(first)} to {clock(last)}")
         incident = gather(source.recording, tape, source.places, at)
     except RecordingError as error:
         raise Failure(str(error), exit_codes.SOURCE) from error

@@ -16,11 +16,11 @@ def write_whole(path: Path, content: bytes) -> None:
 
     Nobody else can read it: names of users and texts of statements may be in it.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         if path.exists() and not stat.S_ISREG(path.stat().st_mode):
             path.write_bytes(content)
             return
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
