@@ -11,7 +11,7 @@ ARGS ?=
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real lowest check format lint types contracts bench torture docs written book screenshots dist pyz packages sbom clean
+.PHONY: help demo test test-real lowest check format lint types contracts bench torture docs written book texts screenshots dist pyz packages sbom clean
 
 help: ## what can be made
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ book: written $(PRESS)
 $(PRESS): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
 	@touch $@
+
+texts: $(STAMP) ## every text that presman can print, and where it stands
+	@$(BIN)/python -m docs.sentences
 
 screenshots: $(STAMP) ## screenshots/ from the demo, SVG and PNG
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group screenshots

@@ -92,7 +92,7 @@ class Screen:
         return Idle(
             cpu_per_minute=(_cpu(family) - cpu) * 60 / seconds,
             bytes_per_refresh=(self.written - written) * refresh / seconds,
-            rss_mib=family.memory_info().rss / 2**20,
+            rss_mib=sum(map(_memory, (family, *family.children()))) / 2**20,
         )
 
     def wait_for_end(self, limit: float = 15.0) -> None:
@@ -124,8 +124,15 @@ class Screen:
 
 
 def _cpu(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
+    """Return the CPU seconds of a process and of those that it started."""
+    every = [each.cpu_times() for each in (process, *process.children())]
+    return float(sum(times.user + times.system for times in every))
+
+
+def _memory(process: psutil.Process) -> float:
+    """Return its bytes of memory; what processes share is counted once where the system tells."""
+    found = process.memory_full_info()
+    return float(getattr(found, "pss", found.rss))
 
 
 def first_frame(command: Sequence[str], markers: Sequence[bytes], runs: int = 5) -> float:

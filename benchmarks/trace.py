@@ -130,7 +130,7 @@ def main() -> int:
     arguments = parser.parse_args()
     report = Report()
     traces(report, arguments.megabytes, arguments.runs, stream=arguments.stream)
-    return 1 if report.passed_bars else 0
+    return 1 if report.missed_bars else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Plain words: one word for one thing, a number with its noun in the right form, nothing that is read twice.
 
-`python -m tests.words` lists every sentence.
+`make texts` lists every sentence.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from functools import cache
 
 import pytest
 
+from docs.sentences import Sentence, sentences
 from presman.base.formats import counted, megabytes, microseconds, spelled, throughput
-from tests.words import Sentence, sentences
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from presman.base.errors import InputError
@@ -13,9 +14,14 @@ from presman.cli.settings import Resolved, resolve
 from presman.config.config_file import Config
 
 if TYPE_CHECKING:
+    from presman.output.attention import Attention
+    from presman.polling.head_start import HeadStart
+    from presman.polling.sampler import Event, Sampler
+    from presman.records.breadth import Breadth
     from presman.sources import Source
     from presman.tui.action_gateway import ActionGateway
     from presman.tui.app import MonitorEnd
+    from presman.tui.feed import MakeFeed
 
 GETTING_STARTED = """\
 presman watches Oracle Database Resource Manager. Nothing is configured yet:
@@ -88,40 +94,80 @@ def watch(text: str, config: Config, options: Namespace) -> int:
 
 def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = "") -> MonitorEnd:
     """Show the monitor on one target."""
-    from presman import watcher
-    from presman.tui.app import run_monitor, sampler_feed
-
+    if resolved.target.tape is not None:
+        return _replay(resolved)
+    gateway = acting() if options.allow_actions else None
+    head_start = _head_start(resolved, gateway)  # before all that is imported for the screen
     attention = None
     if resolved.alerts or resolved.on_alert:  # what it imports, the first frame need not wait for otherwise
         from presman.output.attention import attention_of
 
         attention = attention_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=False)
+    from presman.tui.app import run_monitor
+
+    try:
+        return run_monitor(
+            _feed(resolved, gateway, head_start, attention),
+            name=resolved.target.name,
+            refresh=resolved.refresh,
+            theme=resolved.theme,
+            packs=resolved.packs,
+            gateway=gateway,
+            ascii_only=console.wants_ascii(),
+            fixed=[name for name in ("theme", "refresh") if getattr(options, name)],
+            targets=config.targets,
+            bell=resolved.bell,
+            notice=notice,
+            tour=_shows_around(resolved, options),
+        )
+    finally:
+        if head_start is not None:
+            head_start.end()
+        if attention is not None:
+            attention.close()
+
+
+def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart | None:
+    """Begin to read the database in a process of its own, None where there is nothing to wait for or no process."""
+    source = resolved.target.source_apart()
+    if source is None:
+        return None
+    from presman.polling.head_start import HeadStart
+    from presman.polling.sampler import Sampler
+
+    def make_sampler(hear: Callable[[Event], None]) -> Sampler:
+        carry_out = gateway.carry_out if gateway is not None else None
+        sampler = Sampler(
+            lambda: source, refresh=resolved.refresh, scope=resolved.scope, post=hear, carry_out=carry_out,
+            packs=resolved.packs,
+        )  # fmt: skip
+        sampler.budget = resolved.budget
+        return sampler
+
+    return HeadStart(make_sampler, source.end)
+
+
+def _feed(
+    resolved: Resolved, gateway: ActionGateway | None, head_start: HeadStart | None, attention: Attention | None
+) -> MakeFeed:
+    """Return what makes the feed of the screen: of the sampler that has a head start, or of one that begins with it."""
+    from presman import watcher
+    from presman.tui.app import feed_of, sampler_feed
+
+    if head_start is not None:
+
+        def heard(hear: Callable[[Event], None], refresh: float, breadth: Breadth | None) -> Sampler:
+            watcher.start()
+            return head_start.heard_by(hear, refresh, breadth)
+
+        return feed_of(heard, attention)
 
     def make_source() -> Source:
         watcher.start()
         return resolved.target.make_source()
 
-    if resolved.target.tape is not None:
-        return _replay(resolved)
-    gateway = acting() if options.allow_actions else None
     carry_out = gateway.carry_out if gateway is not None else None
-    end = run_monitor(
-        sampler_feed(make_source, resolved.scope, carry_out, resolved.packs, resolved.budget, attention),
-        name=resolved.target.name,
-        refresh=resolved.refresh,
-        theme=resolved.theme,
-        packs=resolved.packs,
-        gateway=gateway,
-        ascii_only=console.wants_ascii(),
-        fixed=[name for name in ("theme", "refresh") if getattr(options, name)],
-        targets=config.targets,
-        bell=resolved.bell,
-        notice=notice,
-        tour=_shows_around(resolved, options),
-    )
-    if attention is not None:
-        attention.close()
-    return end
+    return sampler_feed(make_source, resolved.scope, carry_out, resolved.packs, resolved.budget, attention)
 
 
 def _shows_around(resolved: Resolved, options: Namespace) -> bool:

@@ -25,10 +25,13 @@ from presman.base.suggest import did_you_mean, nearest
 from presman.base.text import clean
 from presman.config.config_file import Config, ConfigError, Settings, has_password, others_may_change
 from presman.config.tnsnames import entries
+from presman.sources import SourceError
 from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.recipe import SourceRecipe
 
 if TYPE_CHECKING:
     from presman.sources import Source
+    from presman.sources.apart.process_source import ProcessSource
 
 DEMO = "mixed"
 """The scenario of `presman demo`."""
@@ -84,6 +87,22 @@ class Target:
     def make_source(self) -> Source:
         """Make the source, not yet open. Imports what it needs, so call it where waiting does no harm."""
         return self.factory()
+
+    def source_apart(self) -> ProcessSource | None:
+        """Return a source in a process of its own, which begins to open it at once; None where that cannot be had.
+
+        Spools and recordings are files: there is nothing to wait for, nor a driver that could die.
+        """
+        if not isinstance(self.factory, SourceRecipe):
+            return None
+        from presman.sources.apart.process_source import ProcessSource
+
+        source = ProcessSource(self.factory, kind=self.kind, name=self.name)
+        try:
+            source.begin()
+        except SourceError:
+            return None
+        return source
 
     @property
     def needs_password(self) -> bool:
@@ -200,13 +219,14 @@ def _demo(text: str, settings: Settings) -> Target:
         raise TargetError(f"demo: size={options['size']} is not above 0 and at most 100")
     release = _release(options)
 
-    def make() -> Source:
-        from presman.sources.simulator_source import SimulatorSource
-
-        scenario = Path(name) if is_file else name
-        pace = 1.0 if speed is None else speed
-        return SimulatorSource(scenario, seed=seed, speed=pace, size=size, release=release)
-
+    given = {
+        "scenario": Path(name) if is_file else name,
+        "seed": seed,
+        "speed": 1.0 if speed is None else speed,
+        "size": size,
+        "release": release,
+    }
+    make = SourceRecipe("presman.sources.simulator_source", "SimulatorSource", given)
     return Target(f"demo:{text if name in text else name + text}", "simulator", settings, make)
 
 
@@ -371,11 +391,7 @@ def _connect_string(text: str, settings: Settings, config: Config) -> Target:
 
 
 def _oracle(name: str, connect: ConnectSettings, settings: Settings, warnings: tuple[str, ...] = ()) -> Target:
-    def make() -> Source:
-        from presman.sources.oracle.oracle_source import OracleSource
-
-        return OracleSource(connect, name=name)
-
+    make = SourceRecipe("presman.sources.oracle.oracle_source", "OracleSource", {"settings": connect, "name": name})
     return Target(name, "oracle", settings, make, connect, warnings)
 
 

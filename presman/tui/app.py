@@ -14,7 +14,7 @@ from textual.screen import Screen
 
 from presman.base.text import clean
 from presman.tabs import tab
-from presman.tui.feed import Attending, Feed, MakeFeed, Post, SamplerFeed
+from presman.tui.feed import Attending, MakeFeed, MakeSampler, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
 from presman.tui.keeper import Keeper
 from presman.tui.keys import all_keys
@@ -27,7 +27,8 @@ from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.tab_line import Clicked, Labelled
 
 if TYPE_CHECKING:
-    from presman.polling.sampler import CarryOut
+    from presman.polling.sampler import CarryOut, Event, Sampler
+    from presman.records.breadth import Breadth
     from presman.records.queries import Scope
     from presman.sources import Source
     from presman.tui.action_gateway import ActionGateway
@@ -154,6 +155,11 @@ class MonitorApp(FrameApp):
         self.call_later(self.run_action, action)
 
 
+def feed_of(make_sampler: MakeSampler, attention: Attending | None = None) -> Callable[[Post, float], SamplerFeed]:
+    """Return what makes the feed of a sampler."""
+    return lambda post, refresh: SamplerFeed(make_sampler, post, refresh, attention)
+
+
 def sampler_feed(
     make_source: Callable[[], Source],
     scope: Scope,
@@ -161,9 +167,20 @@ def sampler_feed(
     packs: tuple[str, ...] = (),
     budget: float | None = None,
     attention: Attending | None = None,
-) -> Callable[[Post, float], Feed]:
+) -> Callable[[Post, float], SamplerFeed]:
     """Return what makes the feed of a source; `carry_out` only where actions are allowed."""
-    return lambda post, refresh: SamplerFeed(make_source, scope, post, refresh, carry_out, packs, budget, attention)
+
+    def make_sampler(hear: Callable[[Event], None], refresh: float, breadth: Breadth | None) -> Sampler:
+        from presman.polling.sampler import Sampler
+
+        sampler = Sampler(make_source, refresh=refresh, scope=scope, post=hear, carry_out=carry_out, packs=packs)
+        sampler.budget = budget
+        if breadth is not None:
+            sampler.widen(breadth)
+        sampler.start()
+        return sampler
+
+    return feed_of(make_sampler, attention)
 
 
 class MonitorEnd(NamedTuple):

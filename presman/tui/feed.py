@@ -12,13 +12,11 @@ from presman.base.text import clean, one_line
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
-    from presman.polling.sampler import CarryOut, Event, Sampler
+    from presman.polling.sampler import Event, Sampler
     from presman.records.breadth import Breadth
     from presman.records.commands import Command
     from presman.records.focus import Focus
-    from presman.records.queries import Scope
     from presman.records.snapshot import Snapshot
-    from presman.sources import Source
 
 Post = Callable[[Message], object]
 
@@ -111,6 +109,9 @@ class Attending(Protocol):
         """Take it that the database cannot be reached."""
 
 
+MakeSampler = Callable[[Callable[["Event"], None], float, "Breadth | None"], "Sampler"]
+"""Makes a sampler that runs, from where it posts to, the refresh interval and how much each poll reads."""
+
 MakeFeed = Callable[[Post, float], Feed]
 """Makes a feed from where it posts to and the refresh interval."""
 
@@ -119,22 +120,10 @@ class SamplerFeed:
     """A feed of readings from a sampler's snapshots. Nothing heavy is imported before `start`."""
 
     def __init__(
-        self,
-        make_source: Callable[[], Source],
-        scope: Scope,
-        post: Post,
-        refresh: float,
-        carry_out: CarryOut | None = None,
-        packs: tuple[str, ...] = (),
-        budget: float | None = None,
-        attention: Attending | None = None,
+        self, make_sampler: MakeSampler, post: Post, refresh: float, attention: Attending | None = None
     ) -> None:
         self._attention = attention
-        self._make_source = make_source
-        self._carry_out = carry_out
-        self._packs = packs
-        self._budget = budget
-        self._scope = scope
+        self._make_sampler = make_sampler
         self._post = post
         self._refresh = refresh
         self._breadth: Breadth | None = None
@@ -144,21 +133,8 @@ class SamplerFeed:
         self._reading: Reading | None = None
 
     def start(self) -> None:
-        """Start the thread."""
-        from presman.polling.sampler import Sampler
-
-        self._sampler = Sampler(
-            self._make_source,
-            refresh=self._refresh,
-            scope=self._scope,
-            post=self._receive,
-            carry_out=self._carry_out,
-            packs=self._packs,
-        )
-        self._sampler.budget = self._budget
-        if self._breadth is not None:
-            self._sampler.widen(self._breadth)
-        self._sampler.start()
+        """Begin to listen to the sampler."""
+        self._sampler = self._make_sampler(self._receive, self._refresh, self._breadth)
 
     def stop(self) -> None:
         """End the thread."""

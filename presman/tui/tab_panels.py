@@ -15,7 +15,7 @@ from presman.tui.monitor import Monitor
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.grid import Grid
 
-AHEAD = ("parallel", "cpu", "sessions")
+AHEAD = ("parallel", "cpu", "sessions", "io", "plan", "latency", "top")
 """The tabs that are made before they are asked for; the others when they are, to save memory."""
 
 PACE = 0.15

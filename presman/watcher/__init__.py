@@ -60,7 +60,7 @@ def start() -> None:
         return
     reading, settings = _prepared
     _prepared = None
-    log = _open_log()
+    log = open_log()
     given = [Path(__file__).parent, os.getpid(), reading, log, log_path(), *settings]
     try:
         _spawn([str(each) for each in given], [file for file in (reading, log) if file >= 0])
@@ -117,8 +117,8 @@ def _record_faults(log: int) -> None:
     faulthandler.register(signal.SIGUSR1, log)
 
 
-def _open_log() -> int:
-    """Open the log for appending, a file of our own and no link; -1 if that cannot be had."""
+def open_log() -> int:
+    """Open the log of faults for appending, a file of our own and no link; -1 if that cannot be had."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         path = log_path()

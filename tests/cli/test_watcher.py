@@ -34,15 +34,15 @@ DEAF = f"""
 import ctypes, re, sys
 from presman import watcher
 watcher.BEGIN = watcher.BEGIN.replace("main(", "import process; process.DEAF = process.GRACE = {PATIENCE}; main(")
-from presman.sources.simulator_source import SimulatorSource
-def spin(self):
+from presman.tui.feed import SamplerFeed
+def spin(self, event):
     SPIN
-SimulatorSource.open = spin
+SamplerFeed._receive = spin
 sys.argv = ["presman", "demo:quiet"]
 from presman.cli import main
 sys.exit(main())
 """
-"""presman with a source that never lets go of Python's lock."""
+"""presman with a thread that never lets go of Python's lock."""
 
 SPINS = {"in a system call": "ctypes.PyDLL(None).sleep(600)", "in a loop": 're.match("(a+)+$", "a" * 64 + "b")'}
 
@@ -65,7 +65,9 @@ class Watched:
         self.screen.forget()
 
     def family(self) -> list[psutil.Process]:
-        return psutil.Process(self.screen.pid).children()
+        """The watcher, once there is one; the process of the source is another."""
+        found = psutil.Process(self.screen.pid).children()
+        return [each for each in found if "from process import main" in " ".join(each.cmdline())]
 
     def ends(self, limit: float = 60.0) -> str:
         """Wait until nobody holds the terminal any more, and return what was said last."""
@@ -255,18 +257,18 @@ def test_the_log_is_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     elsewhere.write_text("precious")
     (tmp_path / "presman").mkdir()
     watcher.log_path().symlink_to(elsewhere)
-    assert watcher._open_log() == -1
+    assert watcher.open_log() == -1
     assert elsewhere.read_text() == "precious"
     watcher.log_path().unlink()
     os.mkfifo(watcher.log_path())
-    assert watcher._open_log() == -1
+    assert watcher.open_log() == -1
 
 
 def test_the_log_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (tmp_path / "presman").mkdir()
     watcher.log_path().write_text("x" * (watcher.LARGEST_LOG + 1))
-    os.close(watcher._open_log())
+    os.close(watcher.open_log())
     assert watcher.log_path().stat().st_size == 0
 
 

@@ -24,7 +24,7 @@ from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.link import LinkState
-from presman.tui.app import MonitorApp
+from presman.tui.app import MonitorApp, sampler_feed
 from presman.tui.feed import SamplerFeed
 from tests import patience
 from tests.oracle_server import OracleServer
@@ -99,7 +99,7 @@ async def watching(release: Release) -> AsyncIterator[Scene]:
         feeds: list[SamplerFeed] = []
 
         def make(post: Any, refresh: float) -> SamplerFeed:
-            feeds.append(SamplerFeed(lambda: OracleSource(settings), Scope.CLUSTER, post, refresh))
+            feeds.append(sampler_feed(lambda: OracleSource(settings), Scope.CLUSTER)(post, refresh))
             return feeds[-1]
 
         app = MonitorApp(make, name="wire", refresh=3600)

@@ -16,7 +16,7 @@ from presman.records.queries import Scope
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.tabs.link import LinkState
-from presman.tui.app import MonitorApp
+from presman.tui.app import MonitorApp, sampler_feed
 from presman.tui.feed import SamplerFeed
 from tests.oracle.test_resets import Node
 from tests.oracle.test_screen import Scene, acted
@@ -77,7 +77,7 @@ async def watching(release: Release, **facts: str) -> AsyncIterator[Scenery]:
         feeds: list[SamplerFeed] = []
 
         def make(post: Any, refresh: float) -> SamplerFeed:
-            feeds.append(SamplerFeed(lambda: OracleSource(settings), Scope.INSTANCE, post, refresh))
+            feeds.append(sampler_feed(lambda: OracleSource(settings), Scope.INSTANCE)(post, refresh))
             return feeds[-1]
 
         app = MonitorApp(make, name="wire", refresh=60, theme="textual-dark", clock=lambda: Scenery.now)

@@ -12,7 +12,8 @@ from presman.polling.poller import Poller
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
-from presman.tui.feed import Arrived, SamplerFeed
+from presman.tui.app import sampler_feed
+from presman.tui.feed import Arrived
 from tests.scenarios import with_short_past
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
@@ -44,7 +45,7 @@ async def playing(
 ) -> AsyncIterator[tuple[Stage, Callable[[int], object]]]:
     play = Play(scenario, whole=whole)
     async with stage(size=size) as acting:
-        feed = SamplerFeed(lambda: play.poller.source, Scope.CLUSTER, acting.app.post_message, 2.0)
+        feed = sampler_feed(lambda: play.poller.source, Scope.CLUSTER)(acting.app.post_message, 2.0)
 
         async def polls(count: int) -> None:
             for _ in range(count):

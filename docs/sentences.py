@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parent.parent / "presman"
+ROOT = Path(__file__).parents[1] / "presman"
+
+_STYLES = re.compile(r"\{\s*(?:[a-z-]+: [^;]+;\s*)+\}")
+"""Style sheets, which are read by no person."""
 
 _SENTENCE = re.compile(r"[a-z] [a-z]|\} [a-z]|[a-z] \{")
 
@@ -21,7 +24,7 @@ class Sentence(NamedTuple):
 
 
 def sentences() -> Iterator[Sentence]:
-    """Return the texts of at least two words, but for docstrings."""
+    """Return the texts of at least two words, but for docstrings and style sheets."""
     for path in sorted(ROOT.rglob("*.py")):
         if "simulator" not in path.parts and path.name != "wait_counts.py":  # Oracle's own names of waits
             yield from _of(path)
@@ -45,7 +48,7 @@ def _of(path: Path) -> Iterator[Sentence]:
             text = node.value
         else:
             continue
-        if _SENTENCE.search(text):
+        if _SENTENCE.search(text) and not _STYLES.search(text):
             yield Sentence(f"{path.relative_to(ROOT)}:{node.lineno}", text)
 
 

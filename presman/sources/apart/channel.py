@@ -1,0 +1,78 @@
+"""Channel between presman and a process that it started: Python values in both directions, over a pair of sockets.
+
+Both ends are presman, of the same version and the same user; nothing of a file or of the network is read here.
+"""
+
+from __future__ import annotations
+
+import pickle
+import select
+import socket
+import threading
+from contextlib import suppress
+from copyreg import dispatch_table
+from io import BytesIO
+from typing import Any
+
+from presman.base.secret import Secret
+
+LINE = 3
+"""The file that the process that was started finds its end in."""
+
+_PROTOCOL = 5
+
+
+class ChannelEndedError(Exception):
+    """The other end is gone."""
+
+
+class Channel:
+    """One end. Values may be sent from several threads, and are received in one."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        self._incoming = end.makefile("rb")
+        self._turn = threading.Lock()
+
+    def send(self, value: Any) -> None:
+        """Send a value. Raises ChannelEndedError."""
+        self._send(pickle.dumps(value, _PROTOCOL))
+
+    def entrust(self, value: Any) -> None:
+        """Send a value with the secrets in it, which are not written anywhere else. Raises ChannelEndedError."""
+        written = BytesIO()
+        pickler = pickle.Pickler(written, _PROTOCOL)
+        pickler.dispatch_table = {**dispatch_table, Secret: lambda secret: (Secret, (secret.reveal(),))}
+        pickler.dump(value)
+        self._send(written.getvalue())
+
+    def receive(self) -> Any:
+        """Wait for the next value. Raises ChannelEndedError."""
+        try:
+            return pickle.load(self._incoming)
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:  # ValueError: it was closed here
+            raise ChannelEndedError from error
+
+    def comes(self, seconds: float) -> bool:
+        """Wait so long at most; return whether a value begins to come, or the end."""
+        try:
+            return bool(select.select([self._end], [], [], seconds)[0])
+        except (OSError, ValueError):  # it was closed here
+            return True
+
+    def shut(self) -> None:
+        """End the line for both ends; whoever waits at either notices."""
+        with suppress(OSError):
+            self._end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Let go of this end."""
+        self._incoming.close()
+        self._end.close()
+
+    def _send(self, data: bytes) -> None:
+        try:
+            with self._turn:
+                self._end.sendall(data)
+        except OSError as error:
+            raise ChannelEndedError from error

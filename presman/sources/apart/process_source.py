@@ -1,0 +1,225 @@
+"""The source of a screen: it lives in a process of its own, which starts to open it while the screen is being made.
+
+Compiled code of a driver can spin, eat memory or die. There it holds up nobody, and what is lost is a connection:
+the next attempt starts another process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from presman.base.release import Release
+from presman.records.queries import Scope
+from presman.sources import Answer, OutcomeUnknown, Request, SourceError
+from presman.sources.apart.channel import LINE, Channel, ChannelEndedError
+from presman.sources.recipe import SourceRecipe
+from presman.watcher import log_path
+
+BEGIN = "import sys; sys.path[:] = sys.argv[1:]; from presman.sources.apart.source_process import main; main()"
+"""What the process is started with: it finds presman where it was found here, in one file, too."""
+
+NEVER = float("inf")
+
+GLANCE = 0.25
+"""Seconds between two looks whether somebody has lost patience."""
+
+CANCELLED = 1.5
+"""Seconds that a call may still take once it was cancelled."""
+
+OVERTIME = 30.0
+"""Seconds that a read may take beyond what it was given, before the driver counts as hung."""
+
+CLOSING = 1.0
+"""Seconds that it may take to log off."""
+
+LEAVING = 0.4
+"""Seconds that the process may take to end by itself."""
+
+LAST_WORDS = 0.2
+"""Seconds in which a process that hangs may write down where."""
+
+
+class ProcessSource:
+    """A source in a process of its own. See :class:`presman.sources.Source`; `kind` and `name` are those of the source.
+
+    `begin` starts the process, and the opening of the source, ahead of `open`. The process stays when the source is
+    closed, to open it again; `end` ends it, and so does the end of presman.
+    """
+
+    def __init__(self, recipe: SourceRecipe, *, kind: str, name: str) -> None:
+        self.kind = kind
+        self.name = name
+        self.scope = Scope.CLUSTER
+        self.instance = 0
+        self._recipe = recipe
+        self._process = self._exit_code = 0
+        self._turn = threading.Lock()
+        self._channel: Channel | None = None
+        self._is_opening = False
+        self._patience_ends = NEVER
+
+    def begin(self) -> None:
+        """Start the process and have it open the source. Raises SourceError where no process can be had."""
+        ours, theirs = socket.socketpair()
+        theirs.set_inheritable(True)
+        files: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_DUP2, theirs.fileno(), LINE)]
+        files += [(os.POSIX_SPAWN_OPEN, each, os.devnull, os.O_RDWR, 0) for each in (0, 1, 2)]
+        try:
+            words = [sys.executable, "-P", "-c", BEGIN, *sys.path]
+            self._process = os.posix_spawn(sys.executable, words, os.environ, file_actions=files)
+        except OSError as error:
+            ours.close()
+            raise SourceError(f"no process for {self.name}: {error.strerror or error}") from error
+        finally:
+            theirs.close()
+        self._channel = Channel(ours)
+        self._is_opening = True
+        try:
+            self._channel.entrust(self._recipe)
+            self._channel.send(("open", ()))
+        except ChannelEndedError:
+            return  # the answer will tell
+
+    def open(self) -> Release:
+        """Open the source in a process, in that which was begun if there is one. Raises SourceError."""
+        self._patience_ends = NEVER
+        if self._channel is None:
+            self.begin()
+        elif not self._is_opening:
+            self._send("open")
+        self._is_opening = False
+        release: Release = self._answer(NEVER)
+        return release
+
+    def advance(self) -> None:
+        """Move on to the present."""
+        self._call("advance")
+
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
+        """Run `requests`. Raises SourceError if the connection, or the process, is lost."""
+        limit = NEVER if within is None else within + OVERTIME
+        answer: Answer = self._call("read", self.scope, tuple(requests), within, limit=limit)
+        return answer
+
+    def container(self) -> int | None:
+        """Ask which container the session is in."""
+        found: int | None = self._call("container")
+        return found
+
+    def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
+        """Run a statement that acts. Raises SourceError, OutcomeUnknown."""
+        self._send("perform", statement, dict(binds))
+        try:
+            self._answer(NEVER)
+        except SourceError as error:
+            if self._channel is not None:
+                raise
+            raise OutcomeUnknown(str(error)) from None
+
+    def cancel(self) -> None:
+        """Make a call that is under way end soon: if it does not, with its process. Called from another thread."""
+        self._patience_ends = min(self._patience_ends, time.monotonic() + CANCELLED)
+        if self._channel is not None:
+            with suppress(ChannelEndedError):
+                self._channel.send(("cancel", ()))
+
+    def close(self) -> None:
+        """Log off. Never raises."""
+        if self._channel is not None and not self._is_opening:
+            with suppress(SourceError):
+                self._call("close", limit=CLOSING)
+
+    def end(self) -> None:
+        """End the process, also in the middle of a call: whoever waits for the answer gets SourceError."""
+        if self._channel is not None:
+            self._channel.shut()
+        end = time.monotonic() + LEAVING
+        while not self._is_over() and time.monotonic() < end:
+            time.sleep(0.005)
+        self._kill()
+        self._let_go()
+
+    # -- the process ----------------------------------------------------------------------------------------------
+
+    def _call(self, name: str, *arguments: Any, limit: float = NEVER) -> Any:
+        self._send(name, *arguments)
+        return self._answer(limit)
+
+    def _send(self, name: str, *arguments: Any) -> None:
+        if self._channel is None:
+            raise SourceError(f"{self.name} is not open")
+        try:
+            self._channel.send((name, arguments))
+        except ChannelEndedError:
+            raise self._death() from None
+
+    def _answer(self, limit: float) -> Any:
+        """Wait for the answer to what was asked. Raises what the source raised, or SourceError if it was given up."""
+        channel = self._channel
+        if channel is None:
+            raise SourceError(f"{self.name} is closed")
+        end = time.monotonic() + limit
+        while not channel.comes(GLANCE):
+            if time.monotonic() > min(end, self._patience_ends):
+                raise self._hung()
+        try:
+            value, self.instance = channel.receive()
+        except ChannelEndedError:
+            raise self._death() from None
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    def _hung(self) -> SourceError:
+        """End a process that does not answer, and return what there is to say."""
+        self._tell(signal.SIGUSR1)
+        time.sleep(LAST_WORDS)
+        self._kill()
+        self._let_go()
+        return SourceError(f"{self.name}: the driver hung, its process was ended; where it hung: {log_path()}")
+
+    def _death(self) -> SourceError:
+        """Return what became of a process that is gone."""
+        end = time.monotonic() + LEAVING
+        while not self._is_over() and time.monotonic() < end:
+            time.sleep(0.005)
+        self._kill()
+        self._let_go()
+        if self._exit_code >= 0:
+            return SourceError(f"{self.name}: the driver's process ended (exit code {self._exit_code})")
+        with suppress(ValueError):
+            name = signal.Signals(-self._exit_code).name
+            return SourceError(f"{self.name}: the driver's process ended by {name}; where: {log_path()}")
+        return SourceError(f"{self.name}: the driver's process ended by signal {-self._exit_code}")
+
+    def _let_go(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+    def _tell(self, number: int) -> None:
+        with self._turn:
+            if self._process:
+                os.kill(self._process, number)
+
+    def _kill(self) -> None:
+        self._tell(signal.SIGKILL)
+        while not self._is_over():
+            time.sleep(0.005)
+
+    def _is_over(self) -> bool:
+        """Whether the process is gone; its number may be another's from then on."""
+        with self._turn:
+            if self._process:
+                process, status = os.waitpid(self._process, os.WNOHANG)
+                if process:
+                    self._process, self._exit_code = 0, os.waitstatus_to_exitcode(status)
+            return not self._process

@@ -1,0 +1,68 @@
+"""Sources for the tests of those that live in a process of their own: what a driver may do, and more."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from presman.base.release import Release
+from presman.base.secret import Secret
+from presman.records.queries import Scope
+from presman.sources import Answer, Request, SourceError
+
+AT = datetime(2026, 3, 12, tzinfo=UTC)
+
+
+class OddSource:
+    """Does at each read what it is told at the making: nothing, die, spin, sleep, fail."""
+
+    kind = "oracle"
+    name = "odd"
+    instance = 7
+
+    def __init__(self, manner: str = "", password: Secret | None = None) -> None:
+        self.scope = Scope.CLUSTER
+        self._manner = manner
+        self._password = password
+        self._cancelled = False
+
+    def open(self) -> Release:
+        if self._manner == "refuse":
+            raise SourceError("wrong password", code="ORA-01017", retry=False)
+        return Release(19)
+
+    def advance(self) -> None:
+        """Stay."""
+
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
+        if self._manner == "die":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if self._manner == "spin":
+            re.match("(a+)+$", "a" * 64 + "b")  # and never lets go of Python's lock
+        if self._manner == "break":
+            raise ZeroDivisionError("0")
+        while self._manner == "wait" and not self._cancelled:
+            time.sleep(0.01)
+        if self._cancelled:
+            raise SourceError("cancelled")
+        secret = self._password.reveal() if self._password else ""
+        return Answer(AT, (), notes=(self.scope.name, secret, str(within), str(os.getpid())))
+
+    def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
+        if statement == "refuse":
+            raise SourceError("no such session", code="ORA-00030", retry=False)
+        os._exit(3)
+
+    def container(self) -> int | None:
+        return 4
+
+    def cancel(self) -> None:
+        self._cancelled = True
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,198 @@
+"""A source in a process of its own says what it would say here, and whatever its driver does, presman lives on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from presman.base.secret import Secret
+from presman.config.targets import parse_target
+from presman.polling.poller import Poller
+from presman.records.queries import Scope
+from presman.sources import OutcomeUnknown, SourceError
+from presman.sources.apart import process_source
+from presman.sources.apart.process_source import ProcessSource
+from presman.sources.recipe import SourceRecipe
+from tests.patience import until
+
+Make = Callable[..., ProcessSource]
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """Make sources that do odd things, and end them."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    sources: list[ProcessSource] = []
+
+    def make(manner: str = "", **more: Any) -> ProcessSource:
+        recipe = SourceRecipe("tests.sources.odd_sources", "OddSource", {"manner": manner, **more})
+        sources.append(ProcessSource(recipe, kind="oracle", name="odd"))
+        return sources[-1]
+
+    yield make
+    for each in sources:
+        each.end()
+    assert not [each for each in psutil.Process().children() if "apart" in " ".join(each.cmdline())]
+
+
+def process_of(source: ProcessSource) -> psutil.Process:
+    return psutil.Process(source._process)
+
+
+def test_it_answers_as_the_source_itself_does(tmp_path: Path) -> None:
+    """The first poll of the demo, with all its rows; both play the same seed, from different instants on."""
+    target = parse_target("demo:storm?seed=3&release=19")
+    apart = target.source_apart()
+    assert apart is not None
+    try:
+        there, here = Poller(apart), Poller(target.make_source())
+        assert there.open() == here.open()
+        ours, theirs = here.poll(), there.poll()
+        assert ours.sections.keys() == theirs.sections.keys()
+        assert {each: len(part.rows) for each, part in ours.sections.items()} == {
+            each: len(part.rows) for each, part in theirs.sections.items()
+        }
+        kinds = {type(row) for part in theirs.sections.values() for row in part.rows}
+        assert kinds == {type(row) for part in ours.sections.values() for row in part.rows}
+        here.close()
+    finally:
+        apart.end()
+
+
+@pytest.mark.parametrize("text", ["spool:{}", "recording:{}"])
+def test_files_have_no_process(text: str, tmp_path: Path) -> None:
+    assert parse_target(text.format(tmp_path)).source_apart() is None
+
+
+def test_where_no_process_can_be_had_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("os.posix_spawn", refuse)
+    target = parse_target("demo:quiet")
+    assert target.source_apart() is None
+    with pytest.raises(SourceError, match="no process for odd: Resource temporarily unavailable"):
+        ProcessSource(SourceRecipe("x", "X", {}), kind="oracle", name="odd").begin()
+
+
+def test_it_is_given_secrets_that_nobody_else_sees(made: Make) -> None:
+    source = made(password=Secret("tiger-canary"))
+    source.begin()
+    process = process_of(source)
+    assert source.open().major == 19
+    source.scope = Scope.INSTANCE
+    scope, secret, within, _ = source.read((), 2.5).notes
+    assert (scope, secret, within) == ("INSTANCE", "tiger-canary", "2.5")
+    assert source.instance == 7
+    assert source.container() == 4
+    assert "tiger" not in " ".join(process.cmdline())
+    assert "tiger" not in " ".join(process.environ().values())
+
+
+def test_the_same_process_opens_it_again(made: Make) -> None:
+    source = made()
+    source.open()
+    first = source.read(()).notes[-1]
+    source.close()
+    source.open()
+    assert source.read(()).notes[-1] == first
+    source.end()
+    with pytest.raises(SourceError, match="not open"):
+        source.advance()
+
+
+def test_errors_are_those_of_the_source(made: Make) -> None:
+    with pytest.raises(SourceError, match="wrong password") as refused:
+        made("refuse").open()
+    assert (refused.value.code, refused.value.retry) == ("ORA-01017", False)
+    broken = made("break")
+    broken.open()
+    with pytest.raises(SourceError, match=r"^ZeroDivisionError: 0$"):
+        broken.read(())
+    with pytest.raises(SourceError, match="no such session"):
+        broken.perform("refuse", {})
+    assert broken.container() == 4
+
+
+def test_a_driver_that_dies_takes_a_connection_and_no_more(made: Make, tmp_path: Path) -> None:
+    source = made("die")
+    source.open()
+    with pytest.raises(SourceError, match=f"the driver's process ended by SIGSEGV; where: {tmp_path}") as lost:
+        source.read(())
+    assert lost.value.retry
+    assert "Segmentation fault" in (tmp_path / "presman" / "faults.log").read_text()
+    source.close()
+    assert source.open().major == 19
+
+
+def test_of_an_action_nobody_answered_nobody_knows_the_outcome(made: Make) -> None:
+    source = made()
+    source.open()
+    with pytest.raises(OutcomeUnknown, match="exit code 3"):
+        source.perform("kill", {})
+
+
+def test_a_wait_that_is_cancelled_ends(made: Make) -> None:
+    source = made("wait")
+    source.open()
+    threading.Timer(0.05, source.cancel).start()
+    with pytest.raises(SourceError, match=r"^cancelled$"):
+        source.read(())
+    assert process_of(source).is_running()
+
+
+@pytest.mark.parametrize("how", ["cancelled", "late"])
+def test_a_driver_that_spins_is_ended_alone(
+    made: Make, how: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(process_source, "GLANCE", 0.01)
+    monkeypatch.setattr(process_source, "CANCELLED", 0.05)
+    monkeypatch.setattr(process_source, "OVERTIME", 0.2)
+    source = made("spin")
+    source.open()
+    process = process_of(source)
+    if how == "cancelled":
+        threading.Timer(0.2, source.cancel).start()
+    with pytest.raises(SourceError, match="the driver hung, its process was ended"):
+        source.read((), None if how == "cancelled" else 0.0)
+    assert not process.is_running()
+    assert "odd_sources.py" in (tmp_path / "presman" / "faults.log").read_text(), "where it hung"
+
+
+def test_the_end_waits_for_nobody(made: Make) -> None:
+    source = made("spin")
+    source.open()
+    errors: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            source.read(())
+        except SourceError as error:
+            errors.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    process = process_of(source)
+    time.sleep(0.05)
+    begun = time.monotonic()
+    source.end()
+    assert time.monotonic() - begun < 5
+    assert not process.is_running()
+    reader.join(10)
+    assert len(errors) == 1
+
+
+def test_it_ends_with_who_started_it(made: Make) -> None:
+    source = made("wait")
+    source.open()
+    process = process_of(source)
+    assert source._channel is not None
+    source._channel.send(("read", (Scope.CLUSTER, ())))
+    source._channel.close()
+    until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, "the end of the process")
