@@ -12,6 +12,7 @@ from presman.base.formats import counted
 from presman.base.log_event import LogEvent
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.limits import give_back_memory
 from presman.cli.settings import Resolved, load, resolve
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recorder.recorder import Recorder
@@ -24,6 +25,7 @@ from presman.status.run_status import DatabaseStatus
 
 def run(options: Namespace) -> int:
     """Record until told to stop; the last line says what was written. Raises Failure."""
+    give_back_memory()
     event_log.begin(options)
     config = load(options)
     names = options.targets or [None]
