@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from presman.cli import main
+from presman.tui import garbage
 from tests.cli.run import Run, environment
 from tests.thorough import THOROUGH
 from tests.warmups import shared
@@ -48,6 +49,14 @@ def warm_ups_are_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "warm-ups"
     folder.mkdir(exist_ok=True)
     with shared(folder):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def the_collector_is_of_the_tests() -> Iterator[None]:
+    """An app that settles takes all that there is out of the collector's rounds: here, what other tests have left."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(garbage, "settle", lambda: None)
         yield
 
 

@@ -74,5 +74,5 @@ def test_a_view_in_four_files_and_sixty_lines(tmp_path: Path) -> None:
     ]
     assert changed == ["frame.txt"], "the line of tabs is all that is new on other tabs"
     assert "0 Servers" in (tmp_path / "tests/tui/golden/frame.txt").read_text(encoding="utf-8")
-    printed = run(tmp_path, "presman", "once", "demo:storm", "--format", "text")
+    printed = run(tmp_path, "presman", "once", "demo:quiet", "--format", "text")
     assert "Parallel server processes" in printed

@@ -7,7 +7,7 @@ from asyncio import TimerHandle, get_running_loop
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 from textual import events
@@ -15,10 +15,11 @@ from textual.app import App
 from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.message import Message
+from textual.timer import Timer
 
 from presman.base.text import clean
 from presman.tui import state_files
-from presman.tui.textual_internals import key_parser, note_fault
+from presman.tui.textual_internals import key_parser, note_fault, ring_once
 from presman.tui.widgets.ascii_filter import AsciiFilter
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ class TerminalApp(App[None]):
         super().__init__()
         self._typed: deque[events.Key] = deque()
         self._waits: TimerHandle | None = None
+
+    def set_timer(self, *arguments: Any, **named: Any) -> Timer:
+        """Make a timer that rings once, however late: without the one that takes a new size, none is taken again."""
+        return ring_once(super().set_timer(*arguments, **named))
 
     async def on_event(self, event: events.Event) -> None:
         """Take keys one by one."""

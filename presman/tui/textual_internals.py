@@ -14,6 +14,7 @@ import rich.cells
 import textual.geometry
 from textual.app import App
 from textual.message import Message
+from textual.timer import Timer
 from textual.widget import Widget
 
 _PASSING = (
@@ -62,6 +63,13 @@ def note_fault(app: App[Any], error: Exception) -> None:
     if happened is not None:
         happened.set()
     app._return_code = 1
+
+
+def ring_once(timer: Timer) -> Timer:
+    """Have a timer that rings once ring even if it is late: Textual skips what it is too late for, and that was all."""
+    if hasattr(timer, "_skip"):
+        timer._skip = False
+    return timer
 
 
 def forget_regions(widget: Widget) -> None:

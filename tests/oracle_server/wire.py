@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 NULL_LENGTHS = (0, 255)
@@ -169,6 +170,7 @@ class Writer:
         return self.clr(data) if data else self
 
 
+@lru_cache(maxsize=10_000)
 def encode_number(value: int | float | str | Decimal) -> bytes:
     """Encode a NUMBER: base-100 digits after an exponent byte, at most 20 of them."""
     sign, digits, exponent = Decimal(str(value)).as_tuple()

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
+
+from presman.base.release import Release
 from presman.records.cursor_rows import PlanXml
 from presman.records.group_rows import ConsumerGroup
 from presman.records.instance_rows import Sysstat
 from presman.records.parallel_rows import PxSession
 from presman.records.session_rows import Session
 from presman.records.wait_rows import EventHistogram
+from presman.simulator.loading import FOLDER
 from presman.simulator.scheduler import HoldReason
 from tests.simulator.conftest import Played
 
@@ -70,3 +76,21 @@ def test_published_case(play: Callable[..., Played]) -> None:
     assert servers(played) == {}
     downgraded = [row.value for row in played.rows(Sysstat) if "downgraded" in row.name and "not" not in row.name]
     assert not any(downgraded)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("action", ["CANCEL", "RUN"])
+def test_what_queues_for_longer_than_the_plan_allows(play: Callable[..., Played], tmp_path: Path, action: str) -> None:
+    """The same case with a timeout of twenty seconds: the second statement gives up, or starts with what is free."""
+    text = (FOLDER / "queueing.toml").read_text(encoding="utf-8")
+    timeout = f'parallel_queue_timeout = "20s", pq_timeout_action = "{action}"'
+    path = tmp_path / "queueing.toml"
+    path.write_text(re.sub(r"^(QUERIES *= \{)", rf"\1 {timeout},", text, flags=re.MULTILINE), encoding="utf-8")
+    played = play(path, release=Release(19))
+    played.to(29.999)
+    assert [row.sid for row in queued(played)] == [525]
+    played.to(30)
+    assert queued(played) == []
+    assert (525 in servers(played)) == (action == "RUN")
+    (group,) = [row for row in played.rows(ConsumerGroup) if row.name == "QUERIES"]
+    assert (group.pq_queue_time_outs, group.current_pqs_queued) == (1, 0)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import rich.cells
@@ -25,7 +28,7 @@ PRIVATE = Path(textual_internals.__file__)
 
 def test_private_names_are_used_in_one_module_only() -> None:
     texts = {path.name: path.read_text(encoding="utf-8") for path in PRIVATE.parent.rglob("*.py")}
-    private = ("textual._", "_dirty_regions", "._exception", "_return_code")
+    private = ("textual._", "_dirty_regions", "._exception", "_return_code", "._skip")
     assert [name for name, text in texts.items() if any(each in text for each in private)] == [PRIVATE.name]
 
 
@@ -82,3 +85,19 @@ def test_tidying_without_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rich.cells, "cached_cell_len", len)
     monkeypatch.delattr(textual.geometry.Region, "overlaps")
     tidy()
+
+
+@acted
+async def test_a_new_size_is_taken_on_a_machine_that_has_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two looks at the clock more time passes than Textual waits for the next size."""
+    async with stage(busy(), size=(80, 24)) as acting:
+        begun = time.monotonic()
+        looks = iter([begun])
+        clock = SimpleNamespace(get_time=lambda: next(looks, begun + 1.0))
+        monkeypatch.setattr("textual.timer._time", clock)
+        await asyncio.wait_for(acting.resize(120, 30), 10)
+        assert len(acting.screen.splitlines()) == 30
+
+
+def test_a_timer_that_skips_nothing_is_left_alone() -> None:
+    assert textual_internals.ring_once("a timer") == "a timer"  # type: ignore[arg-type, comparison-overlap]

@@ -24,6 +24,7 @@ from presman.records.plan_rows import RsrcPlanHistory
 from presman.tui.feed import Arrived
 from presman.tui.widgets.heatmap import GUTTER, HeatMap
 from tests.analysis.make import row, snapshot
+from tests.thorough import some
 from tests.tui.drive import Stage, acted, body, check, stage
 from tests.tui.readings import AT, busy, cluster
 
@@ -264,7 +265,7 @@ def styles(widget: Widget, y: int) -> list[Style]:
 
 @pytest.mark.parametrize(
     ("mode", "theme"),
-    [("truecolor", None), ("256", None), ("truecolor", "textual-light"), ("16", None), ("mono", None)],
+    some([("truecolor", "textual-light"), ("256", None), ("16", None), ("mono", None)], [("truecolor", None)]),
 )
 @acted
 async def test_every_scale_of_colours_tells_the_shades(

@@ -83,8 +83,8 @@ async def test_one_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPa
 async def test_what_is_shown_again_wants_no_second_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(busy(), size=(200, 50), painted=True) as acting:
         await acting.mount_all()
-        await acting.keys(*"121314151")
-        await acting.keys(*"21314151")
+        for tab in "2131415121314151":  # each painted: of what comes in one burst a tab may be passed unseen
+            await acting.keys(tab)
         wanted: list[Widget] = []
         original = Widget.refresh
 
