@@ -129,7 +129,7 @@ def again(kept: Sequence[Moment], polls: int, step: float) -> Iterator[Moment]:
         rounds = number // len(kept)  # counters begin anew with each round: no rate leads over its seam
         yield (
             replace(snapshot, at=at, number=number + 1, epoch=snapshot.epoch + rounds),
-            replace(reading, at=at, number=number + 1),
+            replace(reading, at=at, number=number + 1, interval=step),
         )
 
 
