@@ -172,8 +172,8 @@ class DatabaseRecorder:
                 self.output_trouble = str(error)
                 if str(error) != told:
                     told = str(error)
-                    text = f"cannot be written: {error}; polls wait in memory, up to {MOST_WAITING}"
-                    self._tell("not_written", text, "error")
+                    waits = "" if self._is_hopeless(error) else f"; polls wait in memory, up to {MOST_WAITING}"
+                    self._tell("not_written", f"cannot be written: {error}{waits}", "error")
                 if self._is_hopeless(error):
                     break
                 self._wait(pause)
