@@ -197,8 +197,7 @@ def main() -> int:
 
         wire(report, PRESMAN)
     if chosen.only == "fleet":  # minutes of waiting
-        from benchmarks.watched_fleet import a_day
-        from benchmarks.watched_fleet import fleet as watched
+        from benchmarks.watched_fleet import a_day, watched
 
         watched(report, 50, 2 * chosen.window, 5.0, Release(19))
         a_day(report)
@@ -207,9 +206,9 @@ def main() -> int:
 
         recordings(report)
     if chosen.only in (None, "metrics"):
-        from benchmarks.fleet import fleet
+        from benchmarks.scraped_fleet import scraped
 
-        fleet(report)
+        scraped(report)
     return 1 if report.missed_bars else 0
 
 

@@ -68,7 +68,7 @@ def serving(healthy: int, slow: int = 0, speed: float = 1.0) -> Iterator[list[st
         left = healthy + slow
         while left > 0:
             many, left = min(left, PER_PROCESS), left - PER_PROCESS
-            command = [sys.executable, "-m", "benchmarks.fleet", "serve", str(many), str(slow), str(speed)]
+            command = [sys.executable, "-m", "benchmarks.scraped_fleet", "serve", str(many), str(slow), str(speed)]
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
             processes.append(process)
             assert process.stdout is not None
@@ -117,7 +117,7 @@ def dead() -> Iterator[list[str]]:
 def watched(healthy: Sequence[str], others: Sequence[str] = (), polls: int = 0) -> Watched:
     """Return what presman says of watching some databases, in a process of its own."""
     given = json.dumps({"healthy": list(healthy), "others": list(others), "polls": polls})
-    command = [sys.executable, "-m", "benchmarks.fleet", "watch", given]
+    command = [sys.executable, "-m", "benchmarks.scraped_fleet", "watch", given]
     return Watched(**json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
 
 
@@ -244,7 +244,7 @@ def _long_run(database: ObservedDatabase, url: str, polls: int) -> Watched:
 # ---- the figures
 
 
-def fleet(report: Lines) -> None:
+def scraped(report: Lines) -> None:
     """Print the section."""
     with serving(1) as (one,):
         alone = watched([one])
