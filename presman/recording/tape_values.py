@@ -76,6 +76,11 @@ class StatementLife(NamedTuple):
     last_seen: datetime
 
 
+def a_number(value: Any) -> Any:
+    """Return a number, or None, as it is. Raises TypeError for bytes and texts, which a damaged file may have."""
+    return None if value is None else 0 + value
+
+
 def figure_row(measure: str, values: Row) -> Row:
     """Return a row of a measure as CSV has it. Raises TypeError where a value is of another kind."""
     found: Row = {}
@@ -95,7 +100,7 @@ def figure_row(measure: str, values: Row) -> Row:
 def mark_of(row: Row) -> PollMark:
     """Return a row of `polls` as a mark."""
     return PollMark(
-        instant(row["at"]), 0 + row["queued"], row["servers_in_use"], row["servers_target"],
+        instant(row["at"]), 0 + row["queued"], a_number(row["servers_in_use"]), a_number(row["servers_target"]),
         _whole(row["used_cpus"]), _whole(row["waited_cpus"]),
     )  # fmt: skip
 
@@ -113,7 +118,8 @@ def life_of(row: Row) -> StatementLife:
     }
     group, user, sql_id = clean(row["consumer_group"]), clean(row["user"]), clean(row["sql_id"])
     return StatementLife(
-        row["inst_id"], row["sid"], row["serial"], sql_id, row["con_id"], group, user, 0 + row["servers"],
+        0 + row["inst_id"], 0 + row["sid"], 0 + row["serial"], sql_id, 0 + row["con_id"], group, user,
+        0 + row["servers"],
         first_seen=instant(row["first_seen"]), last_seen=instant(row["last_seen"]), **times,
     )  # fmt: skip
 

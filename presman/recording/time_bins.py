@@ -15,7 +15,7 @@ from presman.codec.values import instant
 from presman.recording.measure_tables import SCALE, SPAN
 from presman.recording.schema import BUCKETS
 from presman.recording.tape import Tape
-from presman.recording.tape_values import Row, TapePart
+from presman.recording.tape_values import Row, TapePart, a_number
 
 BinKey = tuple[str, int]
 """Which bin: the store it is in and its number there, polls divided by the bin's width."""
@@ -175,7 +175,7 @@ def time_bins(tape: Tape, start: datetime, end: datetime, width: int) -> list[Ti
 def _time_bin(part: TapePart, row: Row) -> TimeBin:
     return TimeBin(
         (part.store.name, row["bin"]), instant(row["start_at"]), instant(row["end_at"]), row["polls"],
-        row["known"], row["queued"], row["busy"], row["servers"], row["target"],
+        row["known"], 0 + row["queued"], row["busy"], a_number(row["servers"]), a_number(row["target"]),
         _mean(row["used"], row["known"]), _mean(row["waited"], row["known"]),
     )  # fmt: skip
 
@@ -206,7 +206,7 @@ def _group_bin(part: TapePart, own: Mapping[int, tuple[int, int]], row: Row) -> 
     servers, queued = (_per_poll(row[each], polls) for each in ("servers", "queued"))
     used, waiting, io = (_mean(row[each], known) for each in ("used", "waiting", "io"))
     key = (part.store.name, row["bin"])
-    return GroupBin(key, row["con_id"], clean(row["consumer_group"]), used, waiting, io, servers, queued)
+    return GroupBin(key, 0 + row["con_id"], clean(row["consumer_group"]), used, waiting, io, servers, queued)
 
 
 def sampled(part: TapePart) -> tuple[int, list[int]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from presman.recording.tape import LostPollError
 from presman.records.session_rows import Session
 from tests.recording.taped import polled, record
 from tests.thorough import THOROUGH
-from tests.torture.flips import damaged_copies, read_polls
+from tests.torture.flips import damaged_copies, read_everything, read_polls
 
 FLIPS = 1000 if THOROUGH else 16
 POLLS = 12
@@ -58,6 +59,36 @@ def test_changed_bytes_are_told_and_the_rest_is_read(whole: Path, tmp_path: Path
     found = [readable(path) for path in damaged_copies(whole.read_bytes(), FLIPS, 3, tmp_path)]
     assert all(told for polls, told in found if polls < POLLS)
     assert {polls for polls, _ in found} >= {8, 12}, "a part was lost, or nothing"
+
+
+def columns(path: Path) -> list[tuple[str, str, str]]:
+    """Return every column of every table, with the condition by which one of its rows is found."""
+    found = []
+    with closing(sqlite3.connect(path)) as file:
+        names = [name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+        for table in names:
+            told = file.execute(f'PRAGMA table_info("{table}")').fetchall()
+            keys = ", ".join(f'"{row[1]}"' for row in told if row[5]) or "rowid"
+            row = f'({keys}) = (SELECT {keys} FROM "{table}" LIMIT 1 OFFSET (SELECT COUNT(*) / 2 FROM "{table}"))'
+            found += [(table, each[1], row) for each in told]
+    return found
+
+
+def test_values_of_another_kind_are_passed_over(whole: Path, tmp_path: Path) -> None:
+    """Bytes or a text in any column, of one row."""
+    every = columns(whole)
+    assert len(every) > 100
+    chosen = every if THOROUGH else every[::31]
+    kept = 0
+    for (table, column, row), value in itertools.product(chosen, (b"\xff\x00", "ten")[: 1 + THOROUGH]):
+        path = tmp_path / "copy.presman"
+        path.write_bytes(whole.read_bytes())
+        with closing(sqlite3.connect(path)) as file, suppress(sqlite3.IntegrityError):  # the number of a row stays one
+            kept += file.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE {row}', [value]).rowcount
+            file.commit()
+        with suppress(RecordingError):  # refused in a line
+            read_everything(path)
+    assert kept > len(chosen) / 2
 
 
 def test_a_damaged_schema_is_taken_from_a_new_recording(whole: Path, tmp_path: Path) -> None:
