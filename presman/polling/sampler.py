@@ -37,7 +37,7 @@ NUDGE = 0.05
 """Seconds between two times it is told."""
 
 GAP = 0.1
-"""Seconds from the beginning of a poll to one at once: closer ones have no rates, and would take them off the screen."""
+"""Seconds from the beginning of a poll to one at once: closer ones have no rates, and take them off the screen."""
 
 
 class Polled(Struct, frozen=True):
