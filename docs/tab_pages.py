@@ -60,7 +60,7 @@ def tab_page(name: TabName) -> str:
         parts += [f"## {each.title}", *_fields(each), table(each)]
     return page(
         f"Tab {name.title} of the Oracle monitor: columns and formulas",
-        f"{about(name)} Columns of this tab on Oracle Resource Manager, with view and formula.",
+        f"{about(name)} Its columns on Oracle Resource Manager, with view and formula.",
         f"{name.key} {name.title}",
         *parts,
     )
