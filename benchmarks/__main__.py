@@ -34,6 +34,7 @@ BIN = Path(sys.executable).parent
 PRESMAN = str(BIN / "presman")
 BARE = [sys.executable, "-m", "benchmarks.bare_app"]
 REFRESH = 2.0
+SECTIONS = ("start", "run", "analysis", "screen", "trace", "oracle", "metrics", "fleet", "recording")
 
 
 def start_up(report: Report, runs: int) -> None:
@@ -173,7 +174,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--window", type=float, default=30, help="seconds of each idle window (30)")
     parser.add_argument("--runs", type=int, default=7, help="starts per figure (7)")
-    parser.add_argument("--only", choices=["start", "run", "analysis", "screen", "trace", "oracle", "metrics", "fleet"])
+    parser.add_argument(
+        "--only", choices=["start", "run", "analysis", "screen", "trace", "oracle", "metrics", "fleet", "recording"]
+    )
     chosen = parser.parse_args()
     report = Report()
     if chosen.only in (None, "trace"):  # first: a process is charged with the memory its parent has
@@ -194,15 +197,18 @@ def main() -> int:
 
         wire(report, PRESMAN)
     if chosen.only == "fleet":  # minutes of waiting
-        from benchmarks.watched_fleet import a_day
-        from benchmarks.watched_fleet import fleet as watched
+        from benchmarks.watched_fleet import a_day, watched
 
         watched(report, 50, 2 * chosen.window, 5.0, Release(19))
         a_day(report)
-    if chosen.only in (None, "metrics"):
-        from benchmarks.fleet import fleet
+    if chosen.only == "recording":  # minutes of writing
+        from benchmarks.recording import recordings
 
-        fleet(report)
+        recordings(report)
+    if chosen.only in (None, "metrics"):
+        from benchmarks.scraped_fleet import scraped
+
+        scraped(report)
     return 1 if report.missed_bars else 0
 
 

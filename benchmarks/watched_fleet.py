@@ -208,7 +208,7 @@ def measured(places: Sequence[str], databases: int, seconds: float, interval: fl
     return FleetCost(**{**found, "rss_mb": tuple(found["rss_mb"])})
 
 
-def fleet(report: Lines, databases: int, seconds: float, interval: float, release: Release) -> None:
+def watched(report: Lines, databases: int, seconds: float, interval: float, release: Release) -> None:
     """Print the section."""
     with servers(release) as places:
         one = measured(places, 1, 3 * seconds, interval)  # of one there are few polls
@@ -326,7 +326,7 @@ def main() -> None:
     elif options.what == "day":
         a_day(Report())
     else:
-        fleet(Report(), options.databases, options.seconds, options.interval, options.release)
+        watched(Report(), options.databases, options.seconds, options.interval, options.release)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import settings
 
 from presman.cli import main
-from presman.tui import garbage
 from tests.cli.run import Run, environment
 from tests.thorough import THOROUGH
 from tests.warmups import shared
@@ -55,9 +54,19 @@ def warm_ups_are_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 @pytest.fixture(scope="session", autouse=True)
 def the_collector_is_of_the_tests() -> Iterator[None]:
     """An app that settles takes all that there is out of the collector's rounds: here, what other tests have left."""
+    from presman.tui import garbage  # not above: who gives tests to others needs no screen
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(garbage, "settle", lambda: None)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def style_sheets_are_parsed_once() -> None:
+    """Each of hundreds of apps would parse the same ones."""
+    from tests import parsed_styles
+
+    parsed_styles.share()
 
 
 @pytest.fixture

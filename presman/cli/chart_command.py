@@ -1,4 +1,4 @@
-"""`presman chart`: a CSV file that presman wrote as a chart."""
+"""`presman chart`: a file that `presman export` wrote as a chart: in the terminal, a picture, a page."""
 
 from __future__ import annotations
 
@@ -6,34 +6,31 @@ import os
 import shutil
 import sys
 from argparse import Namespace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from presman.base.svg import PictureError, png, require_png
 from presman.base.text import clean
-from presman.chart.csv_series import read_series
+from presman.chart.file_series import FileSeries, read_series
 from presman.chart.series_chart import chart_svg, chart_text
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.whole_file import write_whole
 
-_KINDS = (".svg", ".png")
+_KINDS = (".svg", ".png", ".html")
 
 
 def run(options: Namespace) -> int:
-    """Draw in the terminal, or into a picture. Raises Failure, ChartError."""
-    picture = Path(options.output) if options.output else None
-    if picture is not None:
-        _check(picture, Path(options.file))
-    found = read_series(Path(options.file), options.columns)
+    """Draw in the terminal, or into a file. Raises Failure, ChartError."""
+    output = Path(options.output).expanduser() if options.output else None
+    source = Path(options.file)
+    if output is not None:
+        _check(output, source)
+    found = read_series(source, options.columns)
     for note in found.notes:
         console.say(note)
-    if picture is not None:
-        text = chart_svg(found.panels)
-        try:
-            picture.write_bytes(png(text) if picture.suffix.lower() == ".png" else text.encode())
-        except OSError as error:
-            raise Failure(
-                f"cannot write {clean(str(picture))}: {error.strerror or error}", exit_codes.OUTPUT
-            ) from error
+    if output is not None:
+        write_whole(output, _drawn(found, source, output.suffix.lower()))
         return exit_codes.OK
     width, height = shutil.get_terminal_size((100, 30))
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and not console.wants_ascii()
@@ -42,13 +39,23 @@ def run(options: Namespace) -> int:
     return exit_codes.OK
 
 
-def _check(picture: Path, source: Path) -> None:
+def _drawn(found: FileSeries, source: Path, kind: str) -> bytes:
+    """Return what a file of that kind holds. Raises PictureError."""
+    if kind == ".html":
+        from presman.chart.chart_page import chart_page
+
+        return chart_page(clean(source.name), found, datetime.now(UTC)).encode()
+    text = chart_svg(found.panels)
+    return png(text) if kind == ".png" else text.encode()
+
+
+def _check(output: Path, source: Path) -> None:
     """Refuse what cannot end well before the file is read."""
-    if picture.suffix.lower() not in _KINDS:
-        raise Failure(f"{clean(str(picture))}: pictures are .svg or .png")
-    if picture.exists() and source.exists() and picture.samefile(source):
-        raise Failure(f"{clean(str(picture))} is both read and written: choose another name for the output")
-    if picture.suffix.lower() == ".png":
+    if output.suffix.lower() not in _KINDS:
+        raise Failure(f"{clean(str(output))}: a chart is written as .html, .svg or .png")
+    if output.exists() and source.exists() and output.samefile(source):
+        raise Failure(f"{clean(str(output))} is both read and written: choose another name for the output")
+    if output.suffix.lower() == ".png":
         try:
             require_png()
         except PictureError as error:

@@ -13,11 +13,13 @@ from presman.compare.compare_text import compare_text
 from presman.compare.two_windows import WindowPlace, compare
 from presman.compare.window_words import FORM, WindowWords, window_words
 from presman.config.config_file import Config
+from presman.config.targets import named_recording
 from presman.output.json_document import plain
+from presman.recording.store import RecordingError
 
 
 def run(options: Namespace) -> int:
-    """Print the comparison. Raises Failure, TargetError, WindowError, RecordingError."""
+    """Print the comparison. Raises Failure, TargetError, WindowError."""
     if options.at or options.start or options.end:
         raise Failure(f"each window has times of its own: write {FORM} instead of --at, --from and --to")
     config = load(options)
@@ -25,7 +27,10 @@ def run(options: Namespace) -> int:
     if not first.target:
         raise Failure(f"the first window has to name its recording: {FORM}")
     places = [_place(each._replace(target=each.target or first.target), config, options) for each in (first, second)]
-    found = compare(*places)
+    try:
+        found = compare(*places)
+    except RecordingError as error:
+        raise Failure(str(error), exit_codes.SOURCE) from error
     if options.format == "json":
         console.put(json.dumps({"format": 1, **plain(found)}, indent=2, ensure_ascii=console.wants_ascii()) + "\n")
     elif options.format == "html":
@@ -38,7 +43,7 @@ def run(options: Namespace) -> int:
 
 
 def _place(words: WindowWords, config: Config, options: Namespace) -> WindowPlace:
-    target = resolve(words.target, config, options).target
+    target = resolve(named_recording(words.target, config), config, options).target
     tape = target.tape
     if tape is None:
         raise Failure(f"{target.name} is no recording: write {FORM}")

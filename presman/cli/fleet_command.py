@@ -6,6 +6,8 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
@@ -77,11 +79,14 @@ def _of_store(store: Target, options: Namespace) -> int:
 
 
 def _printed(fleet: Fleet, options: Namespace) -> int:
-    """Print the fleet once there is something to say of each database; the code tells whether all were seen."""
+    """Print the fleet once there is something to say of each database; the code tells whether all were seen.
+
+    What is lost is not tried again, and when it would have been is nobody's business.
+    """
     from presman.analysis.fleet import by_trouble
     from presman.output import fleet_list
 
-    members = by_trouble(_settled(fleet, options.timeout))
+    members = by_trouble([replace(each, retry_in=None) for each in _settled(fleet, options.timeout)])
     if options.format == "json":
         console.put(fleet_list.dump(fleet.name, members, ascii_only=console.wants_ascii()))
     elif options.format == "csv":

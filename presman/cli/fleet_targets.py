@@ -14,7 +14,7 @@ from presman.base.formats import counted
 from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import Resolved, resolve
-from presman.config.config_file import Config
+from presman.config.config_file import DEFAULTS, Config
 from presman.config.targets import Target, TargetError, is_recording
 from presman.fleet.watched_database import WatchedTarget
 from presman.output.attention import attention_of, glance_of
@@ -29,18 +29,20 @@ WATCHED = frozenset({"oracle", "simulator"})
 def chosen(words: Sequence[str], config: Config) -> list[str]:
     """Return the targets that words name: sections, globs of sections, other targets; all sections without any.
 
-    Raises Failure.
+    Sections that do not say what to connect to are among them, so that they are told of and not missed. Raises Failure.
     """
     found: list[str] = []
+    sections = [name for name in config.sections if name != DEFAULTS or name in config.targets]
     for word in words:
-        matching = [name for name in config.targets if fnmatchcase(name, word)]
+        matching = [name for name in sections if fnmatchcase(name, word)]
         if not matching and is_pattern(word):
-            known = ", ".join(config.targets) or "none"
+            known = ", ".join(sections) or "none"
             raise Failure(f"no section of {config.path or 'config.ini'} is like {word!r}; there are: {known}")
         found += matching or [word]
-    if not (found or config.targets):
-        raise Failure("config.ini names no database: `presman connect` writes it; or name TARGETs: presman fleet demo")
-    return list(dict.fromkeys(found or config.targets))
+    if not (found or sections):
+        where = config.path or "config.ini"
+        raise Failure(f"{where} names no database: `presman connect` writes it; or name TARGETs: presman fleet demo")
+    return list(dict.fromkeys(found or sections))
 
 
 def store_of(words: Sequence[str], config: Config, options: Namespace) -> Target | None:
@@ -52,7 +54,12 @@ def store_of(words: Sequence[str], config: Config, options: Namespace) -> Target
     if word not in config.sections and not is_place:
         return None
     plain = word not in config.sections and not is_recording(word)
-    found = resolve(f"recording:{word}" if plain else word, config, options, ask=False).target
+    try:
+        found = resolve(f"recording:{word}" if plain else word, config, options, ask=False).target
+    except (InputError, Failure):
+        if word not in config.sections:
+            raise
+        return None  # what is wrong with a section stands in its row
     return found if found.tape is not None else None
 
 

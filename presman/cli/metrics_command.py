@@ -6,23 +6,26 @@ import os
 import re
 import threading
 from argparse import Namespace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presman.base.loopback import is_loopback
 from presman.base.secret import Secret
 from presman.base.text import clean
-from presman.cli import console, exit_codes
+from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.limits import give_back_memory
+from presman.cli.limits import collect_seldom, give_back_memory
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config, others_may_change
 from presman.config.targets import Target
+from presman.status.reporting import reporting
+from presman.status.run_status import DatabaseStatus
 
 if TYPE_CHECKING:
     from presman.base.certificates import Certificates
     from presman.metrics.exporter import Exporter
-    from presman.metrics.observed_database import ObservedTarget
+    from presman.metrics.observed_database import ObservedDatabase, ObservedTarget
     from presman.metrics.otlp_push import OtlpPush
     from presman.metrics.web_app import Credentials
 
@@ -35,40 +38,48 @@ ENDLESS = frozenset({"oracle", "simulator"})
 
 
 def run(options: Namespace) -> int:
-    """Poll and be scraped until told to stop. Raises Failure."""
+    """Poll and be scraped until told to stop. Raises Failure, ListenError."""
+    event_log.begin(options)
     try:
         from presman.metrics.exporter import Exporter
         from presman.metrics.exposition import Exposition
         from presman.metrics.web_app import WebApp
-        from presman.metrics.web_server import ListenError, WebServer
+        from presman.metrics.web_server import WebServer
     except ModuleNotFoundError as error:
         raise _lacking(error, "metrics") from None
     give_back_memory()
+    collect_seldom()
     config = load(options)
     certificates, credentials = _certificates(options), credentials_of(config)
     refuse_strangers(options, credentials)
-    exporter = Exporter(targets(options, config), console.say)
+    exporter = Exporter(targets(options, config), console.tell)
     push = _push(options, exporter)
     app = WebApp(Exposition(exporter.databases), lambda: exporter.is_healthy, credentials)
-    try:
-        host, port = options.listen
-        server = WebServer(app, host, port, certificates)
-    except ListenError as error:
-        raise Failure(str(error), exit_codes.OUTPUT) from None
+    host, port = options.listen
+    server = WebServer(app, host, port, certificates)
     names = ", ".join(each.target.label for each in exporter.databases)
-    console.say(f"metrics of {names} at {server.url}/metrics; Ctrl-C ends it")
+    page = f"{server.url}/metrics"
+    console.say(f"metrics of {names} at {page}; Ctrl-C ends it", "started")
     try:
-        server.start()
-        if push is not None:
-            push.start()
-        exporter.start()
-        threading.Event().wait()
+        with reporting("metrics", page, lambda: list(map(_status, exporter.databases)), console.tell):
+            server.start()
+            if push is not None:
+                push.start()
+            exporter.start()
+            threading.Event().wait()
     finally:
         exporter.stop()
         server.stop()
         if push is not None:
             push.stop()
     return exit_codes.OK
+
+
+def _status(database: ObservedDatabase) -> DatabaseStatus:
+    """Return how a database of the exporter is, for `presman status`."""
+    state = database.state()
+    last = None if state.last_poll is None else datetime.fromtimestamp(state.last_poll, UTC)
+    return DatabaseStatus(state.label, state.interval, state.polls, last, trouble=database.trouble)
 
 
 def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
@@ -107,7 +118,7 @@ def label_of(target: Target) -> str:
 
 
 def credentials_of(config: Config) -> Credentials | None:
-    """Return who may scrape, None for everybody. Raises Failure, and PasswordCommandError."""
+    """Return who may scrape, None for everybody. Raises Failure."""
     from presman.metrics.web_app import Credentials
 
     own = config.defaults
@@ -115,9 +126,12 @@ def credentials_of(config: Config) -> Credentials | None:
     if own.metrics_password_command is not None:
         if config.path and others_may_change(config.path):
             raise Failure(f"metrics_password_command is not run, others may change {config.path}: chmod go-w")
-        from presman.setup.password_command import password_of
+        from presman.setup.password_command import PasswordCommandError, password_of
 
-        password = password_of(own.metrics_password_command)
+        try:
+            password = password_of(own.metrics_password_command)
+        except PasswordCommandError as error:
+            raise Failure(f"metrics_{error}") from None
     if password is None and os.environ.get(PASSWORD):
         password = Secret(os.environ[PASSWORD])
     if own.metrics_user is None and password is None:
@@ -163,7 +177,7 @@ def _push(options: Namespace, exporter: Exporter) -> OtlpPush | None:
         from presman.metrics.otlp_push import OtlpPush, endpoint_of
     except ModuleNotFoundError as error:
         raise _lacking(error, "otlp") from None
-    return OtlpPush(exporter.databases, endpoint_of(options.otlp), options.push_interval, console.say)
+    return OtlpPush(exporter.databases, endpoint_of(options.otlp), options.push_interval, console.tell)
 
 
 def _lacking(error: ModuleNotFoundError, extra: str) -> Exception:

@@ -148,10 +148,16 @@ def replay(options: Namespace) -> int:
     """Run `presman replay FILE`."""
     from presman.cli.settings import load
     from presman.cli.start import watch
-    from presman.config.targets import is_recording
+    from presman.config.targets import is_recording, named_recording, parse_target
 
-    text = options.target if is_recording(options.target) else f"recording:{options.target}"
-    return watch(text, load(options), options)
+    config = load(options)
+    text = named_recording(options.target, config)
+    if text in config.sections:
+        if parse_target(text, config).tape is None:
+            raise Failure(f"{text} is no recording: presman record {text} -o x.presman makes one")
+    elif not is_recording(text):
+        text = f"recording:{text}"
+    return watch(text, config, options)
 
 
 def report(options: Namespace) -> int:

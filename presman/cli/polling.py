@@ -88,22 +88,32 @@ class Polling:
         """Whether the source has no end of its own."""
         return self._resolved.target.kind not in FINITE
 
-    def measured(self, *, polls: int | None = None, duration: float | None = None) -> Iterator[Moment]:
+    def measured(
+        self, *, polls: int | None = None, duration: float | None = None, newest: int | None = None
+    ) -> Iterator[Moment]:
         """Yield moments that have rates: the first poll of an endless source is only their baseline."""
         baseline = 1 if self.endless else 0
         wanted = None if polls is None else polls + baseline
         length = None if duration is None else duration + baseline * self._resolved.refresh
-        for number, moment in enumerate(self.moments(polls=wanted, duration=length)):
+        for number, moment in enumerate(self.moments(polls=wanted, duration=length, newest=newest)):
             if number >= baseline:
                 yield moment
 
     def moments(
-        self, *, interval: float | None = None, polls: int | None = None, duration: float | None = None
+        self,
+        *,
+        interval: float | None = None,
+        polls: int | None = None,
+        duration: float | None = None,
+        newest: int | None = None,
     ) -> Iterator[Moment]:
-        """Yield what each poll read and means, until `polls` or `duration` (seconds) are reached or the source ends."""
+        """Yield what each poll read and means, until `polls` or `duration` (seconds) are reached or the source ends.
+
+        Of a source that ends only the `newest` polls.
+        """
         previous: Snapshot | None = None
         cache = RowCache()
-        for snapshot in self.snapshots(interval=interval, polls=polls, duration=duration):
+        for snapshot in self.snapshots(interval=interval, polls=polls, duration=duration, newest=newest):
             yield snapshot, analyse(self._before(previous), snapshot, cache)
             previous = snapshot
 

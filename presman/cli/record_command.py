@@ -6,23 +6,26 @@ import sys
 import time
 from argparse import Namespace
 from datetime import timedelta
+from pathlib import Path
 
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.limits import give_back_memory
 from presman.cli.settings import Resolved, load, resolve
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recorder.recorder import Recorder
 from presman.recording.redaction import Redactor, lasting_key
 from presman.recording.retention import RetentionLimits
-from presman.recording.store import RecordingError
+from presman.recording.store import RecordingError, is_url, shown
 from presman.status.reporting import reporting
 from presman.status.run_status import DatabaseStatus
 
 
 def run(options: Namespace) -> int:
     """Record until told to stop; the last line says what was written. Raises Failure."""
+    give_back_memory()
     event_log.begin(options)
     config = load(options)
     names = options.targets or [None]
@@ -33,6 +36,8 @@ def run(options: Namespace) -> int:
         targets = [each._replace(name=redactor.target(each.name)) for each in targets]
     if len({each.name for each in targets}) < len(targets):
         raise Failure("a database is named twice")
+    if any(_is_same(each.target.tape.place, options.output) for each in resolved if each.target.tape is not None):
+        raise Failure(f"{shown(options.output)} is both read and written: choose another name for the output")
     limits = RetentionLimits(None if options.retain is None else timedelta(seconds=options.retain), options.max_size)
     progress = ProgressLine(may_show=event_log.is_plain(options))
     try:
@@ -53,6 +58,14 @@ def run(options: Namespace) -> int:
     if any(each.waiting for each in recorder.databases):
         return exit_codes.OUTPUT
     return exit_codes.OK if any(each.written for each in recorder.databases) else exit_codes.SOURCE
+
+
+def _is_same(source: str, output: str) -> bool:
+    """Whether a recording is written to where it is read."""
+    if is_url(source) or is_url(output):
+        return source == output
+    one, other = Path(source).expanduser(), Path(output).expanduser()
+    return one.exists() and other.exists() and (one.samefile(other) or one.resolve().parent == other.resolve())
 
 
 def _redactor() -> Redactor:

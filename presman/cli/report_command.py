@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from presman.base.formats import counted
+from presman.base.text import clean
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import load, resolve
+from presman.cli.whole_file import write_whole
+from presman.config.targets import named_recording
 
 
 def run(options: Namespace) -> int:
     """Write the page; the last line says where. Raises Failure, SourceError, TimeError."""
     moment, options.at = options.at, None
-    resolved = resolve(options.target, load(options), options)
+    config = load(options)
+    resolved = resolve(options.target and named_recording(options.target, config), config, options)
     if resolved.target.tape is None:
         hint = f"presman record {options.target or 'TARGET'} -o x.presman makes one"
         raise Failure(f"{resolved.target.name} is no recording: {hint}")
     from presman.recording.recording_source import RecordingSource
     from presman.recording.store import RecordingError
-    from presman.recording.time_words import instant_of
+    from presman.recording.time_words import TimeError, instant_of
     from presman.report.incident import gather
     from presman.report.incident_page import incident_page
+    from presman.report.time_axis import clock
 
     source = resolved.target.make_source()
     assert isinstance(source, RecordingSource)
@@ -35,6 +38,8 @@ def run(options: Namespace) -> int:
         assert first is not None
         assert last is not None
         at = instant_of(moment, first, last) if moment else None
+        if at is not None and not first <= at <= last:
+            raise TimeError(f"--at {clean(moment)} is not in {source.name}: it is from {clock(first)} to {clock(last)}")
         incident = gather(source.recording, tape, source.places, at)
     except RecordingError as error:
         raise Failure(str(error), exit_codes.SOURCE) from error
@@ -47,25 +52,6 @@ def run(options: Namespace) -> int:
         console.put(text)
         return exit_codes.OK
     path = Path(options.output).expanduser()
-    _write(path, text.encode("utf-8"))
+    write_whole(path, text.encode("utf-8"))
     console.say(f"{counted(incident.polls, 'poll')} in {path}")
     return exit_codes.OK
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all; nobody else can read it: names and SQL texts are in it. Raises Failure."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-            path.write_bytes(content)
-            return
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            beside.replace(path)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror or error}", exit_codes.OUTPUT) from error

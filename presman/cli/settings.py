@@ -69,7 +69,7 @@ def default_target(config: Config) -> str | None:
     if DEFAULTS in config.targets:
         return DEFAULTS
     if len(config.targets) > 1:
-        raise Failure(f"which target? {config.path} has {', '.join(config.targets)}: presman {config.targets[0]}")
+        raise Failure(f"which target? {config.path} has {', '.join(config.targets)}: name one")
     return config.targets[0] if config.targets else None
 
 

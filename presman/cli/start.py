@@ -220,7 +220,9 @@ def _readings(resolved: Resolved, polls: int) -> int:
 
     console.say(f"no terminal: {counted(polls, 'reading')} as text")
     judge = Judge(resolved.alerts)
-    for number, (_, reading) in enumerate(Polling(resolved).measured(polls=polls)):
+    tape = resolved.target.tape
+    newest = polls if tape is not None and tape.at else None  # of a recording with --at those that lead there
+    for number, (_, reading) in enumerate(Polling(resolved).measured(polls=polls, newest=newest)):
         console.show("\n" * bool(number) + brief(judge.judge(reading), console.width()))
     return exit_codes.OK
 

@@ -7,7 +7,7 @@ from presman.codec.values import instant
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
 
-STRIDES = (96, 24)
+STRIDES = (96, 24, 8)
 """The frame at a multiple of a stride is the difference to the one as far before it: so few frames lead to any one."""
 
 MOST_ROWS = 500_000
@@ -31,8 +31,8 @@ START = Snapshot("", "", Release(0), Scope.CLUSTER, instant(0), 0, 0, 0.0, 0)
 def step_of(place: int) -> int:
     """Return how far before the frame at `place` the one stands that it is the difference to; 0 for a key frame.
 
-    >>> [step_of(place) for place in (0, 1, 23, 24, 25, 48, 96, 120)]
-    [0, 1, 1, 24, 1, 24, 96, 24]
+    >>> [step_of(place) for place in (0, 1, 8, 23, 24, 25, 48, 96, 120)]
+    [0, 1, 8, 1, 24, 1, 24, 96, 24]
     """
     return next((each for each in STRIDES if place % each == 0), 1) if place else 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ class PackedFrame(NamedTuple):
 
     texts: tuple[str, ...]
     bare: bytes
-    parts: dict[Part, bytes]
+    parts: Mapping[Part, bytes]
 
 
 class _Known(NamedTuple):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from hashlib import blake2b
 from itertools import accumulate
+from operator import add
 from types import MappingProxyType
+from typing import NamedTuple
 
 from presman.codec.encoder import PackedFrame, Part
 from presman.codec.number_arrays import pack_numbers, unpack_numbers
@@ -106,25 +110,60 @@ def unpack_block(content: bytes, text_of: Callable[[bytes], str]) -> list[Packed
     counts = [unpacker.count() for _ in range(unpacker.count(MOST_FRAMES))]
     texts = [tuple(_text(unpacker, text_of) for _ in range(count)) for count in counts]
     bares = [unpacker.take(size) for size in unpack_numbers(len(counts), unpacker)]
-    frames = [PackedFrame(own, bare, {}) for own, bare in zip(texts, bares, strict=True)]
-    if len(frames) == 1:
-        for _ in range(unpacker.count()):
-            part = (unpacker.count(), unpacker.count())
-            frames[0].parts[part] = unpacker.blob()
-        return frames
-    parts = [frame.parts for frame in frames]
-    for _ in range(unpacker.count()):
-        part = (unpacker.count(), unpacker.count())
-        count = unpacker.count(len(frames))
-        places = [place + index for index, place in enumerate(unpack_numbers(count, unpacker))]
-        sizes = unpack_numbers(count, unpacker)
-        if count and (min(sizes) < 0 or not 0 <= min(places) <= max(places) < len(frames)):
-            raise DamagedError("a frame that is not there")
-        ends = list(accumulate(sizes, initial=0))
-        content = unpacker.take(ends[-1])
-        for place, begin, end in zip(places, ends, ends[1:], strict=False):
-            parts[place][part] = content[begin:end]
-    return frames
+    if len(counts) == 1:
+        parts = {(unpacker.count(), unpacker.count()): unpacker.blob() for _ in range(unpacker.count())}
+        return [PackedFrame(texts[0], bares[0], parts)]
+    streams = [_unpack_stream(unpacker, len(counts)) for _ in range(unpacker.count())]
+    return [
+        PackedFrame(own, bare, _StreamParts(streams, place))
+        for place, (own, bare) in enumerate(zip(texts, bares, strict=True))
+    ]
+
+
+class _Stream(NamedTuple):
+    """What the frames at some places (ascending) say of one part: each up to its end in the content."""
+
+    part: Part
+    places: Sequence[int]
+    ends: Sequence[int]
+    content: bytes
+
+
+class _StreamParts(Mapping[Part, bytes]):
+    """The parts of one frame, taken out of the streams when somebody looks: few frames of a chain are looked at."""
+
+    def __init__(self, streams: Sequence[_Stream], place: int) -> None:
+        self._streams = streams
+        self._place = place
+
+    @cached_property
+    def _own(self) -> dict[Part, bytes]:
+        found, wanted = {}, self._place
+        for part, places, ends, content in self._streams:
+            index = bisect_left(places, wanted)
+            if index < len(places) and places[index] == wanted:
+                found[part] = content[ends[index] : ends[index + 1]]
+        return found
+
+    def __getitem__(self, part: Part) -> bytes:
+        return self._own[part]
+
+    def __iter__(self) -> Iterator[Part]:
+        return iter(self._own)
+
+    def __len__(self) -> int:
+        return len(self._own)
+
+
+def _unpack_stream(unpacker: Unpacker, frames: int) -> _Stream:
+    part = (unpacker.count(), unpacker.count())
+    count = unpacker.count(frames)
+    shifts = list(unpack_numbers(count, unpacker))
+    sizes = unpack_numbers(count, unpacker)
+    if count and (min(sizes) < 0 or shifts != sorted(shifts) or not 0 <= shifts[0] <= shifts[-1] <= frames - count):
+        raise DamagedError("a frame that is not there")
+    ends = list(accumulate(sizes, initial=0))
+    return _Stream(part, list(map(add, shifts, range(count))), ends, unpacker.take(ends[-1]))
 
 
 def _text(unpacker: Unpacker, text_of: Callable[[bytes], str]) -> str:

@@ -44,6 +44,9 @@ LARGEST = 1_000_000
 DEFAULTS = "presman"
 """The section whose settings hold for all others too."""
 
+_TARGET_WORD = re.compile(r"demo(:.*)?|(spool|recording):.*|.*\.presman", re.IGNORECASE)
+"""What is a target by itself, without a section of that name."""
+
 PACKS = ("none", "diagnostics", "tuning")
 
 
@@ -150,7 +153,8 @@ def read_config(path: Path) -> Config:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
     parser = _parse(text, path)
     sections = {section: _section(path, text, section, parser) for section in parser.sections()}
-    return Config(path, MappingProxyType(sections), tuple(_warnings(path, sections)))
+    warnings = *_warnings(path, sections), *_shadows(path, sections)
+    return Config(path, MappingProxyType(sections), warnings)
 
 
 def _text_of(path: Path) -> str:
@@ -231,6 +235,15 @@ def _warnings(path: Path, sections: Mapping[str, Settings]) -> list[str]:
     if not holds or not others or os.name == "nt":
         return []
     return [f"{path} holds a password and others may read it: chmod 600 {path}"]
+
+
+def _shadows(path: Path, sections: Mapping[str, Settings]) -> list[str]:
+    """Return warnings of sections that stand in the way of a target of the same name."""
+    return [
+        f"{path}: section [{name}] hides the TARGET {name}: give it another name"
+        for name, settings in sections.items()
+        if _TARGET_WORD.fullmatch(name) and not (settings.connection and settings.connection.reveal() == name)
+    ]
 
 
 def others_may_change(path: Path) -> bool:

@@ -2,7 +2,7 @@
 
 A target is a section of config.ini, a connect string, `demo:SCENARIO[?seed=…&speed=…&size=…&release=…]`,
 `spool:FOLDER[?zone=…&release=…]` or a recording: `FILE.presman`, `recording:FILE[?database=…&at=…&from=…&to=…]`,
-`recording:URL`. Nothing heavy is imported until :meth:`Target.make_source` is called.
+`recording:URL`, `postgresql+psycopg://…`. Nothing heavy is imported until :meth:`Target.make_source` is called.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ LARGEST_OFFSET = 14 * 60
 
 _BARE = re.compile(r"[^:/(@]*/(?!/)[^@]*")
 """host/service without a user, or user/password without a host: nobody can tell which."""
+
+
+_POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://", re.IGNORECASE)
 
 
 class TargetError(ConfigError):
@@ -164,9 +167,9 @@ def _refuse_password(text: str, within: str = "") -> None:
 
 
 def _section(name: str, settings: Settings, config: Config) -> Target:
-    if settings.connection is None:
-        raise TargetError(f"{config.path}: section [{name}] has no connection_string")
     within = f"{config.path}, [{name}]: "
+    if settings.connection is None:
+        raise TargetError(f"{within}it has no connection_string")
     if settings.password_command and config.path and others_may_change(config.path):
         raise TargetError(f"{within}password_command is not run, others may change the file: chmod go-w {config.path}")
     if settings.user is None and not is_recording(settings.connection.reveal()):
@@ -286,8 +289,18 @@ def parse_zone(text: str) -> tzinfo:
 
 
 def is_recording(text: str) -> bool:
-    """Whether a target is a recording: `recording:…`, or a file whose name ends in .presman."""
-    return text.lower().startswith("recording:") or text.partition("?")[0].endswith(".presman")
+    """Whether a target is a recording: `recording:…`, a file whose name ends in .presman, a URL of PostgreSQL."""
+    return (
+        text.lower().startswith("recording:")
+        or _POSTGRES.match(text) is not None
+        or text.partition("?")[0].endswith(".presman")
+    )
+
+
+def named_recording(text: str, config: Config) -> str:
+    """Return the target of somebody who names a recording: a file or a folder there by any name is one, too."""
+    is_place = text not in config.sections and not is_recording(text) and Path(text).expanduser().exists()
+    return f"recording:{text}" if is_place else text
 
 
 def _recording(text: str, settings: Settings) -> Target:

@@ -40,8 +40,10 @@ def why(row: Member) -> str:
         late = f"no answer for {duration(row.age)}"
         return f"{late}: {row.reason}" if row.reason else late
     if row.presence is not Presence.LIVE:
-        retry = "" if row.retry_in is None else f"retry in {max(0, round(row.retry_in))}s: "
-        return retry + row.reason
+        if row.retry_in is None:
+            return row.reason
+        left = round(row.retry_in)
+        return f"{f'retry in {left}s' if left > 0 else 'trying now'}: {row.reason}"
     return "" if row.vitals is None else row.vitals.worst
 
 

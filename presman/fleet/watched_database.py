@@ -16,7 +16,7 @@ from presman.analysis.fleet import further, is_late, vitals_of
 from presman.analysis.lazy_rows import prepare
 from presman.analysis.readings.fleet_readings import Member, Past, Presence, Vitals
 from presman.analysis.readings.reading import Reading
-from presman.base.text import clean, one_line
+from presman.base.text import one_line
 from presman.output.attention import Attention
 from presman.polling.poll_needs import PollNeeds
 from presman.polling.sampler import (
@@ -76,12 +76,6 @@ class _Seen(Struct, frozen=True):
     reason: str = ""
     retry_at: float | None = None
     past: Past = Past()
-
-
-def told(event: SourceLost) -> str:
-    """Return why a source was lost, in one line with its code."""
-    code = f"{event.code} " if event.code and event.code not in event.text else ""
-    return one_line(clean(f"{code}{event.text}"), 500)
 
 
 class WatchedDatabase:
@@ -229,16 +223,15 @@ class WatchedDatabase:
         return ReadingCame(reading, snapshot)
 
     def _lose(self, event: SourceLost) -> None:
-        text = told(event)
         if self.target.attention is not None:
-            self.target.attention.lost(text)
+            self.target.attention.lost(event.line)
         now, seen = self._clock(), self._seen
         presence = Presence.REFUSED if event.retry_in is None else Presence.LOST
         self._seen = _Seen(
             presence,
             seen.since if seen.presence is presence else now,
             fresh=seen.fresh,
-            reason=text,
+            reason=event.line,
             retry_at=None if event.retry_in is None else now + event.retry_in,
             past=seen.past,
         )

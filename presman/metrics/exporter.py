@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from presman.base.log_event import Tell
 from presman.metrics.observed_database import ObservedDatabase, ObservedTarget
 
 MOST_SPREAD = 10.0
@@ -16,10 +17,10 @@ PATIENCE = 1.0
 
 
 class Exporter:
-    """Polls databases side by side. `say` is told in one line what somebody should know."""
+    """Polls databases side by side. `tell` is told what somebody should know."""
 
-    def __init__(self, targets: Sequence[ObservedTarget], say: Callable[[str], None]) -> None:
-        self.databases = [ObservedDatabase(target, say) for target in targets]
+    def __init__(self, targets: Sequence[ObservedTarget], tell: Tell) -> None:
+        self.databases = [ObservedDatabase(target, tell) for target in targets]
         self._begun = threading.Event()
 
     def start(self, wait: Callable[[float], object] = time.sleep) -> None:

@@ -14,6 +14,7 @@ from presman.analysis.alerts.alert_settings import AlertSettings
 from presman.analysis.alerts.judge import Judge
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.readings.wait_readings import Histogram
+from presman.base.log_event import Level, LogEvent, Tell
 from presman.base.text import clean, one_line
 from presman.figures.observed_reading import LATE, ObservedReading
 from presman.polling.budget import budget_of
@@ -66,17 +67,17 @@ class DatabaseState(Struct, frozen=True):
 
 
 class ObservedDatabase:
-    """Polls one database until it is stopped. `say` is told in one line what somebody should know."""
+    """Polls one database until it is stopped. `tell` is told what somebody should know."""
 
     def __init__(
         self,
         target: ObservedTarget,
-        say: Callable[[str], None],
+        tell: Tell,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.target = target
-        self._say = say
+        self._tell_to = tell
         self._clock = clock
         self._fresh_for = 2 * target.interval + budget_of(target.interval, target.budget) + GRACE
         self._previous: Snapshot | None = None
@@ -85,7 +86,9 @@ class ObservedDatabase:
         self._histograms: tuple[Histogram, ...] = ()
         self._histograms_at: object = None
         self._heard = -self._fresh_for
-        self._told = ""
+        self._cause = ""
+        self.trouble = ""
+        """Why there are no figures, in one line; "" while there are."""
         self._state = DatabaseState(target.label, target.interval, None, 0, 0.0, 0, 0, None)
         self._sampler = Sampler(
             target.make_source, refresh=target.interval, scope=target.scope, post=self._post, packs=target.packs
@@ -124,24 +127,27 @@ class ObservedDatabase:
             self._take(event.snapshot)
         elif isinstance(event, SourceLost):
             again = "" if event.retry_in is not None else "; not tried again before a restart"
-            self._lose(f"{event.text}{again}", event.code or event.text)
+            self._lose("lost", f"{event.line}{again}", event.code or event.text)
         elif isinstance(event, SourceEnded):
-            self._lose("it has ended", "end")
+            self._lose("lost", "it has ended", "end")
+
+    def _tell(self, event: str, message: str, level: Level = "info", **figures: float) -> None:
+        self._tell_to(LogEvent(event, message, level, self.target.label, figures))
 
     def _take(self, snapshot: Snapshot) -> None:
         try:
             observation = self._observe(snapshot)
         except Exception as error:  # of one database: the others go on
-            self._lose(f"internal error: {type(error).__name__}: {error}", "internal")
+            self._lose("fault", f"internal error: {type(error).__name__}: {error}", "internal", "error")
             return
         stale = observation.reading.stale
         if stale is None or stale > LATE:
-            self._lose("no view answers in time", "late")
+            self._lose("late", "no view answers in time", "late")
             return
         before = self._state
-        if self._told:
-            self._say(f"{self.target.label}: connected again")
-            self._told = ""
+        if self.trouble:
+            self._tell("connected", "connected again")
+            self._cause = self.trouble = ""
         self._heard = self._clock()
         self._state = replace(
             before,
@@ -151,6 +157,8 @@ class ObservedDatabase:
             round_trips=before.round_trips + snapshot.round_trips,
             last_poll=time.time(),
         )
+        figures = {"poll": self._state.polls, "seconds": round(snapshot.seconds, 4)}
+        self._tell("polled", f"poll {self._state.polls} read", "debug", **figures, round_trips=snapshot.round_trips)
 
     def _observe(self, snapshot: Snapshot) -> ObservedReading:
         previous, self._previous = self._previous, snapshot
@@ -159,10 +167,11 @@ class ObservedDatabase:
             self._histograms, self._histograms_at = reading.histograms, reading.histograms_at
         return ObservedReading(reading, previous, snapshot, self._histograms)
 
-    def _lose(self, text: str, cause: str) -> None:
+    def _lose(self, event: str, text: str, cause: str, level: Level = "warning") -> None:
         """Have no figures any more; the same cause is told once."""
-        if cause != self._told:
-            self._say(f"{self.target.label}: {one_line(clean(text), 500)}")
-            self._told = cause
+        self.trouble = one_line(clean(text), 500)
+        if cause != self._cause:
+            self._tell(event, self.trouble, level)
+            self._cause = cause
         self._previous, self._histograms = None, ()
         self._state = replace(self._state, observation=None, failures=self._state.failures + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -14,6 +14,7 @@ from opentelemetry.sdk.resources import Resource
 
 from presman import __version__
 from presman.base.errors import InputError
+from presman.base.log_event import LogEvent, Tell
 from presman.base.text import clean, one_line
 from presman.metrics.metric_page import families
 from presman.metrics.observed_database import ObservedDatabase
@@ -61,12 +62,10 @@ class OtlpPush:
     What else there is to say to a collector (headers, certificates) the SDK takes from OTEL_EXPORTER_OTLP_*.
     """
 
-    def __init__(
-        self, databases: Sequence[ObservedDatabase], endpoint: str, interval: float, say: Callable[[str], None]
-    ) -> None:
+    def __init__(self, databases: Sequence[ObservedDatabase], endpoint: str, interval: float, tell: Tell) -> None:
         self._databases = databases
         self._interval = interval
-        self._say = say
+        self._tell = tell
         self._words = _LastWords()
         logger = logging.getLogger("opentelemetry")
         logger.addHandler(self._words)
@@ -93,9 +92,10 @@ class OtlpPush:
         while not self._over.wait(self._interval):
             problem = self.push()
             if problem and not self._fails:
-                self._say(f"OTLP: {problem}; tried again every {self._interval:g} s")
+                text = f"OTLP: {problem}; tried again every {self._interval:g} s"
+                self._tell(LogEvent("not_pushed", text, "warning"))
             elif self._fails and not problem:
-                self._say("OTLP: pushed again")
+                self._tell(LogEvent("pushed_again", "OTLP: pushed again"))
             self._fails = bool(problem)
 
     def push(self) -> str:

@@ -1,7 +1,7 @@
 """Web server: wsgiref's, each request in a thread, with bounds so that nobody who connects can hold it up.
 
 A handshake, a request that does not come or a reader that does not read keep one thread for so many seconds at most,
-and there are only so many.
+and there are only so many. Who comes when all are taken gets the place of whoever has asked for nothing longest.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections import deque
 from contextlib import suppress
 from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from presman.base.certificates import Certificates
-from presman.metrics.web_app import WebApp
+from presman.base.errors import InputError
+from presman.metrics.web_app import PLAIN, WebApp
 
 AT_ONCE = 16
-"""Requests that are answered at a time; who comes beyond is turned away."""
+"""Requests that are answered at a time; who comes while all of them are is turned away."""
 
 SILENCE = 10.0
 """Seconds for which a client may say nothing, or take nothing."""
@@ -30,16 +32,32 @@ LOOK = 0.5
 """Seconds from one look at connections that last too long to the next, and until it ends when it is told to."""
 
 
-class ListenError(Exception):
+class ListenError(InputError):
     """An address cannot be listened at; the text is one line."""
 
 
 class _Handler(WSGIRequestHandler):
     """Reads requests. Nothing is logged: what is asked, Prometheus knows."""
 
-    server_version = "presman"
-    sys_version = ""
+    server: _Listener
     timeout = SILENCE
+    default_request_version = "HTTP/1.0"  # of what is no HTTP: it, too, is answered with a status line
+    error_message_format = "%(code)d %(message)s\n"
+    error_content_type = PLAIN
+
+    def version_string(self) -> str:
+        """Return who answers, without versions."""
+        return "presman"
+
+    def parse_request(self) -> bool:
+        """Read what is asked, and tell that it is; return whether it can be answered."""
+        understood = super().parse_request()
+        self.server.asked(self.connection)
+        return understood
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+        """Say in plain words that a request is not understood; nothing of it is said back."""
+        super().send_error(code)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name in the standard library
         """Log nothing."""
@@ -59,6 +77,8 @@ class _Listener(ThreadingMixIn, WSGIServer):
         self._certificates = certificates
         self._places = threading.BoundedSemaphore(AT_ONCE)
         self._open: dict[Any, float] = {}
+        self._silent: deque[Any] = deque()
+        """Connections that have not asked yet, the oldest first."""
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
@@ -71,15 +91,26 @@ class _Listener(ThreadingMixIn, WSGIServer):
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
         self.setup_environ()
 
+    def get_request(self) -> tuple[Any, Any]:
+        """Accept a connection. Raises OSError for one that is gone already."""
+        request, client_address = super().get_request()
+        request.settimeout(SILENCE)
+        if self._certificates is not None:
+            context = self._certificates.context()
+            request = context.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+        return request, client_address
+
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread, if there is one left."""
-        if not self._places.acquire(blocking=False):
+        """Answer in a thread, if there is one left, or can be."""
+        if not (self._places.acquire(blocking=False) or self._make_room()):
             self.shutdown_request(request)
             return
+        self._open[request] = time.monotonic()
+        self._silent.append(request)
         try:
             super().process_request(request, client_address)
         except RuntimeError:  # no thread could be had
-            self._places.release()
+            self._end(request)
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -87,34 +118,47 @@ class _Listener(ThreadingMixIn, WSGIServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._places.release()
+            self._end(request)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         """Shake hands where there is a certificate, then answer."""
-        request.settimeout(SILENCE)
         if self._certificates is not None:
-            context = self._certificates.context()
-            request = context.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
-        self._open[request] = time.monotonic()
+            request.do_handshake()
+        super().finish_request(request, client_address)
+
+    def asked(self, request: Any) -> None:
+        """Take note that a connection has asked for something: it keeps its place until it is answered."""
+        with suppress(ValueError):
+            self._silent.remove(request)
+
+    def _make_room(self) -> bool:
+        """Cut the connection that has not asked for longest, and take its place; return whether there is one."""
         try:
-            if self._certificates is not None:
-                request.do_handshake()
-            super().finish_request(request, client_address)
-        finally:
-            self._open.pop(request, None)
-            if self._certificates is not None:
-                request.close()
+            _cut(self._silent.popleft())
+        except IndexError:
+            return False
+        return self._places.acquire(timeout=LOOK)
+
+    def _end(self, request: Any) -> None:
+        self.asked(request)
+        self._open.pop(request, None)
+        self._places.release()
 
     def service_actions(self) -> None:
         """Cut connections that last too long: whoever sends a letter every few seconds would otherwise stay."""
         now = time.monotonic()
         for request, begun in list(self._open.items()):
             if now - begun > LONGEST:
-                with suppress(OSError):
-                    request.shutdown(socket.SHUT_RDWR)
+                _cut(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: a client that goes away in the middle is its own affair."""
+
+
+def _cut(request: socket.socket) -> None:
+    """End a connection that another thread reads from or writes to."""
+    with suppress(OSError):
+        socket.socket.shutdown(request, socket.SHUT_RDWR)  # that of TLS would take the keys from under that thread
 
 
 class WebServer:

@@ -64,6 +64,11 @@ class SourceLost(Struct, frozen=True):
     retry_in: float | None
     since: datetime
 
+    @property
+    def line(self) -> str:
+        """Why, with the code where the text lacks it."""
+        return self.text if self.code in self.text else one_line(f"{self.code} {self.text}", 500)
+
 
 class SourceEnded(Struct, frozen=True):
     """A finite source has been read to its end."""
@@ -304,7 +309,7 @@ class Sampler:
         self._attempts += 1
         self._since = self._since or self._now()
         pause = pause_before(self._attempts, self._rng) if retry else None
-        return SourceLost(one_line(clean(text), 500), code, pause, self._since)
+        return SourceLost(one_line(clean(text), 500), clean(code), pause, self._since)
 
     def _drop_orders(self) -> None:
         """Forget what was ordered while there was no connection: nobody expects it to happen minutes later."""

@@ -134,10 +134,10 @@ class DatabaseRecorder:
                 self._take(event.snapshot)
             elif isinstance(event, SourceLost):
                 if not self._is_lost:
-                    self._losses.append((event.since, event.text))
-                    self._tell("lost", f"lost: {event.text}", "warning")
+                    self._losses.append((event.since, event.line))
+                    self._tell("lost", f"lost: {event.line}", "warning")
                 self._is_lost = True
-                self.trouble = self._mark = event.text
+                self.trouble = self._mark = event.line
                 self._ended = self._ended or event.retry_in is None
             elif isinstance(event, SourceEnded):
                 self._ended = True
@@ -172,8 +172,8 @@ class DatabaseRecorder:
                 self.output_trouble = str(error)
                 if str(error) != told:
                     told = str(error)
-                    text = f"cannot be written: {error}; polls wait in memory, up to {MOST_WAITING}"
-                    self._tell("not_written", text, "error")
+                    waits = "" if self._is_hopeless(error) else f"; polls wait in memory, up to {MOST_WAITING}"
+                    self._tell("not_written", f"cannot be written: {error}{waits}", "error")
                 if self._is_hopeless(error):
                     break
                 self._wait(pause)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from itertools import compress
 from math import isnan, nan
@@ -96,8 +95,10 @@ def _of_part(tape: Tape, part: TapePart, figures: Sequence[str]) -> GroupLines:
         lines_of[case_id] = drawn.get(who) or drawn.setdefault(who, [blank[:] for _ in figures])
     rows = text(_ROWS.format(", ".join(FIGURES[each] for each in figures)))
     for case_id, first, last, *values in tape.rows(part, rows):
-        with suppress(TypeError, KeyError):  # values that no recorder wrote
+        try:
             _draw(lines_of[case_id], max(0, first - part.first), min(last, part.last) - part.first + 1, values)
+        except (TypeError, KeyError):  # values that no recorder wrote
+            continue
     there = [part.first + place in polls for place in range(len(blank))]
     values_of = {
         (figure, who): line if all(there) else array("d", compress(line, there))

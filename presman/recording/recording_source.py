@@ -9,7 +9,7 @@ from presman.base.release import Release
 from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
 from presman.recording.tape import LostPollError, Tape
-from presman.recording.time_words import instant_of
+from presman.recording.time_words import TimeError, instant_of
 from presman.records.queries import Scope
 from presman.records.snapshot import Section, Snapshot
 from presman.sources import Answer, Exhausted, Request, SourceError
@@ -60,7 +60,10 @@ class RecordingSource:
             if not len(tape):
                 raise SourceError(f"{self.name} holds no poll", retry=False)
             bounds = {key: self._bound(tape, words) for key, words in self._words.items()}
-            places = tape.places(bounds["start"], bounds["end"])
+            start, end = bounds["start"], bounds["end"]
+            if start is not None and end is not None and start > end:
+                raise TimeError(f"{self.name}: from {_clock(start)} to {_clock(end)} ends before it begins")
+            places = tape.places(start, end)
             self._first = self._next = places.start
             self._end = places.stop
             if not places:
@@ -155,4 +158,8 @@ class RecordingSource:
 def _span(tape: Tape) -> str:
     if tape.first is None or tape.last is None:
         return "nothing"
-    return f"{tape.first.astimezone():%Y-%m-%d %H:%M:%S} to {tape.last.astimezone():%Y-%m-%d %H:%M:%S}"
+    return f"{_clock(tape.first)} to {_clock(tape.last)}"
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"

@@ -26,7 +26,7 @@ from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store
 
 _MOST_AT_ONCE = 20
-"""Chains removed in one transaction: others who write wait for so long."""
+"""Chains removed in one transaction: others who write to a file wait for so long."""
 
 _TEXTS_LAST = timedelta(days=1)
 
@@ -70,32 +70,40 @@ def _trim_days(shelf: Shelf, limits: RetentionLimits, now: datetime) -> int:
 
 
 def _trim_store(store: Store, limits: RetentionLimits, now: datetime) -> int:
+    before = microseconds(now - limits.age) if limits.age is not None else None
     removed = 0
+    least: int | None = None
     while True:
-        size = store.size() if limits.size is not None else None
-        over = size is not None and limits.size is not None and size > limits.size
-        before = microseconds(now - limits.age) if limits.age is not None else None
+        size = store.size(limits.size) if limits.size is not None else None
+        over = 0.0 if size is None or limits.size is None else max(0.0, 1 - limits.size / size) if size else 0.0
+        if least is not None and size is not None and size >= least:
+            over = 0.0  # what went made it no smaller: then nothing more goes for its size
         if before is None and not over:
             return removed
         with store.transaction() as connection:
-            went = _remove_oldest(connection, before, over=over)
+            went = _remove_oldest(connection, before, over)
             removed += went
             if went:
                 _remove_unused(connection, now)
-        if went:
-            store.shrink()
         if not went:
             return removed
+        store.shrink()
+        least = size if over else least
 
 
-def _remove_oldest(connection: Connection, before: int | None, *, over: bool) -> int:
-    """Remove the oldest chains that ended before an instant, or, where it is too much, the very oldest."""
+def _remove_oldest(connection: Connection, before: int | None, over: float) -> int:
+    """Remove the oldest chains that ended before an instant, or, where the share `over` is too much, the very oldest.
+
+    Of a file few at once, for its size is known after each; of PostgreSQL that share, for a look at it takes long.
+    """
     c = BLOCKS.c
     ends = select(c.database_id, c.chain, func.max(c.last_at).label("end"), func.sum(c.polls).label("polls"))
-    ends = ends.group_by(c.database_id, c.chain).order_by(func.max(c.last_at)).limit(_MOST_AT_ONCE + 1)
-    chains = connection.execute(ends).all()
+    ends = ends.group_by(c.database_id, c.chain).order_by(func.max(c.last_at))
+    is_file = connection.dialect.name == "sqlite"
+    chains = connection.execute(ends.limit(_MOST_AT_ONCE + 1) if is_file else ends).all()
     if over:
-        chosen = chains[: max(0, min(_MOST_AT_ONCE // 4, len(chains) - 1))]
+        most = _MOST_AT_ONCE // 4 if is_file else max(1, int(over * len(chains)))
+        chosen = chains[: max(0, min(most, len(chains) - 1))]
     else:
         chosen = [row for row in chains[:_MOST_AT_ONCE] if before is not None and row.end < before]
     for row in chosen:

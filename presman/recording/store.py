@@ -29,6 +29,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
 from presman.recording.measure_views import selects
+from presman.recording.postgres_size import bytes_in_use
 from presman.recording.schema import APPLICATION_ID, FORMAT, META, METADATA
 from presman.recording.schema_rescue import has_layout_of_today, is_whole, rescued
 from presman.recording.sqlite_files import connected, connected_for_reading, make_private, other_than_a_recording
@@ -129,10 +130,11 @@ class Store:
         except SQLAlchemyError as error:
             raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
 
-    def size(self) -> int | None:
-        """Return the bytes in use, None where that is not known."""
+    def size(self, enough: int = 0) -> int | None:
+        """Return the bytes in use, None where that is not known; no closer look is taken at files up to `enough`."""
         if self.kind != "sqlite":
-            return None
+            with self.saying(), self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                return bytes_in_use(connection, enough)
         with self.saying(), self.engine.connect() as connection:
             pages, free, size = (
                 connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()

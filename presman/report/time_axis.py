@@ -6,12 +6,15 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from presman.base.formats import spelled
+from presman.base.formats import counted, spelled
 from presman.base.markup import Markup, element, joined
 from presman.base.svg import BLANK, RULE, WIDTH, label
 from presman.recording.time_bins import PollGap
 
 LEFT, RIGHT = 92.0, 10.0
+
+CLOSE = 1.0
+"""Gaps that are not so far apart, in units of the drawing, are drawn as one."""
 
 _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
 _MOST_TICKS = 9
@@ -64,15 +67,28 @@ def below(axis: TimeAxis, top: float, bottom: float) -> Markup:
         )
         for at in axis.ticks()
     ]
-    return joined([*parts, *(_gap(axis, each, top, bottom) for each in axis.gaps)])
+    return joined([*parts, *(_gap(axis, each, top, bottom) for each in side_by_side(axis))])
 
 
-def _gap(axis: TimeAxis, gap: PollGap, top: float, bottom: float) -> Markup:
-    left, right = axis.x(gap.start), axis.x(gap.end)
-    told = f"no poll from {clock(gap.start)} to {clock(gap.end)} ({spelled((gap.end - gap.start).total_seconds())})"
+def side_by_side(axis: TimeAxis) -> list[list[PollGap]]:
+    """Return the gaps, those together that nobody could tell apart: of a long time there may be thousands."""
+    found: list[list[PollGap]] = []
+    for gap in axis.gaps:
+        if found and axis.x(gap.start) - axis.x(found[-1][-1].end) < CLOSE:
+            found[-1].append(gap)
+        else:
+            found.append([gap])
+    return found
+
+
+def _gap(axis: TimeAxis, gaps: list[PollGap], top: float, bottom: float) -> Markup:
+    start, end = gaps[0].start, gaps[-1].end
+    left, right = axis.x(start), axis.x(end)
+    lost = spelled(sum((each.end - each.start).total_seconds() for each in gaps))
+    often = f"{counted(len(gaps), 'gap')}, in all {lost}" if len(gaps) > 1 else lost
     return element(
-        "rect", element("title", told), x=left, y=top, width=max(1.0, right - left), height=bottom - top,
-        fill=BLANK, class_="gap",
+        "rect", element("title", f"no poll from {clock(start)} to {clock(end)} ({often})"), x=left, y=top,
+        width=max(1.0, right - left), height=bottom - top, fill=BLANK, class_="gap",
     )  # fmt: skip
 
 

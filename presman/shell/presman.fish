@@ -210,6 +210,9 @@ function __presman_table
 --insecure||listen beyond this machine without a user, or without a certificate
 --otlp|@any|push to this collector, too (OTLP over HTTP)
 --push-interval|@any|seconds between pushes (default 60)
+--log-format|text json|text (default), or json: one object a line
+--log-level|debug info warning error|debug (each poll), info (default), warning, error
+--log-file|@file|append to FILE, begun anew when it is moved; errors also to standard error
 |@target|what to watch (default: the one of config.ini)'
         case status
             set table '-h||show this help message and exit
@@ -323,8 +326,8 @@ function __presman_table
 --at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
--o|@file|a picture: FILE.svg, or FILE.png with presman[png]
---output|@file|a picture: FILE.svg, or FILE.png with presman[png]
+-o|@file|FILE.html: a page; a picture: FILE.svg, or FILE.png with presman[png]
+--output|@file|FILE.html: a page; a picture: FILE.svg, or FILE.png with presman[png]
 |@file|what `presman export`, key e or presman 1.x wrote'
         case check
             set table '-h||show this help message and exit
@@ -558,7 +561,7 @@ replay|a recording on the screens of the monitor
 report|a stretch of a recording as one HTML page: what happened, charts, statements, plan
 bundle|a short recording that names nobody, to send to somebody
 compare|two windows of recordings: what differs, by how much, and whether it is more than noise
-chart|a CSV file that presman wrote, in the terminal or as a picture
+chart|a file that `presman export` wrote: in the terminal, as a picture, as a page
 check|one line and an exit code for Nagios, Icinga or cron
 alerts|the rules behind the alerts, their thresholds, and with a TARGET their state
 whatif|observed parallel statements once more, under other limits

@@ -71,7 +71,10 @@ class FoundRun(Struct, frozen=True):
 
 
 class RunLine(Struct, frozen=True):
-    """One database of one run, now: what `presman status` has a line for. Ages are seconds."""
+    """One database of one run, now: what `presman status` has a line for. Ages are seconds.
+
+    `said` is how old the word of the process is that all of it rests on.
+    """
 
     run: RunStatus
     database: DatabaseStatus
@@ -79,6 +82,7 @@ class RunLine(Struct, frozen=True):
     runs_for: float
     age: float | None
     trouble: str
+    said: float
 
 
 SILENCE = 30.0
@@ -99,13 +103,17 @@ def lines_of(found: FoundRun, now: datetime) -> list[RunLine]:
 def _line(found: FoundRun, database: DatabaseStatus, runs_for: float, now: datetime) -> RunLine:
     age = None if database.last_poll is None else max(0.0, (now - database.last_poll).total_seconds())
     state, trouble = _state(found, database, runs_for, age, now)
-    return RunLine(found.status, database, state, runs_for, age, trouble)
+    return RunLine(found.status, database, state, runs_for, age, trouble, _silent(found.status, now))
+
+
+def _silent(run: RunStatus, now: datetime) -> float:
+    return max(0.0, (now - run.written).total_seconds())
 
 
 def _state(
     found: FoundRun, database: DatabaseStatus, runs_for: float, age: float | None, now: datetime
 ) -> tuple[RunState, str]:
-    silent = (now - found.status.written).total_seconds()
+    silent = _silent(found.status, now)
     if not found.alive:
         return RunState.DIED, f"it was killed, or the machine went down; its last word was {spelled(silent)} ago"
     if silent > SILENCE:

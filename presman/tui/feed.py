@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 from textual.message import Message
 
 from presman.analysis.facts.row_cache import RowCache
-from presman.base.text import clean, one_line
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
@@ -186,11 +185,9 @@ class SamplerFeed:
         elif isinstance(event, sampler.FirstLook):
             self._post(self._see(event.snapshot))
         elif isinstance(event, sampler.SourceLost):
-            code = f"{event.code} " if event.code and event.code not in event.text else ""
-            text = one_line(clean(f"{code}{event.text}"), 500)
             if self._attention is not None:
-                self._attention.lost(text)
-            self._post(Lost(text, event.retry_in))
+                self._attention.lost(event.line)
+            self._post(Lost(event.line, event.retry_in))
         elif isinstance(event, sampler.ActionResult):
             self._post(Acted(event.command, event.done, event.text))
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 from textual.app import ComposeResult
 from textual.reactive import Reactive
@@ -79,7 +80,13 @@ class MonitorScreen(Screen[None], PlainBackground):
         link = monitor.link
         if monitor.reading is None and link.state is LinkState.LOST:
             again = "F5 tries again now." if link.retry_at else "presman does not try again by itself; F5 does."
-            return [(), (("  ✕ No data", "bad"),), ((f"  {link.text}", ""),), ((f"  {again} q {leaving}.", "dim"),)]
+            why, cure = wrap(link.text, width - 3), wrap(f"{again} q {leaving}.", width - 3)
+            return [
+                (),
+                (("  ✕ No data", "bad"),),
+                *(((f"  {line}", ""),) for line in why),
+                *(((f"  {line}", "dim"),) for line in cure),
+            ]
         return []
 
 

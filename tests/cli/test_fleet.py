@@ -27,6 +27,8 @@ connection_string = monitor/x@127.0.0.1:1/none
 connection_string = monitor@127.0.0.1:1/none
 [test-odd]
 connection_string = foo/bar
+[test-empty]
+theme = nord
 [tape]
 connection_string = {tape}
 """
@@ -51,6 +53,7 @@ def config(tmp_path: Path, tape: Path) -> Path:
 def test_names_and_globs(config: Path) -> None:
     read = read_config(config)
     assert chosen([], read)[:2] == ["prod-erp", "prod-dwh"]
+    assert chosen(["test-[de]*"], read) == ["test-dead", "test-empty"]
     assert chosen(["prod-*", "test-dead", "prod-erp"], read) == ["prod-erp", "prod-dwh", "test-dead"]
     assert chosen(["demo", "user@host/service?x"], read) == ["demo", "user@host/service?x"]
     with pytest.raises(Failure, match=r"is like 'prd-\*'; there are: prod-erp, prod-dwh"):
@@ -60,10 +63,11 @@ def test_names_and_globs(config: Path) -> None:
 def test_all_sections_in_a_process_of_its_own(config: Path, tmp_path: Path) -> None:
     done = presman("fleet", "--config", str(config), "--interval", "0.5", cwd=tmp_path)
     assert done.returncode == 7
-    assert "5 databases: 2 live, 1 lost, 2 refused" in done.stdout
+    assert "6 databases: 2 live, 1 lost, 3 refused" in done.stdout
     assert "left out, as they have an end: tape" in done.stderr
-    for word in ("DPY-6005", "no password of monitor", "may be a password"):
+    for word in ("DPY-6005", "no password of monitor", "may be a password", "it has no connection_string"):
         assert word in done.stdout
+    assert "retry in" not in done.stdout
     assert "foo/bar" not in done.stdout + done.stderr
 
 
@@ -76,6 +80,10 @@ def test_formats_and_codes(config: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["fleet", "test-dead", "--format", "csv", *common]) == 3
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert (row["state"], row["cpu_percent"]) == ("lost", "")
+    assert main(["fleet", "test-empty", "test-odd", "--format", "csv", *common]) == 3
+    empty, odd = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (empty["state"], empty["why"]) == ("refused", "it has no connection_string")
+    assert (odd["state"], odd["used_cpus"]) == ("refused", "")
     assert main(["fleet", "nobody", *common]) == 2
     assert main(["fleet", "prod-erp", "prod-erp", "tape", *common]) == 2
     assert "there is nothing to watch" in capsys.readouterr().err

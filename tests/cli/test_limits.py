@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 
 import pytest
 
-from presman.cli.limits import MEMORY
+from presman.cli.limits import MEMORY, SELDOM, collect_seldom
 from tests.cli.run import environment
 
 ASK = """
@@ -26,6 +27,16 @@ try:
 except MemoryError:
     print("too much")
 """
+
+
+def test_garbage_is_collected_seldom_but_is() -> None:
+    before = gc.get_threshold()
+    try:
+        collect_seldom()
+        assert gc.get_threshold() == SELDOM
+        assert gc.isenabled()
+    finally:
+        gc.set_threshold(*before)
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no such limit")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 import signal
 import socket
 import subprocess
@@ -20,6 +21,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.metrics_command import credentials_of, is_loopback, label_of, refuse_strangers
 from presman.config.config_file import read_config
 from presman.config.targets import parse_target
+from presman.status.status_file import found_runs
 from tests.cli.run import Run, command, environment
 from tests.patience import until
 from tests.scenarios import with_short_past
@@ -65,7 +67,7 @@ def test_a_port_in_use_is_a_line(inside: Run) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         done = inside("metrics", "demo", "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
-    assert done.returncode == 4
+    assert done.returncode == 2
     assert done.stderr.endswith(": Address already in use\n")
 
 
@@ -138,6 +140,8 @@ def test_who_may_scrape_is_said_by_the_configuration(tmp_path: Path, monkeypatch
         found("[presman]\nmetrics_password = geheim\n")
     with pytest.raises(Failure, match="has a colon"):
         found("[presman]\nmetrics_user = a:b\nmetrics_password = geheim\n")
+    with pytest.raises(Failure, match=r"^metrics_password_command: false ended with code 1"):
+        found("[presman]\nmetrics_user = prometheus\nmetrics_password_command = false\n")
     monkeypatch.setenv("PRESMAN_METRICS_PASSWORD", "geheim")
     assert found("[presman]\nmetrics_user = prometheus\n") == expected
     file.chmod(0o666)
@@ -154,26 +158,43 @@ def test_the_password_is_of_the_whole_process(tmp_path: Path, inside: Run) -> No
     assert "geheim" not in done.stderr
 
 
-def test_scraped_until_it_is_told_to_end(tmp_path: Path) -> None:
-    words = ("metrics", f"demo:{with_short_past('quiet')}", "--listen", "127.0.0.1:0", "--interval", "0.5")
+def test_scraped_until_it_is_told_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = (
+        "metrics", f"demo:{with_short_past('quiet')}", "--listen", "127.0.0.1:0", "--interval", "0.5",
+        "--log-file", "log", "--log-format", "json", "--log-level", "debug",
+    )  # fmt: skip
     process = subprocess.Popen(
-        command(*words), cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, encoding="utf-8",
+        command(*words), cwd=tmp_path, env=environment(XDG_STATE_HOME=str(tmp_path)), stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8",
     )  # fmt: skip
     try:
         assert process.stderr is not None
-        line = process.stderr.readline()
-        assert line.endswith("/metrics; Ctrl-C ends it\n"), line
-        url = line.partition(" at ")[2].partition(";")[0]
+        until(lambda: _events(tmp_path / "log"), "the first event")
+        started = _events(tmp_path / "log")[0]
+        assert started["event"] == "started"
+        assert started["message"].endswith("/metrics; Ctrl-C ends it")
+        url = started["message"].partition(" at ")[2].partition(";")[0]
         until(lambda: b"} 1.0" in _up(url), "the first poll")
+        polled = next(each for each in _events(tmp_path / "log") if each["event"] == "polled")
+        assert polled["poll"] == 1
+        assert polled["database"].startswith("demo:")
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+        (run,) = found_runs()
+        assert (run.status.command, run.status.output, run.alive) == ("metrics", url, True)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 143
         assert process.stderr.read() == ""
+        assert found_runs() == []
     finally:
         process.kill()
         process.wait()
         assert process.stderr is not None
         process.stderr.close()
+
+
+def _events(log: Path) -> list[dict[str, Any]]:
+    """Return the events of a log so far."""
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
 def _up(url: str) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from presman.analysis.alerts.alert_settings import AlertSetting
+from presman.base.log_event import LogEvent
 from presman.metrics import observed_database
 from presman.metrics.exporter import Exporter
 from presman.metrics.observed_database import ObservedDatabase, ObservedTarget
@@ -31,6 +32,11 @@ def target(source: Any, label: str = "prod", interval: float = 0.001, **more: An
     return ObservedTarget(label, lambda: source, interval, **settings)
 
 
+def said(told: list[LogEvent]) -> list[str]:
+    """Return what is told to somebody who does not want to know of each poll."""
+    return [event.line for event in told if event.level != "debug"]
+
+
 class Clock:
     def __init__(self) -> None:
         self.now = 0.0
@@ -40,16 +46,16 @@ class Clock:
 
 
 @pytest.fixture
-def said() -> list[str]:
+def told() -> list[LogEvent]:
     return []
 
 
 @pytest.fixture
-def watch(said: list[str]) -> Iterator[Watch]:
+def watch(told: list[LogEvent]) -> Iterator[Watch]:
     begun: list[ObservedDatabase] = []
 
     def begin(source: Any, clock: Clock | None = None, **more: Any) -> ObservedDatabase:
-        database = ObservedDatabase(target(source, **more), said.append, clock=clock or Clock())
+        database = ObservedDatabase(target(source, **more), told.append, clock=clock or Clock())
         begun.append(database)
         database.start()
         return database
@@ -71,45 +77,51 @@ def test_what_was_polled_last_is_shown(watch: Watch) -> None:
     assert state.round_trips >= 3
 
 
-def test_before_anything_is_known_it_is_neither_up_nor_down(said: list[str]) -> None:
-    database = ObservedDatabase(target(FakeSource()), said.append)
+def test_before_anything_is_known_it_is_neither_up_nor_down(told: list[LogEvent]) -> None:
+    database = ObservedDatabase(target(FakeSource()), told.append)
     assert database.state().is_up is None
     assert of(series(database), "up") == []  # type: ignore[arg-type]
     assert of(series(database), "polls_total") == [0]  # type: ignore[arg-type]
 
 
-def test_a_lost_database_has_no_figures_and_is_told_once(watch: Watch, said: list[str]) -> None:
+def test_a_lost_database_has_no_figures_and_is_told_once(watch: Watch, told: list[LogEvent]) -> None:
     source = FakeSource()
     database = watch(source)
     until(lambda: database.state().is_up, "the first poll")
     source.failures = [SourceError(f"cut number {number}", code="DPY-4011") for number in range(2)]
     until(lambda: database.state().failures, "the loss")
     assert not database.state().is_up
+    until(lambda: database.trouble == "DPY-4011 cut number 0", "why it is lost")
     database._sampler.poll_now()
     until(lambda: database.state().failures == 2, "the second attempt")
     database._sampler.poll_now()
     until(lambda: database.state().is_up, "the connection")
-    until(lambda: len(said) == 2, "what is said of it")
-    assert said == ["prod: cut number 0", "prod: connected again"]
+    until(lambda: len(said(told)) == 2, "what is said of it")
+    assert said(told) == ["prod: DPY-4011 cut number 0", "prod: connected again"]
+    events = [(event.event, event.level, event.database) for event in told]
+    assert events[0] == ("polled", "debug", "prod")
+    until(lambda: ("connected", "info", "prod") in [(each.event, each.level, each.database) for each in told], "it")
+    assert ("lost", "warning", "prod") in events
+    assert database.trouble == ""
     assert of(series(database), "connection_failures_total") == [2]  # type: ignore[arg-type]
 
 
-def test_a_database_whose_views_do_not_answer_is_not_up(watch: Watch, said: list[str]) -> None:
+def test_a_database_whose_views_do_not_answer_is_not_up(watch: Watch, told: list[LogEvent]) -> None:
     late = Section(problem=Problem("", "no answer in time", "V$X", late=True))
     source = FakeSource(answers=lambda _: late)
     database = watch(source)
     until(lambda: database.state().failures, "a poll that brought nothing")
     assert not database.state().is_up
-    assert said == ["prod: no view answers in time"]
+    assert said(told) == ["prod: no view answers in time"]
     source.answers = lambda _: None
     source.now += timedelta(hours=1)  # they rest for a while
     until(lambda: database.state().is_up, "an answer")
 
 
-def test_a_wrong_password_is_not_tried_again(watch: Watch, said: list[str]) -> None:
+def test_a_wrong_password_is_not_tried_again(watch: Watch, told: list[LogEvent]) -> None:
     database = watch(FakeSource(failures=[SourceError("ORA-01017: no", code="ORA-01017", retry=False)]))
-    until(lambda: said, "the reason")
-    assert said == ["prod: ORA-01017: no; not tried again before a restart"]
+    until(lambda: said(told), "the reason")
+    assert said(told) == ["prod: ORA-01017: no; not tried again before a restart"]
     assert database.is_alive
     assert not database.state().is_up
 
@@ -134,7 +146,7 @@ def test_a_poll_that_hangs_takes_the_figures_with_it(watch: Watch) -> None:
 
 
 def test_an_error_of_presman_costs_one_database_alone(
-    watch: Watch, said: list[str], monkeypatch: pytest.MonkeyPatch
+    watch: Watch, told: list[LogEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     analyse = observed_database.analyse
 
@@ -149,7 +161,7 @@ def test_an_error_of_presman_costs_one_database_alone(
     until(lambda: bad.state().failures >= 2, "errors of the one")
     assert bad.is_alive
     assert not bad.state().is_up
-    assert said == ["bad: internal error: ZeroDivisionError: of ␛[31m its own"]
+    assert said(told) == ["bad: internal error: ZeroDivisionError: of ␛[31m its own"]
 
 
 def test_histograms_stay_as_they_were_read_with_their_sums(watch: Watch) -> None:
@@ -191,9 +203,9 @@ def test_neither_texts_nor_idle_sessions_are_read(watch: Watch) -> None:
     assert len({request.binds["sql_id"] for request in requests if "sql_id" in request.binds}) == 20
 
 
-def test_databases_begin_one_after_the_other_and_end_together(said: list[str]) -> None:
+def test_databases_begin_one_after_the_other_and_end_together(told: list[LogEvent]) -> None:
     sources = [FakeSource(hang=threading.Event()) for _ in range(5)]
-    exporter = Exporter([target(source, f"db{number}", 5.0) for number, source in enumerate(sources)], said.append)
+    exporter = Exporter([target(source, f"db{number}", 5.0) for number, source in enumerate(sources)], told.append)
     assert exporter.is_healthy
     pauses: list[float] = []
     exporter.start(pauses.append)

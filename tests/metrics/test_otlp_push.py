@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
+from presman.base.log_event import LogEvent, Tell
 from presman.figures.metric import Distribution
 from presman.metrics.otlp_push import EndpointError, OtlpPush, endpoint_of
 from tests.metrics.observed import Shown, observed, series
@@ -57,8 +58,7 @@ def collector() -> Iterator[Collector]:
     made.server_close()
 
 
-def pusher(collector: Collector, *databases: Shown, said: list[str] | None = None, interval: float = 60.0) -> OtlpPush:
-    tell = (said if said is not None else []).append
+def pusher(collector: Collector, *databases: Shown, tell: Tell = lambda _: None, interval: float = 60.0) -> OtlpPush:
     return OtlpPush(databases, endpoint_of(collector.url), interval, tell)  # type: ignore[arg-type]
 
 
@@ -108,17 +108,17 @@ def _kinds(metrics: dict[str, Any], observation: Any) -> None:
 
 
 def test_a_collector_that_takes_nothing_is_told_of_once(collector: Collector) -> None:
-    said: list[str] = []
+    told: list[LogEvent] = []
     collector.status = 400
-    push = pusher(collector, Shown(None), said=said, interval=0.01)
+    push = pusher(collector, Shown(None), tell=told.append, interval=0.01)
     push.start()
     until(lambda: len(collector.paths) >= 3, "three pushes")
     collector.status = 200
-    until(lambda: len(said) == 2, "one that succeeds")
+    until(lambda: len(told) == 2, "one that succeeds")
     push.stop()
-    assert said[0].startswith("OTLP: ")
-    assert "400" in said[0]
-    assert said[1] == "OTLP: pushed again"
+    assert [(event.event, event.level) for event in told] == [("not_pushed", "warning"), ("pushed_again", "info")]
+    assert told[0].message.startswith("OTLP: ")
+    assert "400" in told[0].message
 
 
 def test_a_collector_that_is_not_there_is_told_in_a_line(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:

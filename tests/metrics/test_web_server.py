@@ -147,6 +147,64 @@ def test_what_is_no_http_leaves_the_server_alone(site: Site, capsys: pytest.Capt
     assert capsys.readouterr().err == ""
 
 
+def _raw(port: int, data: bytes) -> bytes:
+    """Return all that is answered to some bytes."""
+    with socket.create_connection((HOST, port), timeout=30) as line:
+        line.sendall(data)
+        return b"".join(iter(lambda: line.recv(4096), b""))
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"GET /" + b"x" * 65_532, b"414 "),
+        (b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 101, b"431 "),
+        (b"GET / HTTP/2.0\r\n", b"505 "),
+        (b"GET / <b>HTTP/1.1\r\n", b"400 "),
+        (b"GET /metrics <script>\r\n", b"400 "),
+        (b"GET\r\n", b"400 "),
+    ],
+    ids=["414", "431", "505", "words", "version", "no path"],
+)
+def test_what_is_not_understood_is_answered_in_plain_words(site: Site, data: bytes, status: bytes) -> None:
+    head, _, body = _raw(site.port, data).partition(b"\r\n\r\n")
+    lines = head.split(b"\r\n")
+    assert lines[0].startswith(b"HTTP/1.0 " + status)
+    assert b"Content-Type: text/plain; charset=utf-8" in lines
+    assert b"Server: presman" in lines
+    assert body.startswith(status)
+    assert body.count(b"\n") == 1
+    assert b"<" not in head + body
+    assert b"Python" not in head + body
+
+
+@pytest.mark.parametrize(
+    ("said", "secure"),
+    [(b"", False), (b"GET /metrics HTTP/1.1\r\nHost: x\r\n", False), (b"", True)],
+    ids=["nothing", "half a request", "no handshake"],
+)
+def test_the_silent_make_room_for_who_asks(
+    site: Site, authority: Authority, tmp_path: Path, said: bytes, *, secure: bool
+) -> None:
+    made = Site(None, Certificates(CertificateFiles(authority.issue(tmp_path / "a.pem", HOST)))) if secure else site
+    lines = [socket.create_connection((HOST, made.port), timeout=30) for _ in range(web_server.AT_ONCE + 4)]
+    for line in lines:
+        line.sendall(said)
+    context = ssl._create_unverified_context()
+    for _ in range(3):
+        connection = (
+            http.client.HTTPSConnection(HOST, made.port, context=context, timeout=30)
+            if secure
+            else http.client.HTTPConnection(HOST, made.port, timeout=30)
+        )
+        assert answer(connection, "/metrics")[0] == 200
+    assert lines[0].recv(1) == b""
+    for line in lines:
+        line.close()
+    if secure:
+        made.server.stop()
+
+
 def test_who_says_nothing_is_cut_and_takes_no_place_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_server, "LONGEST", 0.2)
     site = Site()

@@ -7,6 +7,8 @@ import io
 import json
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from presman.analysis.fleet import by_trouble
 from presman.figures.fleet_figures import FLEET, WRITTEN
 from presman.output import fleet_list
@@ -23,6 +25,8 @@ def test_text_counts_the_states_and_says_why() -> None:
         assert word in text
     assert max(map(len, fleet_list.text("config.ini", MEMBERS, 80).splitlines())) <= 80
     assert FLEET.empty in fleet_list.text("config.ini", [])
+    (lost,) = (each for each in MEMBERS if each.name == "test-lost")
+    assert "trying now: ORA-12541" in fleet_list.text("config.ini", [replace(lost, retry_in=0.3)])
 
 
 def test_csv_and_json_have_every_figure_once() -> None:

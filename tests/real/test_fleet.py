@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import Connection, text
@@ -21,7 +20,7 @@ from presman.recording.store import RecordingError, Store
 from presman.recording.writer import RecordingWriter
 from presman.records.queries import Scope
 from presman.sources.simulator_source import SimulatorSource
-from tests.real.postgresql import Missing, PostgresServer, until
+from tests.real.postgresql import PostgresServer, until
 from tests.recording.taped import polled, record
 from tests.scenarios import with_short_past
 
@@ -30,17 +29,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 RECORDERS = 8
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
-    try:
-        made = PostgresServer(tmp_path_factory.mktemp("postgresql"))
-    except Missing as missing:
-        pytest.skip(str(missing))
-    made.start()
-    yield made
-    made.stop("immediate")
 
 
 def recorder(number: int, place: str, polls: int, told: list[LogEvent]) -> DatabaseRecorder:

@@ -167,6 +167,19 @@ def test_passwords_that_others_can_read(nowhere: Path, text: str, warned: bool) 
     assert read_config(path).warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "connection", "warned"),
+    [
+        ("demo:storm", "a@b", True), ("DEMO", "demo:rac", True), ("spool:x", "a@b", True), ("old.presman", "a@b", True),
+        ("demo:storm", "demo:storm", False), ("demos", "a@b", False), ("spool", "a@b", False),
+    ],
+)  # fmt: skip
+def test_a_section_that_hides_a_target(nowhere: Path, name: str, connection: str, warned: bool) -> None:
+    path = written(nowhere, f"[{name}]\nconnection_string = {connection}\n")
+    line = f"{path}: section [{name}] hides the TARGET {name}: give it another name"
+    assert read_config(path).warnings == ((line,) if warned else ())
+
+
 def test_presman_gives_the_others_their_defaults_but_not_its_login(nowhere: Path) -> None:
     text = "[presman]\ndsn = a/b\nuser = u\npassword = p\noption = queue\nthick = yes\n[x]\nthick = no\n"
     config = read_config(written(nowhere, text))

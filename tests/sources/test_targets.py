@@ -10,7 +10,7 @@ import pytest
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.config.config_file import Config, Settings
-from presman.config.targets import FORMS, Target, TargetError, parse_target, parse_zone, scenarios
+from presman.config.targets import FORMS, Target, TargetError, named_recording, parse_target, parse_zone, scenarios
 from presman.sources.oracle.settings import ConnectSettings
 
 SPOOL = Path(__file__).parents[1] / "data" / "queueing_12102"
@@ -84,7 +84,7 @@ def test_sections_with_their_settings_and_those_of_presman() -> None:
     assert not prod.needs_password
     assert parse_target("presman", config).needs_password
     assert parse_target("play", config).kind == "simulator"
-    with pytest.raises(TargetError, match=r"section \[empty\] has no connection_string"):
+    with pytest.raises(TargetError, match=r"\[empty\]: it has no connection_string"):
         parse_target("empty", config)
 
 
@@ -226,3 +226,25 @@ def test_parsing_a_target_imports_nothing_heavy() -> None:
 
 def test_scenarios_are_found_by_name() -> None:
     assert all(name == name.strip() and "." not in name for name in scenarios())
+
+
+@pytest.mark.parametrize("scheme", ["postgresql+psycopg", "postgresql", "postgres"])
+def test_a_url_of_postgresql_is_a_recording(scheme: str) -> None:
+    target = parse_target(f"{scheme}://anna:geheim@host:5433/presman?database=prod&sslmode=require")
+    assert target.kind == "recording"
+    assert target.tape is not None
+    assert (target.tape.place, target.tape.database) == (
+        f"{scheme}://anna:geheim@host:5433/presman?sslmode=require",
+        "prod",
+    )
+    assert target.name == f"recording:{scheme}://anna@host:5433/presman?database=prod"
+    assert "geheim" not in repr(target)
+
+
+def test_who_names_a_recording_may_name_any_file_or_folder_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / "a.db").touch()
+    config = Config(sections={"prod": Settings()})
+    for text in ("prod", "demo:mixed", "none.db", "x.presman", "recording:y"):
+        assert named_recording(text, config) == text
+    for text in (str(tmp_path), str(tmp_path / "a.db")):
+        assert named_recording(text, config) == f"recording:{text}"

@@ -64,7 +64,8 @@ def test_how_each_database_is() -> None:
     )  # fmt: skip
     assert state(replace(WELL, last_poll=None))[0] is RunState.LATE
     young = replace(RUN, since=NOW, databases=(replace(WELL, last_poll=None),))
-    assert lines_of(FoundRun(young, True), NOW)[0].state is RunState.STARTING
+    (line,) = lines_of(FoundRun(young, True), NOW)
+    assert (line.state, line.said) == (RunState.STARTING, 2.0)
 
 
 def test_a_file_is_private_whole_and_gone_at_the_end() -> None:

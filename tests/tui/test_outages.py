@@ -99,7 +99,7 @@ class Outage:
                 self.poller.open()
             snapshot = self.poller.poll()
         except SourceError as error:
-            self.coming = Lost(str(error), None)
+            self.coming = Lost(str(error), 2.0)
         else:
             self.coming = Arrived(analyse(self.previous, snapshot), snapshot)
             self.previous = snapshot
@@ -176,7 +176,8 @@ async def test_a_line_that_is_cut() -> None:
     async with watching() as outage:
         await outage.seconds(3)
         outage.database.gone = True
-        assert await outage.seconds(4) == ["✕ LOST 0:00", "✕ LOST 0:01", "✕ LOST 0:02", "✕ LOST 0:03"]
+        states = [each.partition(",")[0] for each in await outage.seconds(4)]
+        assert states == ["✕ LOST 0:00", "✕ LOST 0:01", "✕ LOST 0:02", "✕ LOST 0:03"]
         assert "No connection" in outage.acting.screen.splitlines()[1]
         outage.database.gone = False
         outage.poll()

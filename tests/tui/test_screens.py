@@ -68,8 +68,18 @@ async def test_no_data_says_why_and_what_to_do() -> None:
         acting.app.post_message(Lost("ORA-01017: invalid username/password; logon denied", None))
         await acting.settle()
         check("no-data", body(acting.screen))
+        assert "✕ REFUSED 0:00" in acting.screen
         await acting.keys("f5")
         assert acting.feed.told == ["poll"]
+
+
+@acted
+async def test_why_there_is_no_data_is_there_to_the_last_word() -> None:
+    async with stage(size=(80, 24)) as acting:
+        words = "no password of monitor in config.ini, password_command, the keyring or $PRESMAN_PASSWORD"
+        acting.app.post_message(Lost(words, None))
+        await acting.settle()
+        assert words in " ".join(acting.screen.split())
 
 
 @acted

@@ -114,6 +114,7 @@ def metrics() -> Parser:
     parser.add_argument(
         "--push-interval", type=some_seconds, default=60.0, metavar="S", help="seconds between pushes (default 60)"
     )
+    add_log_options(parser)
     return parser
 
 
@@ -121,8 +122,8 @@ def status() -> Parser:
     """Return the parser of `presman status`."""
     parser = command_parser(
         "status",
-        "What of presman runs for you (record, export): since when, polls, the age of the newest, what is wrong, CPU\n"
-        "and memory. One that was killed is told of for a day, or until another takes its place.",
+        "What of presman runs for you (record, export, metrics): since when, polls, the age of the newest, what is\n"
+        "wrong, CPU and memory. One that was killed is told of for a day, or until another takes its place.",
         """\
   presman status
   presman status --format json | jq '.runs[].databases[] | select(.state != "running")'

@@ -10,7 +10,8 @@ TARGET is one thing everywhere:
   user@host[:port]/service    a database (asks for the password; user/password@... works too)
   demo:SCENARIO[?seed=N&speed=X&size=F&release=R]   the simulated database, or your own demo:FILE.toml
   spool:FOLDER[?zone=Z&release=R&encoding=E] CSV files, one per view, as `presman collect` makes them
-  FILE.presman, recording:FILE|FOLDER|URL[?database=D&at=T&from=T&to=T]   what `presman record` wrote"""
+  FILE.presman, recording:FILE|FOLDER, postgresql+psycopg://user@host/db[?database=D&at=T&from=T&to=T]
+                              what `presman record` wrote"""
 
 
 def common() -> Parser:

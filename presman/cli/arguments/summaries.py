@@ -15,7 +15,7 @@ COMMANDS = {
     "report": "a stretch of a recording as one HTML page: what happened, charts, statements, plan",
     "bundle": "a short recording that names nobody, to send to somebody",
     "compare": "two windows of recordings: what differs, by how much, and whether it is more than noise",
-    "chart": "a CSV file that presman wrote, in the terminal or as a picture",
+    "chart": "a file that `presman export` wrote: in the terminal, as a picture, as a page",
     "check": "one line and an exit code for Nagios, Icinga or cron",
     "alerts": "the rules behind the alerts, their thresholds, and with a TARGET their state",
     "whatif": "observed parallel statements once more, under other limits",

@@ -68,18 +68,15 @@ class ProcessSource:
 
     def begin(self) -> None:
         """Start the process and have it open the source. Raises SourceError where no process can be had."""
-        ours, theirs = socket.socketpair()
-        theirs.set_inheritable(True)
-        files: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_DUP2, theirs.fileno(), LINE)]
-        files += [(os.POSIX_SPAWN_OPEN, each, os.devnull, os.O_RDWR, 0) for each in (0, 1, 2)]
+        ours = None
         try:
-            words = [sys.executable, "-P", "-c", BEGIN, *sys.path]
-            self._process = os.posix_spawn(sys.executable, words, os.environ, file_actions=files)
-        except OSError as error:
-            ours.close()
-            raise SourceError(f"no process for {self.name}: {error.strerror or error}") from error
-        finally:
-            theirs.close()
+            ours, theirs = socket.socketpair()
+            with theirs:
+                self._process = _started(theirs)
+        except (OSError, TypeError) as error:  # TypeError: nobody knows where Python is
+            if ours is not None:
+                ours.close()
+            raise SourceError(f"no process for {self.name}: {getattr(error, 'strerror', '') or error}") from error
         self._channel = Channel(ours)
         self._is_opening = True
         try:
@@ -223,3 +220,12 @@ class ProcessSource:
                 if process:
                     self._process, self._exit_code = 0, os.waitstatus_to_exitcode(status)
             return not self._process
+
+
+def _started(theirs: socket.socket) -> int:
+    """Start the process at the other end of a line, without a terminal, and return its number."""
+    theirs.set_inheritable(True)
+    files: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_DUP2, theirs.fileno(), LINE)]
+    files += [(os.POSIX_SPAWN_OPEN, each, os.devnull, os.O_RDWR, 0) for each in (0, 1, 2)]
+    words = [sys.executable, "-P", "-c", BEGIN, *sys.path]
+    return os.posix_spawn(sys.executable, words, os.environ, file_actions=files)

@@ -62,7 +62,7 @@ class WatchedFeed:
 
     def _hear(self, heard: Heard) -> None:
         """Called in the database's thread."""
-        from presman.fleet.watched_database import NotUnderstood, ReadingCame, told
+        from presman.fleet.watched_database import NotUnderstood, ReadingCame
         from presman.polling.sampler import ActionResult, SourceLost
 
         if self._stopped:
@@ -72,7 +72,7 @@ class WatchedFeed:
         elif isinstance(heard, NotUnderstood):
             self._post(Failed(heard.error))
         elif isinstance(heard, SourceLost):
-            self._post(Lost(told(heard), heard.retry_in, self._database.member().since or 0.0))
+            self._post(Lost(heard.line, heard.retry_in, self._database.member().since or 0.0))
         elif isinstance(heard, ActionResult):
             self._post(Acted(heard.command, heard.done, heard.text))
         else:

@@ -15,6 +15,11 @@ _STATES = (
     ("‖ PAUSED 0:42", "warn", "the view is frozen; polling and history go on"),
     ("◀ 03:12:40", "warn", "scrolled back to that time"),
     ("✕ LOST 0:12, retry in 4s", "bad", "no connection; the last data stays on screen, its age counts"),
+    (
+        "✕ REFUSED 0:12",
+        "bad",
+        "no connection, and not tried again by itself: a wrong password locks accounts; F5 tries",
+    ),
 )
 
 

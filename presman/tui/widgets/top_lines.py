@@ -216,9 +216,11 @@ def state_runs(top: TopLine) -> Line:
     """Return the state: a glyph, a word and its figures."""
     choices, link, now = top.choices, top.link, top.now
     if link.state is LinkState.LOST:
-        left = None if link.retry_at is None else round(link.retry_at - now)
-        retry = "" if left is None else f", retry in {left}s" if left > 0 else ", trying now"
-        return ((f"✕ LOST {duration(now - link.since)}{retry}", "bad"),)
+        lasting = duration(now - link.since)
+        if link.retry_at is None:
+            return ((f"✕ REFUSED {lasting}", "bad"),)
+        left = round(link.retry_at - now)
+        return ((f"✕ LOST {lasting}, {f'retry in {left}s' if left > 0 else 'trying now'}", "bad"),)
     if link.state is LinkState.REPLAY:
         return ((link.text, "note"),)
     if choices.behind and top.reading is not None:

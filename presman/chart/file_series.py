@@ -1,25 +1,20 @@
-"""Series of a CSV file of presman: the values of each group or event over time, and every trouble by its line."""
+"""Series of a file of presman (CSV, JSON lines, Parquet): the values of each group or event over time."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
-from presman.base.errors import InputError
 from presman.base.text import clean, one_line
 from presman.chart.csv_columns import TIME, ColumnPlan, HeaderError, columns
+from presman.chart.row_files import ChartError, FileRows, opened
 
 _LARGEST = 1e18
 """No figure of presman is larger; a chart of what is has nothing to tell."""
 _LATEST = 2e11
 """Seconds since 1970 of an instant that every calendar still has."""
-
-
-class ChartError(InputError):
-    """A file cannot be drawn; the text is one line that says where and why."""
 
 
 class SeriesPanel(NamedTuple):
@@ -29,49 +24,24 @@ class SeriesPanel(NamedTuple):
     series: dict[str, list[tuple[float, float]]]
 
 
-class CsvSeries(NamedTuple):
-    """What is in a file: its charts, and what has to be told of it."""
+class FileSeries(NamedTuple):
+    """What is in a file: its measure ("" for a wide one), its charts, and what has to be told of it."""
 
+    measure: str
     panels: tuple[SeriesPanel, ...]
     notes: tuple[str, ...]
 
 
-def read_series(path: Path, wanted: Sequence[str] = ()) -> CsvSeries:
+def read_series(path: Path, wanted: Sequence[str] = ()) -> FileSeries:
     """Return the series of the `wanted` columns, or of the usual one. Raises ChartError."""
     try:
-        # What is no UTF-8 is kept as it is and cleaned where it is shown: so a damaged cell is told by its line.
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            return _read(_Rows(path, file), wanted)
+        with opened(path) as rows:
+            return _read(rows, wanted)
     except OSError as error:
         raise ChartError(f"{clean(str(path))}: {error.strerror or error}") from error
 
 
-class _Rows:
-    """Lines of a file with their numbers."""
-
-    def __init__(self, path: Path, file: TextIO) -> None:
-        self.name = clean(str(path))
-        self._reader = csv.reader(file, strict=True)
-        self.number = 0
-
-    def __iter__(self) -> Iterator[list[str]]:
-        while True:
-            self.number = self._reader.line_num + 1
-            try:
-                row = next(self._reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                raise self.error(one_line(clean(str(error)), 80)) from None
-            if row:
-                yield row
-
-    def error(self, text: str) -> ChartError:
-        """Return an error that names the line."""
-        return ChartError(f"{self.name}, line {self.number}: {text}")
-
-
-def _read(rows: _Rows, wanted: Sequence[str]) -> CsvSeries:
+def _read(rows: FileRows, wanted: Sequence[str]) -> FileSeries:
     lines = iter(rows)
     header = next(lines, None)
     if header is None:
@@ -91,14 +61,17 @@ def _read(rows: _Rows, wanted: Sequence[str]) -> CsvSeries:
             torn = rows.error(f"it has {len(row)} cells, the header {len(header)}")
             continue
         _take(rows, plan, row, found, joined)
+    torn = torn or rows.cut
     notes = [f"{torn}: left out, it is the last and cut short"] if torn is not None else []
-    panels = _panels(plan, found)
-    if not any(panel.series for panel in panels):
+    panels = [panel for panel in _panels(plan, found) if any(panel.series.values())]
+    if not panels:
         raise ChartError(f"{rows.name} has no value to draw in {', '.join(map(clean, plan.values.values()))}")
-    return CsvSeries(tuple(panels), tuple(notes))
+    if plan.measure:
+        notes += [f"{rows.name} has no value in {clean(name)}" for name, own in found.items() if not own]
+    return FileSeries(plan.measure, tuple(panels), tuple(notes))
 
 
-def _plan(rows: _Rows, header: Sequence[str], wanted: Sequence[str]) -> ColumnPlan:
+def _plan(rows: FileRows, header: Sequence[str], wanted: Sequence[str]) -> ColumnPlan:
     try:
         return columns(header, wanted)
     except HeaderError as error:
@@ -106,7 +79,7 @@ def _plan(rows: _Rows, header: Sequence[str], wanted: Sequence[str]) -> ColumnPl
 
 
 def _next_plan(
-    rows: _Rows, plan: ColumnPlan, row: Sequence[str], header: Sequence[str], wanted: Sequence[str]
+    rows: FileRows, plan: ColumnPlan, row: Sequence[str], header: Sequence[str], wanted: Sequence[str]
 ) -> ColumnPlan:
     if row == header:
         return plan
@@ -120,7 +93,7 @@ def _joiner(plan: ColumnPlan) -> Callable[[float, float], float]:
 
 
 def _take(
-    rows: _Rows,
+    rows: FileRows,
     plan: ColumnPlan,
     row: Sequence[str],
     found: dict[str, dict[str, dict[float, float]]],
@@ -142,7 +115,7 @@ def _take(
         points[at] = joined(points[at], value) if at in points else value
 
 
-def _instant(rows: _Rows, text: str) -> float:
+def _instant(rows: FileRows, text: str) -> float:
     try:
         found = datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):

@@ -68,7 +68,7 @@ def serving(healthy: int, slow: int = 0, speed: float = 1.0) -> Iterator[list[st
         left = healthy + slow
         while left > 0:
             many, left = min(left, PER_PROCESS), left - PER_PROCESS
-            command = [sys.executable, "-m", "benchmarks.fleet", "serve", str(many), str(slow), str(speed)]
+            command = [sys.executable, "-m", "benchmarks.scraped_fleet", "serve", str(many), str(slow), str(speed)]
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
             processes.append(process)
             assert process.stdout is not None
@@ -117,19 +117,20 @@ def dead() -> Iterator[list[str]]:
 def watched(healthy: Sequence[str], others: Sequence[str] = (), polls: int = 0) -> Watched:
     """Return what presman says of watching some databases, in a process of its own."""
     given = json.dumps({"healthy": list(healthy), "others": list(others), "polls": polls})
-    command = [sys.executable, "-m", "benchmarks.fleet", "watch", given]
+    command = [sys.executable, "-m", "benchmarks.scraped_fleet", "watch", given]
     return Watched(**json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
 
 
 def watch(healthy: list[str], others: list[str], polls: int) -> Watched:
     """Be the presman that is measured."""
-    from presman.cli.limits import give_back_memory
+    from presman.cli.limits import collect_seldom, give_back_memory
     from presman.metrics.exporter import Exporter
     from presman.metrics.exposition import Exposition
     from presman.metrics.web_app import WebApp
     from presman.metrics.web_server import WebServer
 
     give_back_memory()
+    collect_seldom()
     exporter = Exporter([_target(dsn, 0.001 if polls else INTERVAL) for dsn in (*healthy, *others)], lambda _: None)
     exposition = Exposition(exporter.databases)
     server = WebServer(WebApp(exposition, lambda: True), "127.0.0.1", 0)
@@ -243,7 +244,7 @@ def _long_run(database: ObservedDatabase, url: str, polls: int) -> Watched:
 # ---- the figures
 
 
-def fleet(report: Lines) -> None:
+def scraped(report: Lines) -> None:
     """Print the section."""
     with serving(1) as (one,):
         alone = watched([one])

@@ -1,0 +1,271 @@
+"""What recordings cost: bytes a day, appending a poll, a jump, a report, and `presman record` as a process.
+
+Polls come from the simulator, five of its seconds apart, as fast as it goes, and are written by the real writer to a
+SQLite file. Run it alone with `python -m benchmarks.recording`; it takes some minutes. `--days` makes the long run
+longer, `--month` adds the report of a month at 60 seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+from msgspec.structs import replace
+
+from benchmarks.report import Report
+from benchmarks.wire import serving
+from presman.analysis import analyse
+from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.readings.reading import Reading
+from presman.base.release import Release
+from presman.records.breadth import Breadth
+from presman.records.snapshot import Snapshot
+
+PRESMAN = str(Path(sys.executable).parent / "presman")
+START = datetime(2026, 11, 22, tzinfo=UTC)
+STEP = 5.0
+
+CHAIN = 256
+"""Polls of a chain: bytes are counted from one end of a chain to another, so that packing is in them."""
+WARM_UP, COUNTED = CHAIN, 6 * CHAIN
+"""Polls that are written first, and those that count: a little more than two hours."""
+
+A_DAY = round(86_400 / STEP)
+MOST_BYTES = {"mixed": 30.0, "storm": 70.0}
+"""MB a day."""
+
+AGAIN = 360
+"""Polls that are written over and over, as if time went on, where it must be quick."""
+JUMPS = 300
+PROCESS_POLLS = 80
+
+Moment = tuple[Snapshot, Reading]
+
+
+class WriteCost(NamedTuple):
+    """MB a day; CPU milliseconds of appending a poll and of keeping it in memory, medians."""
+
+    megabytes: float
+    append: float
+    keep: float
+    history: float
+
+
+class LongRun(NamedTuple):
+    """MB of memory early and at the end of a long run, and how many polls it was."""
+
+    early: float
+    late: float
+    polls: int
+
+
+def moments(scenario: str) -> Iterator[Moment]:
+    """Yield polls of a scenario and what each means, as a recorder polls."""
+    from presman.polling.poller import Poller
+    from presman.sources.simulator_source import SimulatorSource
+
+    now = [0.0]
+    poller = Poller(SimulatorSource(scenario, seed=1, clock=lambda: now[0], start=START), clock=lambda: now[0])
+    poller.breadth = Breadth.HISTOGRAMS
+    poller.open()
+    previous, cache = None, RowCache()
+    while True:
+        now[0] += STEP
+        snapshot = poller.poll()
+        yield snapshot, analyse(previous, snapshot, cache)
+        previous = snapshot
+
+
+def write_cost(scenario: str, place: Path) -> WriteCost:
+    """Write and keep the polls of a scenario."""
+    from presman.polling.history import History
+    from presman.recording.store import Store
+    from presman.recording.writer import RecordingWriter
+    from presman.tui.timeline import Timeline
+
+    store = Store(str(place), writing=True)
+    writer = RecordingWriter(store, scenario, "simulator", STEP)
+    timeline, history = Timeline(), History()
+    taken: list[tuple[float, float, float]] = []
+    before = 0
+    for number, (snapshot, reading) in enumerate(moments(scenario), start=1):
+        begun = time.thread_time()
+        writer.append(snapshot, reading)
+        appended = time.thread_time()
+        timeline.add(reading, snapshot)
+        kept = time.thread_time()
+        history.append(snapshot)
+        taken.append((appended - begun, kept - appended, time.thread_time() - kept))
+        if number == WARM_UP:
+            before = store.size() or 0
+            taken.clear()
+        elif number == WARM_UP + COUNTED:
+            break
+    grown = (store.size() or 0) - before
+    writer.close()
+    store.close()
+    figures = [1e3 * statistics.median(column) for column in zip(*taken, strict=True)]
+    return WriteCost(grown / COUNTED * A_DAY / 1e6, *figures)
+
+
+def again(kept: Sequence[Moment], polls: int, step: float) -> Iterator[Moment]:
+    """Yield polls over and over, `step` seconds apart, as if time went on."""
+    for number in range(polls):
+        snapshot, reading = kept[number % len(kept)]
+        at = START + timedelta(seconds=step * (number + 1))
+        rounds = number // len(kept)  # counters begin anew with each round: no rate leads over its seam
+        yield (
+            replace(snapshot, at=at, number=number + 1, epoch=snapshot.epoch + rounds),
+            replace(reading, at=at, number=number + 1, interval=step),
+        )
+
+
+def long_run(place: Path, polls: int, step: float) -> LongRun:
+    """Be the process that writes many polls, and say how its memory grew from the first tenth to the end."""
+    from itertools import islice
+
+    from presman.recording.store import Store
+    from presman.recording.writer import RecordingWriter
+
+    kept = list(islice(moments("mixed"), AGAIN))
+    store = Store(str(place), writing=True)
+    writer = RecordingWriter(store, "mixed", "simulator", step)
+    early = 0.0
+    for number, (snapshot, reading) in enumerate(again(kept, polls, step), start=1):
+        writer.append(snapshot, reading)
+        if number == polls // 10:
+            early = _resident()
+    late = _resident()
+    writer.close()
+    store.close()
+    return LongRun(early, late, polls)
+
+
+def _resident() -> float:
+    gc.collect()
+    return float(psutil.Process().memory_info().rss / 2**20)
+
+
+def in_a_process(place: Path, polls: int, step: float) -> LongRun:
+    """Have another process write many polls."""
+    command = [sys.executable, "-m", "benchmarks.recording", "write", str(place), str(polls), str(step)]
+    return LongRun(**json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+
+
+def jumps(place: Path, many: int = JUMPS) -> list[float]:
+    """Return the milliseconds of jumps to any instants of a recording, as the screen asks for them, ascending."""
+    from presman.recording.reader import Recording
+    from presman.tui.player import timeline_before
+
+    chosen = random.Random(1)
+    taken = []
+    with Recording(str(place)) as recording:
+        tape = recording.tape()
+        assert tape.first is not None
+        assert tape.last is not None
+        length = (tape.last - tape.first).total_seconds()
+        for _ in range(many):
+            at = tape.first + timedelta(seconds=chosen.uniform(0, length))
+            begun = time.perf_counter()
+            previous, current = pair = tape.pair(tape.place(at))
+            tape.meaning(pair)
+            timeline_before(tape, previous, current.at)
+            taken.append(1e3 * (time.perf_counter() - begun))
+    return sorted(taken)
+
+
+def report_time(place: Path, folder: Path) -> float:
+    """Return the CPU seconds of `presman report` on all of a recording."""
+    before = os.times()
+    subprocess.run([PRESMAN, "report", str(place), "-o", str(folder / "month.html")], check=True, capture_output=True)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def recorder_process(folder: Path) -> tuple[float, float]:
+    """Return memory (MB) of `presman record` on a database of a loopback server, and CPU ms a poll costs it."""
+    with serving(Release(19), "mixed") as oracle:
+        command = [
+            PRESMAN,
+            "record",
+            f"presman@{oracle.dsn}",
+            "-o",
+            str(folder / "process.presman"),
+            "--interval",
+            "0.5",
+        ]
+        environment = os.environ | {"PRESMAN_PASSWORD": "presman", "XDG_STATE_HOME": str(folder)}
+        process = subprocess.Popen(
+            [*command, "--polls", str(PROCESS_POLLS), "--log-level", "debug"], env=environment, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert process.stderr is not None
+        watched, seen = psutil.Process(process.pid), []
+        for line in process.stderr:
+            if "written" in line and process.poll() is None:
+                times = watched.cpu_times()
+                seen.append((times.user + times.system, watched.memory_info().rss / 2**20))
+            if len(seen) == PROCESS_POLLS - 1:
+                break
+        process.communicate()
+    begun = seen[len(seen) // 4]
+    return seen[-1][1], 1e3 * (seen[-1][0] - begun[0]) / (len(seen) - 1 - len(seen) // 4)
+
+
+def recordings(report: Report, days: int = 1, *, month: bool = False) -> None:
+    """Print the section."""
+    with tempfile.TemporaryDirectory(prefix="presman-bench-") as name:
+        folder = Path(name)
+        for scenario, bar in MOST_BYTES.items():
+            cost = write_cost(scenario, folder / f"{scenario}.presman")
+            report.line(f"recording of {scenario}, a day at {STEP:g} s", cost.megabytes, "MB", bar=bar)
+            what = "... appending a poll against keeping it in memory"
+            report.line(what, cost.append, "ms", yardstick=cost.keep, bar=2)
+            report.line("... against its snapshot alone", cost.append, "ms", yardstick=cost.history, bar=4)
+        day = folder / "day.presman"
+        run = in_a_process(day, days * A_DAY, STEP)
+        what = f"... memory after {run.polls:,} polls against {run.polls // 10:,}"
+        report.line(what, run.late, "MB", yardstick=run.early, bar=1.03)
+        taken = jumps(day)
+        what = f"a jump to any moment of {run.polls:,} polls: median of {len(taken)}"
+        report.line(what, statistics.median(taken), "ms", bar=50)
+        report.line("... 95th percentile", taken[round(0.95 * len(taken)) - 1], "ms", bar=100)
+        memory, each = recorder_process(folder)
+        report.line("presman record of one database: memory", memory, "MB", bar=60)
+        report.line(f"... percent of a core at {STEP:g} s", each / 10 / STEP, "%", bar=1)
+        if month:
+            place = folder / "month.presman"
+            in_a_process(place, 30 * 1440, 60.0)
+            report.line("presman report of a month at 60 s", report_time(place, folder), "s", bar=10)
+
+
+def main() -> int:
+    """Measure, or be the process that writes."""
+    if sys.argv[1:2] == ["write"]:
+        place, polls, step = sys.argv[2:]
+        print(json.dumps(long_run(Path(place), int(polls), float(step))._asdict()), flush=True)
+        return 0
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.recording", description=__doc__)
+    parser.add_argument("--days", type=int, default=1, help="of the long run, at 5 seconds (1)")
+    parser.add_argument("--month", action="store_true", help="the report of a month, too")
+    chosen = parser.parse_args()
+    report = Report()
+    recordings(report, chosen.days, month=chosen.month)
+    return 1 if report.passed_bars else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

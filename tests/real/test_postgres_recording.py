@@ -1,0 +1,111 @@
+"""Recordings in PostgreSQL: what is too much goes, no more, and every command reads them. Run by `make test-real`."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+
+from presman.recording.postgres_size import bytes_in_use
+from presman.recording.reader import Recording
+from presman.recording.retention import RetentionLimits, trim
+from presman.recording.shelf import Shelf
+from presman.recording.store import Store
+from tests.cli.run import Run
+from tests.real.postgresql import PostgresServer
+from tests.recording.taped import START, polled, record
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("PRESMAN_REAL"), reason="make test-real runs it: it starts a PostgreSQL server"
+)
+
+POLLS = 250
+FILES = text(
+    "SELECT sum(pg_total_relation_size(oid)) FROM pg_class"
+    " WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+)
+
+
+def files(store: Store) -> int:
+    with store.engine.connect() as connection:
+        return int(connection.execute(FILES).scalar_one())
+
+
+def vacuumed(store: Store) -> int:
+    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("VACUUM FULL")
+    return files(store)
+
+
+def test_what_is_too_much_goes_the_oldest_first_and_no_more(
+    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("presman.recording.snapshot_writer.CHAIN", 8)
+    url = server.database("too_much")
+    moments = list(polled("mixed", POLLS))
+    record(url, moments)
+    shelf = Shelf(url)
+    store = shelf.store(START)
+    now = moments[-1][0].at
+    size = store.size() or 0
+    assert 0.7 < size / vacuumed(store) < 1.1
+    assert trim(shelf, RetentionLimits(size=files(store)), now) == 0
+    before, limit = files(store), int(0.7 * size)
+    went = trim(shelf, RetentionLimits(size=limit), now)
+    assert files(store) == before  # PostgreSQL gives nothing back, and yet no more is removed than has to be
+    assert 0.9 * limit < (store.size() or 0) <= limit
+    assert trim(shelf, RetentionLimits(size=limit), now + timedelta(minutes=10)) == 0
+    with Recording(url) as recording:
+        tape = recording.tape()
+        assert len(tape) == POLLS - went
+        assert 0.5 * POLLS < len(tape) < 0.85 * POLLS
+        assert [tape.reading(place) for place in (1, -1 + len(tape))] == [moments[went + 1][1], moments[-1][1]]
+    shelf.close()
+
+
+def test_without_statistics_nothing_goes(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = server.database("strangers")
+    record(url, list(polled("mixed", 9)))
+    store = Store(url, writing=True)
+    with store.transaction() as connection:
+        connection.exec_driver_sql("CREATE ROLE recorder")
+        connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA public TO recorder")
+    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("SET ROLE recorder")
+        assert bytes_in_use(connection, 0) is None
+        assert bytes_in_use(connection, 1 << 40) == files(store)
+        connection.exec_driver_sql("RESET ROLE")
+    store.close()
+
+
+def test_every_command_that_reads_a_recording_reads_one_in_postgresql(server: PostgresServer, inside: Run) -> None:
+    url = server.database("read")
+    record(url, list(polled("mixed", 9)), "demo:mixed")
+    moments = list(polled("queueing", 40))
+    record(url, moments, "demo:queueing")
+    moment = moments[20][0].at
+    at, early, late = (f"{moment + timedelta(seconds=each):%Y-%m-%dT%H:%M:%S%z}" for each in (0, -60, 60))
+    one = f"{url}?database=demo:queueing"
+
+    def out(*arguments: str) -> str:
+        done = inside(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert " poll 21, " in out("once", one, "--at", at)
+    assert " poll 40, " in out("once", one)
+    assert [f"poll {number}, " in out("replay", one, "--at", at) for number in (18, 19, 20, 21, 22)] == [
+        False, True, True, True, False,
+    ]  # fmt: skip
+    assert "25 polls" in out("report", one, "--from", early, "--to", late, "-o", "-")
+    assert "PRESMAN OK" in out("check", one)
+    assert "replayed" in out("whatif", one)
+    compared = json.loads(out("compare", f"{one}@{early}..{at}", f"@{at}..{late}", "--format", "json"))
+    assert (compared["first"]["polls"], compared["second"]["polls"]) == (13, 13)
+    assert out("export", one, "-o", "-").count("\n") > 40
+    several = inside("once", url)
+    assert (several.returncode, "holds several databases: demo:mixed, demo:queueing" in several.stderr) == (3, True)
+    assert "***" in inside("once", one.replace("postgres@", "postgres:geheim@").replace("/read", "/none")).stderr
