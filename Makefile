@@ -118,7 +118,8 @@ packages: dist ## Debian and RPM packages for this Python and processor (needs n
 sbom: dist ## what is in it: the libraries with their versions and licences, as CycloneDX
 	rm -rf build/sbom && $(PYTHON) -m venv build/sbom && build/sbom/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[metrics]"
 	build/sbom/bin/pip uninstall --quiet --yes pip setuptools
-	$(BIN)/python -m cyclonedx_py environment build/sbom --output-reproducible --pyproject pyproject.toml --output-file dist/presman-$(VERSION).cdx.json
+	sed 's/^dynamic = .*/version = "$(VERSION)"/' pyproject.toml > build/pyproject.toml
+	$(BIN)/python -m cyclonedx_py environment build/sbom --output-reproducible --pyproject build/pyproject.toml --output-file dist/presman-$(VERSION).cdx.json
 
 clean: ## everything that was made
 	find . -name __pycache__ -not -path "./$(VENV)*/*" -prune -exec rm -rf {} +

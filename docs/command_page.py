@@ -14,7 +14,7 @@ def command_page() -> str:
     front, *others = commands()
     shared = everywhere()
     return page(
-        "presman commands and options",
+        "Commands and options",
         "Every command and option of presman, the terminal monitor for Oracle Resource Manager, with examples.",
         "Commands",
         "What TARGET can be, exit codes and environment variables: [Targets and exit codes](../targets.md). "

@@ -31,22 +31,22 @@ class Brought(NamedTuple):
 BROUGHT = {
     "scenarios.md": Brought(
         "presman/simulator/scenarios/README.md",
-        "Writing scenarios for presman's simulator",
+        "Writing scenarios for the Oracle simulator",
         "The keys of a scenario file for presman's simulated Oracle database: plans, workloads, events, outages.",
     ),
     "architecture.md": Brought(
         "ARCHITECTURE.md",
-        "Architecture of presman",
+        "Architecture: from Oracle's V$ views to screens and files",
         "How presman turns Oracle's V$ views into screens, CSV and JSON: data flows one way; what each room owns.",
     ),
     "contributing.md": Brought(
         "CONTRIBUTING.md",
-        "Contributing to presman",
+        "Contributing: a query, a figure, a view, a rule",
         "How to add a query, a figure, a view, a rule, a scenario or an option to presman, and what a change passes.",
     ),
     "changelog.md": Brought(
         "CHANGELOG.md",
-        "Changelog of presman",
+        "Changelog: what is new in each version",
         "What was added, changed, removed and fixed in each version of presman, the Oracle Resource Manager monitor.",
     ),
 }

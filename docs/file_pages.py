@@ -29,7 +29,7 @@ def csv_page() -> str:
         parts += [f"## `{measure.name}`", f"{measure.help[0].upper()}{measure.help[1:]}. Wide: {wide(measure.wide)}."]
         parts.append(csv_table(measure.figures))
     return page(
-        "CSV columns of presman export",
+        "CSV columns of exports",
         "Every column of presman's CSV files on Oracle consumer groups, parallel queue, latency: unit, view, formula.",
         "CSV columns",
         *parts,
@@ -61,7 +61,7 @@ def recording_page() -> str:
     for table in METADATA.sorted_tables:
         parts += [f"### `{table.name}`", rows(("column", "type", "what it is"), _columns(table, helps))]
     return page(
-        "Tables and views of a presman recording",
+        "Tables and views of a recording",
         "Every table, view and column of a presman recording in SQLite or PostgreSQL, for asking it by SQL.",
         "Recording tables",
         *parts,
@@ -92,7 +92,7 @@ def _is_place(column: Column[Any]) -> bool:
 def views_page() -> str:
     """Return the page of the views that presman reads."""
     return page(
-        "Oracle views that presman reads",
+        "Oracle views that are read, and by which query",
         "Every V$ and DBA_ view presman selects from, how often, from which Oracle release on, and by which query.",
         "What presman reads",
         "Each file in `queries/` is one SELECT on one view. `presman grants` writes the grants for all of them; "

@@ -12,7 +12,7 @@ def fleet_page() -> str:
     """Return the page of the fleet's columns and of those of status."""
     trends = [figure for figure in FLEET.columns if figure.trend]
     return page(
-        "Columns of presman fleet and presman status",
+        "Columns of fleet and status",
         "Every column of presman fleet and presman status: unit, view and formula, for screens, text, JSON and CSV.",
         "Fleet and status columns",
         "## Fleet",

@@ -41,7 +41,7 @@ def json_page() -> str:
             rows(("field", "JSON", "what it is"), _fields(path, kind)),
         ]
     return page(
-        "JSON fields of presman once",
+        "JSON fields: groups, queue, alerts, latency, plan",
         "Every object and field of presman's JSON document, with its type, the Oracle view behind it and its formula.",
         "JSON fields",
         *parts,

@@ -19,7 +19,7 @@ def metrics_page() -> str:
     for subject in SUBJECTS:
         parts += [f"## {subject.title}" + labels(subject), metrics(subject)]
     return page(
-        "Metrics of presman for Prometheus and OpenTelemetry",
+        "Oracle metrics for Prometheus and OpenTelemetry",
         "Every metric of presman metrics on Oracle Resource Manager: name, type, labels, unit, view and formula.",
         "Metrics",
         *parts,

@@ -20,7 +20,7 @@ MOVING = ("`↑` `↓` `PgUp` `PgDn` `Home`, `k` `j`", "move in the table or pag
 def keys_page() -> str:
     """Return the page of keys."""
     return page(
-        "Keys of the presman monitor",
+        "Keys of the monitor",
         "Every key of presman's terminal monitor of Oracle Resource Manager and the parallel queue, with what it does.",
         "Keys",
         "`?` shows those of the tab you are on, with every column. A click works where a key does.",
@@ -59,8 +59,8 @@ def tab_page(name: TabName) -> str:
     for each in (*shown.tables, *(part.table for part in shown.for_text)):
         parts += [f"## {each.title}", *_fields(each), table(each)]
     return page(
-        f"Tab {name.title}: columns and formulas",
-        f"{about(name)} Its columns, with Oracle view and formula.",
+        f"Tab {name.title} of the Oracle monitor: columns and formulas",
+        f"{about(name)} Its columns on Oracle Resource Manager, with view and formula.",
         f"{name.key} {name.title}",
         *parts,
     )

@@ -27,6 +27,37 @@ def test_what_the_packages_bring_is_there() -> None:
     assert [name for name in sources if not list(ROOT.glob(name))] == []
 
 
+def test_the_container_is_built_of_all_that_the_wheel_is_made_of() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    wanted = {*wheel["packages"], *wheel["force-include"], *project["project"]["license-files"], "pyproject.toml"}
+    wanted.add(project["project"]["readme"])
+    text = (ROOT / "packaging/Containerfile").read_text("utf-8")
+    copied = {word for line in re.findall(r"^COPY (?!--)(.+) /src", text, re.MULTILINE) for word in line.split()}
+    assert copied == wanted
+
+
+def test_uv_lock_knows_every_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    packages = tomllib.loads((ROOT / "uv.lock").read_text("utf-8"))["package"]
+    locked = next(each["metadata"] for each in packages if each["name"] == "presman")
+    extras = project["project"]["optional-dependencies"]
+    assert locked["provides-extras"] == sorted(extras)
+    asked = [*project["project"]["dependencies"], *(each for some in extras.values() for each in some)]
+    assert _requirements(locked["requires-dist"]) == {_requirement(each) for each in asked}
+    groups = {name: {_requirement(each) for each in some} for name, some in project["dependency-groups"].items()}
+    assert {name: _requirements(some) for name, some in locked["requires-dev"].items()} == groups
+
+
+def _requirements(listed: list[dict[str, str]]) -> set[tuple[str, frozenset[str]]]:
+    return {(each["name"], frozenset(each.get("specifier", "").split(","))) for each in listed}
+
+
+def _requirement(text: str) -> tuple[str, frozenset[str]]:
+    name, bounds = re.match(r"([\w-]+)(?:\[\w+\])?([^;]*)", text).groups()  # type: ignore[union-attr]
+    return name.replace("_", "-"), frozenset(bounds.strip().split(","))
+
+
 def test_what_the_release_makes_can_be_made() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     workflow = (ROOT / ".github/workflows/release.yml").read_text("utf-8")

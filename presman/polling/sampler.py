@@ -36,6 +36,9 @@ PATIENCE = 0.4
 NUDGE = 0.05
 """Seconds between two times it is told."""
 
+GAP = 0.1
+"""Seconds from the beginning of a poll to one at once: closer ones have no rates, and take them off the screen."""
+
 
 class Polled(Struct, frozen=True):
     """A poll succeeded."""
@@ -325,8 +328,10 @@ class Sampler:
         """Wait for the next tick, for the time to reconnect, or to be woken."""
         ended = time.monotonic()
         with self._woken:
-            while not self._stopping and not self._poll_now:
+            while not self._stopping:
                 left = self._next(event, begun, ended) - time.monotonic()
+                if self._poll_now:
+                    left = begun + GAP - time.monotonic() if isinstance(event, Polled) else 0
                 if left <= 0:
                     break
                 self._woken.wait(min(left, threading.TIMEOUT_MAX))

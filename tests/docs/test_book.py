@@ -28,6 +28,7 @@ def test_every_page_has_a_title_and_a_description_for_search_engines() -> None:
     found = {place: said(place) for place in places()}
     assert {place for place, (title, about) in found.items() if not title or not about} == set()
     assert {place for place, (title, _) in found.items() if not 10 <= len(title) <= 62} == set(), "cut in results"
+    assert {place for place, (title, _) in found.items() if "presman" in title} == set(), "the book appends it"
     assert {place for place, (_, about) in found.items() if not 60 <= len(about) <= 165} == set(), "cut in results"
     for which in (0, 1):
         times = Counter(each[which] for each in found.values())

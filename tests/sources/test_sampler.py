@@ -3,12 +3,15 @@ from __future__ import annotations
 import queue
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from presman.analysis.facts.deltas import SHORTEST
 from presman.polling.sampler import (
+    GAP,
     LONGEST_PAUSE,
     Event,
     Polled,
@@ -85,6 +88,21 @@ def test_polls_at_once_on_request(start: Start) -> None:
     polled(events)
     sampler.poll_now()
     assert polled(events) == 2
+
+
+def test_polls_at_once_are_far_enough_apart_for_rates(start: Start) -> None:
+    begun: list[float] = []
+
+    class Timed(FakeSource):
+        def advance(self) -> None:
+            begun.append(time.monotonic())
+            super().advance()
+
+    sampler, events = start(Timed())
+    polled(events)
+    sampler.poll_now()
+    assert polled(events) == 2
+    assert begun[1] - begun[0] >= GAP > SHORTEST
 
 
 def test_a_shorter_refresh_takes_effect_while_waiting(start: Start) -> None:
