@@ -90,7 +90,7 @@ WAITS: Table[WaitReading] = Table(
              "mean_ms"),
         Wait("wait_class", "class", TEXT, "V$SYSTEM_EVENT.WAIT_CLASS.", "wait_class", width=14, narrow=False),
     ),
-    _wait, "No waits since the last poll.", order="waiting_sessions", descending=True,
+    _wait, "No waits since the last poll, or there is no delta yet.", order="waiting_sessions", descending=True,
     json="waits",
 )
 DOWNGRADES: Table[Downgrades] = Table(
