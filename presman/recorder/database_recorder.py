@@ -90,7 +90,9 @@ class DatabaseRecorder:
         self._sampler.budget = target.budget
         # Histograms are figures of each poll; of tens of thousands of idle sessions once a minute is enough.
         self._sampler.widen(Breadth.HISTOGRAMS)
-        self._thread = threading.Thread(target=self._write_all, name="presman-recorder", daemon=True)
+        self._is_over = threading.Event()
+        """Not whether the thread lives: who waits for that by `join` and is interrupted by a signal is told it is gone."""
+        self._thread = threading.Thread(target=self._keep_writing, name="presman-recorder", daemon=True)
 
     # ---- from outside
 
@@ -108,13 +110,12 @@ class DatabaseRecorder:
 
     def finish(self, patience: float) -> bool:
         """Wait until what was polled is written, for so many seconds at most; return whether it is."""
-        self._thread.join(patience)
-        return not self._thread.is_alive() and not self._waiting
+        return self._is_over.wait(patience) and not self._waiting
 
     @property
     def is_over(self) -> bool:
         """Whether no more will be written."""
-        return not self._thread.is_alive()
+        return self._is_over.is_set()
 
     @property
     def waiting(self) -> int:
@@ -158,6 +159,12 @@ class DatabaseRecorder:
             self.given_up += 1
 
     # ---- the writer's thread
+
+    def _keep_writing(self) -> None:
+        try:
+            self._write_all()
+        finally:
+            self._is_over.set()
 
     def _write_all(self) -> None:
         pause = FIRST_PAUSE

@@ -56,7 +56,7 @@ def latency_bins(tape: Tape, start: datetime, end: datetime, width: int) -> dict
     for part in tape.parts(start, end):
         rows = tape.rows(part, _POLLS)
         polls = {poll: _Poll((before + place) // width, float(since))
-                 for place, (poll, since) in enumerate(rows) if since}  # fmt: skip
+                 for place, (poll, since) in enumerate(rows) if since and _is_whole(poll)}  # fmt: skip
         before += len(rows)
         for span, own_rows in _spans(tape, part):
             own = [polls.get(poll) for poll in range(span * SPAN, (span + 1) * SPAN)]
@@ -76,15 +76,25 @@ def _spans(tape: Tape, part: TapePart) -> Iterator[tuple[int, Sequence[Any]]]:
     for low in range(part.first // SPAN, part.last // SPAN + 1, _AT_ONCE):
         first, last = max(part.first, low * SPAN), min(part.last, (low + _AT_ONCE) * SPAN - 1)
         for span, rows in groupby(tape.rows(part._replace(first=first, last=last), _WAITS), key=itemgetter(0)):
-            yield span, list(rows)
+            if _is_whole(span):
+                yield span, list(rows)
 
 
 def _by_event(rows: Sequence[Any]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for row in rows:
-        if all(value is None or type(value) is int for value in row[2:]):  # else no recorder wrote it
+        if _is_sane(*row[2:6]) and all(each is None or type(each) is int for each in row[6:]):
             found.setdefault(clean(str(row[1])), []).append(row)
     return found
+
+
+def _is_sane(upper: Any, first: Any, last: Any, known: Any) -> bool:
+    """Whether a recorder may have written this: in a damaged file anything may stand anywhere."""
+    return _is_whole(upper, first, last) and 0 <= first <= last < SPAN and (known is None or _is_whole(known))
+
+
+def _is_whole(*values: Any) -> bool:
+    return all(type(each) is int for each in values)
 
 
 def _counted(polls: Sequence[_Poll | None], buckets: Sequence[Any]) -> list[_Poll | None]:
