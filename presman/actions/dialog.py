@@ -52,9 +52,10 @@ class ActionDialog(ModalScreen[Command | None]):
 
     def _kind(self, command: Command) -> str:
         """Say what a command does; a switch of group works from the session's own instance alone."""
-        if self._cluster and command.kind is CommandKind.SWITCH:
-            return f"{command.kind.value} (works from instance {command.victim.inst_id} only)"
-        return command.kind.value
+        if command.kind is not CommandKind.SWITCH:
+            return str(command.kind.value)
+        where = f" (works from instance {command.victim.inst_id} only)" if self._cluster else ""
+        return f"{command.kind.value} to {command.binds['consumer_group']}{where}"
 
     def action_choose(self, number: int) -> None:
         """Show the statement of a command and ask."""
@@ -68,11 +69,13 @@ class ActionDialog(ModalScreen[Command | None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Return the command if it was confirmed."""
-        self.dismiss(self._chosen if event.value.strip() == "y" else None)
+        if self.is_current:  # what is sent is sent once, however often Enter is pressed
+            self.dismiss(self._chosen if event.value.strip() == "y" else None)
 
     def action_leave(self) -> None:
         """Return nothing."""
-        self.dismiss(None)
+        if self.is_current:
+            self.dismiss(None)
 
 
 def question(about: str, command: Command) -> str:

@@ -21,6 +21,10 @@ class Gateway:
         self._performer = performer or Performer()
         self.carry_out = self._performer.carry_out
 
+    def note(self, database: str, command: Command, text: str) -> str:
+        """Write a line about a command into the log of what was done; return why that cannot be done, "" if it is."""
+        return self._performer.note(database, command, text)
+
     def offers(self, row: Any, reading: Reading) -> bool:
         """Whether something can be done with a row."""
         return bool(offers(row, reading))

@@ -52,13 +52,21 @@ class Performer:
         """The file of what was done."""
         return self._log
 
+    def note(self, database: str, command: Command, text: str) -> str:
+        """Write a line about a command that was not carried out; return why that cannot be done, "" if it is."""
+        try:
+            self._write(database, command, one_line(clean(text), _LONGEST))
+        except OSError as error:
+            return f"{self._log} cannot be written: {error.strerror or error}"
+        return ""
+
     def carry_out(self, command: Command, source: Any, release: Release) -> Outcome:
         """Carry out one command. Nothing is sent if the victim is not the same any more or the log cannot be written.
 
         Raises nothing: whatever goes wrong is told in the outcome.
         """
         try:
-            self._write(source, command, "asked for")
+            self._write(source.name, command, "asked for")
             done, text = self._attempt(command, source, release)
         except OSError as error:
             return Outcome(command, False, f"not sent: {self._log} cannot be written: {error.strerror or error}")
@@ -68,7 +76,7 @@ class Performer:
         """Send a command if all is as it was; return whether it was done, and what there is to say. Raises OSError."""
         if reason := self._obstacle(command, source, release):
             return False, f"not sent: {reason}"
-        self._write(source, command, "being sent")
+        self._write(source.name, command, "being sent")
         try:
             source.perform(command.statement, command.binds)
         except OutcomeUnknown as error:
@@ -104,17 +112,17 @@ class Performer:
     def _end(self, source: Any, command: Command, done: bool, text: str) -> Outcome:
         line = one_line(clean(text), _LONGEST)
         try:
-            self._write(source, command, line)
+            self._write(source.name, command, line)
         except OSError as error:
             line += f"; the log could not be written: {error.strerror or error}"
         return Outcome(command, done, line)
 
-    def _write(self, source: Any, command: Command, outcome: str) -> None:
+    def _write(self, database: str, command: Command, outcome: str) -> None:
         """Append one line; the file is the user's alone. Raises OSError."""
         entry = {
             "at": self._now().isoformat(timespec="milliseconds"),
             "by": who(),
-            "database": source.name,
+            "database": database,
             "kind": command.kind.name,
             "inst_id": command.victim.inst_id,
             "sid": command.victim.sid,

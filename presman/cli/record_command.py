@@ -34,6 +34,8 @@ def run(options: Namespace) -> int:
     redactor = _redactor() if options.redact else None
     if redactor is not None:
         targets = [each._replace(name=redactor.target(each.name)) for each in targets]
+    if options.output == "-":
+        raise Failure("a recording is a file, a folder or a database, and goes to no standard output: -o FILE.presman")
     if len({each.name for each in targets}) < len(targets):
         raise Failure("a database is named twice")
     if any(_is_same(each.target.tape.place, options.output) for each in resolved if each.target.tape is not None):

@@ -186,14 +186,16 @@ def _replay(resolved: Resolved) -> MonitorEnd:
     from presman.recording.recording_source import RecordingSource
     from presman.tui.replay_app import run_replay
 
+    target, begin = resolved.target.beginning_at()
+
     def make_source() -> RecordingSource:
         watcher.start()
-        source = resolved.target.make_source()
+        source = target.make_source()
         assert isinstance(source, RecordingSource)
         return source
 
     ascii_only = console.wants_ascii()
-    return run_replay(make_source, name=resolved.target.name, theme=resolved.theme, ascii_only=ascii_only)
+    return run_replay(make_source, name=target.name, theme=resolved.theme, ascii_only=ascii_only, begin=begin)
 
 
 def acting() -> ActionGateway:

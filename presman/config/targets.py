@@ -118,12 +118,20 @@ class Target:
 
     def within(self, at: str | None, start: str | None, end: str | None) -> Target:
         """Return the same recording up to an instant, or between two. Raises TargetError for what is no recording."""
+        if "" in {at, start, end}:
+            raise TargetError("--at, --from and --to want a time: 2026-11-22 03:12, 03:12, '3m ago', first, last")
         if not (at or start or end):
             return self
         if self.tape is None:
             raise TargetError(f"--at, --from and --to go with a recording, which {self.name} is not")
         tape = replace(self.tape, at=at or self.tape.at, start=start or self.tape.start, end=end or self.tape.end)
         return _of_tape(tape, self.settings, self.warnings)
+
+    def beginning_at(self) -> tuple[Target, str]:
+        """Return a recording that does not end at its `at`, and that: for who plays it from there on."""
+        if self.tape is None or not self.tape.at:
+            return self, ""
+        return _of_tape(replace(self.tape, at=""), self.settings, self.warnings), self.tape.at
 
     def of_database(self, name: str) -> Target:
         """Return one of the databases of the same recording. Raises TargetError for what is no recording."""

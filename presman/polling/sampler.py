@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from presman.base.errors import InputError
+from presman.base.formats import spelled
 from presman.base.release import Release
 from presman.base.text import clean, one_line
 from presman.polling.budget import budget_of
@@ -32,6 +33,9 @@ LONGEST_PAUSE = 60.0
 
 PATIENCE = 0.4
 """Seconds that `stop` waits for a read that was told to end."""
+
+STALE = 10.0
+"""Seconds within which a command must be on its way: who confirmed it has seen what was so then."""
 
 NUDGE = 0.05
 """Seconds between two times it is told."""
@@ -75,11 +79,12 @@ class SourceEnded(Struct, frozen=True):
 
 
 class ActionResult(Struct, frozen=True):
-    """A command was carried out, or was not: `text` is one line about it."""
+    """A command was carried out, or was not: `text` is one line about it. One that was not `tried` is in no log yet."""
 
     command: Command
     done: bool
     text: str
+    tried: bool = True
 
 
 Event = Polled | FirstLook | SourceLost | SourceEnded | ActionResult
@@ -126,7 +131,7 @@ class Sampler:
     ) -> None:
         self._carry_out = carry_out
         self._forgets = False
-        self._orders: list[Command] = []
+        self._orders: list[tuple[Command, float]] = []
         self._make_source = make_source
         self._refresh = refresh
         self._scope = scope
@@ -174,7 +179,7 @@ class Sampler:
         if self._carry_out is None:
             raise PermissionError("actions are not allowed")
         with self._woken:
-            self._orders.append(command)
+            self._orders.append((command, time.monotonic()))
         self.poll_now()
 
     def focus(self, focus: Focus | None) -> None:
@@ -299,8 +304,12 @@ class Sampler:
         """Carry out what was ordered since the last poll, in this thread: it is the source's."""
         with self._woken:
             orders, self._orders = self._orders, []
-        for command in orders:
-            if self._carry_out is not None and poller.release is not None:
+        for command, ordered in orders:
+            waited = time.monotonic() - ordered
+            if waited > STALE:
+                text = f"not sent: it waited for {spelled(waited)}, and what was seen then may not be so any more"
+                self._post_to(ActionResult(command, False, text, tried=False))
+            elif self._carry_out is not None and poller.release is not None:
                 self._post_to(ActionResult(*self._carry_out(command, poller.source, poller.release)))
 
     def _lost(self, text: str, code: str, *, retry: bool) -> SourceLost:
@@ -315,8 +324,8 @@ class Sampler:
         """Forget what was ordered while there was no connection: nobody expects it to happen minutes later."""
         with self._woken:
             orders, self._orders = self._orders, []
-        for command in orders:
-            self._post_to(ActionResult(command, False, "not sent: the connection is lost"))
+        for command, _ in orders:
+            self._post_to(ActionResult(command, False, "not sent: the connection is lost", tried=False))
 
     def _close(self) -> None:
         if self._poller is not None and self._is_open:

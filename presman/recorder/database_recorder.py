@@ -91,7 +91,7 @@ class DatabaseRecorder:
         # Histograms are figures of each poll; of tens of thousands of idle sessions once a minute is enough.
         self._sampler.widen(Breadth.HISTOGRAMS)
         self._is_over = threading.Event()
-        """Not whether the thread lives: who waits for that by `join` and is interrupted by a signal is told it is gone."""
+        """Not that the thread is gone: a `join` that is interrupted by a signal says so of one that lives."""
         self._thread = threading.Thread(target=self._keep_writing, name="presman-recorder", daemon=True)
 
     # ---- from outside

@@ -80,7 +80,7 @@ class Recording:
             raise RecordingError(f"{self.name} holds no database yet")
         known = ", ".join(tape.target for tape in self.tapes)
         if name is None:
-            raise RecordingError(f"{self.name} holds several databases: {known}")
+            raise RecordingError(f"{self.name} holds several databases, choose one by ?database=NAME: {known}")
         raise RecordingError(f"{self.name} holds no database {name!r}: {known}")
 
     def _databases(self, store: Store) -> list[tuple[int, str, str, str]]:

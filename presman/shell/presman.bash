@@ -28,7 +28,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --polls|@any|without a terminal: readings to print
@@ -50,7 +50,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --list||name the scenarios
@@ -73,7 +73,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 |@section|the section to write (default: asks)' ;;
@@ -86,7 +86,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json csv|print it once: text, json, csv
@@ -103,7 +103,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json csv|text (default), json, csv
@@ -121,7 +121,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --plain||nothing but ASCII, and words for signs
@@ -138,7 +138,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --measure|cpu session_io parallel queue latency emphasis arrivals|cpu, session_io, parallel, queue, latency, emphasis, arrivals (default cpu)
@@ -163,7 +163,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 -o|@any|FILE.presman, a FOLDER/ (one file a day) or a URL
@@ -187,7 +187,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --listen|@any|where to be scraped (default 127.0.0.1:9730); beyond this machine only with a certificate and a user
@@ -211,7 +211,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json csv|text (default), json, csv' ;;
@@ -224,7 +224,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --listen|@any|where browsers come to (default 127.0.0.1:8000: from this machine alone)
@@ -245,7 +245,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --polls|@any|without a terminal: readings to print
@@ -259,7 +259,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 -o|@file|where to (-: standard output); a file there is replaced
@@ -274,7 +274,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --minutes|@any|how long (default 10)
@@ -290,7 +290,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json html|text (default), json, html
@@ -304,7 +304,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 -o|@file|FILE.html: a page; a picture: FILE.svg, or FILE.png with presman[png]
@@ -319,7 +319,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --warning|@any|amount from which an alert is warning; `presman alerts` lists the keys
@@ -338,7 +338,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --interval|@any|between the two polls (default 1)
@@ -353,7 +353,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --live-minutes|@any|watch TARGET for N minutes first
@@ -373,7 +373,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json|text (default), json
@@ -388,7 +388,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --assumptions||what presman takes as so without a document, the SELECT that tells, and what it says there
@@ -402,7 +402,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --account|local common pdb|local (default; a database without containers), common (the root of a CDB) or pdb
@@ -418,7 +418,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --sql||print the script (the only thing there is, so far)
@@ -442,7 +442,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --sample||print a commented config.ini to start from
@@ -456,7 +456,7 @@ _presman_table() {
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --install||write it, and the manual page, into your home folder

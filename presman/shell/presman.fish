@@ -32,7 +32,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --polls|@any|without a terminal: readings to print
@@ -55,7 +55,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --list||name the scenarios
@@ -79,7 +79,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 |@section|the section to write (default: asks)'
@@ -93,7 +93,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json csv|print it once: text, json, csv
@@ -111,7 +111,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json csv|text (default), json, csv
@@ -130,7 +130,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --plain||nothing but ASCII, and words for signs
@@ -148,7 +148,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --measure|cpu session_io parallel queue latency emphasis arrivals|cpu, session_io, parallel, queue, latency, emphasis, arrivals (default cpu)
@@ -174,7 +174,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 -o|@any|FILE.presman, a FOLDER/ (one file a day) or a URL
@@ -199,7 +199,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --listen|@any|where to be scraped (default 127.0.0.1:9730); beyond this machine only with a certificate and a user
@@ -224,7 +224,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json csv|text (default), json, csv'
@@ -238,7 +238,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --listen|@any|where browsers come to (default 127.0.0.1:8000: from this machine alone)
@@ -260,7 +260,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --polls|@any|without a terminal: readings to print
@@ -275,7 +275,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 -o|@file|where to (-: standard output); a file there is replaced
@@ -291,7 +291,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --minutes|@any|how long (default 10)
@@ -308,7 +308,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json html|text (default), json, html
@@ -323,7 +323,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 -o|@file|FILE.html: a page; a picture: FILE.svg, or FILE.png with presman[png]
@@ -339,7 +339,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --warning|@any|amount from which an alert is warning; `presman alerts` lists the keys
@@ -359,7 +359,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --interval|@any|between the two polls (default 1)
@@ -375,7 +375,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --live-minutes|@any|watch TARGET for N minutes first
@@ -396,7 +396,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --format|text json|text (default), json
@@ -412,7 +412,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --assumptions||what presman takes as so without a document, the SELECT that tells, and what it says there
@@ -427,7 +427,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --account|local common pdb|local (default; a database without containers), common (the root of a CDB) or pdb
@@ -444,7 +444,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --sql||print the script (the only thing there is, so far)
@@ -470,7 +470,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --sample||print a commented config.ini to start from
@@ -485,7 +485,7 @@ function __presman_table
 --thick|@attached|connect through Oracle Client libraries, found by themselves or in LIBDIR
 --packs|none diagnostics tuning|the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics
 --theme|@any|colours of the monitor
---at|@any|as it was then: 2026-11-22 03:12, 03:12, ’3m ago’
+--at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
 --install||write it, and the manual page, into your home folder

@@ -20,6 +20,9 @@ class ActionGateway(Protocol):
     def carry_out(self) -> CarryOut:
         """What the sampler's thread calls with a confirmed command."""
 
+    def note(self, database: str, command: Command, text: str) -> str:
+        """Write a line about a command into the log of what was done; return why that cannot be done, "" if it is."""
+
     def offers(self, row: Any, reading: Reading) -> bool:
         """Whether something can be done with a row."""
 

@@ -56,10 +56,11 @@ class Failed(Message):
 
 
 class Acted(Message):
-    """A command was carried out, or was not; `text` says what became of it."""
+    """A command was carried out, or was not; `text` says what became of it. One that was not `tried` is in no log."""
 
-    def __init__(self, command: Command, done: bool, text: str) -> None:
+    def __init__(self, command: Command, done: bool, text: str, *, tried: bool = True) -> None:
         super().__init__()
+        self.tried = tried
         self.command = command
         self.done = done
         self.text = text
@@ -189,7 +190,7 @@ class SamplerFeed:
                 self._attention.lost(event.line)
             self._post(Lost(event.line, event.retry_in))
         elif isinstance(event, sampler.ActionResult):
-            self._post(Acted(event.command, event.done, event.text))
+            self._post(Acted(event.command, event.done, event.text, tried=event.tried))
         else:
             self._post(Ended())
 

@@ -177,6 +177,8 @@ class FrameApp(TerminalApp):
 
     def on_acted(self, event: feeds.Acted) -> None:
         """Tell what became of a command."""
+        if not event.tried and self.gateway is not None:
+            self.gateway.note(self.monitor.name, event.command, event.text)
         text = f"{event.command.kind.value}: {event.text}\n{event.command.text}"
         self.tell(text, severity="information" if event.done else "error", seconds=12)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from presman.analysis.readings.instance_readings import CLUSTER
+from presman.base.errors import InputError
 from presman.base.text import clean, one_line
 from presman.tui.feed import Arrived, Failed, Lost, Post
 
@@ -88,11 +89,15 @@ class Stopped(Message):
 class Player:
     """A feed that plays a recording. Nothing heavy is imported before `start`.
 
-    With `follow` it begins at the end, and goes on as the recording grows.
+    With `follow` it begins at the end, and goes on as the recording grows; else at the time that the words `begin`
+    name, "" for the first poll.
     """
 
-    def __init__(self, make_source: Callable[[], RecordingSource], post: Post, *, follow: bool = False) -> None:
+    def __init__(
+        self, make_source: Callable[[], RecordingSource], post: Post, *, follow: bool = False, begin: str = ""
+    ) -> None:
         self._follow = follow
+        self._begin = begin
         self._shown_at: datetime | None = None
         self.trouble = ""
         """Why a recording that is followed cannot be read, "" while it can."""
@@ -191,7 +196,7 @@ class Player:
                 self._play(source)
             finally:
                 source.close()
-        except (SourceError, RecordingError) as error:
+        except (SourceError, RecordingError, InputError) as error:
             self._post(Lost(one_line(clean(str(error)), 500), None))
         except Exception as error:
             self._post(Failed(error))
@@ -200,7 +205,7 @@ class Player:
         following = _Following(self._post)
         following.sum_up(source)
         places = source.places
-        self._show(source.tape, places.stop - 1 if self._follow else places.start, jumped=True)
+        self._show(source.tape, places.stop - 1 if self._follow else _first(source, self._begin), jumped=True)
         while (wanted := self._next(source.tape)) is not None:
             target, jumped = wanted
             if self._follow and target >= places.stop:
@@ -263,6 +268,16 @@ class Player:
         self._place, self._shown_at = place, current.at
         self._at_end = place + 1 == len(tape)
         self._post(Arrived(reading, current) if timeline is None else Jumped(timeline, reading, current))
+
+
+def _first(source: RecordingSource, words: str) -> int:
+    """Return the place to begin at: of the last poll not after the time that was named. Raises InputError."""
+    from presman.recording.time_words import instant_of
+
+    tape, places = source.tape, source.places
+    if not words or tape.first is None or tape.last is None:
+        return places.start
+    return min(max(places.start, tape.place(instant_of(words, tape.first, tape.last))), places.stop - 1)
 
 
 class _Following:

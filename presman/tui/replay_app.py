@@ -33,9 +33,17 @@ class ReplayApp(MonitorApp):
     ]
 
     def __init__(
-        self, make_source: Callable[[], RecordingSource], *, name: str, theme: str | None = None, follow: bool = False
+        self,
+        make_source: Callable[[], RecordingSource],
+        *,
+        name: str,
+        theme: str | None = None,
+        follow: bool = False,
+        begin: str = "",
     ) -> None:
-        super().__init__(lambda post, _refresh: Player(make_source, post, follow=follow), name=name, theme=theme)
+        super().__init__(
+            lambda post, _refresh: Player(make_source, post, follow=follow, begin=begin), name=name, theme=theme
+        )
         self.own_keys = {each.key.name: each for each in REPLAY_KEYS}
         self.span: tuple[datetime, datetime] | None = None
         self.events: list[RecordedEvent] = []
@@ -121,13 +129,14 @@ def run_replay(
     ascii_only: bool = False,
     follow: bool = False,
     home: bool = False,
+    begin: str = "",
 ) -> MonitorEnd:
     """Show a recording until the user quits.
 
-    With `follow` it begins at the end and goes on as the recording grows; `home` tells that there is a fleet to go back
-    to.
+    With `follow` it begins at the end and goes on as the recording grows, else at the time that the words `begin` name;
+    `home` tells that there is a fleet to go back to.
     """
-    app = ReplayApp(make_source, name=clean(name), theme=theme, follow=follow)
+    app = ReplayApp(make_source, name=clean(name), theme=theme, follow=follow, begin=begin)
     if home:
         lead_home(app)
     if ascii_only:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 from textual import events
 from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.message import Message
@@ -55,6 +56,14 @@ class TerminalApp(App[None]):
         super().__init__()
         self._typed: deque[events.Key] = deque()
         self._waits: TimerHandle | None = None
+
+    def pop_screen(self) -> AwaitComplete:
+        """Leave a screen; the one below all stays, also if a list is left by two clicks that come together."""
+        return super().pop_screen() if len(self.screen_stack) > 1 else AwaitComplete()
+
+    def action_help_quit(self) -> None:
+        """End at Ctrl-C, where nothing is chosen that it would copy."""
+        self.call_later(self.action_quit)
 
     def set_timer(self, *arguments: Any, **named: Any) -> Timer:
         """Make a timer that rings once, however late: without the one that takes a new size, none is taken again."""

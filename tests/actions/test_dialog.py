@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 from msgspec.structs import replace
+from textual.widgets import Input
 
 from presman.actions.dialog import ActionDialog
 from presman.actions.gateway import Gateway
 from presman.actions.offers import remarks
+from presman.actions.performer import default_log
 from presman.records.commands import CommandKind
 from presman.tui.feed import Acted
 from tests.tui.drive import Stage, acted, stage
@@ -33,6 +37,10 @@ async def test_it_offers_then_shows_then_asks() -> None:
         (command,) = acting.feed.told
         assert command.kind is CommandKind.DEQUEUE
         assert not isinstance(acting.app.screen, ActionDialog)
+        told = "".join(str(each.message) for each in acting.app._notifications)
+        assert "within 10 s or not at all" in told
+        (line,) = default_log().read_text("utf-8").splitlines()[-1:]
+        assert json.loads(line)["outcome"] == "confirmed"
 
 
 REFUSALS = (
@@ -73,6 +81,9 @@ async def test_the_outcome_is_told() -> None:
         await open_dialog(acting)
         await acting.keys("2", "y", "enter")
         (command,) = acting.feed.told
+        acting.app.post_message(Acted(command, False, "not sent: it waited", tried=False))
+        await acting.settle()
+        assert "not sent: it waited" in default_log().read_text("utf-8").splitlines()[-1], "an attempt like any other"
         acting.app.post_message(Acted(command, False, "not sent: session 501,7 on instance 1 is no longer there"))
         await acting.settle()
         assert "no longer there" in " ".join(acting.screen.split())
@@ -91,7 +102,7 @@ async def test_in_the_past_nothing_can_be_done() -> None:
 @acted
 async def test_on_a_cluster_a_switch_is_offered_with_the_instance_it_works_from() -> None:
     async with stage(cluster(), size=(160, 45)) as acting:
-        assert "switch its group (works from instance 1 only)" in await open_dialog(acting)
+        assert "switch its group to REPORTS (works from instance 1 only)" in await open_dialog(acting)
     async with stage(busy(), size=(140, 40)) as acting:
         assert "(works from instance" not in await open_dialog(acting)
 
@@ -103,3 +114,16 @@ def test_it_says_who_blocks_a_session_and_what_ends_by_itself() -> None:
     ending = running(526, remaining=20.0, progress=0.9, operation="Table Scan")
     assert remarks(ending, replace(reading, running=(ending,))) == ("It should end by itself in about 0:20.",)
     assert remarks(running(526), replace(reading, running=(running(526),))) == ()
+
+
+@acted
+async def test_what_is_confirmed_twice_at_once_is_sent_once() -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        await open_dialog(acting)
+        await acting.keys("1", "y")
+        dialog = acting.app.screen
+        line = dialog.query_one(Input)
+        for _ in range(3):
+            line.post_message(Input.Submitted(line, "y"))
+        await acting.settle()
+        assert len(acting.feed.told) == 1

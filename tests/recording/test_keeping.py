@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import stat
+import subprocess
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -26,6 +28,7 @@ from presman.recording.writer import RecordingWriter
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
+from tests.cli.run import command, environment
 from tests.recording.taped import START, polled, record
 from tests.torture.kills import kill
 
@@ -197,3 +200,18 @@ def test_a_folder_has_a_file_for_each_day(tmp_path: Path) -> None:
         assert [tape.reading(place) for place in range(2)] == [reading for _, reading in moments]
         assert {row["time"] for row in tape.figures("cpu")} == {snapshot.at for snapshot, _ in moments}
     assert [each for each in told if each.level != "debug"] == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_recorder_that_is_told_to_end_closes_its_recording(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "a.presman"
+    words = command("record", "demo:quiet", "-o", str(path), "--interval", "0.5", "--log-level", "debug")
+    with subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert any("poll 1 written" in line for line in process.stderr)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode in {143, 130}
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("SELECT link, reason FROM fleet").fetchall() == [("stopped", "its recorder was ended")]
+    assert not list(tmp_path.glob("*-wal")), "all of it is in the one file"

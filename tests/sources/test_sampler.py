@@ -13,6 +13,7 @@ from presman.analysis.facts.deltas import SHORTEST
 from presman.polling.sampler import (
     GAP,
     LONGEST_PAUSE,
+    ActionResult,
     Event,
     Polled,
     Sampler,
@@ -21,6 +22,7 @@ from presman.polling.sampler import (
     pause_before,
     tick_after,
 )
+from presman.records.commands import Command, Victim, kill
 from presman.records.queries import QueryError, Scope
 from presman.sources import SourceError
 from tests.sources.fakes import START, FakeSource
@@ -278,3 +280,27 @@ def test_a_wish_is_answered_in_a_poll_at_once_and_a_lasting_one_in_each(start: S
     after = events.get(timeout=PATIENCE).snapshot
     assert WatchedHistogram not in after.sections
     assert IoOutlier not in after.sections
+
+
+def test_a_command_that_waited_too_long_is_not_sent(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who confirmed it has seen what was so then: it must not be sent when the database answers minutes later."""
+    sent: list[Command] = []
+
+    def carry_out(command: Command, _source: Any, _release: Any) -> tuple[Command, bool, str]:
+        sent.append(command)
+        return command, True, "done"
+
+    sampler, events = start(FakeSource(), carry_out=carry_out)
+    assert polled(events) == 1
+    command = kill(Victim(1, 2, 3))
+    monkeypatch.setattr("presman.polling.sampler.STALE", -1.0)
+    sampler.act(command)
+    result = events.get(timeout=PATIENCE)
+    assert isinstance(result, ActionResult)
+    assert (result.done, result.tried) == (False, False)
+    assert result.text.startswith("not sent: it waited for ")
+    assert polled(events) == 2
+    monkeypatch.setattr("presman.polling.sampler.STALE", 60.0)
+    sampler.act(command)
+    assert events.get(timeout=PATIENCE) == ActionResult(command, True, "done")
+    assert sent == [command]

@@ -277,8 +277,18 @@ async def test_mouse_tabs_and_heads() -> None:
 
 @acted
 async def test_q_at_the_top_quits_and_stops_the_feed() -> None:
+    await quits("q")
+
+
+@acted
+async def test_ctrl_c_quits_too() -> None:
+    await quits("ctrl+c")
+
+
+async def quits(key: str) -> None:
     async with stage(busy()) as acting:
-        await acting.pilot.press("q")
+        await acting.pilot.press(key)
+        await acting.pilot.pause()
         await acting.pilot.pause()
     assert acting.feed.told[-1] == "stop"
     assert acting.app.return_code == 0
@@ -292,3 +302,14 @@ async def test_the_header_says_which_packs_are_allowed() -> None:
         acting.app.repaint()
         await acting.settle()
         assert "packs diagnostics + tuning" in acting.screen.splitlines()[0]
+
+
+@acted
+async def test_a_list_that_two_clicks_leave_at_once_is_left_once() -> None:
+    async with stage(busy()) as acting:
+        await acting.keys("ctrl+p")
+        palette = acting.app.screen
+        palette.dismiss()
+        palette.dismiss()
+        await acting.settle()
+        assert "Overview" in await acting.press("1")

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from unittest import mock
 
+from presman.config.targets import parse_target
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
 from presman.tui.player import SPEEDS, timeline_before
@@ -115,3 +116,37 @@ def test_the_bar_shows_where_one_is(tmp_path: Path) -> None:
             text = "".join(run[0] for run in top)
             bar = text[6 : 6 + 80 - 6 - len(f" {at:%m-%d %H:%M} – {at:%m-%d %H:%M} ") - 1]
             assert bar[mark] == "┃"
+
+
+@acted
+async def test_it_begins_at_a_time_and_goes_on_from_there(tmp_path: Path) -> None:
+    place = str(tmp_path / "a.presman")
+    moments = list(polled("quiet", 8))
+    record(place, moments)
+    target = parse_target(f"{place}?at={moments[5][0].at.astimezone():%H:%M:%S}")
+    whole, begin = target.beginning_at()
+    made = []
+
+    def make() -> RecordingSource:
+        made.append(whole.make_source())
+        return made[-1]  # type: ignore[return-value]
+
+    app = ReplayApp(make, name="recording:a", begin=begin)
+    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER):
+        async with app.run_test(size=(160, 40)) as pilot:
+            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+
+            async def until(number: int) -> None:
+                for _ in range(2000):
+                    if app.monitor.latest is not None and app.monitor.latest.number == number:
+                        return
+                    await pilot.pause(0.005)
+                raise AssertionError(acting.screen)
+
+            await until(6)
+            await acting.keys("J", "x", "escape")
+            assert not any(line.display for line in app.query("JumpLine")), "Esc leaves the line"
+            await acting.keys("end")
+            await until(8)
+            await acting.keys("J", *"first", "enter")
+            await until(1)

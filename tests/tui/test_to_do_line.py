@@ -91,3 +91,9 @@ def test_longer_words_where_they_fit_and_the_tab_that_tells_more() -> None:
     assert plain(do_line(found, 40)) == " DO  look at BATCH   7 shows more"
     assert plain(do_line(found, 30)) == " DO  look at B…   7 shows more"
     assert plain(do_line(found, 80, "latency")) == " DO  look at the sessions that work in BATCH"
+
+
+def test_what_was_to_be_done_when_the_database_last_answered_is_told_as_such() -> None:
+    found = ToDo(Step.WAIT, "wait: the head may start in about 0:18", "wait", "")
+    assert plain(do_line(found, 80, was_so=True)) == " DO  when last seen: wait: the head may start in about 0:18"
+    assert plain(do_line(found, 30, was_so=True)) == " DO  when last seen: wait"

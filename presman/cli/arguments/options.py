@@ -43,7 +43,9 @@ def common() -> Parser:
     )
     group.add_argument("--theme", metavar="NAME", help="colours of the monitor")
     tape = parser.add_argument_group("of a recording")
-    tape.add_argument("--at", metavar="TIME", help="as it was then: 2026-11-22 03:12, 03:12, '3m ago'")
+    tape.add_argument(
+        "--at", metavar="TIME", help="as it was then, replay: from then on: 2026-11-22 03:12, 03:12, '3m ago'"
+    )
     tape.add_argument("--from", dest="start", metavar="TIME", help="from then on")
     tape.add_argument("--to", dest="end", metavar="TIME", help="up to then")
     return parser

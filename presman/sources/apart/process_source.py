@@ -37,6 +37,12 @@ CANCELLED = 1.5
 OVERTIME = 30.0
 """Seconds that a read may take beyond what it was given, before the driver counts as hung."""
 
+SOON = 20.0
+"""Seconds after which a question that is answered at once counts as hung."""
+
+LONGEST = 170.0
+"""Seconds that a login or a statement that acts may take: more than either has in the driver."""
+
 CLOSING = 1.0
 """Seconds that it may take to log off."""
 
@@ -60,7 +66,7 @@ class ProcessSource:
         self.scope = Scope.CLUSTER
         self.instance = 0
         self._recipe = recipe
-        self._process = self._exit_code = 0
+        self._process = self._exit_code = self._logged = 0
         self._turn = threading.Lock()
         self._channel: Channel | None = None
         self._is_opening = False
@@ -72,6 +78,7 @@ class ProcessSource:
         try:
             ours, theirs = socket.socketpair()
             with theirs:
+                self._logged = _size_of_log()
                 self._process = _started(theirs)
         except (OSError, TypeError) as error:  # TypeError: nobody knows where Python is
             if ours is not None:
@@ -93,12 +100,12 @@ class ProcessSource:
         elif not self._is_opening:
             self._send("open")
         self._is_opening = False
-        release: Release = self._answer(NEVER)
+        release: Release = self._answer(LONGEST)
         return release
 
     def advance(self) -> None:
         """Move on to the present."""
-        self._call("advance")
+        self._call("advance", limit=SOON)
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         """Run `requests`. Raises SourceError if the connection, or the process, is lost."""
@@ -108,14 +115,14 @@ class ProcessSource:
 
     def container(self) -> int | None:
         """Ask which container the session is in."""
-        found: int | None = self._call("container")
+        found: int | None = self._call("container", limit=SOON)
         return found
 
     def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
         """Run a statement that acts. Raises SourceError, OutcomeUnknown."""
         self._send("perform", statement, dict(binds))
         try:
-            self._answer(NEVER)
+            self._answer(LONGEST)
         except SourceError as error:
             if self._channel is not None:
                 raise
@@ -181,7 +188,7 @@ class ProcessSource:
         time.sleep(LAST_WORDS)
         self._kill()
         self._let_go()
-        return SourceError(f"{self.name}: the driver hung, its process was ended; where it hung: {log_path()}")
+        return SourceError(f"{self.name}: the driver hung, its process was ended{self._where()}")
 
     def _death(self) -> SourceError:
         """Return what became of a process that is gone."""
@@ -194,8 +201,12 @@ class ProcessSource:
             return SourceError(f"{self.name}: the driver's process ended (exit code {self._exit_code})")
         with suppress(ValueError):
             name = signal.Signals(-self._exit_code).name
-            return SourceError(f"{self.name}: the driver's process ended by {name}; where: {log_path()}")
+            return SourceError(f"{self.name}: the driver's process ended by {name}{self._where()}")
         return SourceError(f"{self.name}: the driver's process ended by signal {-self._exit_code}")
+
+    def _where(self) -> str:
+        """Return where the process has written down what it did, "" if it has not."""
+        return f"; where: {log_path()}" if _size_of_log() > self._logged else ""
 
     def _let_go(self) -> None:
         channel, self._channel = self._channel, None
@@ -220,6 +231,13 @@ class ProcessSource:
                 if process:
                     self._process, self._exit_code = 0, os.waitstatus_to_exitcode(status)
             return not self._process
+
+
+def _size_of_log() -> int:
+    try:
+        return log_path().stat().st_size
+    except OSError:
+        return 0
 
 
 def _started(theirs: socket.socket) -> int:

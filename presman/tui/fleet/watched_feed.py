@@ -74,6 +74,6 @@ class WatchedFeed:
         elif isinstance(heard, SourceLost):
             self._post(Lost(heard.line, heard.retry_in, self._database.member().since or 0.0))
         elif isinstance(heard, ActionResult):
-            self._post(Acted(heard.command, heard.done, heard.text))
+            self._post(Acted(heard.command, heard.done, heard.text, tried=heard.tried))
         else:
             self._post(Ended())

@@ -31,7 +31,7 @@ async def show_tab(app: FrameApp, name: str) -> None:
 async def escape(app: FrameApp) -> None:
     """Close the page, else end the filter, else go back to where one came from."""
     choices = app.monitor.choices
-    lines = [line for line in app.query("GoLine") if line.display]
+    lines = [line for line in app.query("GoLine, JumpLine") if line.display]
     if lines:
         lines[0].display = False
         if not app.reader.is_open:
@@ -66,7 +66,7 @@ def next_theme(app: FrameApp) -> None:
 def can_go_back(app: FrameApp) -> bool:
     """While a page is open, something is filtered, or one has gone into something."""
     choices = app.monitor.choices
-    typing = any(line.display for line in app.query("FilterLine, GoLine"))
+    typing = any(line.display for line in app.query("FilterLine, GoLine, JumpLine"))
     return app.reader.is_open or typing or bool(choices.filter or choices.places)
 
 

@@ -15,6 +15,7 @@ from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
 from presman.tui.wanted_breadth import read_enough
 
 if TYPE_CHECKING:
+    from presman.records.commands import Command
     from presman.tui.frame_app import FrameApp
 
 
@@ -100,7 +101,15 @@ def act(app: FrameApp) -> None:
         what = "what this page is about" if app.reader.is_open else "this row"
         app.tell(f"Nothing can be done with {what}: acting is on a session or a statement.")
         return
-    gateway.ask(app, row, reading, app.feed.act)
+
+    def send(command: Command) -> None:
+        if trouble := gateway.note(app.monitor.name, command, "confirmed"):
+            app.tell(f"Not sent: {trouble}", severity="error", seconds=12)
+            return
+        app.feed.act(command)
+        app.tell("It is sent as soon as the database answers, within 10 s or not at all.", seconds=5)
+
+    gateway.ask(app, row, reading, send)
 
 
 def export(app: FrameApp) -> None:
@@ -130,16 +139,17 @@ async def tape(app: FrameApp) -> None:
     earliest = latest.at - timedelta(minutes=monitor.choices.window)
     path = taping.begin(monitor.name, latest.kind)
     app.paint_lines()
-    kept = 0
+    kept, first = 0, latest.at
     for number in range(max(1, latest.number - len(monitor.timeline) + 1), latest.number + 1):
         newest = monitor.latest.number if monitor.latest is not None else number
         pair = monitor.timeline.moment(newest - number, number)
         if pair is not None and pair[1].at >= earliest:
             taping.past(pair)
+            first = min(first, pair[1].at)
             kept += 1
             await asyncio.sleep(0)  # keys and polls go on meanwhile
     taping.loaded()
-    since = spelled(monitor.choices.window * 60)
+    since = spelled((latest.at - first).total_seconds())
     app.tell(f"Recording to {path}, from {since} ago on ({counted(kept, 'poll')}); R ends it", seconds=8)
 
 

@@ -19,7 +19,9 @@ class JumpLine(Input):
             self.words = words
 
     def __init__(self) -> None:
-        super().__init__(id="jump", placeholder="go to: 03:12, 2026-11-22 03:12:30, 3m ago, first, last", compact=True)
+        super().__init__(
+            id="jump", placeholder="go to: 03:12, 2026-11-22 03:12:30, 3m ago, first, last; Esc leaves", compact=True
+        )
 
     def begin(self) -> None:
         """Appear empty, ready to be typed in."""

@@ -64,7 +64,7 @@ class TopLines(LineView):
         found = (*silence(top), *found)
         waits = top.reading is None and not found
         alerts = () if waits else alert_line(found, width, listed=top.choices.tab == _LISTING)
-        do = () if to_do is None else (do_line(to_do, width, top.choices.tab),)
+        do = () if to_do is None else (do_line(to_do, width, top.choices.tab, was_so=not _is_live(top)),)
         self.show_lines((top_line(top, width), alerts, *do))
 
     def on_resize(self) -> None:
@@ -259,10 +259,16 @@ def state_width(state: Line) -> int:
     return -(-(length(state) + 2) // _STATE_STEP) * _STATE_STEP
 
 
-def do_line(found: ToDo, width: int, on_tab: str = "") -> Line:
+def _is_live(top: TopLine) -> bool:
+    """Whether what is shown is so now, or was so then: of a recording, or an instant that one went back to."""
+    return top.link.state is not LinkState.LOST and not silence(top)
+
+
+def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) -> Line:
     """Return the one thing to do, in the longer words if they fit, with the key that copies its command.
 
-    Without a command the key of the tab that tells more stands there, unless it is the tab on show.
+    Without a command the key of the tab that tells more stands there, unless it is the tab on show. Of what is shown
+    it is said if it `was_so` only: times in it run on.
     """
     hint: Line = ()
     if found.command is not None:
@@ -270,11 +276,12 @@ def do_line(found: ToDo, width: int, on_tab: str = "") -> Line:
     elif found.tab and on_tab != found.tab:
         hint = ((f"   {tab_key(found.tab)}", "key"), (" shows more", "dim"))
     label: Run = (" DO  ", "title")
+    old: Line = (("when last seen: ", "warn"),) if was_so else ()
     for text in (found.text, found.short):
-        if length((label, (text, ""), *hint)) <= width:
-            return merge([label, (text, ""), *hint])
-    room = width - length((label, *hint))
-    return merge([label, (fit(found.short, max(1, room)), ""), *hint])
+        if length((label, *old, (text, ""), *hint)) <= width:
+            return merge([label, *old, (text, ""), *hint])
+    room = width - length((label, *old, *hint))
+    return merge([label, *old, (fit(found.short, max(1, room)), ""), *hint])
 
 
 def tab_key(name: str) -> str:
