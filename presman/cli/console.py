@@ -115,6 +115,13 @@ def is_terminal() -> bool:
     return all(stream is not None and stream.isatty() for stream in streams) and os.environ.get("TERM") != "dumb"
 
 
+def why_no_screen() -> str:
+    """Return why no full-screen program can run here: which stream goes elsewhere, where only that one does."""
+    streams = {"input": sys.stdin, "output": sys.stdout, "error": sys.stderr}
+    away = [name for name, stream in streams.items() if stream is None or not stream.isatty()]
+    return f"standard {away[0]} is no terminal" if len(away) == 1 else "no terminal"
+
+
 def abandon() -> None:
     """Point standard output nowhere, so that the interpreter's last flush has nothing to complain about."""
     with suppress(OSError, ValueError, AttributeError):

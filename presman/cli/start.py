@@ -220,7 +220,7 @@ def _readings(resolved: Resolved, polls: int) -> int:
     from presman.cli.polling import Polling
     from presman.output.text_report import brief
 
-    console.say(f"no terminal: {counted(polls, 'reading')} as text")
+    console.say(f"{console.why_no_screen()}: {counted(polls, 'reading')} as text")
     judge = Judge(resolved.alerts)
     tape = resolved.target.tape
     newest = polls if tape is not None and tape.at else None  # of a recording with --at those that lead there

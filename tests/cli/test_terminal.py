@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 import psutil
 import pytest
@@ -44,3 +47,15 @@ def test_keys_being_stopped_and_quitting(screen: Screen) -> None:
     assert screen.status == 0
     left, shown = screen.last.rfind(b"\x1b[?1049l"), screen.last.rfind(b"\x1b[?25h")
     assert 0 < left < shown, "back from the other screen, and the cursor is on show"
+
+
+def test_where_only_errors_go_elsewhere_that_is_said() -> None:
+    """Screens are written to standard error: with `2>file` there is none, and nobody would guess why."""
+    reading, writing = os.openpty()
+    given: dict[str, Any] = {"stdin": writing, "stdout": writing, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command("demo:quiet", "--polls", "1"), env=environment(), text=True, **given) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "presman: standard error is no terminal: 1 reading as text\n"
+        process.kill()
+    os.close(reading)
+    os.close(writing)
