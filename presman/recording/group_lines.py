@@ -86,7 +86,8 @@ def group_lines(tape: Tape, start: datetime, end: datetime, figures: Sequence[st
 
 def _of_part(tape: Tape, part: TapePart, figures: Sequence[str]) -> GroupLines:
     polls = {poll: (float(at), nan if seconds is None else float(seconds))
-             for poll, at, seconds in tape.rows(part, _POLLS) if type(at) is not str}  # fmt: skip
+             for poll, at, seconds in tape.rows(part, _POLLS)
+             if type(poll) is int and type(at) is not str}  # fmt: skip
     blank = array("d", [nan]) * (part.last - part.first + 1)
     drawn: dict[Who, list[array[float]]] = {}
     lines_of = {}
@@ -111,7 +112,9 @@ def _of_part(tape: Tape, part: TapePart, figures: Sequence[str]) -> GroupLines:
 
 
 def _draw(lines: Sequence[array[float]], begin: int, end: int, values: Sequence[float | None]) -> None:
-    """Put values into the lines from one place up to another, not included."""
+    """Put values into the lines from one place up to another, not included; nothing where there is none between."""
+    if end <= begin:  # no recorder wrote it, and the line would become shorter
+        return
     if end - begin == 1:
         for line, value in zip(lines, values, strict=True):
             if value is not None:
