@@ -118,5 +118,5 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return one worker more than there are processors: some tests wait for a subprocess or a timeout."""
-    return (os.cpu_count() or 1) + 1
+    """Return two workers for each processor: many tests wait for a process, a thread or a timeout."""
+    return 2 * (os.cpu_count() or 1)
