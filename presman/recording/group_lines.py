@@ -87,7 +87,7 @@ def group_lines(tape: Tape, start: datetime, end: datetime, figures: Sequence[st
 def _of_part(tape: Tape, part: TapePart, figures: Sequence[str]) -> GroupLines:
     polls = {poll: (float(at), nan if seconds is None else float(seconds))
              for poll, at, seconds in tape.rows(part, _POLLS)
-             if type(poll) is int and type(at) is not str}  # fmt: skip
+             if type(at) is not str and _is_among(poll, part)}  # fmt: skip
     blank = array("d", [nan]) * (part.last - part.first + 1)
     drawn: dict[Who, list[array[float]]] = {}
     lines_of = {}
@@ -109,6 +109,11 @@ def _of_part(tape: Tape, part: TapePart, figures: Sequence[str]) -> GroupLines:
     known = {key: line for key, line in values_of.items() if not all(map(isnan, line))}
     times, seconds = (array("d", [each[place] for each in polls.values()]) for place in (0, 1))
     return GroupLines(times, seconds, known)
+
+
+def _is_among(poll: object, part: TapePart) -> bool:
+    """Whether a poll is one of those that were asked for: by a damaged index others may come."""
+    return isinstance(poll, int) and part.first <= poll <= part.last
 
 
 def _draw(lines: Sequence[array[float]], begin: int, end: int, values: Sequence[float | None]) -> None:

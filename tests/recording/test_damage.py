@@ -7,6 +7,7 @@ import random
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,12 @@ from presman.codec.frame_blocks import long_texts, pack_block, unpack_block
 from presman.codec.packing import DamagedError
 from presman.codec.shapes import shape_text
 from presman.figures.measures import MEASURES
+from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.reader import Recording
 from presman.recording.schema import FORMAT
 from presman.recording.store import RecordingError, Store
-from presman.recording.tape import LostPollError
+from presman.recording.tape import LostPollError, Tape
+from presman.recording.tape_values import TapePart
 from presman.records.session_rows import Session
 from tests.recording.taped import polled, record
 from tests.thorough import THOROUGH
@@ -193,3 +196,22 @@ def test_a_newer_format_is_refused_and_left_alone(whole: Path, tmp_path: Path) -
     for writing in (False, True):
         with pytest.raises(RecordingError, match=f"has format {FORMAT + 1}; this presman reads up to {FORMAT}"):
             Store(str(path), writing=writing)
+
+
+def test_polls_that_a_damaged_index_brings_are_not_among_those_asked_for(
+    whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = Tape.rows
+
+    def with_a_stranger(tape: Tape, part: TapePart, statement: Any) -> list[tuple[Any, ...]]:
+        found = rows(tape, part, statement)
+        return [*found, (-103, 1.0, 5.0)] if "FROM polls" in str(statement) else found
+
+    monkeypatch.setattr(Tape, "rows", with_a_stranger)
+    with Recording(str(whole)) as recording:
+        (tape,) = recording.tapes
+        assert tape.first
+        assert tape.last
+        lines = group_lines(tape, tape.first, tape.last, tuple(FIGURES))
+    assert len(lines.times) == POLLS
+    assert {len(line) for line in lines.values.values()} == {POLLS}
