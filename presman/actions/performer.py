@@ -6,11 +6,13 @@ import json
 import os
 import pwd
 import socket
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from presman.base.formats import spelled
 from presman.base.private_files import open_private, state_folder
 from presman.base.release import Release
 from presman.base.text import clean, one_line
@@ -22,6 +24,9 @@ from presman.records.wait_events import is_queued
 from presman.sources import OutcomeUnknown, SourceError
 
 _LONGEST = 500
+
+LOOK = 10.0
+"""Seconds that the look at the session may take: what was confirmed before is not sent after that."""
 
 MARKED = "ORA-00031"
 """Session marked for kill: it ends as soon as what it does can be undone."""
@@ -74,8 +79,11 @@ class Performer:
 
     def _attempt(self, command: Command, source: Any, release: Release) -> tuple[bool, str]:
         """Send a command if all is as it was; return whether it was done, and what there is to say. Raises OSError."""
+        begun = time.monotonic()
         if reason := self._obstacle(command, source, release):
             return False, f"not sent: {reason}"
+        if (took := time.monotonic() - begun) > LOOK:
+            return False, f"not sent: to look at its session took {spelled(took)}"
         self._write(source.name, command, "being sent")
         try:
             source.perform(command.statement, command.binds)

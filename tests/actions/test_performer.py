@@ -327,3 +327,13 @@ print([name for name in sys.modules if name.startswith("presman.actions")])
     assert {path.relative_to(root / "presman").as_posix() for path in uses} - {"cli/start.py"} <= {
         path.relative_to(root / "presman").as_posix() for path in (root / "presman" / "actions").glob("*.py")
     }
+
+
+def test_what_takes_too_long_to_look_at_is_not_sent(performer: Performer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that was stopped, or a database that hung, in the middle of it: the confirmation is of another time."""
+    monkeypatch.setattr("presman.actions.performer.LOOK", -1.0)
+    database = Database()
+    outcome = performer.carry_out(kill(WHO), database, Release(19))
+    assert not outcome.done
+    assert outcome.text.startswith("not sent: to look at its session took ")
+    assert [line["outcome"] for line in logged(performer)] == ["asked for", outcome.text]

@@ -109,7 +109,7 @@ class ProcessSource:
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         """Run `requests`. Raises SourceError if the connection, or the process, is lost."""
-        limit = NEVER if within is None else within + OVERTIME
+        limit = LONGEST if within is None else within + OVERTIME
         answer: Answer = self._call("read", self.scope, tuple(requests), within, limit=limit)
         return answer
 
