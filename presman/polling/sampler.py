@@ -41,7 +41,7 @@ NUDGE = 0.05
 """Seconds between two times it is told."""
 
 GAP = 0.1
-"""Seconds from the beginning of a poll to one at once: closer ones have no rates, and take them off the screen."""
+"""Seconds from where a poll begins to read to one at once: closer ones have no rates, and take them off the screen."""
 
 
 class Polled(Struct, frozen=True):
@@ -131,6 +131,7 @@ class Sampler:
     ) -> None:
         self._carry_out = carry_out
         self._forgets = False
+        self._read_at = 0.0
         self._orders: list[tuple[Command, float]] = []
         self._make_source = make_source
         self._refresh = refresh
@@ -294,6 +295,7 @@ class Sampler:
             self._poller.open()
         self._run_commands(self._poller)
         hear, self._hear = self._hear, None
+        self._read_at = time.monotonic()  # a login, which may have come before, does not count as a gap
         return self._poller.poll(hear)
 
     def _look(self, snapshot: Snapshot) -> None:
@@ -340,7 +342,7 @@ class Sampler:
             while not self._stopping:
                 left = self._next(event, begun, ended) - time.monotonic()
                 if self._poll_now:
-                    left = begun + GAP - time.monotonic() if isinstance(event, Polled) else 0
+                    left = self._read_at + GAP - time.monotonic() if isinstance(event, Polled) else 0
                 if left <= 0:
                     break
                 self._woken.wait(min(left, threading.TIMEOUT_MAX))
