@@ -25,10 +25,10 @@ START = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
 class Play:
     """Polls of a scenario, two simulated seconds apart, through the feed that the real app has."""
 
-    def __init__(self, scenario: str, *, whole: bool = False) -> None:
+    def __init__(self, scenario: str, *, whole: bool = False, seed: int | None = 7) -> None:
         self.now = 0.0
         source = SimulatorSource(
-            scenario if whole else with_short_past(scenario), seed=7, clock=lambda: self.now, start=START
+            scenario if whole else with_short_past(scenario), seed=seed, clock=lambda: self.now, start=START
         )
         source.scope = Scope.CLUSTER
         self.poller = Poller(source)
@@ -41,9 +41,9 @@ class Play:
 
 @asynccontextmanager
 async def playing(
-    scenario: str, size: tuple[int, int] = (200, 50), *, whole: bool = False
+    scenario: str, size: tuple[int, int] = (200, 50), *, whole: bool = False, seed: int | None = 7
 ) -> AsyncIterator[tuple[Stage, Callable[[int], object]]]:
-    play = Play(scenario, whole=whole)
+    play = Play(scenario, whole=whole, seed=seed)
     async with stage(size=size) as acting:
         feed = sampler_feed(lambda: play.poller.source, Scope.CLUSTER)(acting.app.post_message, 2.0)
 
