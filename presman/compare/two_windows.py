@@ -59,9 +59,8 @@ def _read(recording: Recording, asked: WindowPlace) -> tuple[ComparedWindow, Win
     start, end = bounds[0] or tape.first, bounds[1] or tape.last
     marks = tape.marks(start, end)
     if not marks:
-        raise WindowError(
-            f"{recording.name} holds no poll {spelled_span(*bounds)}: it is {spelled_span(tape.first, tape.last)}"
-        )
+        whole = spelled_span(tape.first, tape.last)
+        raise WindowError(f"{recording.name} holds no poll {spelled_span(*bounds)}: it is {whole}")
     figures = window_figures(tape, start, end, marks)
     plan = _plan(tape, start, end)
     notes = [*_gaps(marks, start, end), *_events(tape, start, end), *recording.damage, *tape.damage]

@@ -64,10 +64,8 @@ class RecordingSource:
             self._first = self._next = places.start
             self._end = places.stop
             if not places:
-                told = (
-                    f"{self.name} holds no poll {spelled_span(start, end)}: it is {spelled_span(tape.first, tape.last)}"
-                )
-                raise SourceError(told, retry=False)
+                whole = spelled_span(tape.first, tape.last)
+                raise SourceError(f"{self.name} holds no poll {spelled_span(start, end)}: it is {whole}", retry=False)
             return self._readable(self._next).release
         except RecordingError as error:
             raise SourceError(str(error), retry=False) from error

@@ -63,15 +63,14 @@ def span_of(
 
 
 def spelled_span(start: datetime | None, end: datetime | None) -> str:
-    """Return from when to when, in the user's zone."""
-    if start is None or end is None:
-        return (
-            f"from {_spelled(start)} on" if start is not None else f"up to {_spelled(end)}" if end is not None else ""
-        )
-    return f"from {_spelled(start)} to {_spelled(end)}"
+    """Return from when to when, in the user's zone; "" where both ends are open."""
+    if start is None:
+        return "" if end is None else f"up to {spelled_instant(end)}"
+    return f"from {spelled_instant(start)} " + ("on" if end is None else f"to {spelled_instant(end)}")
 
 
-def _spelled(at: datetime) -> str:
+def spelled_instant(at: datetime) -> str:
+    """Return an instant to the second, in the user's zone."""
     return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
