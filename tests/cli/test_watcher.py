@@ -31,11 +31,12 @@ PATIENCE = 0.6
 """Seconds in place of those that the watcher gives a presman that does not react."""
 
 DEAF = f"""
-import ctypes, re, sys
+import ctypes, re, sys, time
 from presman import watcher
 watcher.BEGIN = watcher.BEGIN.replace("main(", "import process; process.DEAF = process.GRACE = {PATIENCE}; main(")
 from presman.tui.feed import SamplerFeed
 def spin(self, event):
+    time.sleep(0.5)  # the first frame is painted meanwhile
     SPIN
 SamplerFeed._receive = spin
 sys.argv = ["presman", "demo:quiet"]
