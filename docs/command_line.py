@@ -24,6 +24,7 @@ ANY = "@any"
 BY_METAVAR = {
     "FILE": "@file",
     "TARGET": "@target",
+    "FILE|FOLDER|URL": "@file",
     "CSV|TARGET": "@csv",
     "GROUP=N": "@group",
     "=LIBDIR": "@attached",
@@ -35,6 +36,7 @@ BY_METAVAR = {
 BY_PLACE = {
     ("export", "column"): " ".join(dict.fromkeys(key for each in EXPORTED.values() for key in each.wide)),
     ("connect", "section"): "@section",
+    ("compare", "first"): "@file",
     ("monitor", "measure"): "cpu session_io parallel emphasis",
 }
 

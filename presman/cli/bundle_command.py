@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from presman.base.formats import counted, spelled
 from presman.cli import console, exit_codes
@@ -12,7 +14,12 @@ from presman.cli.exit_codes import Failure
 from presman.cli.record_command import target_of
 from presman.cli.settings import Resolved, load, resolve
 from presman.recording.redaction import Redactor, as_of
+from presman.recording.sqlite_files import remove_recording
 from presman.recording.store import RecordingError
+
+if TYPE_CHECKING:
+    from presman.recording.recording_source import RecordingSource
+    from presman.recording.store import Store
 
 
 def run(options: Namespace) -> int:
@@ -28,7 +35,7 @@ def run(options: Namespace) -> int:
     except RecordingError as error:
         raise Failure(str(error), exit_codes.OUTPUT) from error
     if not written:
-        path.unlink(missing_ok=True)
+        remove_recording(path)
         raise Failure(f"{resolved.target.name} gave nothing to bundle", exit_codes.SOURCE)
     console.say(f"{counted(written, 'poll')} in {path}: no SQL text, bind, user, machine or program is in it")
     return exit_codes.OK
@@ -50,19 +57,29 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
 
 
 def _copy(resolved: Resolved, path: Path, options: Namespace) -> int:
-    """Copy the last minutes of a recording, or what --from and --to say."""
-    from presman.analysis import analyse
+    """Copy the last minutes of a recording, or what --from and --to say: all of it or, if that fails, nothing."""
     from presman.recording.recording_source import RecordingSource
     from presman.recording.store import Store
-    from presman.recording.tape import LostPollError
-    from presman.recording.writer import RecordingWriter
 
     source = resolved.target.make_source()
     assert isinstance(source, RecordingSource)
     source.open()
+    with closing(source), closing(Store(str(path), writing=True)) as store:
+        try:
+            return _copy_polls(source, store, resolved.target.name, options)
+        except BaseException:
+            store.close()
+            remove_recording(path)
+            raise
+
+
+def _copy_polls(source: RecordingSource, store: Store, name: str, options: Namespace) -> int:
+    from presman.analysis import analyse
+    from presman.recording.tape import LostPollError
+    from presman.recording.writer import RecordingWriter
+
     redactor = Redactor()
-    store = Store(str(path), writing=True)
-    writer = RecordingWriter(store, redactor.target(resolved.target.name), "recording")
+    writer = RecordingWriter(store, redactor.target(name), "recording")
     tape, places = source.tape, source.places
     if not options.start:
         earliest = tape.at(places[-1]) - timedelta(minutes=options.minutes)
@@ -78,6 +95,4 @@ def _copy(resolved: Resolved, path: Path, options: Namespace) -> int:
         writer.append(snapshot, analyse(before, snapshot))
         written += 1
     writer.close()
-    store.close()
-    source.close()
     return written

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from math import isnan, nan
 from typing import Any, NoReturn
 
 from presman.cli import console, exit_codes
@@ -131,13 +132,19 @@ def _said(read: Callable[[str], Any], text: str) -> Any:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def of_group(text: str) -> tuple[str, float]:
-    """Read GROUP=NUMBER."""
-    name, mark, number = text.rpartition("=")
-    try:
-        value = float(number)
-    except ValueError:
-        value = -1.0
-    if not mark or not name or not 0 <= value < 1e8:
-        raise argparse.ArgumentTypeError(f"{text!r} is not GROUP=NUMBER")
-    return name.upper(), value
+def of_group(least: float, most: float) -> Callable[[str], tuple[str, float]]:
+    """Return what reads GROUP=NUMBER, of numbers between two bounds."""
+
+    def read(text: str) -> tuple[str, float]:
+        name, mark, number = text.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = nan
+        if not mark or not name or isnan(value):
+            raise argparse.ArgumentTypeError(f"{text!r} is not GROUP=NUMBER")
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r}: the number is from {least:.0f} to {most:.0f}")
+        return name.upper(), value
+
+    return read

@@ -18,7 +18,7 @@ from presman.recording.events import LOST, PLAN_CHANGED
 from presman.recording.reader import Recording
 from presman.recording.tape import LostPollError, Tape
 from presman.recording.tape_values import PollMark
-from presman.recording.time_words import instant_of
+from presman.recording.time_words import TimeError, span_of, spelled_span
 
 _GAP = 3.0
 """Times the usual seconds between polls from which on polls are missing."""
@@ -52,15 +52,15 @@ def _read(recording: Recording, asked: WindowPlace) -> tuple[ComparedWindow, Win
     tape = recording.tape(asked.database)
     if tape.first is None or tape.last is None:
         raise WindowError(f"{recording.name} holds no poll")
-    start = instant_of(asked.start, tape.first, tape.last) if asked.start else tape.first
-    end = instant_of(asked.end, tape.first, tape.last) if asked.end else tape.last
-    if end <= start:
-        raise WindowError(f"{recording.name}: the window {_span(start, end)} ends before it begins")
+    try:
+        bounds = span_of(asked.start, asked.end, tape.first, tape.last)
+    except TimeError as error:
+        raise WindowError(f"{recording.name}: {error}") from None
+    start, end = bounds[0] or tape.first, bounds[1] or tape.last
     marks = tape.marks(start, end)
     if not marks:
-        raise WindowError(
-            f"{recording.name} holds no poll of {_span(start, end)}: it is from {_span(tape.first, tape.last)}"
-        )
+        whole = spelled_span(tape.first, tape.last)
+        raise WindowError(f"{recording.name} holds no poll {spelled_span(*bounds)}: it is {whole}")
     figures = window_figures(tape, start, end, marks)
     plan = _plan(tape, start, end)
     notes = [*_gaps(marks, start, end), *_events(tape, start, end), *recording.damage, *tape.damage]
@@ -122,7 +122,3 @@ def _notes(one: ComparedWindow, other: ComparedWindow, differences: Sequence[Jud
 
 def _clock(at: datetime) -> str:
     return f"{at.astimezone():%H:%M:%S}"
-
-
-def _span(start: datetime, end: datetime) -> str:
-    return f"{start.astimezone():%Y-%m-%d %H:%M:%S} to {end.astimezone():%Y-%m-%d %H:%M:%S}"

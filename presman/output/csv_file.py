@@ -11,6 +11,7 @@ import os
 import stat
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -67,7 +68,8 @@ class CsvFile:
 
     Nobody else can read a file that is made here: SQL texts and names are in it. It is locked, so that no other presman
     appends to it at the same time. With `durable` each write also waits for the disk. Of a named pipe the reader is
-    waited for, which `tell` is told. Raises OutputError.
+    waited for, which `tell` is told. One that was made here and could not be written is gone when it is closed.
+    Raises OutputError.
     """
 
     def __init__(
@@ -82,7 +84,11 @@ class CsvFile:
         self.name = str(path)
         self._durable = durable
         self._is_own = continues or (lambda line: line == header.rstrip("\n"))
-        self._fd = _open_pipe(path, tell) if _is_pipe(path) else _open(path)
+        self._path, self._is_new, self._has_failed = path, False, False
+        if _is_pipe(path):
+            self._fd = _open_pipe(path, tell)
+        else:
+            self._fd, self._is_new = _open(path)
         try:
             self._regular = stat.S_ISREG(os.fstat(self._fd).st_mode)
             if self._regular:
@@ -135,6 +141,7 @@ class CsvFile:
         except BrokenPipeError:
             raise
         except OSError as error:
+            self._has_failed = True
             if self._regular:
                 os.ftruncate(self._fd, before)
             raise OutputError(f"cannot write {self.name}: {reason(error)}") from error
@@ -142,20 +149,40 @@ class CsvFile:
     def close(self) -> None:
         """Close the file; closing twice is fine."""
         if self._fd >= 0:
+            if self._is_new and self._has_failed:
+                _remove_empty(self._path, self._fd)
             os.close(self._fd)
             self._fd = -1
 
 
 def check_writable(path: Path) -> None:
-    """Open and close `path` for writing, which leaves an empty file where there is none. Raises OutputError."""
-    if not _special(path):
-        os.close(_open(path))
+    """Open and close `path` for writing; what was not there is not there afterwards. Raises OutputError."""
+    if _special(path):
+        return
+    descriptor, is_new = _open(path)
+    if is_new:
+        _remove_empty(path, descriptor)
+    os.close(descriptor)
 
 
-def _open(path: Path) -> int:
-    flags = os.O_WRONLY if _special(path) else os.O_RDWR | os.O_CREAT | os.O_APPEND
+def _remove_empty(path: Path, descriptor: int) -> None:
+    """Remove an open file that nothing is in, if that is what its name still leads to."""
+    with suppress(OSError):
+        own = os.fstat(descriptor)
+        if own.st_size == 0 and os.path.samestat(own, path.stat(follow_symlinks=False)):
+            path.unlink()
+
+
+def _open(path: Path) -> tuple[int, bool]:
+    """Open for writing, and say whether the file was made. Raises OutputError."""
     try:
-        return os.open(path, flags, 0o600)
+        if _special(path):
+            return os.open(path, os.O_WRONLY), False
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        try:
+            return os.open(path, flags | os.O_EXCL, 0o600), True
+        except FileExistsError:
+            return os.open(path, flags, 0o600), False
     except OSError as error:
         raise OutputError(f"cannot write {path}: {reason(error)}") from error
 

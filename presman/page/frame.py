@@ -20,7 +20,7 @@ h3{font-size:14px;margin:16px 0 4px}p{margin:4px 0}
 figure{margin:10px 0}
 figcaption{display:flex;flex-wrap:wrap;gap:2px 14px;font-size:13px}
 .legend{font-size:12px}.legend>span{margin-right:10px}
-svg{display:block;width:100%;height:auto;font-size:11px}
+svg{display:block;width:100%;height:auto;font-size:11px;overflow:visible}
 .hover{fill:#24292f;fill-opacity:0}.hover:hover{fill-opacity:.12}
 .life:hover rect{stroke:#24292f}.line{color:#24292f}.idle{color:IDLE}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:12px;width:100%}

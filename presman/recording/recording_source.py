@@ -9,7 +9,7 @@ from presman.base.release import Release
 from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
 from presman.recording.tape import LostPollError, Tape
-from presman.recording.time_words import TimeError, instant_of
+from presman.recording.time_words import TimeError, instant_of, span_of, spelled_span
 from presman.records.queries import Scope
 from presman.records.snapshot import Section, Snapshot
 from presman.sources import Answer, Exhausted, Request, SourceError
@@ -31,7 +31,7 @@ class RecordingSource:
         self.scope = Scope.CLUSTER
         self._place = place
         self._database = database
-        self._words = {"start": start, "end": at or end}
+        self._start, self._at, self._end_at = start, at, end
         self._recording: Recording | None = None
         self._tape: Tape | None = None
         self._first = 0
@@ -59,15 +59,13 @@ class RecordingSource:
             self._tape = tape = self._recording.tape(self._database)
             if not len(tape):
                 raise SourceError(f"{self.name} holds no poll", retry=False)
-            bounds = {key: self._bound(tape, words) for key, words in self._words.items()}
-            start, end = bounds["start"], bounds["end"]
-            if start is not None and end is not None and start > end:
-                raise TimeError(f"{self.name}: from {_clock(start)} to {_clock(end)} ends before it begins")
+            start, end = self._bounds(tape)
             places = tape.places(start, end)
             self._first = self._next = places.start
             self._end = places.stop
             if not places:
-                raise SourceError(f"{self.name} holds no poll then: it is from {_span(tape)}", retry=False)
+                whole = spelled_span(tape.first, tape.last)
+                raise SourceError(f"{self.name} holds no poll {spelled_span(start, end)}: it is {whole}", retry=False)
             return self._readable(self._next).release
         except RecordingError as error:
             raise SourceError(str(error), retry=False) from error
@@ -92,14 +90,21 @@ class RecordingSource:
                 self.tape.refresh()
         except RecordingError as error:
             raise SourceError(str(error)) from error
-        if not self._words["end"]:
+        if not (self._at or self._end_at):
             self._end = len(self.tape)
         return self.places
 
-    def _bound(self, tape: Tape, words: str) -> datetime | None:
-        if not words or tape.first is None or tape.last is None:
-            return None
-        return instant_of(words, tape.first, tape.last)
+    def _bounds(self, tape: Tape) -> tuple[datetime | None, datetime | None]:
+        """Return from when to when it is replayed. Raises TimeError."""
+        if tape.first is None or tape.last is None:
+            return None, None
+        try:
+            if not self._at:
+                return span_of(self._start, self._end_at, tape.first, tape.last)
+            start, _ = span_of(self._start, "", tape.first, tape.last)
+            return start, instant_of(self._at, tape.first, tape.last)
+        except TimeError as error:
+            raise TimeError(f"{self.name}: {error}") from None
 
     def _readable(self, place: int) -> Snapshot:
         """Return the first poll from a place on that is not damaged."""
@@ -153,13 +158,3 @@ class RecordingSource:
         """Sentences about what could not be read until now."""
         found = list(self._recording.damage) if self._recording is not None else []
         return found + (self._tape.damage if self._tape is not None else [])
-
-
-def _span(tape: Tape) -> str:
-    if tape.first is None or tape.last is None:
-        return "nothing"
-    return f"{_clock(tape.first)} to {_clock(tape.last)}"
-
-
-def _clock(at: datetime) -> str:
-    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"

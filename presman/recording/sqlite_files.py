@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from presman.recording.schema import APPLICATION_ID, FORMAT
@@ -32,6 +32,28 @@ def other_than_a_recording(path: Path) -> str:
 def make_private(path: Path) -> None:
     """Make the file before SQLite does, readable for the user alone: it will hold SQL texts. Raises OSError."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+
+def remove_blank(path: Path) -> None:
+    """Remove a file in which there is no table, and what SQLite has beside it; one that cannot be looked into stays."""
+    log = Path(f"{path}-wal")
+    try:
+        if path.stat().st_size:
+            # Without a log nothing can be in it, and no room is needed for the file by which SQLite reads one.
+            way = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
+            with closing(_opened(f"{path.resolve().as_uri()}?{way}")) as connection:
+                if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                    return
+    except (OSError, sqlite3.Error):
+        return
+    remove_recording(path)
+
+
+def remove_recording(path: Path) -> None:
+    """Remove a file and what SQLite has beside it."""
+    for end in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            Path(f"{path}{end}").unlink()
 
 
 def connected(path: Path) -> sqlite3.Connection:

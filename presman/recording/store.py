@@ -32,7 +32,13 @@ from presman.recording.measure_views import selects
 from presman.recording.postgres_size import bytes_in_use
 from presman.recording.schema import APPLICATION_ID, FORMAT, META, METADATA
 from presman.recording.schema_rescue import has_layout_of_today, is_whole, rescued
-from presman.recording.sqlite_files import connected, connected_for_reading, make_private, other_than_a_recording
+from presman.recording.sqlite_files import (
+    connected,
+    connected_for_reading,
+    make_private,
+    other_than_a_recording,
+    remove_blank,
+)
 from presman.recording.upgrades import STEPS, upgrade
 
 SUFFIX = ".presman"
@@ -79,6 +85,8 @@ class Store:
         self._alone = alone
         self.damage: list[str] = []
         self._copies: TemporaryDirectory[str] | None = None
+        path = Path(place).expanduser()
+        is_new = writing and not is_url(place) and not path.exists()
         self.engine = self._engine()
         # SQLite lets one write at a time: threads of this process wait in order instead of trying again.
         self._turn: AbstractContextManager[object] = Lock() if self.kind == "sqlite" and writing else nullcontext()
@@ -89,6 +97,8 @@ class Store:
                 self._check()
         except RecordingError:
             self.close()
+            if is_new:
+                remove_blank(path)
             raise
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from presman.base.errors import InputError
 
@@ -41,16 +41,49 @@ def instant_of(words: str, first: datetime, last: datetime, zone: tzinfo | None 
     return _aware(found, zone).astimezone(UTC)
 
 
+def span_of(
+    start: str, end: str, first: datetime, last: datetime, zone: tzinfo | None = None
+) -> tuple[datetime | None, datetime | None]:
+    """Return from when to when two words mean, both included; None for "", an end that is open. Raises TimeError.
+
+    What ends at a time of day that the day of the last poll has yet to reach ends then, if it begins on that day: of a
+    recording up to 21:30, 20:00 to 23:00 is not 20:00 to yesterday's 23:00.
+    """
+    begins = instant_of(start, first, last, zone) if start else None
+    ends = instant_of(end, first, last, zone) if end else None
+    clock = _CLOCK.fullmatch(end.strip())
+    since = first if begins is None else begins
+    today = last.astimezone(zone).date()
+    if ends is not None and clock and ends < since and since.astimezone(zone).date() == today:
+        ends = _at(today, clock, zone)
+    if begins is not None and ends is not None and ends < begins:
+        window, whole = spelled_span(begins, ends), spelled_span(first, last)
+        raise TimeError(f"the window {window} ends before it begins; the recording is {whole}")
+    return begins, ends
+
+
+def spelled_span(start: datetime | None, end: datetime | None) -> str:
+    """Return from when to when, in the user's zone; "" where both ends are open."""
+    if start is None:
+        return "" if end is None else f"up to {spelled_instant(end)}"
+    return f"from {spelled_instant(start)} " + ("on" if end is None else f"to {spelled_instant(end)}")
+
+
+def spelled_instant(at: datetime) -> str:
+    """Return an instant to the second, in the user's zone."""
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
 def _of_day(clock: re.Match[str], last: datetime, zone: tzinfo | None) -> datetime:
+    today = last.astimezone(zone).date()
+    found = _at(today, clock, zone)
+    return found if found <= last else _at(today - timedelta(days=1), clock, zone)
+
+
+def _at(day: date, clock: re.Match[str], zone: tzinfo | None) -> datetime:
     seconds = float(clock[3] or 0)
-    of_last = last.astimezone(zone)
-    for days in (0, 1):
-        day = of_last.date() - timedelta(days=days)
-        whole = datetime(day.year, day.month, day.day, int(clock[1]), int(clock[2]), int(seconds))
-        found = _aware(whole + timedelta(seconds=seconds % 1), zone).astimezone(UTC)
-        if found <= last:
-            return found
-    return found
+    whole = datetime(day.year, day.month, day.day, int(clock[1]), int(clock[2]), int(seconds))
+    return _aware(whole + timedelta(seconds=seconds % 1), zone).astimezone(UTC)
 
 
 def _aware(at: datetime, zone: tzinfo | None) -> datetime:

@@ -58,7 +58,7 @@ def _life(life: StatementLife, place: int, axis: TimeAxis) -> Markup:
     ]  # fmt: skip
     name = life.sql_id or f"{life.inst_id}:{life.sid}"
     told = element("title", "\n".join(facts(life)))
-    return element("g", told, *bars, label(LEFT - 6, y + 11, name[:13], "end"), class_="life")
+    return element("g", told, *bars, label(LEFT - 6, y + 11, name[:13], "end", size=10), class_="life")
 
 
 def facts(life: StatementLife) -> list[str]:

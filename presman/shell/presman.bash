@@ -249,7 +249,7 @@ _presman_table() {
 --from|@any|from then on
 --to|@any|up to then
 --polls|@any|without a terminal: readings to print
-|@any|what `presman record` wrote' ;;
+|@file|what `presman record` wrote' ;;
     report) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
@@ -264,7 +264,7 @@ _presman_table() {
 --to|@any|up to then
 -o|@file|where to (-: standard output); a file there is replaced
 --output|@file|where to (-: standard output); a file there is replaced
-|@any|what `presman record` wrote' ;;
+|@file|what `presman record` wrote' ;;
     bundle) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
@@ -294,7 +294,7 @@ _presman_table() {
 --from|@any|from then on
 --to|@any|up to then
 --format|text json html|text (default), json, html
-|@any|FILE.presman@FROM..TO, or any recording as TARGET has it' ;;
+|@file|FILE.presman@FROM..TO, or any recording as TARGET has it' ;;
     chart) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini

@@ -264,7 +264,7 @@ function __presman_table
 --from|@any|from then on
 --to|@any|up to then
 --polls|@any|without a terminal: readings to print
-|@any|what `presman record` wrote'
+|@file|what `presman record` wrote'
         case report
             set table '-h||show this help message and exit
 --help||show this help message and exit
@@ -280,7 +280,7 @@ function __presman_table
 --to|@any|up to then
 -o|@file|where to (-: standard output); a file there is replaced
 --output|@file|where to (-: standard output); a file there is replaced
-|@any|what `presman record` wrote'
+|@file|what `presman record` wrote'
         case bundle
             set table '-h||show this help message and exit
 --help||show this help message and exit
@@ -312,7 +312,7 @@ function __presman_table
 --from|@any|from then on
 --to|@any|up to then
 --format|text json html|text (default), json, html
-|@any|FILE.presman@FROM..TO, or any recording as TARGET has it'
+|@file|FILE.presman@FROM..TO, or any recording as TARGET has it'
         case chart
             set table '-h||show this help message and exit
 --help||show this help message and exit

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.message import Message
 
@@ -55,7 +55,7 @@ _LAST = 1 << 60
 
 
 class TapeLoaded(Message):
-    """The recording is open: from when to when it is, what it holds in short, and what happened."""
+    """The recording is open: from when to when it is, what it holds in short, and what happened in what is replayed."""
 
     def __init__(
         self, first: datetime, last: datetime, strip: list[Stretch], events: list[RecordedEvent], told: str
@@ -69,10 +69,14 @@ class TapeLoaded(Message):
 
 
 class Jumped(Message):
-    """Another time is on show: the reading, what it was made of, and the charts before it."""
+    """Another time is on show: the reading, what it was made of, and the charts before it.
 
-    def __init__(self, timeline: Timeline, reading: Reading, snapshot: Snapshot) -> None:
+    `told` says that there is no poll at the time that was asked for, "" where there is one.
+    """
+
+    def __init__(self, timeline: Timeline, reading: Reading, snapshot: Snapshot, told: str = "") -> None:
         super().__init__()
+        self.told = told
         self.timeline = timeline
         self.reading = reading
         self.snapshot = snapshot
@@ -84,6 +88,14 @@ class Stopped(Message):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.text = text
+
+
+class _Wanted(NamedTuple):
+    """What is to be shown next, whether that is a jump, and the time that was asked for, if one was."""
+
+    place: int
+    jumped: bool
+    at: datetime | None = None
 
 
 class Player:
@@ -207,7 +219,7 @@ class Player:
         places = source.places
         self._show(source.tape, places.stop - 1 if self._follow else _first(source, self._begin), jumped=True)
         while (wanted := self._next(source.tape)) is not None:
-            target, jumped = wanted
+            target, jumped, at = wanted
             if self._follow and target >= places.stop:
                 found = following.newest(source, self._shown_at)
                 if following.trouble != self.trouble:
@@ -217,10 +229,11 @@ class Player:
                     self._place, target = found
                     jumped = jumped or target > self._place + 1
             places = source.places
-            if target == _LAST:
-                target = places.stop - 1
+            if target == _LAST or at is not None:
+                target = min(target, places.stop - 1)
             if target < places.stop:
-                self._show(source.tape, max(target, places.start), jumped=jumped)
+                told = _beyond(source, at) if at is not None else ""
+                self._show(source.tape, max(target, places.start), jumped=jumped, told=told)
             elif not self._follow:
                 self._end("")
 
@@ -229,8 +242,8 @@ class Player:
             self.playing = False
         self._post(Stopped(text))
 
-    def _next(self, tape: Tape) -> tuple[int, bool] | None:
-        """Wait for what is to be shown next, and whether that is a jump; None at the end."""
+    def _next(self, tape: Tape) -> _Wanted | None:
+        """Wait for what is to be shown next; None at the end."""
         with self._woken:
             pause: float | None = None
             if self.playing and self._target is None and self._place + 1 < len(tape):
@@ -240,20 +253,23 @@ class Player:
                 pause = FOLLOWING
             while not self._stopping and self._target is None:
                 if self.playing and pause is None:
-                    return self._place + 1, False
+                    return _Wanted(self._place + 1, jumped=False)
                 speed, playing = self.speed, self.playing
                 woken = self._woken.wait(pause if playing else None)
                 if playing and not woken:
-                    return self._place + 1, False
+                    return _Wanted(self._place + 1, jumped=False)
                 if (speed, playing) != (self.speed, self.playing):
                     pause = 0.0 if pause is None else min(pause, _LONGEST_PAUSE / self.speed)
             if self._stopping:
                 return None
             target, self._target = self._target, None
         assert target is not None
-        return (target if isinstance(target, int) else tape.place(target)), True
+        if isinstance(target, int):
+            return _Wanted(target, jumped=True)
+        is_later = tape.last is not None and target > tape.last
+        return _Wanted(_LAST if is_later else tape.place(target), jumped=True, at=target)
 
-    def _show(self, tape: Tape, place: int, *, jumped: bool) -> None:
+    def _show(self, tape: Tape, place: int, *, jumped: bool, told: str = "") -> None:
         from presman.recording.store import RecordingError
 
         try:
@@ -267,7 +283,7 @@ class Player:
             return
         self._place, self._shown_at = place, current.at
         self._at_end = place + 1 == len(tape)
-        self._post(Arrived(reading, current) if timeline is None else Jumped(timeline, reading, current))
+        self._post(Arrived(reading, current) if timeline is None else Jumped(timeline, reading, current, told))
 
 
 def _first(source: RecordingSource, words: str) -> int:
@@ -278,6 +294,22 @@ def _first(source: RecordingSource, words: str) -> int:
     if not words or tape.first is None or tape.last is None:
         return places.start
     return min(max(places.start, tape.place(instant_of(words, tape.first, tape.last))), places.stop - 1)
+
+
+def _beyond(source: RecordingSource, at: datetime) -> str:
+    """Say that nothing is replayed of an instant, which is before the first poll or after the last; else ""."""
+    from presman.recording.time_words import spelled_instant
+
+    first, last = _ends(source)
+    if at < first.replace(microsecond=0):  # a time is typed in whole seconds
+        return f"No poll before {spelled_instant(first)}: this is the first."
+    return f"No poll after {spelled_instant(last)}: this is the last." if at > last else ""
+
+
+def _ends(source: RecordingSource) -> tuple[datetime, datetime]:
+    """Return the instants of the first and the last poll that are replayed."""
+    tape, places = source.tape, source.places
+    return tape.at(min(places.start, len(tape) - 1)), tape.at(max(0, places.stop - 1))
 
 
 class _Following:
@@ -295,7 +327,7 @@ class _Following:
         assert tape.last is not None
         self._summed_up = time.monotonic()
         told = " ".join(source.damage)
-        self._post(TapeLoaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(), told))
+        self._post(TapeLoaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(*_ends(source)), told))
 
     def newest(self, source: RecordingSource, shown: datetime | None) -> tuple[int, int] | None:
         """Return the places of the poll on show, which may have moved, and of the newest; None where none is newer."""

@@ -74,6 +74,8 @@ class ReplayApp(MonitorApp):
         """Show another time."""
         first = self.monitor.latest is None
         self.monitor.jump(event.timeline, event.reading, event.snapshot)
+        if event.told:
+            self.tell(event.told, seconds=8)
         if first:
             super().on_arrived(Arrived(event.reading, None))
         self.repaint()

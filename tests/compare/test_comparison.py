@@ -135,10 +135,11 @@ def test_what_is_not_whole_is_said(mixed: Path) -> None:
     whole = compare(place(mixed), place(mixed, "-40s"))
     assert whole.first.notes[0] == "1 gap without polls, 5 min 5 s in all"
     assert "the windows overlap by 40 s" in whole.notes[0]
-    with pytest.raises(WindowError, match="holds no poll of"):
+    with pytest.raises(WindowError, match="holds no poll from"):
         compare(place(mixed), place(mixed, "-4m", "-2m"))
     with pytest.raises(WindowError, match="ends before it begins"):
         compare(place(mixed), place(mixed, "last", "first"))
+    assert compare(place(mixed, "last", "last"), place(mixed)).first.notes == ("it has one poll only",)
     with pytest.raises(RecordingError):
         compare(place(mixed), place(Path(__file__)))
 
@@ -151,7 +152,7 @@ def test_the_command(mixed: Path, inside: Run) -> None:
     assert {"section", "subject", "figure", "first", "second", "percent", "difference"} <= found["lines"][0].keys()
     assert "more than noise" in found["method"]
     for arguments, words in (
-        ((f"{mixed}@02:00..02:10", "@-45s..last"), "holds no poll of"),
+        ((f"{mixed}@02:00..02:10", "@-45s..last"), "holds no poll from"),
         (("demo:mixed", str(mixed)), "is no recording"),
         ((str(mixed), "@soon..last"), "is no time"),
         (("@03:00..03:10", str(mixed)), "has to name its recording"),

@@ -152,7 +152,7 @@ def test_the_command(whole: Path, tmp_path: Path, inside: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("--from", "2027-01-01", "-o", "x.html"), 3, "holds no poll then: it is from"),
+        (("--from", "2027-01-01", "-o", "x.html"), 3, "holds no poll from"),
         (("--from", "soon", "-o", "x.html"), 2, "is no time"),
         (("-o", "none/x.html"), 4, "cannot write none/x.html: No such file or directory"),
         ((), 2, "-o"),

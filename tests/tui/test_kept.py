@@ -137,6 +137,14 @@ async def test_a_name_leads_anywhere() -> None:
         assert before == await acting.press("colon", "x", "escape")
 
 
+@acted
+async def test_a_name_leads_away_from_a_database_that_does_not_answer() -> None:
+    async with stage() as acting:
+        acting.app.targets = ("PROD", "storm")
+        await acting.keys("colon", *"storm", "enter")
+        assert acting.app.switch_to == "storm"
+
+
 def test_names_that_several_have_are_not_guessed() -> None:
     reading = replace(busy(), queue=(queued(1),))
     assert goal("sess", reading, (), ()).tab == "sessions"

@@ -56,6 +56,11 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
             await until(at(120))
             await acting.keys("n")
             assert "Nothing else happened" in "".join(str(each.message) for each in app._notifications)
+            for words, second, told in (("1h ago", 5, "this is the first"), ("2030-01-01", 120, "this is the last")):
+                await acting.keys("J")
+                await acting.keys(*({" ": "space", "-": "minus"}.get(each, each) for each in words), "enter")
+                await until(at(second))
+                await until(lambda told=told: told in "".join(str(each.message) for each in app._notifications))
             await acting.keys("plus")
             assert app.player.speed == SPEEDS[2]
 

@@ -210,6 +210,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "did you mean 'BATCH'" in capsys.readouterr().err
     assert main(["whatif"]) == 2
     assert main(["whatif", str(path), "--limit", "BATCH"]) == 2
+    capsys.readouterr()
+    for words, told in (("--limit BATCH=500", "from 0 to 100"), ("--level BATCH=9", "from 1 to 8")):
+        assert main(["whatif", str(path), *words.split()]) == 2
+        assert told in capsys.readouterr().err
 
 
 def test_a_recording_is_replayed_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -140,11 +140,11 @@ def whatif() -> Parser:
         metavar="N",
         help="PARALLEL_SERVERS_TARGET of all instances",
     )
-    for name, text in (
-        ("limit", "percent of the target a group may hold (PARALLEL_SERVER_LIMIT)"),
-        ("level", "level (1 to 8) of a group in the plan; without it all are on one"),
-        ("timeout", "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
+    for name, number, text in (
+        ("limit", of_group(0, 100), "percent of the target a group may hold (PARALLEL_SERVER_LIMIT)"),
+        ("level", of_group(1, 8), "level (1 to 8) of a group in the plan; without it all are on one"),
+        ("timeout", of_group(0, 1e7), "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
     ):
-        parser.add_argument(f"--{name}", type=of_group, action="append", default=[], metavar="GROUP=N", help=text)
+        parser.add_argument(f"--{name}", type=number, action="append", default=[], metavar="GROUP=N", help=text)
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="another random order of the groups")
     return parser

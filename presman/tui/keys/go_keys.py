@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from presman.tabs.parts import Key
-from presman.tui.keys.app_key import NO_DATA, AppKey, has_data, has_tables
+from presman.tui.keys.app_key import AppKey, has_tables
 from presman.tui.keys.page_keys import show_tab
 from presman.tui.keys.place_keys import go_into, open_page
 from presman.tui.widgets.line_api import LineApiWidget
@@ -104,7 +104,7 @@ def has_targets(app: FrameApp) -> bool:
 GO = AppKey(
     Key("go", "colon", ":", "go to", "Go to a tab, group, instance, session (its SID or 1:SID), SQL_ID or target of "
         "config.ini by name; its beginning is enough."),
-    ask_where, has_data, NO_DATA,
+    ask_where,
 )  # fmt: skip
 TARGETS = AppKey(
     Key("targets", "D", "D", "databases", "Watch another target of config.ini."),
