@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import termios
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -60,6 +61,15 @@ def _between_messages(handler: Callable[[int, Any], Any], number: int, frame: An
         handler(number, frame)
 
 
+def _is_there(terminal: int) -> bool:
+    """Whether a terminal still is one."""
+    try:
+        termios.tcgetattr(terminal)
+    except termios.error:
+        return False
+    return True
+
+
 def _close(*files: int) -> None:
     for file in files:
         os.close(file)
@@ -77,14 +87,35 @@ class TerminalDriver(LinuxDriver):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.exit_event = WakingEvent()
-        stop = signal.getsignal(signal.SIGTSTP)
-        if callable(stop):
+        self._is_on = False
+        stop, go_on = signal.getsignal(signal.SIGTSTP), signal.getsignal(signal.SIGCONT)
+        if callable(stop) and callable(go_on):
             signal.signal(signal.SIGTSTP, partial(_between_messages, stop))
+            signal.signal(signal.SIGCONT, partial(_between_messages, partial(self._go_on, go_on)))
 
     def start_application_mode(self) -> None:
         """Begin to use the terminal, and have it put back whatever happens."""
         watcher.screen_on()
+        self._is_on = True
         super().start_application_mode()  # type: ignore[no-untyped-call]
+
+    def stop_application_mode(self) -> None:
+        """Leave the terminal as it was."""
+        self._is_on = False
+        super().stop_application_mode()
+
+    def _go_on(self, handler: Callable[[int, Any], Any], number: int, frame: Any) -> None:
+        """Go on after SIGCONT. Textual's handler makes everything anew, which is right after Ctrl-Z only.
+
+        After a SIGSTOP, of which nobody had notice, what there is must end first, or its threads never do. SIGCONT also
+        comes when the terminal is closed, behind SIGHUP: then there is nothing to go on with.
+        """
+        if self._is_on:
+            if not _is_there(self.fileno):
+                return
+            self.suspend_application_mode()
+        if self._app.is_running:
+            handler(number, frame)
 
     def close(self) -> None:
         """Write what is left to write; then the terminal is as it was."""

@@ -49,6 +49,22 @@ def test_keys_being_stopped_and_quitting(screen: Screen) -> None:
     assert 0 < left < shown, "back from the other screen, and the cursor is on show"
 
 
+def test_what_was_stopped_without_notice_is_painted_anew(screen: Screen) -> None:
+    """SIGSTOP cannot be heard, and a terminal that is closed sends SIGCONT, too: no thread may be left behind."""
+    process = psutil.Process(screen.pid)
+    threads = process.num_threads()
+    process.send_signal(signal.SIGSTOP)
+    stopped(screen)
+    screen.forget()
+    process.send_signal(signal.SIGCONT)
+    until(lambda: b"\x1b[?1049h" in screen.last, "the other screen again", lambda: screen._read(0.01))
+    screen.wait_for(b"CPUs used")
+    assert process.num_threads() <= threads
+    screen.press(b"q")
+    screen.wait_for_end(30)
+    assert screen.status == 0
+
+
 def test_where_only_errors_go_elsewhere_that_is_said() -> None:
     """Screens are written to standard error: with `2>file` there is none, and nobody would guess why."""
     reading, writing = os.openpty()

@@ -77,7 +77,8 @@ def test_an_esc_alone_is_a_key(terminal: Terminal) -> None:
     assert terminal.keys(1) == ["\x1b"]
 
 
-def test_what_comes_in_two_parts_is_one_key(terminal: Terminal) -> None:
+def test_what_comes_in_two_parts_is_one_key(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "ESCAPE_DELAY", 1.0)
     terminal.types(b"\x1b[")
     time.sleep(0.02)
     terminal.types(b"A")
