@@ -22,7 +22,7 @@ def said() -> tuple[Sentence, ...]:
 FORBIDDEN = {
     r"ENDS IT": "TO START IT",
     r"[Ii]t would hit|\bhits\b": "affects",
-    r"CPU of all there are": "a full bar is all CPUs",
+    r"CPU of all there are": "of all CPUs",
     r"nobody sees|\bis drawn\b|\bare drawn\b|\bthe draws\b": "the order is random",
     r"outside the queue": "bypass the queue",
     r"alerts, all on": "alerts, press",

@@ -66,7 +66,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         poll_seconds=current.seconds,
         round_trips=current.round_trips,
         header=header,
-        groups=with_reasons(rows, heads, queued, limited),
+        groups=with_reasons(rows, heads, queued, limited, statements),
         queue=queued,
         heads=heads,
         running=statements,

@@ -15,7 +15,7 @@ from presman.base.secret import Secret
 from presman.base.text import clean
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.limits import collect_seldom, give_back_memory
+from presman.cli.limits import give_back_memory
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config, others_may_change
 from presman.config.targets import Target
@@ -48,7 +48,6 @@ def run(options: Namespace) -> int:
     except ModuleNotFoundError as error:
         raise _lacking(error, "metrics") from None
     give_back_memory()
-    collect_seldom()
     config = load(options)
     certificates, credentials = _certificates(options), credentials_of(config)
     refuse_strangers(options, credentials)

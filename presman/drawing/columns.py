@@ -54,7 +54,9 @@ def fit_columns(
     spare = max(0, width - sum(column.width + gap for column in shown) + gap)
     growing = _growing(shown)
     widths = {column.key: column.width for column in shown}
-    steps = [(column, wanted[column.key] - column.width) for column in shown if column.narrow]
+    # What may be longest says most: a sentence is whole before the tail of a name is.
+    first = sorted((column for column in shown if column.narrow), key=lambda column: -column.most)
+    steps = [(column, wanted[column.key] - column.width) for column in first]
     second = [(column, wanted[column.key] - column.width) for column in shown if not column.narrow]
     if growing is not None and growing.flexible:
         comfort = [(growing, _comfort(growing, wanted) - growing.width)]

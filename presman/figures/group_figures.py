@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 
 from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.groups.verdicts import Loaded
@@ -162,7 +163,8 @@ STATE = Group(
     "state", "state", TEXT,
     "The worst of what is the matter with the group, then what else is: its CPU (the verdict of the tab CPU), its "
     "parallel queue (how many wait, for how long the first, why), its active session pool (how many work of those "
-    "allowed, + how many wait, for how long the first), an I/O limit of its container that holds it back. ✕ somebody "
+    "allowed, + how many wait, for how long the first), servers that its statements hold while they wait for another "
+    "session, an I/O limit of its container that holds it back. ✕ somebody "
     "is hurt, ▲ look at it, ▬ to know. Files have one word for the worst.",
     "state.word", text=state_text, order=lambda row: (row.rank, row.state.word), width=18, most=56,
     state=lambda row: row.state.level,
@@ -377,7 +379,10 @@ NO_GROUPS = "No consumer groups: V$RSRC_CONSUMER_GROUP gave no rows."
 OVERVIEW: Table[GroupReading] = Table(
     "overview",
     "Consumer groups",
-    (INST, CON, NAME, CPU_BAR, USED, WANTED, STATE, IO_MB, IO_TREND, PX_SERVERS, QUEUED, HEAD, POOL),
+    (
+        *(INST, CON, NAME, CPU_BAR, USED, WANTED, STATE, IO_MB, IO_TREND, PX_SERVERS),
+        *(replace(QUEUED, narrow=False), replace(HEAD, narrow=False), POOL),  # the state says both
+    ),
     identity,
     NO_GROUPS,
     json="groups",

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from presman.analysis.latency.latency_history import LatencyHistory
 from presman.analysis.readings.alert import Alert
-from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.group_readings import QUIET, GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
 from presman.records.snapshot import Snapshot
@@ -63,13 +63,27 @@ class Moment:
         return self.newest or self.reading.at
 
     def groups(self) -> tuple[GroupReading, ...]:
-        """Return the groups to show, those in trouble first: the cluster's, or those of each instance side by side."""
-        cluster = tuple(sorted(self.reading.cluster_groups(), key=lambda group: group.rank))
+        """Return the groups to show, those in trouble first: the cluster's, or those of each instance side by side.
+
+        Among those in trouble alike, the order is that of the alerts: one reads both from above.
+        """
+        subjects = [alert.subject for alert in self.alerts]
+        places = {subject: place for place, subject in reversed(list(enumerate(subjects))) if subject}
+
+        def worst(group: GroupReading) -> tuple[int, int]:
+            told = (
+                []
+                if group.rank == QUIET
+                else [places[name] for name in (group.title, group.container) if name in places]
+            )
+            return group.rank, min(told, default=len(subjects))
+
+        cluster = tuple(sorted(self.reading.cluster_groups(), key=worst))
         if not self.choices.by_instance:
             return cluster
-        places = {(group.con_id, group.name): place for place, group in enumerate(cluster)}
+        order = {(group.con_id, group.name): place for place, group in enumerate(cluster)}
         apart = [group for group in self.reading.groups if group.inst_id != CLUSTER]
-        apart.sort(key=lambda group: (places.get((group.con_id, group.name), len(places)), group.inst_id))
+        apart.sort(key=lambda group: (order.get((group.con_id, group.name), len(order)), group.inst_id))
         return tuple(apart) or cluster
 
 

@@ -15,7 +15,7 @@ from presman.figures.container_figures import IO_MARKS
 from presman.figures.figure import State
 from presman.figures.group_figures import VERDICT_MARKS
 
-CPU_LEGEND = "a full bar is all CPUs: █ used ▒ waiting │ entitled ┊ limit"
+CPU_LEGEND = "of all CPUs: █ used ▒ waiting │ entitled ┊ limit"
 """What the bars of CPU are made of."""
 
 _QUIET = frozenset({Verdict.IDLE, Verdict.NOT_THROTTLED, Verdict.UNKNOWN, Verdict.NOT_MANAGED})

@@ -84,8 +84,17 @@ class FrameApp(TerminalApp):
     # ---- making the screen
 
     def get_default_screen(self) -> MonitorScreen:
-        """Return the screen everything stands on."""
-        return MonitorScreen()
+        """Return the screen everything stands on, with the panel of the first tab: the first frame has all of it.
+
+        The feed starts here: what has been read already is understood while the screen is being laid out.
+        """
+        from presman.tui.widgets.page import Page
+
+        self.put_back()
+        panel = self.panels.make(self.monitor.choices.tab)
+        read_enough(self.feed, self.panels, self.recording)
+        self.feed.start()
+        return MonitorScreen(panel, Page())
 
     @property
     def frame(self) -> MonitorScreen:
@@ -95,24 +104,18 @@ class FrameApp(TerminalApp):
         return frame
 
     def on_mount(self) -> None:
-        """Begin to poll as soon as the first frame is on the screen."""
+        """Begin once everything stands."""
         self.animation_level = "none"
-        self.put_back()
         self.paint_lines()
-        self.call_after_refresh(self._begin)
+        self.frame.call_later(self._begin)
 
-    async def _begin(self) -> None:
-        from presman.tui.widgets.page import Page
-
-        body = self.query_one_optional("#body")
-        if body is None:  # quit before the first frame
+    def _begin(self) -> None:
+        """Show what came meanwhile."""
+        if not self.screen_stack:  # quit before the first frame
             return
-        panel = self.panels.make(self.monitor.choices.tab)
-        read_enough(self.feed, self.panels, self.recording)
-        self.feed.start()  # the database has its part to do meanwhile
-        await body.mount(panel, Page())
         self.begun = True
         self.panels.focus_first()
+        self.repaint()
         self.set_interval(1.0, self._tick)
         if self.notice:
             self.tell(self.notice, severity="warning", seconds=12)

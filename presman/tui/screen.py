@@ -27,14 +27,14 @@ class MonitorScreen(Screen[None], PlainBackground):
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
-    def __init__(self) -> None:
+    def __init__(self, *body: Widget) -> None:
         super().__init__(id="_default")
         self._top, self._tabs, self._keys = TopLines(id="top"), TabLine(id="tabs"), KeysLine(id="keys")
         self._message, self._state = LineView(id="message"), StateView(id="state")
-        self.body = Container(id="body")
+        self.body = Container(*body, id="body")
 
     def compose(self) -> ComposeResult:
-        """Lay out the lines; the first panel comes after the first frame, the others when there is time."""
+        """Lay out the lines, and the first panel between them; the others come when there is time."""
         yield self._top
         yield self._state
         yield self._tabs

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.groups.group_reasons import with_reasons
+from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.group_readings import ActiveSessionPool, Verdict
 from presman.analysis.readings.statement_readings import Cause
@@ -40,6 +41,8 @@ POOL = ActiveSessionPool(4, 14, 575.0, None)
         ({"pool": POOL, "active_sessions": 4}, "▲ pool 4/4 +14 9:35", "warn"),
         ({"pool": POOL._replace(timeout=600), "active_sessions": 4}, "✕ pool 4/4 +14 9:35", "bad"),
         ({"pool": POOL._replace(queued=0)}, "● not throttled", "good"),
+        ({"blocked": 32}, "▲ 32 servers blocked", "warn"),
+        ({"px_queued": 2, "blocked": 8, "head_cause": Cause.GROUP}, "▲ 2 queued · 8 blocked", "warn"),
         ({"io_held_by": "MAX_IOPS"}, "▲ I/O held by MAX_IOPS", "warn"),
         (
             {"verdict": Verdict.STARVED, "px_queued": 2, "head_waited": 41.0, "pool": POOL, "active_sessions": 4},
@@ -65,7 +68,7 @@ def test_files_have_one_word() -> None:
 def test_causes_and_timeouts_are_those_of_the_groups_own_queue() -> None:
     reading = busy()
     queue = [replace(queued(1), timeout_left=90.0), replace(queued(2), timeout_left=40.0)]
-    rows = {row.name: row for row in with_reasons(reading.groups, reading.heads, queue, ())}
+    rows = {row.name: row for row in with_reasons(reading.groups, reading.heads, queue, (), ())}
     assert (rows["BATCH"].head_cause, rows["BATCH"].timeout_left) == (Cause.GROUP, 40.0)
     assert (rows["ETL"].head_cause, rows["ETL"].timeout_left) == (Cause.SYSTEM, None)
     assert rows["REPORTS"].head_cause is None
@@ -74,9 +77,29 @@ def test_causes_and_timeouts_are_those_of_the_groups_own_queue() -> None:
 def test_an_io_limit_is_that_of_the_groups_container_and_only_where_it_does_io() -> None:
     held = LimitedContainer(1, 3, "SALES", None, 1.6, None, 200, IoVerdict.THROTTLED, "MAX_MBPS")
     rows = [group("A", con_id=3), group("A", con_id=3, inst_id=2), group("B", con_id=4), group("C", con_id=3, io=None)]
-    assert [row.io_held_by for row in with_reasons(rows, (), (), [held])] == ["MAX_MBPS", "", "", ""]
+    assert [row.io_held_by for row in with_reasons(rows, (), (), [held], ())] == ["MAX_MBPS", "", "", ""]
     calm = held._replace(verdict=IoVerdict.NEAR)
-    assert [row.io_held_by for row in with_reasons(rows, (), (), [calm])] == [""] * 4
+    assert [row.io_held_by for row in with_reasons(rows, (), (), [calm], ())] == [""] * 4
+
+
+def test_servers_of_blocked_statements_are_those_of_their_group_here_and_in_the_cluster() -> None:
+    rows = [group("A"), group("A", inst_id=1), group("A", inst_id=2), group("B")]
+    one = replace(busy().running[0], group="A", con_id=rows[0].con_id, servers=8, servers_by_instance={1: 6, 2: 2})
+    blocked = with_reasons(rows, (), (), (), [replace(one, blocker="1:88"), replace(one, blocker="")])
+    assert [row.blocked for row in blocked] == [8, 6, 2, 0]
+
+
+def test_groups_in_trouble_stand_in_the_order_of_the_alerts() -> None:
+    reading = busy()
+    rows = tuple(group(name, px_queued=0 if name == "C" else 1) for name in "ABCD")
+    alerts = [Alert("warn", "▲", "", "", "queue_waits", name) for name in ("C", "D", "", "B", "D")]
+    found = Moment(replace(reading, groups=rows), alerts=alerts).groups()
+    assert [row.name for row in found] == ["D", "B", "A", "C"], "what is well is last, whatever is told of it"
+
+
+def test_what_a_group_wants_is_not_known_where_cpu_is_not_managed() -> None:
+    row = group("A", verdict=Verdict.NOT_MANAGED, used=7.9, waiting=0.0)
+    assert (row.used, row.wanted, row.throttled_percent) == (7.9, None, None)
 
 
 def test_trouble_comes_first_and_the_cursor_starts_on_it() -> None:

@@ -30,12 +30,16 @@ OFF = [b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?100
 PATIENCE = 0.6
 """Seconds in place of those that the watcher gives a presman that does not react."""
 
+DEAF_AFTER = 0.8
+"""Seconds after the first frame: nobody can tell when nothing is heard any more."""
+
 DEAF = f"""
-import ctypes, re, sys
+import ctypes, re, sys, time
 from presman import watcher
 watcher.BEGIN = watcher.BEGIN.replace("main(", "import process; process.DEAF = process.GRACE = {PATIENCE}; main(")
 from presman.tui.feed import SamplerFeed
 def spin(self, event):
+    time.sleep({DEAF_AFTER / 2})  # the first frame is painted meanwhile
     SPIN
 SamplerFeed._receive = spin
 sys.argv = ["presman", "demo:quiet"]
@@ -216,7 +220,7 @@ def test_a_stopped_presman_leaves_the_terminal_to_others(watched: Callable[..., 
 def test_a_driver_that_spins_is_given_up(watched: Callable[..., Watched], spin: str, asked: str) -> None:
     monitor = watched(sys.executable, "-c", DEAF.replace("SPIN", SPINS[spin]))
     monitor.begin(b"Overview")
-    time.sleep(0.3)  # nobody can tell when nothing is heard any more
+    time.sleep(DEAF_AFTER)
     if asked == "signal":
         os.kill(monitor.screen.pid, signal.SIGTERM)
     else:
@@ -230,7 +234,7 @@ def test_a_driver_that_spins_is_given_up(watched: Callable[..., Watched], spin: 
 def test_keys_that_nobody_reads_are_no_wish_to_quit(watched: Callable[..., Watched]) -> None:
     monitor = watched(sys.executable, "-c", DEAF.replace("SPIN", SPINS["in a system call"]))
     monitor.begin(b"Overview")
-    time.sleep(0.3)
+    time.sleep(DEAF_AFTER)
     monitor.screen.press(b"sq")
     end = time.monotonic() + PATIENCE + 3 * watching.GLANCE
     while time.monotonic() < end:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -42,7 +44,8 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
 
 
 def process_of(source: ProcessSource) -> psutil.Process:
-    return psutil.Process(source._process)
+    assert source._child is not None
+    return psutil.Process(source._child.number)
 
 
 def test_it_answers_as_the_source_itself_does(tmp_path: Path) -> None:
@@ -196,3 +199,41 @@ def test_it_ends_with_who_started_it(made: Make) -> None:
     source._channel.send(("read", (Scope.CLUSTER, ())))
     source._channel.close()
     until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, "the end of the process")
+
+
+ALONE = """
+import os, sys
+from presman.base.child import Child
+from presman.sources.apart.channel import Channel
+from presman.sources.apart import source_process
+
+def serve():
+    channel = Channel(__import__("socket").socket(fileno=3))
+    files = sorted(os.listdir("/proc/self/fd"), key=int)
+    links = {os.readlink(f"/proc/self/fd/{each}") for each in ("0", "1", "2")}
+    channel.send((os.getppid(), links, len(files), "is imported" if "msgspec" in sys.modules else "", sys.argv))
+
+source_process.serve_test = serve
+secret = open("/dev/null")
+child = Child("presman.sources.apart.source_process", "serve_test")
+parent, links, files, imported, words = Channel(child.line).receive()
+child.end(5)
+print(parent == os.getpid(), links, files, imported, words == sys.argv, child.exit_code, child.number)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a new process is started")
+def test_of_a_process_that_is_alone_it_is_a_copy_without_its_files() -> None:
+    """It has its end of the line and nothing else; what was imported is there."""
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == [
+        "True",
+        "{'/dev/null'}",
+        "5",
+        "is",
+        "imported",
+        "True",
+        "0",
+        "0",
+    ]  # the fifth: the folder listed
+    assert done.stderr == ""

@@ -27,10 +27,10 @@ START = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
 class Play:
     """Polls of a scenario, two simulated seconds apart, through the feed that the real app has."""
 
-    def __init__(self, scenario: str, *, whole: bool = False) -> None:
+    def __init__(self, scenario: str, *, whole: bool = False, seed: int | None = 7) -> None:
         self.now = 0.0
         source = SimulatorSource(
-            scenario if whole else with_short_past(scenario), seed=7, clock=lambda: self.now, start=START
+            scenario if whole else with_short_past(scenario), seed=seed, clock=lambda: self.now, start=START
         )
         source.scope = Scope.CLUSTER
         self.poller = Poller(source)
@@ -42,16 +42,16 @@ class Play:
 
 
 @cache
-def course_of(scenario: str, whole: bool) -> tuple[Play, list[Snapshot]]:
+def course_of(scenario: str, whole: bool, seed: int | None) -> tuple[Play, list[Snapshot]]:
     """Return a play and the polls it has had: the same for all tests, and none of them can change one."""
-    return Play(scenario, whole=whole), []
+    return Play(scenario, whole=whole, seed=seed), []
 
 
 @asynccontextmanager
 async def playing(
-    scenario: str, size: tuple[int, int] = (200, 50), *, whole: bool = False
+    scenario: str, size: tuple[int, int] = (200, 50), *, whole: bool = False, seed: int | None = 7
 ) -> AsyncIterator[tuple[Stage, Callable[[int], object]]]:
-    play, course = course_of(scenario, whole)
+    play, course = course_of(scenario, whole, seed)
     async with stage(size=size) as acting:
         feed = sampler_feed(lambda: play.poller.source, Scope.CLUSTER)(acting.app.post_message, 2.0)
         numbers = count()

@@ -27,6 +27,9 @@ from presman.records.commands import Command
 LONG_IDLE = 120.0
 """Seconds of idleness from which a holder is no longer taken for one that pauses between two fetches."""
 
+_MOMENT = 2.0
+"""Seconds that are too few to be counted down: a poll may take as long."""
+
 
 class Step(Enum):
     """What kind of thing is to be done."""
@@ -93,7 +96,8 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     if found.blocked:
         return _look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
     if found.soon is not None:
-        return _wait_for(found, "should start by itself")
+        # That what wants too much starts once nothing else runs was seen, and is promised nowhere.
+        return _wait_for(found, "may start by itself" if head.cause is Cause.NEVER_FITS else "should start by itself")
     chosen = found.candidates[: found.needed]
     if chosen and all(map(_may_be_ended, chosen)):
         return _end(found, chosen)
@@ -116,16 +120,21 @@ def _whose(head: QueueHead) -> str:
 def _wait_for(found: Unblock, starts: str) -> ToDo:
     """Return that one waits for who should end: promised only where nobody else could take the servers."""
     name, whose, last = _name(found.head), _whose(found.head), found.by_itself[-1]
-    about, who = duration(last.remaining), _session(last)
+    about, who = _about(last.remaining), _session(last)
     ends = "ends" if found.soon is not None else "should be done"
     when = f"when {who} {ends}" if len(found.by_itself) == 1 else _last(found, who)
     if found.rivals:
-        text = f"wait: {whose} may start in about {about}, {when}; {want_the_same(found.rivals)}"
-        short = f"wait: {name} may start in about {about}; so may {listed(found.rivals)}"
+        text = f"wait: {whose} may start {about}, {when}; {want_the_same(found.rivals)}"
+        short = f"wait: {name} may start {about}; so may {listed(found.rivals)}"
         return ToDo(Step.WAIT, text, short, "parallel", subject=name)
-    text = f"wait: {whose} {starts} in about {about}, {when}"
-    short = f"wait: {name} {starts.partition(' by ')[0]} in about {about}"
+    text = f"wait: {whose} {starts} {about}, {when}"
+    short = f"wait: {name} {starts.partition(' by ')[0]} {about}"
     return ToDo(Step.WAIT, text, short, "parallel", subject=name)
+
+
+def _about(seconds: float | None) -> str:
+    """Return when something ends in words: a second more or less nobody knows."""
+    return "at any moment" if seconds is not None and seconds < _MOMENT else f"in about {duration(seconds)}"
 
 
 def _last(found: Unblock, who: str) -> str:

@@ -34,10 +34,16 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     queued = sum((each.con_id, each.group) == (head.con_id, head.group) for each in reading.queue)
     never = head.cause is Cause.NEVER_FITS
     name = _group_of(head)
-    short = f"{name}: {queued} queued, head {duration(head.statement.waited)}, {head.cause.value}"
+    short = f"{name}: {queued} queued, head {duration(head.statement.waited)}, {_why(head)}"
     amount = None if never else head.statement.waited  # what never fits waits for nothing that time could bring
     state: Severity = "bad" if never else "warn"
     return Alert(state, "✕" if never else "▲", head_sentence(head), short, "queue_waits", name, amount)
+
+
+def _why(head: QueueHead) -> str:
+    """Return the cause in words; of what never fits, whether the target is what it does not fit in."""
+    over = head.target is not None and head.wants is not None and head.wants.low > head.target
+    return "wants more than the target" if over and head.cause is Cause.NEVER_FITS else head.cause.value
 
 
 def timeouts(reading: Reading) -> list[Alert]:

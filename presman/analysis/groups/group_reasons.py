@@ -1,13 +1,14 @@
-"""Reasons besides CPU why a group waits: the cause of its queue, and the I/O limit of its container."""
+"""Reasons besides CPU why a group waits: the cause of its queue, who blocks it, the I/O limit of its container."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.statement_readings import QueuedStatement, QueueHead
+from presman.analysis.readings.statement_readings import QueuedStatement, QueueHead, RunningStatement
 
 
 def with_reasons(
@@ -15,6 +16,7 @@ def with_reasons(
     heads: Iterable[QueueHead],
     queue: Iterable[QueuedStatement],
     limited: Iterable[LimitedContainer],
+    running: Iterable[RunningStatement],
 ) -> tuple[GroupReading, ...]:
     """Return the groups with the causes of their queues, and what holds their I/O back while they do some."""
     causes = {(head.con_id, head.group): head.cause for head in heads}
@@ -29,10 +31,17 @@ def with_reasons(
         if each.verdict is IoVerdict.THROTTLED
         for inst_id in (CLUSTER, each.inst_id)
     }
+    blocked: Counter[tuple[int, int, str]] = Counter()
+    for one in running:
+        if one.blocker:
+            blocked[CLUSTER, one.con_id, one.group] += one.servers
+            for inst_id, servers in one.servers_by_instance.items():
+                blocked[inst_id, one.con_id, one.group] += servers
     return tuple(
         row._replace(
             head_cause=causes.get((row.con_id, row.name)),
             timeout_left=left.get((row.con_id, row.name)),
+            blocked=blocked[row.inst_id, row.con_id, row.name],
             io_held_by=held.get((row.inst_id, row.con_id), "") if row.io is not None and row.io.requests else "",
         )
         for row in rows

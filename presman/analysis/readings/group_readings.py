@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from presman.analysis.readings.statement_readings import Cause
 from presman.analysis.readings.total_readings import UsageTotals
-from presman.base.formats import ABSENT, duration
+from presman.base.formats import ABSENT, counted, duration
 
 
 class Verdict(Enum):
@@ -101,12 +101,15 @@ class QueueTotals(NamedTuple):
 SOON = 300.0
 """Seconds before a timeout from which it is trouble that hurts."""
 
+QUIET = 2
+"""The rank of a group with which nothing is wrong."""
+
 
 class GroupState(NamedTuple):
     """What is the matter with a group, or that nothing is.
 
-    `word` is stable (that of a CPU verdict, or queued, session_pool, io_limit), `level` how bad it is, `text` says it
-    with its figures, `brief` among others.
+    `word` is stable (that of a CPU verdict, or queued, session_pool, blocked, io_limit), `level` how bad it is, `text`
+    says it with its figures, `brief` among others.
     """
 
     word: str
@@ -167,7 +170,8 @@ class GroupReading(NamedTuple):
     under it and allowed; `hidden` is what keeps its due from being known; `inside` tells that other containers, with
     which it shares the CPUs, are not seen. `head_cause` is why its queue waits, None without one, `timeout_left` the
     seconds until the first of it times out; `io_held_by` is the I/O limit of its container that holds I/O back while
-    the group does some. `usage` are its counters as they stand, None where V$RSRC_CONSUMER_GROUP has no row of it: then
+    the group does some; `blocked` are the servers that its statements hold while they wait for another session.
+    `usage` are its counters as they stand, None where V$RSRC_CONSUMER_GROUP has no row of it: then
     `totals` and `sessions` say nothing either.
     """
 
@@ -210,12 +214,14 @@ class GroupReading(NamedTuple):
     head_cause: Cause | None = None
     timeout_left: float | None = None
     io_held_by: str = ""
+    blocked: int = 0
     usage: UsageTotals | None = None
 
     @property
     def states(self) -> tuple[GroupState, ...]:
-        """What is the matter with its CPU, its queue, its session pool and its container's I/O limit, worst first."""
-        found = [_cpu_state(self), *_queue_state(self), *_pool_state(self), *_io_state(self)]
+        """What is the matter with its CPU, queue, session pool, blocked servers and I/O limit, worst first."""
+        more = (_queue_state, _pool_state, _blocked_state, _io_state)
+        found = [_cpu_state(self), *(state for find in more for state in find(self))]
         return tuple(sorted(found, key=lambda state: _LEVELS.index(state.level)))
 
     @property
@@ -227,8 +233,8 @@ class GroupReading(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """Where it stands among groups: 0 if somebody is hurt, 1 if it is to be looked at, 2 otherwise."""
-        return {"bad": 0, "warn": 1}.get(self.states[0].level, 2)
+        """Where it stands among groups: 0 if somebody is hurt, 1 if it is to be looked at, QUIET otherwise."""
+        return {"bad": 0, "warn": 1}.get(self.states[0].level, QUIET)
 
     @property
     def title(self) -> str:
@@ -237,8 +243,8 @@ class GroupReading(NamedTuple):
 
     @property
     def wanted(self) -> float | None:
-        """CPUs wanted: used + waiting."""
-        return demand(self.used, self.waiting)
+        """CPUs wanted: used + waiting; None where CPU is not managed, for then no wait is counted."""
+        return None if self.verdict is Verdict.NOT_MANAGED else demand(self.used, self.waiting)
 
     @property
     def used_percent(self) -> float | None:
@@ -252,8 +258,8 @@ class GroupReading(NamedTuple):
 
     @property
     def throttled_percent(self) -> float | None:
-        """Percent of CPU demand that had to wait: waiting / (used + waiting)."""
-        return throttled_percent(self.used, self.waiting)
+        """Percent of CPU demand that had to wait: waiting / (used + waiting); None where CPU is not managed."""
+        return None if self.verdict is Verdict.NOT_MANAGED else throttled_percent(self.used, self.waiting)
 
     @property
     def cpu_wait_ms(self) -> float | None:
@@ -289,6 +295,12 @@ def _pool_state(row: GroupReading) -> list[GroupState]:
     more = f"+{pool.queued}{waited}"
     text = f"pool {row.active_sessions}/{allowed} {more}"
     return [GroupState("session_pool", "bad" if pool.near_timeout else "warn", text, f"pool {more}")]
+
+
+def _blocked_state(row: GroupReading) -> list[GroupState]:
+    if not row.blocked:
+        return []
+    return [GroupState("blocked", "warn", f"{counted(row.blocked, 'server')} blocked", f"{row.blocked} blocked")]
 
 
 def _io_state(row: GroupReading) -> list[GroupState]:

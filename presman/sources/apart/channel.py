@@ -16,9 +16,6 @@ from typing import Any
 
 from presman.base.secret import Secret
 
-LINE = 3
-"""The file that the process that was started finds its end in."""
-
 _PROTOCOL = 5
 
 

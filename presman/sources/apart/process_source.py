@@ -6,25 +6,22 @@ the next attempt starts another process.
 
 from __future__ import annotations
 
-import os
 import signal
-import socket
-import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from presman.base.child import Child
 from presman.base.release import Release
 from presman.records.queries import Scope
 from presman.sources import Answer, OutcomeUnknown, Request, SourceError
-from presman.sources.apart.channel import LINE, Channel, ChannelEndedError
+from presman.sources.apart.channel import Channel, ChannelEndedError
 from presman.sources.recipe import SourceRecipe
 from presman.watcher import log_path
 
-BEGIN = "import sys; sys.path[:] = sys.argv[1:]; from presman.sources.apart.source_process import main; main()"
-"""What the process is started with: it finds presman where it was found here, in one file, too."""
+SERVE = "presman.sources.apart.source_process", "main"
+"""What the process runs."""
 
 NEVER = float("inf")
 
@@ -66,25 +63,20 @@ class ProcessSource:
         self.scope = Scope.CLUSTER
         self.instance = 0
         self._recipe = recipe
-        self._process = self._exit_code = self._logged = 0
-        self._turn = threading.Lock()
+        self._child: Child | None = None
+        self._logged = 0
         self._channel: Channel | None = None
         self._is_opening = False
         self._patience_ends = NEVER
 
     def begin(self) -> None:
         """Start the process and have it open the source. Raises SourceError where no process can be had."""
-        ours = None
+        self._logged = _size_of_log()
         try:
-            ours, theirs = socket.socketpair()
-            with theirs:
-                self._logged = _size_of_log()
-                self._process = _started(theirs)
+            self._child = Child(*SERVE)
         except (OSError, TypeError) as error:  # TypeError: nobody knows where Python is
-            if ours is not None:
-                ours.close()
             raise SourceError(f"no process for {self.name}: {getattr(error, 'strerror', '') or error}") from error
-        self._channel = Channel(ours)
+        self._channel = Channel(self._child.line)
         self._is_opening = True
         try:
             self._channel.entrust(self._recipe)
@@ -145,10 +137,8 @@ class ProcessSource:
         """End the process, also in the middle of a call: whoever waits for the answer gets SourceError."""
         if self._channel is not None:
             self._channel.shut()
-        end = time.monotonic() + LEAVING
-        while not self._is_over() and time.monotonic() < end:
-            time.sleep(0.005)
-        self._kill()
+        if self._child is not None:
+            self._child.end(LEAVING)
         self._let_go()
 
     # -- the process ----------------------------------------------------------------------------------------------
@@ -184,25 +174,26 @@ class ProcessSource:
 
     def _hung(self) -> SourceError:
         """End a process that does not answer, and return what there is to say."""
-        self._tell(signal.SIGUSR1)
-        time.sleep(LAST_WORDS)
-        self._kill()
+        if self._child is not None:
+            self._child.tell(signal.SIGUSR1)
+            time.sleep(LAST_WORDS)
+            self._child.end()
         self._let_go()
         return SourceError(f"{self.name}: the driver hung, its process was ended{self._where()}")
 
     def _death(self) -> SourceError:
         """Return what became of a process that is gone."""
-        end = time.monotonic() + LEAVING
-        while not self._is_over() and time.monotonic() < end:
-            time.sleep(0.005)
-        self._kill()
+        code = 0
+        if self._child is not None:
+            self._child.end(LEAVING)
+            code = self._child.exit_code
         self._let_go()
-        if self._exit_code >= 0:
-            return SourceError(f"{self.name}: the driver's process ended (exit code {self._exit_code})")
+        if code >= 0:
+            return SourceError(f"{self.name}: the driver's process ended (exit code {code})")
         with suppress(ValueError):
-            name = signal.Signals(-self._exit_code).name
+            name = signal.Signals(-code).name
             return SourceError(f"{self.name}: the driver's process ended by {name}{self._where()}")
-        return SourceError(f"{self.name}: the driver's process ended by signal {-self._exit_code}")
+        return SourceError(f"{self.name}: the driver's process ended by signal {-code}")
 
     def _where(self) -> str:
         """Return where the process has written down what it did, "" if it has not."""
@@ -213,37 +204,9 @@ class ProcessSource:
         if channel is not None:
             channel.close()
 
-    def _tell(self, number: int) -> None:
-        with self._turn:
-            if self._process:
-                os.kill(self._process, number)
-
-    def _kill(self) -> None:
-        self._tell(signal.SIGKILL)
-        while not self._is_over():
-            time.sleep(0.005)
-
-    def _is_over(self) -> bool:
-        """Whether the process is gone; its number may be another's from then on."""
-        with self._turn:
-            if self._process:
-                process, status = os.waitpid(self._process, os.WNOHANG)
-                if process:
-                    self._process, self._exit_code = 0, os.waitstatus_to_exitcode(status)
-            return not self._process
-
 
 def _size_of_log() -> int:
     try:
         return log_path().stat().st_size
     except OSError:
         return 0
-
-
-def _started(theirs: socket.socket) -> int:
-    """Start the process at the other end of a line, without a terminal, and return its number."""
-    theirs.set_inheritable(True)
-    files: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_DUP2, theirs.fileno(), LINE)]
-    files += [(os.POSIX_SPAWN_OPEN, each, os.devnull, os.O_RDWR, 0) for each in (0, 1, 2)]
-    words = [sys.executable, "-P", "-c", BEGIN, *sys.path]
-    return os.posix_spawn(sys.executable, words, os.environ, file_actions=files)

@@ -11,10 +11,11 @@ import threading
 from contextlib import suppress
 from typing import Any
 
+from presman.base.child import LINE
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
 from presman.sources import Exhausted, Source, SourceError
-from presman.sources.apart.channel import LINE, Channel, ChannelEndedError
+from presman.sources.apart.channel import Channel, ChannelEndedError
 from presman.watcher import open_log
 
 CALLS = frozenset({"open", "advance", "read", "close", "container", "perform"})

@@ -1,0 +1,115 @@
+"""A child process: a function of presman's at the other end of a line.
+
+Where that is safe it is a copy of this process, which need not import again what is imported here: half of what a new
+one takes. A process with more than one thread must not be copied: another thread may hold a lock in it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+LINE = 3
+"""The file that the child finds its end of the line in."""
+
+_BEGINS = "import gc, sys; gc.set_threshold(20_000, 20, 20); sys.path[:] = sys.argv[1:]; "
+"""What a new process begins with: it finds presman where it was found here, in one file, too, and of what it imports
+nothing is garbage: to look for some takes a tenth of that time."""
+
+
+class Child:
+    """A process that runs the function `name` of `module`, without a terminal. Raises OSError, TypeError.
+
+    `line` is this end of a pair of sockets; `exit_code` is that of :func:`os.waitstatus_to_exitcode` once it is over.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self.line, theirs = socket.socketpair()
+        try:
+            with theirs:
+                start = _copied if _is_alone() else _spawned
+                self._number = start(theirs, module, name)
+        except BaseException:
+            self.line.close()
+            raise
+        self.exit_code = 0
+        self._turn = threading.Lock()
+
+    @property
+    def number(self) -> int:
+        """The number of the process, 0 once it is over."""
+        return self._number
+
+    def tell(self, number: int) -> None:
+        """Send it a signal, unless it is over."""
+        with self._turn:
+            if self._number:
+                os.kill(self._number, number)
+
+    def end(self, patience: float = 0.0) -> None:
+        """Wait so many seconds for it to end by itself, then kill it."""
+        end = time.monotonic() + patience
+        while not self.is_over() and time.monotonic() < end:
+            time.sleep(0.005)
+        self.tell(signal.SIGKILL)
+        while not self.is_over():
+            time.sleep(0.005)
+
+    def is_over(self) -> bool:
+        """Whether the process is gone; its number may be another's from then on."""
+        with self._turn:
+            if self._number:
+                process, status = os.waitpid(self._number, os.WNOHANG)
+                if process:
+                    self._number, self.exit_code = 0, os.waitstatus_to_exitcode(status)
+            return not self._number
+
+
+def _is_alone() -> bool:
+    """Whether this process has one thread only, those that Python does not know of included: Linux tells."""
+    try:
+        return len(list(Path("/proc/self/task").iterdir())) == 1
+    except OSError:
+        return False
+
+
+def _copied(theirs: socket.socket, module: str, name: str) -> int:
+    """Start a copy of this process and return its number."""
+    number = os.fork()
+    return number or _be_child(theirs, module, name)
+
+
+def _be_child(theirs: socket.socket, module: str, name: str) -> NoReturn:
+    """Run the function, with nothing of this process but what is imported: no signals, files or terminal of it."""
+    code = 1
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if callable(signal.getsignal(number)):  # what is ignored stays so
+                signal.signal(number, signal.SIG_DFL)
+        os.dup2(theirs.fileno(), LINE)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for file in (0, 1, 2):
+            os.dup2(nothing, file)
+        os.closerange(LINE + 1, os.sysconf("SC_OPEN_MAX"))
+        gc.freeze()  # what is shared with presman stays shared
+        getattr(import_module(module), name)()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _spawned(theirs: socket.socket, module: str, name: str) -> int:
+    """Start a new process and return its number. TypeError is raised where nobody knows where Python is."""
+    theirs.set_inheritable(True)
+    files: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_DUP2, theirs.fileno(), LINE)]
+    files += [(os.POSIX_SPAWN_OPEN, each, os.devnull, os.O_RDWR, 0) for each in (0, 1, 2)]
+    words = [sys.executable, "-P", "-c", f"{_BEGINS}from {module} import {name}; {name}()", *sys.path]
+    return os.posix_spawn(sys.executable, words, os.environ, file_actions=files)

@@ -1,0 +1,116 @@
+"""Every scenario's first screen says, after some ten seconds, what is wrong, how bad it is, and what to do.
+
+The sentence of a scenario is what somebody on call should be able to say then; its words are looked for on the tab
+Overview, at both sizes, in lines that say that and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from presman.simulator.loading import scenario_names
+from tests.tui.drive import acted
+from tests.tui.test_live import playing
+
+SMALL = (80, 24)
+
+
+class Sentence(NamedTuple):
+    """What is to be said of a scenario: words that stand at both sizes, those of the wide and of the small screen."""
+
+    said: str
+    both: tuple[str, ...]
+    wide: tuple[str, ...] = ()
+    small: tuple[str, ...] = ()
+    polls: int = 6
+
+
+SENTENCES = {
+    "locked": Sentence(
+        "REPORTS queue because a load holds 32 servers and waits for idle MARTIN, so look at him; the plan is not why.",
+        ("REPORTS: 11 queued", "look at MARTIN 1:88, idle", "ETL 1:412 waits for it", "32 servers blocked"),
+        ("and holds 32 servers", "plan switched"),
+        ("32 servers held by blocked", "plan switched"),
+    ),
+    "mixed": Sentence(
+        "REPORTS queue at the limit of their group, for RPT sits idle on 32 servers: end him.",
+        ("REPORTS: 2 queued", "group limit", "end RPT 1:2908", "1 idle holder keeps 32 servers", "holds 32 of 48"),
+        ("then the head of REPORTS can start",),
+        ("REPORTS can start",),
+    ),
+    "noplan": Sentence(
+        "All CPUs are used and no plan divides them, so nobody can tell who is throttled; a queue of 2 ends by itself.",
+        ("CPU off", "8.0 of 8.0 CPUs used, no plan divides them", "CPU not managed", "2 queued", "wait:"),
+    ),
+    "pdb": Sentence(
+        "Limits hold all three: SALES and TEST in I/O, HR in CPU; reports of SALES queue at theirs, and one waits.",
+        (
+            *("REPORTING (SALES): 23 queued", "wait: ", "REPORTING (SALES) should start"),
+            *("HR (UTILIZATION_LIMIT) at its limit", "6.4 CPUs", "MAX_IOPS"),
+        ),
+        ("200 MB/s (MAX_MBPS)", "80 of 80 IOPS"),
+        ("SALES: I/O held back", "TEST: I/O held back"),
+    ),
+    "queueing": Sentence(
+        "A statement wants 36 servers or more of a target of 24: it may start once nothing else runs, no promise.",
+        (
+            "wants 36 to 72 servers",
+            "more than the target's 24",
+            "QUERIES may start",
+            "too large",
+            "may start once none",
+        ),
+        small=("wants more than the target",),
+        polls=11,
+    ),
+    "quiet": Sentence(
+        "Nothing is wrong.",
+        ("● Nothing is wrong: no queue, no starved group, no downgrade", "● not throttled"),
+    ),
+    "rac": Sentence(
+        "ANALYSIS queues at half of the cluster's servers, though most are free; its head starts soon.",
+        ("PX servers 32/128", "holds 32 of 64 allowed (50 % of 128)", "short by 16", "wait: ", "should start"),
+        ("2 queued 1:1", "the head of ANALYSIS"),
+        ("ANALYSIS: 2 queued",),
+    ),
+    "storm": Sentence(
+        "43 wait: BATCH at its own limit, ETL and REPORTS at the target; an idle holder keeps 16; some come free now.",
+        (
+            *("BATCH: 27 queued", "group limit", "2 queued 2:2", "14 queued 1:5", "(target)", "1 idle holder keeps 16"),
+            *("wait: ", "BATCH may start at any moment", "ETL and REPORTS"),
+        ),
+        ("MARTIN 1:2659",),
+    ),
+    "throttled": Sentence(
+        "WEB takes all CPU and the plan leaves BATCH and CAPPED nothing: change it; 14 wait for BATCH's session pool.",
+        (
+            *("BATCH no share while others run", "CAPPED no share while others run", "wants 9.0"),
+            *("14 wait for the session pool", "give BATCH and CAPPED a share"),
+        ),
+        ("on a level that is not used up",),
+        ("in the plan",),
+    ),
+}
+
+
+def test_no_scenario_is_without_a_sentence() -> None:
+    assert sorted(SENTENCES) == sorted(scenario_names())
+
+
+@pytest.mark.parametrize("scenario", SENTENCES)
+@acted
+async def test_the_first_screen_says_it(scenario: str) -> None:
+    sentence = SENTENCES[scenario]
+    async with playing(scenario, whole=True, seed=None) as (acting, polls):
+        await polls(sentence.polls)
+        wide = acting.screen
+        await acting.resize(*SMALL)
+        small = acting.screen
+    for screen, words in ((wide, sentence.wide), (small, sentence.small)):
+        missing = [each for each in (*sentence.both, *words) if each not in screen]
+        assert not missing, f"{sentence.said}\n{screen}"
+        assert "limit" in next(line for line in screen.splitlines() if "of all CPUs" in line), "the legend is whole"
+    if scenario != "pdb":  # whose containers take the room: what is cut in its states is whole in the lines below
+        assert not [line for line in small.splitlines() if line.endswith("…")], small
