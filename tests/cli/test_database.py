@@ -1,4 +1,4 @@
-"""The whole way: presman as a process, the real driver, a server that speaks Oracle's protocol."""
+"""The whole way: presman, where it matters as a process, the real driver, a server that speaks Oracle's protocol."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from presman.base.release import Release
 from presman.cli import exit_codes
 from presman.cli.arguments import parse
 from presman.embedded.database import EmbeddedDatabase
-from tests.cli.run import command, environment, presman
+from tests.cli.run import Run, command, environment, presman
 from tests.oracle.bench import fill
 from tests.oracle_server import Backend, OracleServer, profile_of
 
@@ -53,16 +53,19 @@ def test_once_reads_the_database_of_the_configuration(folder: Path) -> None:
     assert PASSWORD not in done.stdout + done.stderr
 
 
-def test_a_wrong_password_is_one_line_with_its_code(server: OracleServer, tmp_path: Path) -> None:
-    done = presman("once", f"monitor@{server.dsn}", cwd=tmp_path, env={"PRESMAN_PASSWORD": "wr0ng"})
+def test_a_wrong_password_is_one_line_with_its_code(
+    server: OracleServer, inside: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRESMAN_PASSWORD", "wr0ng")
+    done = inside("once", f"monitor@{server.dsn}")
     assert done.returncode == exit_codes.SOURCE
     assert "ORA-01017" in done.stderr
     assert done.stderr.count("\n") == 1
     assert "wr0ng" not in done.stderr
 
 
-def test_a_password_on_the_command_line_works_and_warns(server: OracleServer, tmp_path: Path) -> None:
-    done = presman("once", f"monitor/{PASSWORD}@{server.dsn}", "--interval", "0.1", cwd=tmp_path)
+def test_a_password_on_the_command_line_works_and_warns(server: OracleServer, inside: Run) -> None:
+    done = inside("once", f"monitor/{PASSWORD}@{server.dsn}", "--interval", "0.1")
     assert done.returncode == exit_codes.OK
     assert "warning: a password on the command line" in done.stderr
     assert PASSWORD not in done.stdout + done.stderr

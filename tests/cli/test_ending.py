@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,12 +19,18 @@ from presman.cli import exit_codes
 from tests.cli.run import command, environment
 
 
-def start(*arguments: str, cwd: Path, nohup: bool = False) -> subprocess.Popen[str]:
+@contextmanager
+def start(*arguments: str, cwd: Path, nohup: bool = False) -> Iterator[subprocess.Popen[str]]:
+    """Run presman; where a test fails it is ended, or one would wait for it for ever."""
     words = command(*arguments)
     if nohup:
         ignore = "import os,signal,sys; signal.signal(1, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
         words = [sys.executable, "-c", ignore, *words]
-    return subprocess.Popen(words, cwd=cwd, env=environment(), stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen(words, cwd=cwd, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def wait_for(path: Path, lines: int, process: subprocess.Popen[str]) -> None:

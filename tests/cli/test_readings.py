@@ -110,8 +110,8 @@ def test_text_keeps_to_columns(columns: str, inside: Run, monkeypatch: pytest.Mo
 # -- no terminal --------------------------------------------------------------------------------------------------
 
 
-def test_the_demo_without_a_terminal_prints_readings(tmp_path: Path) -> None:
-    done = presman("demo", "--polls", "2", *FAST, cwd=tmp_path)
+def test_the_demo_without_a_terminal_prints_readings(inside: Run) -> None:
+    done = inside("demo", "--polls", "2", *FAST)
     assert done.returncode == exit_codes.OK, done.stderr
     assert len(re.findall(r"^OTHER_GROUPS ", done.stdout, re.MULTILINE)) == 2
     assert "\x1b" not in done.stdout

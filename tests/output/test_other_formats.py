@@ -5,24 +5,29 @@ from __future__ import annotations
 import csv
 import json
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 import pytest
 
+from presman.analysis.readings.reading import Reading
 from presman.figures.measures import MEASURES
 from presman.output.csv_export import CsvExport, OutputError
 from presman.output.parquet_export import ParquetExport
-from tests.cli.run import presman
+from tests.cli.run import Run
 from tests.recording.taped import polled
 
-POLLS = [reading for _, reading in polled("storm", 4)][1:]
-"""Statements queue, some are over: every measure has rows."""
+
+@cache
+def polls() -> list[Reading]:
+    """Return readings in which statements queue and some are over: every measure has rows."""
+    return [reading for _, reading in polled("storm", 4)][1:]
 
 
 def written(file: CsvExport | ParquetExport) -> None:
-    for reading in POLLS:
+    for reading in polls():
         file.write(reading)
     file.close()
 
@@ -60,7 +65,7 @@ def test_json_lines_are_continued_where_they_have_the_same_names(tmp_path: Path)
     path = tmp_path / "a.jsonl"
     for _ in range(2):
         written(CsvExport(path, "cpu", as_json=True))
-    assert len(path.read_text().splitlines()) == 2 * sum(len(MEASURES["cpu"].tidy(each)) for each in POLLS)
+    assert len(path.read_text().splitlines()) == 2 * sum(len(MEASURES["cpu"].tidy(each)) for each in polls())
     for other in ('{"a": 1}\n', "time,database\n", "[" * 100_000):
         path.write_text(other)
         with pytest.raises(OutputError, match="other columns"):
@@ -71,7 +76,7 @@ def test_json_lines_are_continued_where_they_have_the_same_names(tmp_path: Path)
 def test_a_parquet_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.parquet"
     file = ParquetExport(path, "cpu")
-    file.write(POLLS[0])
+    file.write(polls()[0])
     assert not path.exists()
     file.close()
     assert path.stat().st_mode & 0o777 == 0o600
@@ -84,13 +89,13 @@ def test_a_parquet_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytes
         ParquetExport(tmp_path / "b.parquet", "cpu")
 
 
-def test_the_command(tmp_path: Path) -> None:
-    done = presman("export", "demo:quiet", "--polls", "1", "--refresh", "1", "--format", "jsonl", cwd=tmp_path)
+def test_the_command(inside: Run) -> None:
+    done = inside("export", "demo:quiet", "--polls", "1", "--refresh", "1", "--format", "jsonl")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[0])["database"] == "QUIET"
     for options, told in (
         (("--format", "parquet"), "goes into a file"),
         (("--format", "jsonl", "--layout", "wide"), "goes with --layout tidy"),
     ):
-        done = presman("export", "demo:quiet", *options, cwd=tmp_path)
+        done = inside("export", "demo:quiet", *options)
         assert (done.returncode, told in done.stderr) == (2, True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import cache
+from itertools import count, islice
 
 from msgspec.structs import replace
 
@@ -39,21 +41,29 @@ class Play:
         return self.poller.poll()
 
 
+@cache
+def course_of(scenario: str, whole: bool, seed: int | None) -> tuple[Play, list[Snapshot]]:
+    """Return a play and the polls it has had: the same for all tests, and none of them can change one."""
+    return Play(scenario, whole=whole, seed=seed), []
+
+
 @asynccontextmanager
 async def playing(
     scenario: str, size: tuple[int, int] = (200, 50), *, whole: bool = False, seed: int | None = 7
 ) -> AsyncIterator[tuple[Stage, Callable[[int], object]]]:
-    play = Play(scenario, whole=whole, seed=seed)
+    play, course = course_of(scenario, whole, seed)
     async with stage(size=size) as acting:
         feed = sampler_feed(lambda: play.poller.source, Scope.CLUSTER)(acting.app.post_message, 2.0)
+        numbers = count()
 
-        async def polls(count: int) -> None:
-            for _ in range(count):
-                acting.app.post_message(feed._read(play.poll()))
+        async def polls(times: int) -> None:
+            for number in islice(numbers, times):
+                if number == len(course):
+                    course.append(play.poll())
+                acting.app.post_message(feed._read(course[number]))
             await acting.settle()
 
         yield acting, polls
-    play.poller.close()
 
 
 @acted
