@@ -103,6 +103,9 @@ class Screen:
                 raise TimeoutError("the program does not end")
             with suppress(RuntimeError):  # it ended while it was read
                 self._read(0.01)
+        with suppress(RuntimeError):  # its last words are still on their way when it is gone
+            while self._read(0):
+                pass
 
     def close(self) -> None:
         """End the program."""
