@@ -8,6 +8,7 @@ longer, `--month` adds the report of a month at 60 seconds.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gc
 import json
 import os
@@ -49,7 +50,9 @@ MOST_BYTES = {"mixed": 30.0, "storm": 70.0}
 
 AGAIN = 360
 """Polls that are written over and over, as if time went on, where it must be quick."""
-JUMPS = 300
+JUMPS, PAINTED = 300, 60
+SETTLES = 5.0
+"""Seconds after which a replay has made all of its tabs."""
 PROCESS_POLLS = 80
 
 Moment = tuple[Snapshot, Reading]
@@ -187,6 +190,39 @@ def jumps(place: Path, many: int = JUMPS) -> list[float]:
     return sorted(taken)
 
 
+async def painted_jumps(place: Path, many: int = PAINTED) -> list[float]:
+    """Return the milliseconds from asking for any instant of a recording to the screen that shows it, ascending."""
+    from textual.message import Message
+
+    from presman.recording.recording_source import RecordingSource
+    from presman.tui.player import Jumped
+    from presman.tui.replay_app import ReplayApp
+
+    come = asyncio.Event()
+
+    def told(message: Message) -> None:
+        if isinstance(message, Jumped):
+            come.set()
+
+    chosen = random.Random(2)
+    app = ReplayApp(lambda: RecordingSource(str(place), name="bench"), name="bench")
+    taken = []
+    async with app.run_test(size=(200, 50), message_hook=told) as pilot:
+        await pilot.pause(SETTLES)
+        app.player.play(on=False)
+        await pilot.pause(0.5)
+        assert app.span is not None
+        first, last = app.span
+        for _ in range(many):
+            come.clear()
+            begun = time.perf_counter()
+            app.player.jump(first + (last - first) * chosen.random())
+            await asyncio.wait_for(come.wait(), 5)
+            await pilot.pause()
+            taken.append(1e3 * (time.perf_counter() - begun))
+    return sorted(taken)
+
+
 def report_time(place: Path, folder: Path) -> float:
     """Return the CPU seconds of `presman report` on all of a recording."""
     before = os.times()
@@ -195,8 +231,20 @@ def report_time(place: Path, folder: Path) -> float:
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def recorder_process(folder: Path) -> tuple[float, float]:
-    """Return memory (MB) of `presman record` on a database of a loopback server, and CPU ms a poll costs it."""
+class RecorderCost(NamedTuple):
+    """What `presman record` costs: MB of memory in all, MB of its own, and CPU milliseconds a poll.
+
+    Its own memory is what the machine has to hold for it alone (RssAnon of Linux; USS elsewhere). The rest is pages of
+    libraries' files, which all that use them share, and which the system takes back when it needs them.
+    """
+
+    resident: float
+    own: float
+    cpu: float
+
+
+def recorder_process(folder: Path) -> RecorderCost:
+    """Return what `presman record` costs on a database of a loopback server."""
     with serving(Release(19), "mixed") as oracle:
         command = [
             PRESMAN,
@@ -217,12 +265,21 @@ def recorder_process(folder: Path) -> tuple[float, float]:
         for line in process.stderr:
             if "written" in line and process.poll() is None:
                 times = watched.cpu_times()
-                seen.append((times.user + times.system, watched.memory_info().rss / 2**20))
+                seen.append((times.user + times.system, watched.memory_info().rss / 2**20, _own(watched)))
             if len(seen) == PROCESS_POLLS - 1:
                 break
         process.communicate()
     begun = seen[len(seen) // 4]
-    return seen[-1][1], 1e3 * (seen[-1][0] - begun[0]) / (len(seen) - 1 - len(seen) // 4)
+    return RecorderCost(seen[-1][1], seen[-1][2], 1e3 * (seen[-1][0] - begun[0]) / (len(seen) - 1 - len(seen) // 4))
+
+
+def _own(process: psutil.Process) -> float:
+    """Return the MB of memory that a process alone uses."""
+    try:
+        status = Path(f"/proc/{process.pid}/status").read_text("ascii", "replace")
+    except OSError:
+        return float(process.memory_full_info().uss / 2**20)
+    return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("RssAnon"))
 
 
 def recordings(report: Report, days: int = 1, *, month: bool = False) -> None:
@@ -243,9 +300,12 @@ def recordings(report: Report, days: int = 1, *, month: bool = False) -> None:
         what = f"a jump to any moment of {run.polls:,} polls: median of {len(taken)}"
         report.line(what, statistics.median(taken), "ms", bar=50)
         report.line("... 95th percentile", taken[round(0.95 * len(taken)) - 1], "ms", bar=100)
-        memory, each = recorder_process(folder)
-        report.line("presman record of one database: memory", memory, "MB", bar=60)
-        report.line(f"... percent of a core at {STEP:g} s", each / 10 / STEP, "%", bar=1)
+        painted = asyncio.run(painted_jumps(day))
+        report.line(f"... to the painted screen: median of {len(painted)}", statistics.median(painted), "ms", bar=100)
+        cost = recorder_process(folder)
+        report.line("presman record of one database: memory of its own", cost.own, "MB", bar=60)
+        report.line("... with pages of files that others share", cost.resident, "MB", bar=80)
+        report.line(f"... percent of a core at {STEP:g} s", cost.cpu / 10 / STEP, "%", bar=1)
         if month:
             place = folder / "month.presman"
             in_a_process(place, 30 * 1440, 60.0)
