@@ -8,14 +8,14 @@ import threading
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 
 if TYPE_CHECKING:
-    from presman.analysis.alerts.alert_changes import Told
+    from presman.analysis.alerts.alert_changes import AlertChange, Told
     from presman.analysis.alerts.alert_settings import AlertSettings
     from presman.analysis.readings.reading import Reading
     from presman.cli.settings import Resolved
@@ -72,7 +72,7 @@ def _judged(
         return judge.judge(reading), judge.unknown, []
     from presman.output.check_state import CheckState, state_of
 
-    changes: list[bytes] = []
+    changes: list[AlertChange] = []
     problems: list[str] = []
     try:
         with state_of(resolved.target.name) as file:
@@ -88,41 +88,59 @@ def _judged(
         reason = error.strerror or error
         problems.append(f"note: no state is kept ({reason}): what must last counts at once, on_alert is not run")
         console.say(problems[-1])
-    problems += _notify(changes, resolved.on_alert, seconds)
+    problems += _notify(changes, judged, resolved, seconds)
     return judged, judge.unknown, problems
 
 
-def _changed(reading: Reading, told: dict[str, Told], resolved: Resolved) -> tuple[dict[str, Told], list[bytes]]:
-    """Return what is told now, and the events of what changed since the last run."""
+def _changed(reading: Reading, told: dict[str, Told], resolved: Resolved) -> tuple[dict[str, Told], list[AlertChange]]:
+    """Return what is told now, and what changed since the last run."""
     if not resolved.on_alert:
         return told, []
     from presman.analysis.alerts.alert_changes import AlertChanges
     from presman.analysis.alerts.alert_rules import wrong
     from presman.analysis.alerts.judge import sees_all
-    from presman.output.alert_command import MOST, event
 
     changes = AlertChanges(told)
     found = changes.take(wrong(reading), reading.at.timestamp(), whole=sees_all(reading))
-    over = max(0, len(found) - MOST)
-    name, database = resolved.target.name, reading.header.database
-    return changes.told, [event(each, name, database, reading.at, over) for each in found[:MOST]]
+    return changes.told, found
 
 
-def _notify(events: Sequence[bytes], words: tuple[str, ...], seconds: float) -> list[str]:
-    """Run the command for each event, in so many seconds at most, and say on standard error what went wrong, once."""
+def _notify(changes: Sequence[AlertChange], reading: Reading, resolved: Resolved, seconds: float) -> list[str]:
+    """Run the command for each change, in so many seconds at most; what could not be told is left to the next run.
+
+    What went wrong is said on standard error, once: the next command would fail in the same way, and take as long.
+    """
     from presman.base.formats import counted
-    from presman.output.alert_command import TIMEOUT
+    from presman.output.alert_command import MOST, TIMEOUT, event
     from presman.output.alert_command import run as execute
 
-    until = time.monotonic() + seconds
-    for number, data in enumerate(events):
+    until, done, problem = time.monotonic() + seconds, 0, ""
+    for change in changes[:MOST]:
         left = until - time.monotonic()
-        problem = execute(words, data, min(left, TIMEOUT)) if left > 0 else "the time is over"
-        if problem:  # the next would fail in the same way, and take as long
-            told = f"note: on_alert {problem}; {number} of {counted(len(events), 'event')} told"
-            console.say(told)
-            return [told]
-    return []
+        data = event(change, resolved.target.name, reading.header.database, reading.at, 0)
+        problem = execute(resolved.on_alert, data, min(left, TIMEOUT)) if left > 0 else "the time is over"
+        if problem:
+            break
+        done += 1
+    if done == len(changes):
+        return []
+    _leave(changes[done:], resolved)
+    told = f"note: on_alert {problem or f'runs {MOST} times at most'}; {done} of {counted(len(changes), 'event')} told"
+    told += ", the next check tries the rest"
+    console.say(told)
+    return [told]
+
+
+def _leave(changes: Sequence[AlertChange], resolved: Resolved) -> None:
+    """Have the next run tell what this one could not."""
+    from msgspec.structs import replace
+
+    from presman.analysis.alerts.alert_changes import put_back
+    from presman.output.check_state import state_of
+
+    with suppress(OSError), state_of(resolved.target.name) as file:
+        state = file.load()
+        file.save(replace(state, told=put_back(state.told, changes)))
 
 
 @contextmanager

@@ -280,7 +280,8 @@ def has_password(connection: Secret | None) -> bool:
     """Return whether a connect string carries a password (user/password@where)."""
     text = connection.reveal() if connection else ""
     credentials, at, _ = text.rpartition("@")
-    return bool(at) and "/" in credentials and not text.startswith(("demo:", "spool:"))
+    password = credentials.partition("/")[2]  # empty where nobody is named: /@where, of a wallet
+    return bool(at) and bool(password) and not text.startswith(("demo:", "spool:"))
 
 
 def measure(value: str) -> str:

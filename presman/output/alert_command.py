@@ -60,8 +60,16 @@ def event(change: AlertChange, target: str, database: str, at: datetime, left_ou
     return json.dumps(told).encode() + b"\n"
 
 
-def run(words: tuple[str, ...], data: bytes, timeout: float = TIMEOUT) -> str:
-    """Run the command with `data` on its standard input; return what went wrong, "" if nothing did."""
+def run(
+    words: tuple[str, ...],
+    data: bytes,
+    timeout: float = TIMEOUT,
+    begun: Callable[[subprocess.Popen[bytes]], object] = lambda _: None,
+) -> str:
+    """Run the command with `data` on its standard input; return what went wrong, "" if nothing did.
+
+    `begun` is given the process. It ends with presman, and with what it started, if a signal ends presman meanwhile.
+    """
     kept = {name: value for name, value in os.environ.items() if name not in _SECRET}
     try:
         process = subprocess.Popen(
@@ -74,6 +82,7 @@ def run(words: tuple[str, ...], data: bytes, timeout: float = TIMEOUT) -> str:
         )
     except (OSError, ValueError) as error:
         return f"{words[0]}: {getattr(error, 'strerror', None) or error}"
+    begun(process)
     try:
         process.communicate(data, timeout)
     except subprocess.TimeoutExpired:
@@ -81,14 +90,22 @@ def run(words: tuple[str, ...], data: bytes, timeout: float = TIMEOUT) -> str:
         return f"{words[0]}: not done within {timeout:g} s, ended"
     except BrokenPipeError:  # it need not read what it is told
         process.wait()
+    except BaseException:
+        _kill(process)
+        raise
     code = process.returncode
     return f"{words[0]}: ended with code {code}" if code else ""
 
 
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    if process.returncode is None:  # else the number may be another's
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """End a command and what it started."""
-    with suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
+    _end_group(process)
     process.kill()
     process.wait()
     if process.stdin is not None:
@@ -108,13 +125,15 @@ class AlertCommand:
         words: tuple[str, ...],
         target: str,
         changes: AlertChanges,
-        execute: Callable[[tuple[str, ...], bytes], str] = run,
+        execute: Callable[[tuple[str, ...], bytes], str] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._words = words
         self._target = target
         self._changes = changes
-        self._execute = execute
+        self._execute = execute or (lambda words, data: run(words, data, begun=self._begun))
+        self._process: subprocess.Popen[bytes] | None = None
+        self._over = False
         self._clock = clock
         self._recent: list[float] = []
         self._left_out = 0
@@ -139,11 +158,15 @@ class AlertCommand:
         self._tell(self._changes.take((*self._known, alert), at.timestamp(), whole=False), at)
 
     def close(self, seconds: float = 2.0) -> None:
-        """Run what is still to be run, for so many seconds at most."""
+        """Run what is still to be run, for so many seconds at most; what runs then is ended with what it started."""
         if self._thread is not None:
             with suppress(queue.Full):
                 self._events.put_nowait(None)
             self._thread.join(seconds)
+            self._over = True
+            if self._thread.is_alive() and self._process is not None:
+                _end_group(self._process)
+                self._thread.join(1.0)
 
     def _tell(self, changes: list[AlertChange], at: datetime) -> None:
         for change in changes:
@@ -163,5 +186,8 @@ class AlertCommand:
             self._thread.start()
 
     def _work(self) -> None:
-        while (data := self._events.get()) is not None:
+        while (data := self._events.get()) is not None and not self._over:
             self.problem = self._execute(self._words, data)
+
+    def _begun(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process

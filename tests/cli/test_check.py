@@ -117,6 +117,23 @@ def test_thresholds_durations_and_the_command(inside: Run, tmp_path: Path) -> No
     assert "1 idle holder keeps" in relaxed.stdout
 
 
+def test_what_the_command_could_not_tell_the_next_check_tells(inside: Run, tmp_path: Path) -> None:
+    hook = tmp_path / "hook"
+    hook.write_text(f"#!/bin/sh\n[ -e {tmp_path}/told ] && exit 1\ncat >> {tmp_path}/told\n")
+    hook.chmod(0o700)
+    text = f"[x]\nconnection_string = {target('storm')}\non_alert = {hook}\n"
+    (tmp_path / "mine.ini").write_text(text)
+    first = inside("--config", "mine.ini", "check", "x", "--interval", "0.05").stderr
+    assert re.search(r"ended with code 1; 1 of \d+ events told, the next check tries the rest", first)
+    hook.write_text(f"#!/bin/sh\ncat >> {tmp_path}/told\n")
+    assert inside("--config", "mine.ini", "check", "x", "--interval", "0.05").stderr == ""
+    told = [
+        (each["change"], each["key"], each["subject"])
+        for each in map(json.loads, (tmp_path / "told").read_text().splitlines())
+    ]
+    assert len(told) == len(set(told)) > 1
+
+
 def test_no_command_of_a_configuration_that_may_be_anybodys(inside: Run, tmp_path: Path) -> None:
     text = f"[x]\nconnection_string = {target('locked')}\non_alert = {tmp_path}/hook\n"
     (tmp_path / "config.ini").write_text(text)

@@ -7,9 +7,10 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psutil
 import pytest
 
-from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges, Told
+from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges, Told, put_back
 from presman.analysis.alerts.judge import Judge, Mark
 from presman.analysis.readings.alert import Alert
 from presman.config.alert_lines import read_alerts
@@ -18,6 +19,7 @@ from presman.output.attention import Attention, attention_of
 from presman.output.check_state import CheckState, state_of
 from presman.records.breadth import Breadth
 from tests.output.readings import reading
+from tests.patience import until
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 HOSTILE = 'x"; rm -rf / #$(id)`id`\n|é'
@@ -77,6 +79,54 @@ def test_ten_a_minute_and_the_others_are_counted() -> None:
     command.close()
     assert [json.loads(each)["left_out"] for each in sent] == [*[0] * 10, 3, 0]
     assert json.loads(sent[-1])["key"] == "no_connection"
+
+
+def test_the_worst_is_told_first() -> None:
+    alerts = [Alert("warn", "▲", "t", "s", "late"), Alert("bad", "✕", "t", "s", "cpu_starved")]
+    assert [each.key for each in AlertChanges().take(alerts, 0.0)] == ["cpu_starved", "late"]
+
+
+def test_what_could_not_be_told_is_news_at_the_next_look() -> None:
+    warning, critical = Alert("warn", "▲", "t", "s", "late"), Alert("bad", "✕", "t", "s", "late")
+    looks: list[tuple[list[Alert], float]] = [([warning], 0.0), ([critical], 10.0), ([], 100.0)]
+    told: dict[str, Told] = {}
+    for alerts, at in looks:
+        for again in (False, True):
+            changes = AlertChanges(told)
+            (change,) = changes.take(alerts, at + again)
+            assert (change.change, change.since) == ({0.0: "began", 10.0: "worse", 100.0: "ended"}[at], 0.0)
+            told = changes.told if again else put_back(changes.told, [change])
+    assert told == {}
+    never_told = AlertChanges(put_back(*_began(warning)))
+    assert never_told.take([], 200.0) == []
+    assert never_told.told == {}
+
+
+def _began(alert: Alert) -> tuple[dict[str, Told], list[AlertChange]]:
+    changes = AlertChanges()
+    found = changes.take([alert], 0.0)
+    return changes.told, found
+
+
+def test_what_still_runs_at_the_end_is_ended_with_what_it_started(tmp_path: Path) -> None:
+    hook = script(tmp_path, f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; sleep 300 & wait")
+    command = AlertCommand((hook,), "prod", AlertChanges())
+    command.take([Alert("bad", "✕", "t", "s", "cpu_starved")], reading())
+    until((tmp_path / "pid").exists, "the command")
+    group = int((tmp_path / "pid").read_text())
+    command.close(0.1)
+    until(lambda: not _members(group), "the end of all that it started")
+
+
+def _members(group: int) -> list[int]:
+    return [each.pid for each in psutil.process_iter() if _group_of(each.pid) == group and each.status() != "zombie"]
+
+
+def _group_of(process: int) -> int:
+    try:
+        return os.getpgid(process)
+    except ProcessLookupError:
+        return 0
 
 
 def test_the_state_of_a_check_survives_damage_and_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
