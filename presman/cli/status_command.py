@@ -13,7 +13,7 @@ from presman.figures.status_figures import RUNS
 from presman.output.cells import Cell, lines
 from presman.output.json_document import plain
 from presman.output.text_table import table
-from presman.status.run_status import FORMAT, FoundRun, RunLine, RunState, lines_of
+from presman.status.run_status import FORMAT, RunLine, RunState, lines_of
 from presman.status.status_file import found_runs
 
 WELL = frozenset({RunState.RUNNING, RunState.STARTING})
@@ -28,7 +28,7 @@ def run(options: Namespace) -> int:
     now = datetime.now(UTC)
     found = [line for each in runs for line in lines_of(each, now)]
     if options.format == "json":
-        console.put(_document(runs, found, now))
+        console.put(_document(found, now))
     elif options.format == "csv":
         stream = console.data()
         header: list[Cell] = [figure.key for figure in RUNS.columns]
@@ -39,21 +39,15 @@ def run(options: Namespace) -> int:
     return _code(found)
 
 
-def _document(runs: Sequence[FoundRun], found: Sequence[RunLine], now: datetime) -> str:
+def _document(found: Sequence[RunLine], now: datetime) -> str:
+    """Return the lines as JSON, with the names that CSV has."""
     document = {
         "format": FORMAT,
         "time": plain(now),
-        "runs": [
-            {"alive": each.alive, **plain(each.status), "databases": [_database(line) for line in lines_of(each, now)]}
-            for each in runs
-        ],
+        "runs": [{figure.key: plain(figure.value(line)) for figure in RUNS.columns} for line in found],
         "well": _code(found) == exit_codes.OK,
     }
     return json.dumps(document, indent=2, ensure_ascii=console.wants_ascii(), allow_nan=False) + "\n"
-
-
-def _database(line: RunLine) -> dict[str, object]:
-    return {**plain(line.database), "state": plain(line.state), "age": plain(line.age), "trouble": line.trouble}
 
 
 def _code(found: Sequence[RunLine]) -> int:

@@ -126,7 +126,7 @@ def status() -> Parser:
         "wrong, CPU and memory. One that was killed is told of for a day, or until another takes its place.",
         """\
   presman status
-  presman status --format json | jq '.runs[].databases[] | select(.state != "running")'
+  presman status --format json | jq '.runs[] | select(.state != "running")'
   sudo -u presman presman status || systemctl status presman-record
 exit codes of status:
   0 all runs well   3 nothing runs   7 something is late, lost, not written, hangs or died""",
