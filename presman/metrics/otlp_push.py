@@ -65,6 +65,7 @@ class OtlpPush:
     def __init__(self, databases: Sequence[ObservedDatabase], endpoint: str, interval: float, tell: Tell) -> None:
         self._databases = databases
         self._interval = interval
+        self._place = _without_user(endpoint)
         self._tell = tell
         self._words = _LastWords()
         logger = logging.getLogger("opentelemetry")
@@ -92,7 +93,7 @@ class OtlpPush:
         while not self._over.wait(self._interval):
             problem = self.push()
             if problem and not self._fails:
-                text = f"OTLP: {problem}; tried again every {self._interval:g} s"
+                text = f"OTLP to {self._place}: {problem}; tried again every {self._interval:g} s"
                 self._tell(LogEvent("not_pushed", text, "warning"))
             elif self._fails and not problem:
                 self._tell(LogEvent("pushed_again", "OTLP: pushed again"))
@@ -106,4 +107,14 @@ class OtlpPush:
             done = self._exporter.export(data, timeout_millis=TIMEOUT * 1_000)
         except Exception as error:  # the collector's answers are anybody's
             return one_line(clean(f"{type(error).__name__}: {error}"), 300)
-        return "" if done is MetricExportResult.SUCCESS else self._words.line or "the collector did not take it"
+        return (
+            ""
+            if done is MetricExportResult.SUCCESS
+            else self._words.line.rstrip(".") or "the collector did not take it"
+        )
+
+
+def _without_user(endpoint: str) -> str:
+    """Return a URL without a user and a password, and what follows its path, which may be secrets, too."""
+    found = urlsplit(endpoint)
+    return clean(f"{found.scheme}://{found.netloc.rpartition('@')[2]}{found.path}")

@@ -158,6 +158,10 @@ def test_the_password_is_of_the_whole_process(tmp_path: Path, inside: Run) -> No
     assert "geheim" not in done.stderr
 
 
+def _polls(path: Path) -> list[dict[str, Any]]:
+    return [each for each in _events(path) if each["event"] == "polled"]
+
+
 def test_scraped_until_it_is_told_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = (
         "metrics", f"demo:{with_short_past('quiet')}", "--listen", "127.0.0.1:0", "--interval", "0.5",
@@ -175,7 +179,8 @@ def test_scraped_until_it_is_told_to_end(tmp_path: Path, monkeypatch: pytest.Mon
         assert started["message"].endswith("/metrics; Ctrl-C ends it")
         url = started["message"].partition(" at ")[2].partition(";")[0]
         until(lambda: b"} 1.0" in _up(url), "the first poll")
-        polled = next(each for each in _events(tmp_path / "log") if each["event"] == "polled")
+        until(lambda: _polls(tmp_path / "log"), "its event")
+        polled = _polls(tmp_path / "log")[0]
         assert polled["poll"] == 1
         assert polled["database"].startswith("demo:")
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))

@@ -117,7 +117,8 @@ def test_a_collector_that_takes_nothing_is_told_of_once(collector: Collector) ->
     until(lambda: len(told) == 2, "one that succeeds")
     push.stop()
     assert [(event.event, event.level) for event in told] == [("not_pushed", "warning"), ("pushed_again", "info")]
-    assert told[0].message.startswith("OTLP: ")
+    assert told[0].message.startswith("OTLP to http://127.0.0.1:")
+    assert ".;" not in told[0].message
     assert "400" in told[0].message
 
 
