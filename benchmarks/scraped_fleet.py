@@ -123,7 +123,8 @@ def watched(healthy: Sequence[str], others: Sequence[str] = (), polls: int = 0) 
 
 def watch(healthy: list[str], others: list[str], polls: int) -> Watched:
     """Be the presman that is measured."""
-    from presman.cli.limits import collect_seldom, give_back_memory
+    from presman.base.collecting import collect_seldom
+    from presman.cli.limits import give_back_memory
     from presman.metrics.exporter import Exporter
     from presman.metrics.exposition import Exposition
     from presman.metrics.web_app import WebApp

@@ -279,7 +279,7 @@ class _Again:
         return None
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
-        """Do nothing: whole polls are taken."""
+        """Not asked for: whole polls are taken."""
         raise NotImplementedError
 
     def cancel(self) -> None:

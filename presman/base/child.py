@@ -20,9 +20,10 @@ from typing import Any, NoReturn
 LINE = 3
 """The file that the child finds its end of the line in."""
 
-_BEGINS = "import gc, sys; gc.set_threshold(20_000, 20, 20); sys.path[:] = sys.argv[1:]; "
-"""What a new process begins with: it finds presman where it was found here, in one file, too, and of what it imports
-nothing is garbage: to look for some takes a tenth of that time."""
+_BEGINS = (
+    "import sys; sys.path[:] = sys.argv[1:]; from presman.base.collecting import collect_seldom; collect_seldom(); "
+)
+"""What a new process begins with: it finds presman where it was found here, in one file, too."""
 
 
 class Child:

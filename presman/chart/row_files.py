@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -22,7 +23,7 @@ class ChartError(InputError):
     """A file cannot be drawn; the text is one line that says where and why."""
 
 
-class FileRows:
+class FileRows(ABC):
     """The header and then the rows of a file, as cells of text; `number` is the line of the newest.
 
     `cut` is what is wrong with a last line that is cut short and was left out. Iterating raises ChartError.
@@ -35,8 +36,9 @@ class FileRows:
         self.number = 0
         self.cut: ChartError | None = None
 
+    @abstractmethod
     def __iter__(self) -> Iterator[list[str]]:
-        raise NotImplementedError
+        """Yield the header and then the rows. Raises ChartError."""
 
     def error(self, text: str) -> ChartError:
         """Return an error that names the line."""

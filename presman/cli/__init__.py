@@ -81,9 +81,9 @@ def _checked(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    from presman.cli.limits import collect_seldom
+    from presman.base.collecting import collect_seldom
 
-    collect_seldom()  # before anything is imported: of that nothing is garbage, and to look for some takes a tenth
+    collect_seldom()  # before anything is imported
 
     from presman.cli.arguments import parse
     from presman.cli.monitor_commands import COMMANDS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from contextlib import suppress
 
 MEMORY = 2 << 30
@@ -22,16 +21,6 @@ def bound_memory(databases: int = 1) -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
         if soft == resource.RLIM_INFINITY or soft > most or soft == MEMORY:
             resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
-
-
-SELDOM = (20_000, 20, 20)
-"""Objects, and rounds, after which the garbage collector looks around."""
-
-
-def collect_seldom() -> None:
-    """Have the garbage collector look around seldom: polls leave it next to nothing, and with fifty databases its
-    rounds over all that is known of them took a seventh of the CPU time."""
-    gc.set_threshold(*SELDOM)
 
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 
+from presman.base.collecting import collect_seldom
 from presman.tui.textual_internals import forget_passing
 
 
@@ -14,7 +15,7 @@ def settle() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    collect_seldom()
 
 
 def tidy() -> None:

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from presman.cli.limits import MEMORY, SELDOM, collect_seldom
+from presman.base.collecting import SELDOM, collect_seldom
+from presman.cli.limits import MEMORY
 from tests.cli.run import environment
 
 ASK = """
