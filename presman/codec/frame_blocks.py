@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
-from itertools import accumulate
+from itertools import accumulate, islice
 from operator import add
 from types import MappingProxyType
 from typing import NamedTuple
@@ -102,13 +102,20 @@ def is_whole(content: bytes) -> bool:
     return blake2b(content[_CHECK:], digest_size=_CHECK).digest() == content[:_CHECK]
 
 
-def unpack_block(content: bytes, text_of: Callable[[bytes], str]) -> list[PackedFrame]:
-    """Return the frames of a block; `text_of` finds a text that is kept apart. Raises DamagedError."""
+def unpack_block(content: bytes, texts_of: Callable[[list[bytes]], Mapping[bytes, str]]) -> list[PackedFrame]:
+    """Return the frames of a block; `texts_of` finds all texts that are kept apart by their hashes, at once.
+
+    Raises DamagedError.
+    """
     if not is_whole(content):
         raise DamagedError("its checksum is wrong")
     unpacker = Unpacker(unsqueezed(content[_CHECK:]))
     counts = [unpacker.count() for _ in range(unpacker.count(MOST_FRAMES))]
-    texts = [tuple(_text(unpacker, text_of) for _ in range(count)) for count in counts]
+    words = [_text(unpacker) for _ in range(sum(counts))]
+    apart = [word for word in words if isinstance(word, bytes)]
+    found = texts_of(apart) if apart else {}
+    told = iter([found[word] if isinstance(word, bytes) else word for word in words])
+    texts = [tuple(islice(told, count)) for count in counts]
     bares = [unpacker.take(size) for size in unpack_numbers(len(counts), unpacker)]
     if len(counts) == 1:
         parts = {(unpacker.count(), unpacker.count()): unpacker.blob() for _ in range(unpacker.count())}
@@ -166,7 +173,6 @@ def _unpack_stream(unpacker: Unpacker, frames: int) -> _Stream:
     return _Stream(part, list(map(add, shifts, range(count))), ends, unpacker.take(ends[-1]))
 
 
-def _text(unpacker: Unpacker, text_of: Callable[[bytes], str]) -> str:
-    if unpacker.count(_APART) == _APART:
-        return text_of(unpacker.take(HASH))
-    return unpacker.text()
+def _text(unpacker: Unpacker) -> str | bytes:
+    """Return a text, or the hash of one that is kept apart."""
+    return unpacker.take(HASH) if unpacker.count(_APART) == _APART else unpacker.text()

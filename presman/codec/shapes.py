@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from types import NoneType
 from typing import Any, NamedTuple
 
@@ -60,6 +60,7 @@ def _records() -> dict[str, RecordType]:
     return {record.__name__: record for record in by_query().values()}
 
 
+@lru_cache(maxsize=256)
 def shape_of(text: str) -> Shape:
     """Read what `shape_text` wrote, by this presman or another. Raises DamagedError."""
     name, *fields = text.split(" ")

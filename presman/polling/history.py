@@ -79,7 +79,7 @@ class _File:
 
     def _read(self, span: _Span) -> PackedFrame:
         self._file.seek(span[0])
-        (frame,) = unpack_block(self._file.read(span[1]), lambda _: "")
+        (frame,) = unpack_block(self._file.read(span[1]), lambda _: {})
         return frame
 
 

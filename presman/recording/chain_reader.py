@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from presman.codec.decoder import FrameDecoder
 from presman.codec.encoder import PackedFrame
@@ -18,6 +19,9 @@ from presman.records.snapshot import Snapshot
 
 _CHAINS_KEPT = 3
 """Chains that are kept open: the one looked at and its neighbours."""
+
+_ASKED = 500
+"""Texts that are asked for at once: SQLite before 3.32 takes no more than 999 values."""
 
 _LOST_TEXT = "(this text is damaged)"
 
@@ -59,33 +63,52 @@ def _frames(chain: Chain) -> list[PackedFrame]:
     frames: list[PackedFrame] = []
     with chain.store.saying(), chain.store.engine.connect() as connection:
 
-        def text_of(key: bytes) -> str:
-            found = connection.execute(select(TEXTS.c.text).where(TEXTS.c.hash == key)).scalar()
-            return found if isinstance(found, str) else _LOST_TEXT
+        def texts_of(keys: Sequence[bytes]) -> dict[bytes, str]:
+            found = dict.fromkeys(keys, _LOST_TEXT)
+            for begin in range(0, len(keys), _ASKED):
+                wanted = TEXTS.c.hash.in_(keys[begin : begin + _ASKED])
+                rows = connection.execute(select(TEXTS.c.hash, TEXTS.c.text).where(wanted)).all()
+                found.update((key, text) for key, text in rows if isinstance(key, bytes) and isinstance(text, str))
+            return found
 
         try:
             for (content,) in connection.execute(statement).all():
                 if not isinstance(content, bytes):
                     raise DamagedError("no bytes")
-                frames += unpack_block(content, text_of)
+                frames += unpack_block(content, texts_of)
         except DamagedError:
             if not frames:
                 raise
     return frames
 
 
-def instants(chain: Chain) -> list[int]:
-    """Return the instants of a chain's polls in microseconds; none where they cannot be read."""
+def instant_of(chain: Chain, place: int) -> int:
+    """Return the instant of a chain's poll in microseconds; that of the last where it cannot be read."""
     c = POLLS.c
-    last = chain.chain + chain.polls - 1
-    statement = (
-        select(c.at).where(c.database_id == chain.database_id, c.poll.between(chain.chain, last)).order_by(c.poll)
-    )
+    statement = select(c.at).where(*_polls_of(chain)).order_by(c.poll).offset(place).limit(1)
+    found = _one(chain, statement)
+    return found if isinstance(found, int) else chain.last_at
+
+
+def polls_until(chain: Chain, wanted: int, *, included: bool) -> int:
+    """Return how many polls of a chain were before an instant in microseconds, or at it (`included`)."""
+    at = POLLS.c.at
+    is_before = at <= wanted if included else at < wanted
+    return int(_one(chain, select(func.count()).where(*_polls_of(chain), is_before)) or 0)
+
+
+def _polls_of(chain: Chain) -> tuple[Any, Any]:
+    c = POLLS.c
+    return c.database_id == chain.database_id, c.poll.between(chain.chain, chain.chain + chain.polls - 1)
+
+
+def _one(chain: Chain, statement: Any) -> Any:
+    """Return the one value of a statement about a chain, None where its store is damaged."""
     try:
         with chain.store.saying(), chain.store.engine.connect() as connection:
-            return [at for (at,) in connection.execute(statement) if isinstance(at, int)]
+            return connection.execute(statement).scalar()
     except DamagedStoreError:
-        return []
+        return None
 
 
 def blocks_of(chain: Chain) -> Any:

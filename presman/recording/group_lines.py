@@ -11,15 +11,16 @@ from datetime import datetime
 from itertools import compress
 from math import isnan, nan
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from presman.base.text import clean
 from presman.recording.measure_tables import MICRO, SCALE, SPAN
 from presman.recording.tape import Tape
 from presman.recording.tape_values import TapePart
 
+_NUMBERS = (int, float)
 _KINDS = ("small_read", "small_write", "large_read", "large_write")
 
 
@@ -63,9 +64,10 @@ _OF_PART = (
     f" AND r.span * {SPAN} + r.last >= :first AND r.span * {SPAN} + r.first <= :last"
 )
 _ROWS = (
-    f"SELECT r.case_id, r.span * {SPAN} + r.first, r.span * {SPAN} + r.last, {{}} FROM group_rows r"
-    f" JOIN group_cases c ON c.database_id = r.database_id AND c.case_id = r.case_id WHERE {_OF_PART}"
+    f"SELECT r.case_id, r.span * {SPAN} + r.first, r.span * {SPAN} + r.last, {{}} FROM group_rows r{{}}"
+    f" WHERE {_OF_PART}"
 )
+_WITH_CASES = " JOIN group_cases c ON c.database_id = r.database_id AND c.case_id = r.case_id"
 _CASES = text(
     "SELECT c.case_id, c.inst_id, c.con_id, c.consumer_group FROM group_cases c WHERE c.database_id = :database_id"
     f" AND c.case_id IN (SELECT r.case_id FROM group_rows r WHERE {_OF_PART})"
@@ -88,27 +90,28 @@ def _of_part(tape: Tape, part: TapePart, figures: Sequence[str]) -> GroupLines:
     polls = {poll: (float(at), nan if seconds is None else float(seconds))
              for poll, at, seconds in tape.rows(part, _POLLS)
              if type(at) is not str and _is_among(poll, part)}  # fmt: skip
-    blank = array("d", [nan]) * (part.last - part.first + 1)
-    drawn: dict[Who, list[array[float]]] = {}
-    lines_of = {}
-    for case_id, inst_id, con_id, group in tape.rows(part, _CASES):
-        who = (inst_id, con_id, clean(str(group)))
-        lines_of[case_id] = drawn.get(who) or drawn.setdefault(who, [blank[:] for _ in figures])
-    rows = text(_ROWS.format(", ".join(FIGURES[each] for each in figures)))
-    for case_id, first, last, *values in tape.rows(part, rows):
-        try:
-            _draw(lines_of[case_id], max(0, first - part.first), min(last, part.last) - part.first + 1, values)
-        except (TypeError, KeyError):  # values that no recorder wrote
-            continue
-    there = [part.first + place in polls for place in range(len(blank))]
-    values_of = {
-        (figure, who): line if all(there) else array("d", compress(line, there))
-        for who, lines in drawn.items()
-        for figure, line in zip(figures, lines, strict=True)
-    }
-    known = {key: line for key, line in values_of.items() if not all(map(isnan, line))}
+    rows = tape.rows(part, _rows_of(figures))
+    drawn = _drawn(tape, part, rows)
+    columns = [
+        [value if type(value) in _NUMBERS else nan for value in column] for column in list(zip(*rows, strict=True))[3:]
+    ]
+    for column in columns:
+        column.append(nan)
+    there = [poll in polls for poll in range(part.first, part.last + 1)]
+    known = {}
+    for who, places in drawn.items():
+        own = list(compress(places, there))
+        for figure, column in zip(figures, columns, strict=True):
+            line = array("d", [column[place] for place in own])
+            if not all(map(isnan, line)):
+                known[figure, who] = line
     times, seconds = (array("d", [each[place] for each in polls.values()]) for place in (0, 1))
     return GroupLines(times, seconds, known)
+
+
+def _rows_of(figures: Sequence[str]) -> TextClause:
+    columns = ", ".join(FIGURES[each] for each in figures)
+    return text(_ROWS.format(columns, _WITH_CASES if "c." in columns else ""))
 
 
 def _is_among(poll: object, part: TapePart) -> bool:
@@ -116,18 +119,24 @@ def _is_among(poll: object, part: TapePart) -> bool:
     return isinstance(poll, int) and part.first <= poll <= part.last
 
 
-def _draw(lines: Sequence[array[float]], begin: int, end: int, values: Sequence[float | None]) -> None:
-    """Put values into the lines from one place up to another, not included; nothing where there is none between."""
-    if end <= begin:  # no recorder wrote it, and the line would become shorter
-        return
-    if end - begin == 1:
-        for line, value in zip(lines, values, strict=True):
-            if value is not None:
-                line[begin] = value
-        return
-    for line, value in zip(lines, values, strict=True):
-        if value is not None:
-            line[begin:end] = array("d", [value]) * (end - begin)
+def _drawn(tape: Tape, part: TapePart, rows: Sequence[tuple[Any, ...]]) -> dict[Who, array[int]]:
+    """Return of each group the place of the row that tells of it, poll by poll; -1 where none does."""
+    drawn: dict[Who, array[int]] = {}
+    line_of = {}
+    for case_id, inst_id, con_id, group in tape.rows(part, _CASES):
+        who = (inst_id, con_id, clean(str(group)))
+        line_of[case_id] = drawn.setdefault(who, array("l", [-1]) * (part.last - part.first + 1))
+    for place, (case_id, first, last, *_) in enumerate(rows):
+        try:
+            if part.first <= first == last:  # most of them
+                line_of[case_id][first - part.first] = place
+                continue
+            begin, end = max(0, first - part.first), min(last, part.last) - part.first + 1
+            if begin < end:  # else no recorder wrote it, and the line would become shorter
+                line_of[case_id][begin:end] = array("l", [place]) * (end - begin)
+        except (TypeError, KeyError, IndexError):  # values that no recorder wrote
+            continue
+    return drawn
 
 
 def _add(found: GroupLines, more: GroupLines) -> None:

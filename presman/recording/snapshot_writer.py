@@ -82,18 +82,17 @@ def pack_again(database_id: int, connection: Connection) -> None:
     if len(rows) < 2:
         return
     apart: dict[str, bytes] = {}
+
+    def tokens(keys: list[bytes]) -> dict[bytes, str]:
+        """Return what stands for texts that are kept apart: they only pass through."""
+        apart.update((f"apart {key.hex()}", key) for key in keys)
+        return {key: f"apart {key.hex()}" for key in keys}
+
     try:
-        # A text that is kept apart only passes through: its hash stands for it.
-        frames = [frame for row in rows for frame in unpack_block(row.content, lambda key: _token(key, apart))]
+        frames = [frame for row in rows for frame in unpack_block(row.content, tokens)]
     except DamagedError:
         return
     content = pack_block(frames, THOROUGH, known=apart)
     connection.execute(delete(BLOCKS).where(c.database_id == database_id, c.chain == rows[0].chain))
     packed = rows[0]._asdict() | {"polls": len(frames), "last_at": rows[-1].last_at, "content": content}
     run_named(connection, _NEW_BLOCK, [packed])
-
-
-def _token(key: bytes, apart: dict[str, bytes]) -> str:
-    text = f"apart {key.hex()}"
-    apart[text] = key
-    return text

@@ -16,7 +16,7 @@ from presman.codec.frame_blocks import is_whole
 from presman.codec.packing import DamagedError
 from presman.codec.values import instant, microseconds
 from presman.recording.chain_index import Chain, ChainIndex, read_chains
-from presman.recording.chain_reader import ChainReader, blocks_of, instants
+from presman.recording.chain_reader import ChainReader, blocks_of, instant_of, polls_until
 from presman.recording.events import RecordedEvent
 from presman.recording.measure_views import STRIP, window_selects
 from presman.recording.schema import EVENTS, POLLS, STATEMENTS
@@ -98,16 +98,12 @@ class Tape:
         chain, begin = found
         if wanted >= chain.last_at:
             return begin + chain.polls - 1
-        rows = instants(chain)
-        return begin + max(0, min(chain.polls, sum(each <= wanted for each in rows)) - 1)
+        return begin + max(0, min(chain.polls, polls_until(chain, wanted, included=True)) - 1)
 
     def at(self, place: int) -> datetime:
         """Return the instant of a poll. Raises IndexError, RecordingError."""
         chain, own = self._index.find(place)
-        if own == 0:
-            return instant(chain.first_at)
-        rows = instants(chain)
-        return instant(rows[own]) if own < len(rows) else instant(chain.last_at)
+        return instant(instant_of(chain, own) if own else chain.first_at)
 
     def snapshot(self, place: int) -> Snapshot:
         """Return a poll as it was. Raises IndexError, and LostPollError where it is damaged."""
@@ -291,5 +287,5 @@ def _poll(chain: Chain, wanted: int, *, after: bool) -> int:
     if after:
         if wanted >= chain.last_at:
             return chain.chain + chain.polls - 1
-        return chain.chain + sum(at <= wanted for at in instants(chain)) - 1
-    return chain.chain if wanted <= chain.first_at else chain.chain + sum(at < wanted for at in instants(chain))
+        return chain.chain + polls_until(chain, wanted, included=True) - 1
+    return chain.chain + (polls_until(chain, wanted, included=False) if wanted > chain.first_at else 0)

@@ -78,8 +78,8 @@ class ReplayApp(MonitorApp):
             self.tell(event.told, seconds=8)
         if first:
             super().on_arrived(Arrived(event.reading, None))
+        self.say_state(paint=False)
         self.repaint()
-        self.say_state()
 
     def on_stopped(self, event: Stopped) -> None:
         """Say that it plays no more."""
@@ -109,7 +109,7 @@ class ReplayApp(MonitorApp):
         after = [each for each in self.events if (each.at > at if direction > 0 else each.at < at)]
         return (after[0] if direction > 0 else after[-1]) if after else None
 
-    def say_state(self) -> None:
+    def say_state(self, *, paint: bool = True) -> None:
         """Say at the top whether it plays, how fast, and where it is; move the mark of the bar."""
         reading = self.monitor.reading
         if reading is None:
@@ -120,7 +120,8 @@ class ReplayApp(MonitorApp):
             sign = "✕ not read since" if player.trouble else "● newest"
         self.monitor.replays(f"{sign} {reading.at.astimezone():%Y-%m-%d %H:%M:%S}")
         self.scrub.show(reading.at)
-        self.paint_lines()
+        if paint:
+            self.paint_lines()
 
 
 def run_replay(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 
 from presman.drawing.bars import spark
 from presman.drawing.lines import Line, Run, merge
@@ -45,16 +47,13 @@ def scrub_lines(
     """Return the two lines: the longest queue and the throttled percent of each stretch, the mark, the bounds."""
     first, last = span
     bounds = f" {first.astimezone():%m-%d %H:%M} – {last.astimezone():%m-%d %H:%M} "
-    happened = sum(each.at <= at for each in events)
+    happened = bisect_right(events, at, key=lambda each: each.at)
     counts = f" event {happened} of {len(events)}".ljust(len(bounds))
     room = max(10, width - len(_HEADS[0]) - len(bounds) - 1)
     whole = max(1.0, (last - first).total_seconds())
     place = min(room - 1, max(0, int((at - first).total_seconds() / whole * room)))
-    queued = _fitted([float(each.queued) if each.polls else None for each in strip], room)
-    throttled = _fitted([each.throttled if each.polls else None for each in strip], room)
     lines = []
-    for head, values, highest, tail in zip(_HEADS, (queued, throttled), (None, 100.0), (bounds, counts), strict=True):
-        text = spark(values, room, highest).ljust(room)
+    for head, text, tail in zip(_HEADS, _sparks(tuple(strip), room), (bounds, counts), strict=True):
         runs: list[Run] = [
             (head, "dim"),
             (text[:place], "note"),
@@ -64,6 +63,14 @@ def scrub_lines(
         ]
         lines.append(merge(runs))
     return lines
+
+
+@lru_cache(maxsize=2)
+def _sparks(strip: tuple[Stretch, ...], room: int) -> tuple[str, str]:
+    """Return queue and throttle in `room` cells each: they stay while the mark moves."""
+    queued = _fitted([float(each.queued) if each.polls else None for each in strip], room)
+    throttled = _fitted([each.throttled if each.polls else None for each in strip], room)
+    return spark(queued, room).ljust(room), spark(throttled, room, 100.0).ljust(room)
 
 
 def _fitted(values: Sequence[float | None], width: int) -> list[float | None]:
