@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -89,20 +90,38 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
     signal.signal(signal.SIGTERM, before)
 
 
-FIRST = (
-    *("oracle/test_budget", "oracle/test_faults", "cli/test_watcher", "test_contributing", "torture/test_torture"),
-    *("cli/test_readings", "oracle/test_large", "cli/test_once_timeout", "simulator/test_agreement"),
+WAITING = (
+    *("oracle/test_budget", "cli/test_readings", "oracle/test_faults", "cli/test_watcher", "cli/test_once_timeout"),
+    *("test_contributing", "torture/test_torture"),
 )
-"""Files that take long, most of them because they wait: none of them is to be the last that runs, alone."""
+"""Files that take long because they wait, those that wait longest first."""
+
+APART = 28
+"""Files between two of those: while more than two of four workers wait, a processor has nothing to do."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have the long files begin, and give tests that were told to go on for long the time for it."""
-    order = {f"tests/{name}.py": place for place, name in enumerate(FIRST)}
-    items.sort(key=lambda item: order.get(item.nodeid.partition("::")[0], len(order)))
+    """Have files that wait run beside files that compute, and give tests that were told to go on for long the time."""
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    waiting = [path for name in WAITING if (path := f"tests/{name}.py") in files]
+    order = _mixed([path for path in files if path not in waiting])
+    for place, path in enumerate(waiting):
+        order.insert(place * (APART + 1), path)
+    items[:] = chain.from_iterable(files[path] for path in order)
     if THOROUGH or {"PRESMAN_STORM", "PRESMAN_QUITS"} & os.environ.keys():
         for item in items:
             item.add_marker(pytest.mark.timeout(3600))
+
+
+def _mixed(paths: list[str]) -> list[str]:
+    """Return the files with those of each folder spread over all of them."""
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        folders.setdefault(path.rpartition("/")[0], []).append(path)
+    places = {path: (place + 0.5) / len(own) for own in folders.values() for place, path in enumerate(own)}
+    return sorted(paths, key=places.__getitem__)
 
 
 def pytest_collection_finish() -> None:
