@@ -199,10 +199,9 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         """Keep the cursor on show."""
         self._keep_visible()
 
-    def watch_has_focus(self, value: bool) -> None:
-        """Show or hide the cursor."""
-        super().watch_has_focus(value)
-        self._repaint()
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """Show or hide the cursor. No style depends on the focus, so none is looked up anew."""
+        self.refresh()
 
     def action_move(self, lines: int) -> None:
         """Move the cursor by some rows."""
