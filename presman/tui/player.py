@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from presman.records.focus import Focus
     from presman.records.snapshot import Snapshot
     from presman.tui.timeline import Timeline
-    from presman.watch.series import Key, Series
+    from presman.watch.metric_minutes import Key
+    from presman.watch.series import Series
 
 SPEEDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """How many times as fast as it was; the second is usual."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import repeat
 from math import isnan, nan
@@ -13,18 +13,11 @@ from typing import TYPE_CHECKING
 from presman.analysis.readings.activity_readings import CLASSES
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
-from presman.records.container_rows import PdbMetricHistory
-from presman.records.group_rows import GroupMetricHistory
-from presman.records.instance_rows import Pdb
 from presman.records.snapshot import Snapshot
+from presman.watch.metric_minutes import Key, metric_minutes
 
 if TYPE_CHECKING:
     from presman.analysis.containers.containers import PdbReading
-
-Key = tuple[str, int, int, str]
-"""Measure (used, waiting, io, servers, queued), inst_id, con_id, group; group "" is all of them.
-
-Of `active` (average active sessions) the name is a wait class."""
 
 KEPT = 3600
 """Instants kept: two hours at the usual refresh, as long as the history of snapshots."""
@@ -88,14 +81,18 @@ class Series:
         """Fill the hour before the first poll from V$RSRCMGRMETRIC_HISTORY, if nothing is there yet."""
         if self._times:
             return
-        sums: dict[float, dict[Key, float]] = {}
-        for at, key, value in (*self._group_minutes(snapshot), *_pdb_minutes(snapshot)):
-            for inst_id in self._places(key[1]):
-                point = sums.setdefault(at, {})
-                whose = (key[0], inst_id, *key[2:])
-                point[whose] = point.get(whose, 0.0) + value
+        minutes = metric_minutes(snapshot)
+        self._meet({key[1] for point in minutes.values() for key in point})
         newest = snapshot.at.timestamp()
-        self._load({at: point for at, point in sums.items() if at <= newest})
+        self._load({at: self._shared(point) for at, point in minutes.items() if at <= newest})
+
+    def _shared(self, point: Mapping[Key, float]) -> dict[Key, float]:
+        """Return values of instances with their sums for the cluster."""
+        sums: dict[Key, float] = {}
+        for (measure, inst_id, con_id, name), value in point.items():
+            for place in self._places(inst_id):
+                sums[measure, place, con_id, name] = sums.get((measure, place, con_id, name), 0.0) + value
+        return sums
 
     def fill_groups(self, instances: set[int], times: array[float], values: Mapping[Key, Iterable[float]]) -> None:
         """Fill what is empty yet with values by key at these instants (seconds; NaN: none), of `instances`."""
@@ -109,20 +106,6 @@ class Series:
             self._times.append(at)
             for (measure, inst_id, con_id, name), value in point.items():
                 self._append({measure: value}, inst_id, con_id, name)
-
-    def _group_minutes(self, snapshot: Snapshot) -> Iterator[tuple[float, Key, float]]:
-        rows = snapshot.rows(GroupMetricHistory)
-        self._meet({row.inst_id for row in rows})
-        for row in rows:
-            if row.end_time is None or row.intsize_csec <= 0:
-                continue
-            values = {
-                "used": row.avg_running_sessions, "waiting": row.avg_waiting_sessions,
-                "io": row.io_megabytes * 100 / row.intsize_csec, "servers": row.avg_active_parallel_servers,
-                "queued": row.avg_queued_parallel_stmts,
-            }  # fmt: skip
-            for measure, value in values.items():
-                yield _minute(row.end_time), (measure, row.inst_id, row.con_id, row.consumer_group_name), value or 0.0
 
     def _meet(self, instances: set[int]) -> None:
         """Note which instances there are; one that was alone until now had its values under the cluster's keys."""
@@ -180,21 +163,6 @@ class Series:
         if inst_id == self._alone:
             inst_id = CLUSTER
         return [(con, name) for what, inst, con, name in self._values if what == measure and inst == inst_id and name]
-
-
-def _pdb_minutes(snapshot: Snapshot) -> Iterator[tuple[float, Key, float]]:
-    """Return the last hour of V$RSRCPDBMETRIC_HISTORY, minute by minute."""
-    names = {row.con_id: row.name for row in snapshot.rows(Pdb)}
-    for row in snapshot.rows(PdbMetricHistory):
-        name = names.get(row.con_id, "")
-        if row.end_time is not None and row.con_id > 2 and name:
-            yield _minute(row.end_time), ("pdb_used", row.inst_id, row.con_id, name), row.avg_running_sessions
-            yield _minute(row.end_time), ("pdb_waiting", row.inst_id, row.con_id, name), row.avg_waiting_sessions
-
-
-def _minute(at: datetime) -> float:
-    """Return a whole minute: those of the instances do not end at the same second, and are one point of the cluster."""
-    return round(at.timestamp() / 60) * 60.0
 
 
 def completed(at: datetime, width: float) -> float:
