@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from presman.polling.poller import Poller
 from presman.records.container_rows import PdbMetricHistory
 from presman.records.group_rows import GroupMetricHistory
 from presman.records.instance_rows import Pdb
+from presman.sources.simulator_source import SimulatorSource
 from presman.watch.metric_minutes import metric_minutes
 from presman.watch.series import Series
 from tests.analysis.make import NOON, row, snapshot
@@ -87,6 +89,21 @@ def test_containers_whose_windows_end_at_another_second_than_those_of_groups() -
     points = metric_minutes(snapshot(pdb, *minutes, *(window(1 + 60 * number, 5.0) for number in range(3))))
     assert [point["pdb_used", 1, 3, "SALES"] for point in points.values()] == [2.0] * 3
     assert [point["used", 1, 0, "BATCH"] for point in points.values()] == [5.0] * 3
+
+
+@pytest.mark.parametrize("scenario", ["mixed", "pdb", "rac"])
+def test_no_hour_of_a_simulated_database_uses_more_cpus_than_it_has(scenario: str) -> None:
+    # Windows a little longer than a minute, as a database has them: their ends drift past half past.
+    source = SimulatorSource(scenario, seed=1, clock=lambda: 0.0, start=datetime(2026, 3, 14, 9, 0, 30, tzinfo=UTC))
+    poller = Poller(source)
+    poller.open()
+    points = metric_minutes(poller.poll())
+    cpus = sum(machine.cpus for machine in source.simulation.machines)
+    poller.close()
+    assert len(points) >= 58
+    assert {round(other - one) for one, other in pairwise(sorted(points))} == {60}
+    for values in points.values():
+        assert sum(value for key, value in values.items() if key[0] == "used") <= cpus * 1.001
 
 
 def test_without_rows_there_are_no_minutes() -> None:
