@@ -44,7 +44,7 @@ _presman_paths() {
     compopt -o filenames 2>/dev/null
     while IFS= read -r line; do
         COMPREPLY+=("$before$line")
-    done < <(compgen "$1" -- "$cur")
+    done < <(compgen "$@" -- "$cur")
 }
 
 # Adds what can stand for `values`.
@@ -71,7 +71,10 @@ _presman_expand() {
 @SCENARIOS@'
                 [[ -n $cur && spool: == "$cur"* ]] && { compopt -o nospace 2>/dev/null; COMPREPLY+=("${before}spool:"); }
             fi
-            [[ $values != @target ]] && _presman_paths -f ;;
+            case $values in
+                @target) _presman_paths -f -X '!*.presman' ;;
+                *) _presman_paths -f ;;
+            esac ;;
         @*) ;;
         *) for word in $values; do _presman_offer "" "$word"; done ;;
     esac

@@ -57,7 +57,12 @@ function __presman_expand
             __presman_sections $argv[4]
             string replace '|' \t -- (string split \n -- '@SCENARIOS@')
             echo spool:
-            test "$values" = @csv; and __fish_complete_path "$cur"
+            if test "$values" = @csv
+                __fish_complete_path "$cur"
+            else
+                set -l recordings $cur*.presman
+                printf '%s\n' $before$recordings
+            end
         case '@scenario*'
             string split ' ' -- (string replace '@scenario ' '' -- $values)
             __fish_complete_path "$cur"

@@ -62,7 +62,7 @@ _presman_expand() {
             _presman_offer 'section of config.ini' ${(f)"$(_presman_sections $config)"}
             _presman_offer 'simulated database' ${(f)"$(print -r -- '@SCENARIOS@')"}
             compadd -S '' -- spool:
-            [[ $values == @csv ]] && _files ;;
+            if [[ $values == @csv ]]; then _files; else _files -g '*.presman'; fi ;;
         @scenario*) compadd -- ${=values#@scenario }; _files ;;
         @*) _message value ;;
         *) compadd -- ${=values} ;;

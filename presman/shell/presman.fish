@@ -536,7 +536,12 @@ demo:rac|A cluster of two: one queue over both instances
 demo:storm|Dozens queued: a group limit, the system target and an idle holder
 demo:throttled|One group takes all CPU, two below it get none; a full session pool')
             echo spool:
-            test "$values" = @csv; and __fish_complete_path "$cur"
+            if test "$values" = @csv
+                __fish_complete_path "$cur"
+            else
+                set -l recordings $cur*.presman
+                printf '%s\n' $before$recordings
+            end
         case '@scenario*'
             string split ' ' -- (string replace '@scenario ' '' -- $values)
             __fish_complete_path "$cur"

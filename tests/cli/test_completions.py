@@ -40,6 +40,8 @@ ASKED = {
     "presman connect pro": "prod",
     "presman completions z": "zsh",
     "presman once spool:spo": "spool:spools",
+    "presman once inc": "incident.presman",
+    "presman inc": "incident.presman",
     "presman once prod nothing": "",
     "presman once a": "",
 }
@@ -54,6 +56,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "other.ini").write_text("[alone]\ndsn = x\n")
     (tmp_path / "arrivals.csv").write_text("time,consumer_group\nx,BATCH\ny,ETL\nz,$(touch pwned)\n")
     (tmp_path / "spools").mkdir()
+    (tmp_path / "incident.presman").touch()
+    (tmp_path / "incident.txt").touch()
     return tmp_path
 
 
@@ -101,6 +105,7 @@ def test_bash_offers_all_there_is(folder: Path) -> None:
         "prod",
         "test.db",
         "demo",
+        "incident.presman",
         *(f"demo:{path.stem}" for path in SCENARIOS.glob("*.toml")),
     }
 
