@@ -48,6 +48,9 @@ A_DAY = round(86_400 / STEP)
 MOST_BYTES = {"mixed": 30.0, "storm": 70.0}
 """MB a day."""
 
+JUMP, PAINTED_JUMP = 28.0, 56.0
+"""A jump, as times of keeping a poll in memory: 50 ms to its data and 100 to the screen, where that takes 1.8 ms."""
+
 AGAIN = 360
 """Polls that are written over and over, as if time went on, where it must be quick."""
 JUMPS, PAINTED = 300, 60
@@ -282,12 +285,26 @@ def _own(process: psutil.Process) -> float:
     return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("RssAnon"))
 
 
+def _jumping(report: Report, day: Path, polls: int, keep: float) -> None:
+    """Print what a jump takes, against keeping a poll in memory."""
+    taken = jumps(day)
+    what = f"a jump to any moment of {polls:,} polls: median of {len(taken)}"
+    report.line(what, statistics.median(taken), "ms", yardstick=keep, bar=JUMP)
+    late = taken[round(0.95 * len(taken)) - 1]
+    report.line("... 95th percentile", late, "ms", yardstick=keep, bar=2 * JUMP)
+    painted = asyncio.run(painted_jumps(day))
+    what = f"... to the painted screen: median of {len(painted)}"
+    report.line(what, statistics.median(painted), "ms", yardstick=keep, bar=PAINTED_JUMP)
+
+
 def recordings(report: Report, days: int = 1, *, month: bool = False) -> None:
     """Print the section."""
     with tempfile.TemporaryDirectory(prefix="presman-bench-") as name:
         folder = Path(name)
+        keep = 0.0
         for scenario, bar in MOST_BYTES.items():
             cost = write_cost(scenario, folder / f"{scenario}.presman")
+            keep = keep or cost.keep
             report.line(f"recording of {scenario}, a day at {STEP:g} s", cost.megabytes, "MB", bar=bar)
             what = "... appending a poll against keeping it in memory"
             report.line(what, cost.append, "ms", yardstick=cost.keep, bar=2)
@@ -296,12 +313,7 @@ def recordings(report: Report, days: int = 1, *, month: bool = False) -> None:
         run = in_a_process(day, days * A_DAY, STEP)
         what = f"... memory after {run.polls:,} polls against {run.polls // 10:,}"
         report.line(what, run.late, "MB", yardstick=run.early, bar=1.03)
-        taken = jumps(day)
-        what = f"a jump to any moment of {run.polls:,} polls: median of {len(taken)}"
-        report.line(what, statistics.median(taken), "ms", bar=50)
-        report.line("... 95th percentile", taken[round(0.95 * len(taken)) - 1], "ms", bar=100)
-        painted = asyncio.run(painted_jumps(day))
-        report.line(f"... to the painted screen: median of {len(painted)}", statistics.median(painted), "ms", bar=100)
+        _jumping(report, day, run.polls, keep)
         cost = recorder_process(folder)
         report.line("presman record of one database: memory of its own", cost.own, "MB", bar=60)
         report.line("... with pages of files that others share", cost.resident, "MB", bar=80)
