@@ -10,7 +10,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.analysis.session_list import GV_QUERY
-from presman.base.formats import duration
+from presman.base.formats import in_about
 from presman.records.commands import Command, Victim, for_queued, switch, to_end
 
 _Row = QueuedStatement | RunningStatement | SessionReading
@@ -48,7 +48,7 @@ def remarks(row: Any, reading: Reading) -> tuple[str, ...]:
     running = next((each for each in reading.running if (each.inst_id, each.sid, each.serial) == own), None)
     left = ends_in(running) if running is not None else None
     if left is not None:
-        found.append(f"It should end by itself in about {duration(left)}.")
+        found.append(f"It should end by itself {in_about(left)}.")
     return tuple(found)
 
 

@@ -8,6 +8,19 @@ ABSENT = "-"
 """What stands where there is no number."""
 
 
+_MOMENT = 2.0
+"""Seconds that are too few to be counted down: a poll may take as long."""
+
+
+def in_about(seconds: float | None) -> str:
+    """Return when something should happen in words: a second more or less nobody knows.
+
+    >>> in_about(41), in_about(1)
+    ('in about 0:41', 'at any moment')
+    """
+    return "at any moment" if seconds is not None and seconds < _MOMENT else f"in about {duration(seconds)}"
+
+
 def duration(seconds: float | None) -> str:
     """Return a duration as people say it: ``0:41``, ``3:41``, ``1:02:03``, ``2d 03:04``.
 

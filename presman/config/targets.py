@@ -40,7 +40,8 @@ SCENARIOS = Path(__file__).parents[1] / "simulator" / "scenarios"
 
 
 FORMS = (
-    "user@host[:port]/service, user@ALIAS, @ALIAS, a section of config.ini, demo:SCENARIO, spool:FOLDER or FILE.presman"
+    "user@host[:port]/service, user@ALIAS, @ALIAS, a section of config.ini, demo:SCENARIO, spool:FOLDER, FILE.presman"
+    " or recording:FOLDER"
 )
 
 LARGEST_OFFSET = 14 * 60

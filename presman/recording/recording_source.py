@@ -116,18 +116,26 @@ class RecordingSource:
         raise SourceError(f"{self.name}: every poll is damaged", retry=False)
 
     def leave_only(self, newest: int) -> None:
-        """Pass over all polls still to come but the `newest` ones."""
-        self._next = max(self._next, self._end - newest)
+        """Pass over all polls still to come but the `newest` ones that can be read."""
+        place = self._end
+        while newest and place > self._next:
+            place -= 1
+            newest -= self._is_readable(place)
+        self._next = place
+
+    def _is_readable(self, place: int) -> bool:
+        try:
+            self.tape.snapshot(place)
+        except LostPollError:
+            return False
+        return True
 
     def advance(self) -> None:
         """Go to the next poll that can be read. Raises Exhausted."""
         while self._next < self._end:
             self._next += 1
-            try:
-                self.tape.snapshot(self._next - 1)
-            except LostPollError:
-                continue
-            return
+            if self._is_readable(self._next - 1):
+                return
         raise Exhausted
 
     def snapshot(self) -> Snapshot:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, func, select
@@ -14,8 +14,9 @@ from presman.recording.schema import ARRIVED, STATEMENTS
 from presman.watch.arrivals import ArrivalTracker
 from presman.watch.statement_spans import Span, Spans
 
-_SEEN_EVERY = 60_000_000
-"""Microseconds after which it is written again that a statement is still there."""
+SEEN_EVERY = timedelta(minutes=1)
+"""Time after which it is written again that a statement is still there."""
+_SEEN_EVERY_US = SEEN_EVERY // timedelta(microseconds=1)
 _CHANGING = ("consumer_group", "servers", "queued_at", "started_at", "idle_at", "ended_at", "first_seen", "last_seen")
 _NEW_LIFE, _NEW_ARRIVAL = insert(STATEMENTS), insert(ARRIVED)
 _CHANGE = update(STATEMENTS, _CHANGING, ("database_id", "statement"))
@@ -57,7 +58,7 @@ class StatementLives:
             else:
                 number, before = known[1], known[2]
                 unchanged = life == {key: value for key, value in before.items() if key != "last_seen"}
-                if unchanged and at - before["last_seen"] < _SEEN_EVERY:
+                if unchanged and at - before["last_seen"] < _SEEN_EVERY_US:
                     life = before
                 else:
                     life |= {"last_seen": at}

@@ -123,6 +123,8 @@ def over(moment: Moment) -> str:
     whole = _MINUTE * moment.choices.window
     end = moment.reading.at.timestamp()
     _, measured = moment.series.integral((MEASURE, CLUSTER, 0, ON_CPU), end - whole, end)
+    if not measured:
+        return "at this poll alone"
     if whole - measured <= _MISSING * moment.choices.refresh:
         return f"over {moment.choices.window} min"
     return f"over the {duration(measured)} watched"

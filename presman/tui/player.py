@@ -351,10 +351,13 @@ class _Following:
 def timeline_before(tape: Tape, previous: Snapshot | None, at: datetime) -> Timeline:
     """Return a timeline whose charts show the hour before an instant, from the figures: nothing is analysed again."""
     from presman.recording.group_lines import group_lines
+    from presman.recording.past_spans import past_spans
     from presman.tui.timeline import Timeline
 
     found = Timeline()
     found.begin(previous)
+    if previous is not None:
+        found.watch.begin(previous.at, past_spans(tape, at - CHARTED, previous.at))
     fill(found.series, group_lines(tape, at - CHARTED, at - timedelta(microseconds=1), CHARTED_FIGURES))
     return found
 

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from presman.tui.widgets.jump_line import JumpLine
 
 
+_WHOLE = 10.0
+"""Seconds between two polls from which on they are told as whole ones."""
+
+
 class ReplayApp(MonitorApp):
     """The monitor on a recording."""
 
@@ -110,10 +114,12 @@ class ReplayApp(MonitorApp):
         return (after[0] if direction > 0 else after[-1]) if after else None
 
     def say_state(self, *, paint: bool = True) -> None:
-        """Say at the top whether it plays, how fast, and where it is; move the mark of the bar."""
+        """Say at the top whether it plays, how fast, where it is and how often was polled; move the mark of the bar."""
         reading = self.monitor.reading
         if reading is None:
             return
+        if reading.interval:
+            self.monitor.choose(refresh=round(reading.interval, 1 if reading.interval < _WHOLE else None))
         player = self.player
         sign = f"▶ {player.speed:g}x" if player.playing else "‖"
         if player.trouble or player.is_following:

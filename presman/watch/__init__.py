@@ -5,11 +5,14 @@ State of whoever consumes readings one after the other (a screen); fed by `add`,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime
+
 from presman.analysis.readings.reading import Reading
 from presman.watch.downgrade_ledger import DowngradeLedger
 from presman.watch.queue_marks import QueueMarks
 from presman.watch.sql_minutes import SqlMinutes
-from presman.watch.statement_spans import Spans
+from presman.watch.statement_spans import Span, Spans
 
 
 class Watch:
@@ -20,6 +23,11 @@ class Watch:
         self.queue_marks = QueueMarks()
         self.spans = Spans()
         self.sql_minutes = SqlMinutes()
+
+    def begin(self, at: datetime, spans: Iterable[Span]) -> None:
+        """Begin behind a reading at an instant, with what is known of the time before it."""
+        self.spans.begin(at, spans)
+        self.sql_minutes.begin(at)
 
     def add(self, reading: Reading) -> None:
         """Take the next reading. One that is not newer than the last begins anew."""

@@ -58,6 +58,10 @@ class SqlMinutes:
         self._minutes: deque[_Minute] = deque(maxlen=KEPT)
         self._last: float | None = None
 
+    def begin(self, at: datetime) -> None:
+        """Begin behind a reading at an instant: the first sample stands for the time since then."""
+        self._last = at.timestamp()
+
     def add(self, reading: Reading) -> None:
         """Take the next reading. One that is not newer than the last begins anew."""
         at = reading.at.timestamp()

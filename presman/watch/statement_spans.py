@@ -55,6 +55,15 @@ class Spans:
         self._ended: deque[Span] = deque(maxlen=kept)
         self._last: datetime | None = None
 
+    def begin(self, at: datetime, spans: Iterable[Span]) -> None:
+        """Begin behind a reading at an instant, with what is known until then, by when it came."""
+        self._last = at
+        for span in spans:
+            if span.ended is not None:
+                self._ended.append(span)
+            else:
+                self._open[span.inst_id, span.sid, span.serial, span.sql_id] = span
+
     def add(self, reading: Reading) -> None:
         """Take the next reading. A statement that is no longer there has ended between the last and this: halfway."""
         before = self._last

@@ -158,7 +158,7 @@ def test_who_is_about_to_end_is_waited_for_and_not_killed() -> None:
     )  # fmt: skip
     assert (one.needed, sids(one), one.wait) == (1, [1, 3, 2], 1.0)
     assert [bool(each.commands) for each in one.candidates] == [False, True, True]
-    assert one.sentence == "wait: it should start by itself in about 0:01, with 20 servers freed then"
+    assert one.sentence == "wait: it should start by itself at any moment, with 20 servers freed then"
 
 
 def test_as_many_are_waited_for_as_are_needed_the_soonest_first() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import sqlite3
 from contextlib import closing, suppress
@@ -25,6 +26,7 @@ from presman.recording.store import RecordingError, Store
 from presman.recording.tape import LostPollError, Tape
 from presman.recording.tape_values import TapePart
 from presman.records.session_rows import Session
+from tests.cli.run import Run
 from tests.recording.taped import polled, record
 from tests.thorough import THOROUGH
 from tests.torture.flips import damaged_copies, read_everything, read_polls
@@ -138,6 +140,22 @@ def test_a_damaged_block_costs_its_own_polls(tmp_path: Path, monkeypatch: pytest
         assert len(tape.damage) == 1
         assert [reading.at for reading in tape.readings()] == [moments[place][0].at for place in read]
         assert len(tape.figures("cpu")) == sum(len(list(MEASURES["cpu"].rows(reading))) for _, reading in moments)
+
+
+def test_where_the_newest_polls_are_damaged_the_last_that_can_be_read_is_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: Run
+) -> None:
+    monkeypatch.setattr("presman.recording.snapshot_writer.CHAIN", 4)
+    path = tmp_path / "a.presman"
+    moments = list(polled("quiet", 8))
+    record(path, moments)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        (content,) = connection.execute("SELECT content FROM blocks WHERE poll = 4").fetchone()
+        connection.execute("UPDATE blocks SET content = ? WHERE poll = 4", (content[:-1] + b"!",))
+    done = inside("once", str(path), "--format", "json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["number"] == 4
+    assert "4 polls" in done.stderr
 
 
 def test_frames_that_no_recorder_wrote_are_refused() -> None:

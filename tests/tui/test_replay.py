@@ -7,13 +7,17 @@ from datetime import timedelta
 from pathlib import Path
 from unittest import mock
 
+import pytest
+
 from presman.config.targets import parse_target
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
 from presman.tui.player import SPEEDS, timeline_before
 from presman.tui.replay_app import ReplayApp
 from presman.tui.widgets.scrub_bar import scrub_lines
+from presman.watch import Watch
 from presman.watch.series import Series
+from presman.watch.statement_spans import Span
 from tests.recording.taped import START, polled, record
 from tests.tui.drive import NEVER, Stage, acted
 from tests.tui.test_live import playing
@@ -103,6 +107,35 @@ def test_charts_before_a_jump_are_those_of_the_polls(tmp_path: Path) -> None:
                         assert all(
                             a == b or (a is not None and b is not None and abs(a - b) < 1e-3) for a, b in same
                         ), key
+
+
+@pytest.mark.parametrize("scenario", ["locked", "rac", "storm"])
+def test_statements_before_a_jump_are_those_that_were_watched(scenario: str, tmp_path: Path) -> None:
+    """Also those that had ended by then; of none is known what happened to it later."""
+    moments = list(polled(scenario, 40))
+    place = str(tmp_path / "a.presman")
+    record(place, moments)
+    with Recording(place) as recording:
+        tape = recording.tape()
+        for last in (20, 39):
+            watch, end = Watch(), moments[last][0].at
+            for _, reading in moments[: last + 1]:
+                watch.add(reading)
+            found = timeline_before(tape, moments[last - 1][0], end).watch
+            found.add(moments[last][1])
+            expected = watch.spans.within(end - timedelta(hours=1), end)
+            assert [_of(span) for span in found.spans.within(end - timedelta(hours=1), end)] == [*map(_of, expected)]
+            assert last == 20 or any(span.ended for span in expected)
+            activity = moments[last][1].activity
+            assert activity is not None
+            busy = {each.sql_id for each in activity.statements}
+            assert busy
+            assert busy <= {each.sql_id for each in found.sql_minutes.top(end, 15)}
+
+
+def _of(span: Span) -> tuple[object, ...]:
+    who = span.inst_id, span.sid, span.sql_id, span.group, span.servers
+    return *who, span.queued, span.started, span.idle is not None, span.ended
 
 
 def test_the_bar_shows_where_one_is(tmp_path: Path) -> None:

@@ -21,14 +21,11 @@ from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
-from presman.base.formats import ABSENT, counted, duration, number
+from presman.base.formats import ABSENT, counted, duration, in_about, number
 from presman.records.commands import Command
 
 LONG_IDLE = 120.0
 """Seconds of idleness from which a holder is no longer taken for one that pauses between two fetches."""
-
-_MOMENT = 2.0
-"""Seconds that are too few to be counted down: a poll may take as long."""
 
 
 class Step(Enum):
@@ -120,7 +117,7 @@ def _whose(head: QueueHead) -> str:
 def _wait_for(found: Unblock, starts: str) -> ToDo:
     """Return that one waits for who should end: promised only where nobody else could take the servers."""
     name, whose, last = _name(found.head), _whose(found.head), found.by_itself[-1]
-    about, who = _about(last.remaining), _session(last)
+    about, who = in_about(last.remaining), _session(last)
     ends = "ends" if found.soon is not None else "should be done"
     when = f"when {who} {ends}" if len(found.by_itself) == 1 else _last(found, who)
     if found.rivals:
@@ -130,11 +127,6 @@ def _wait_for(found: Unblock, starts: str) -> ToDo:
     text = f"wait: {whose} {starts} {about}, {when}"
     short = f"wait: {name} {starts.partition(' by ')[0]} {about}"
     return ToDo(Step.WAIT, text, short, "parallel", subject=name)
-
-
-def _about(seconds: float | None) -> str:
-    """Return when something ends in words: a second more or less nobody knows."""
-    return "at any moment" if seconds is not None and seconds < _MOMENT else f"in about {duration(seconds)}"
 
 
 def _last(found: Unblock, who: str) -> str:

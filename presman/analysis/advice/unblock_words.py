@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from presman.analysis.advice.candidate import Candidate
 from presman.analysis.advice.contenders import want_the_same
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement
-from presman.base.formats import counted
+from presman.base.formats import counted, in_about
 
 
 def nobody_named(head: QueueHead) -> str:
@@ -40,8 +40,8 @@ def what_helps(found: Sequence[Candidate], needed: int, doubtful: int, rivals: S
     total = sum(each.statement.servers for each in chosen)
     if len(waits) == needed:
         starts = "may start" if rivals else "should start by itself"
-        return f"wait: it {starts} in about {_clock(max(waits))}, with {counted(total, 'server')} freed then{same}"
-    after = f"after {_statements(len(waits))} that should end in about {_clock(max(waits))}, " if waits else ""
+        return f"wait: it {starts} {in_about(max(waits))}, with {counted(total, 'server')} freed then{same}"
+    after = f"after {_statements(len(waits))} that should end {in_about(max(waits))}, " if waits else ""
     to_end = chosen[len(waits) :]
     if len(to_end) == 1:
         kind = "idle holder" if to_end[0].statement.idle is not None else "statement"
@@ -54,7 +54,3 @@ def what_helps(found: Sequence[Candidate], needed: int, doubtful: int, rivals: S
 
 def _statements(number: int) -> str:
     return counted(number, "statement")
-
-
-def _clock(seconds: float) -> str:
-    return f"{int(seconds // 60)}:{int(seconds % 60):02}"

@@ -11,7 +11,7 @@ from presman.analysis.advice.freeing import ends_in
 from presman.analysis.advice.unblock import Unblock, commands_to_end, release_of, unblock
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
-from presman.base.formats import ABSENT, counted, duration
+from presman.base.formats import ABSENT, counted, duration, in_about
 from presman.drawing.lines import Line, Run, length
 from presman.records.commands import Command, Victim, for_queued
 
@@ -97,7 +97,7 @@ def _wait_for(candidate: Candidate) -> str:
     each = candidate.statement
     done = f" at {100 * each.progress:.0f} %" if each.progress is not None else ""
     who = f"{each.user or '?'} {each.inst_id}:{each.sid}"
-    return f"wait: {who}{done} ends by itself in about {duration(candidate.ends_in)}"
+    return f"wait: {who}{done} ends by itself {in_about(candidate.ends_in)}"
 
 
 def briefer(candidate: Candidate) -> str:
@@ -151,7 +151,7 @@ def why_no_command(row: Any, reading: Reading) -> str:
     if isinstance(row, RunningStatement):
         left = ends_in(row)
         if left is not None:
-            return f"Nothing copied: it should end by itself in about {duration(left)}. Enter shows its commands."
+            return f"Nothing copied: it should end by itself {in_about(left)}. Enter shows its commands."
         if row.blocker:
             return f"Nothing copied: it waits for {row.blocker}, look at that session first. Enter shows its commands."
         return "" if row.certain else "Nothing copied: it may be a monitor's GV$ query, no view tells."
