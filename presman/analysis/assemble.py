@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -79,7 +81,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         troubles=troubles(current),
         notes=notes(facts, header),
         detail=detail.detail(facts),
-        hour=facts.cache.call(hour, current.rows(GroupMetricHistory)),
+        hour=facts.cache.call(hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))),
         redo=redo.redo(facts, waited),
         outliers=io_outliers.outliers(facts, histograms),
         basis=sight.bases(current, cluster_rows),
@@ -112,9 +114,15 @@ def _was_read(snapshot: Snapshot) -> bool:
     return section.at is not None and section.problem is None
 
 
-def hour(rows: tuple[GroupMetricHistory, ...]) -> tuple[HourReading, ...]:
-    """Return the last hour of each group's queue."""
-    return tuple(HourReading(*key, usual) for key, usual in sorted(hours(rows).items()))
+@lru_cache(maxsize=64)
+def whole_minute(number: int) -> datetime:
+    """Return the beginning of a minute since 1970, the same object again: what is made of rows holds for all of it."""
+    return datetime.fromtimestamp(60 * number, UTC)
+
+
+def hour(rows: tuple[GroupMetricHistory, ...], at: datetime) -> tuple[HourReading, ...]:
+    """Return the hour of each group's queue before an instant."""
+    return tuple(HourReading(*key, usual) for key, usual in sorted(hours(rows, at).items()))
 
 
 def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:

@@ -66,7 +66,7 @@ def minute(number: int, name: str, queued: float, active: float, servers: float,
 
 
 def test_the_metric_history_is_averaged_over_time() -> None:
-    found = hours([minute(1, "BATCH", 4, 2, 32), minute(2, "BATCH", 0, 1, 8), minute(1, "ETL", 0, 0, 0)])
+    found = hours([minute(1, "BATCH", 4, 2, 32), minute(2, "BATCH", 0, 1, 8), minute(1, "ETL", 0, 0, 0)], NOON)
     usual = found[0, "BATCH"]
     assert (usual.seconds, usual.mean_queue) == (120.0, 2.0)
     assert usual.queued_share == pytest.approx(4 / 7)
@@ -75,14 +75,23 @@ def test_the_metric_history_is_averaged_over_time() -> None:
     assert found[0, "ETL"].queued_share is None
 
 
+def test_minutes_of_more_than_an_hour_ago_say_nothing_of_the_last_hour() -> None:
+    # Read at noon, half an hour on: of 60 minutes 30 are left, and two hours on none.
+    rows = [minute(number, "BATCH", 4.0 if number < 30 else 0.0, 2, 32) for number in range(60)]
+    assert hours(rows, NOON)[0, "BATCH"].mean_queue == 2.0
+    later = hours(rows, NOON + timedelta(minutes=30))[0, "BATCH"]
+    assert (later.seconds, later.mean_queue) == (1800.0, 4.0)
+    assert hours(rows, NOON + timedelta(hours=2)) == {}
+
+
 def test_instances_add_up() -> None:
-    found = hours([minute(1, "BATCH", 4, 2, 32), minute(1, "BATCH", 2, 2, 32, inst_id=2)])
+    found = hours([minute(1, "BATCH", 4, 2, 32), minute(1, "BATCH", 2, 2, 32, inst_id=2)], NOON)
     assert found[0, "BATCH"].mean_queue == 6.0
     assert found[0, "BATCH"].seconds == 60.0
 
 
 def test_before_12_1_the_history_has_no_parallel_columns() -> None:
-    assert hours([row(GroupMetricHistory, consumer_group_name="BATCH", intsize_csec=6000, end_time=NOON)]) == {}
+    assert hours([row(GroupMetricHistory, consumer_group_name="BATCH", intsize_csec=6000, end_time=NOON)], NOON) == {}
 
 
 def reading(queued: int, *more: Any, after: float = 0.0, **counters: int) -> Reading:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import sub
 from typing import NamedTuple
 
@@ -30,6 +30,8 @@ from presman.analysis.readings.statement_readings import Usual
 from presman.records.group_rows import GroupMetricHistory
 
 NONE = QueueTotals(0, 0, 0, 0, 0, 0)
+
+_HOUR = timedelta(hours=1)
 
 WORSE = 2.0
 """How many times the usual mean queue is called worse."""
@@ -90,9 +92,11 @@ def between(before: CounterMark | None, after: CounterMark, seconds: float | Non
     )
 
 
-def hours(rows: Iterable[GroupMetricHistory]) -> dict[tuple[int, str], Usual]:
-    """Return what the minutes of the metric history say of each group, over all instances. Empty before 12.1.
+def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, str], Usual]:
+    """Return what the metric history says of each group, over all instances, of the hour before an instant.
 
+    The history may have been read long before: minutes that are older than an hour by now say nothing of it. Empty
+    where there are no others, and before 12.1.
     The mean of a group over a stretch of time is the sum of its minutes, each by its length, over that time.
     """
     seconds: dict[int, float] = defaultdict(float)
@@ -101,6 +105,8 @@ def hours(rows: Iterable[GroupMetricHistory]) -> dict[tuple[int, str], Usual]:
     minutes: dict[tuple[int, datetime | None], float] = {}
     for row in rows:
         if row.avg_queued_parallel_stmts is None or row.avg_active_parallel_stmts is None or row.intsize_csec <= 0:
+            continue
+        if row.end_time is not None and row.end_time <= at - _HOUR:
             continue
         length = row.intsize_csec / 100
         key = (row.con_id, row.consumer_group_name)
