@@ -47,7 +47,7 @@ USUAL: Table[Comparison] = Table(
                  state=_state),
         Compared("usual_queue", "hour / plan", SESSIONS,
                  "The same over the last hour (what was watched of it, else AVG_QUEUED_PARALLEL_STMTS of "
-                 "V$RSRCMGRMETRIC_HISTORY, those of its minutes that are in that hour) and since the plan was activated.",
+                 "V$RSRCMGRMETRIC_HISTORY, the minutes of it in that hour) and since the plan was activated.",
                  "hour.mean_queue", text=_both(lambda usual: number(usual.mean_queue)), width=13),
         Compared("queued_percent", "% queued", PERCENT,
                  "Percent of the statements that came which had to queue, hour / since the plan: PQS_QUEUED / "
