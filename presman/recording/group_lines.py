@@ -8,6 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from itertools import compress
 from math import isnan, nan
 from types import MappingProxyType
@@ -20,7 +21,9 @@ from presman.recording.measure_tables import MICRO, SCALE, SPAN
 from presman.recording.tape import Tape
 from presman.recording.tape_values import TapePart
 
-_NUMBERS = (int, float)
+_NUMBERS = frozenset({int, float, Decimal})
+"""What numbers come as: PostgreSQL has decimals. Anything else no recorder wrote."""
+
 _KINDS = ("small_read", "small_write", "large_read", "large_write")
 
 
