@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from presman.analysis.fleet import vitals_of
+from presman.analysis.readings.instance_readings import CLUSTER
 from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
@@ -20,6 +21,7 @@ from presman.recording.store import RecordingError, Store
 from presman.recording.writer import RecordingWriter
 from presman.records.queries import Scope
 from presman.sources.simulator_source import SimulatorSource
+from presman.tui.player import timeline_before
 from tests.real.postgresql import PostgresServer, until
 from tests.recording.taped import polled, record
 from tests.scenarios import with_short_past
@@ -52,6 +54,11 @@ def test_a_recording_in_postgresql_is_as_exact_as_in_a_file(server: PostgresServ
         lines = group_lines(tape, moments[0][0].at, moments[4][0].at, tuple(FIGURES))
         assert len(lines.times) == 5
         assert {figure for figure, _ in lines.values} == set(FIGURES)
+        assert tape.place(moments[2][0].at) == 2
+        assert tape.at(3) == moments[3][0].at
+        before = timeline_before(tape, moments[3][0], moments[4][0].at)
+        assert before.watch.spans.open
+        assert before.series.names("used", CLUSTER)
         with tape._parts[0][0].engine.connect() as connection:
             for measure in MEASURES:
                 connection.exec_driver_sql(f'SELECT * FROM "{measure}" LIMIT 1').all()
