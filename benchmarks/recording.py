@@ -336,7 +336,7 @@ def main() -> int:
     chosen = parser.parse_args()
     report = Report()
     recordings(report, chosen.days, month=chosen.month)
-    return 1 if report.passed_bars else 0
+    return 1 if report.missed_bars else 0
 
 
 if __name__ == "__main__":
