@@ -95,11 +95,8 @@ def _of_part(tape: Tape, part: TapePart, figures: Sequence[str]) -> GroupLines:
              if type(at) is not str and _is_among(poll, part)}  # fmt: skip
     rows = tape.rows(part, _rows_of(figures))
     drawn = _drawn(tape, part, rows)
-    columns = [
-        [value if type(value) in _NUMBERS else nan for value in column] for column in list(zip(*rows, strict=True))[3:]
-    ]
-    for column in columns:
-        column.append(nan)
+    told = list(zip(*rows, strict=True))[3:] or [()] * len(figures)  # no rows, where they are damaged
+    columns = [[*(value if type(value) in _NUMBERS else nan for value in column), nan] for column in told]
     there = [poll in polls for poll in range(part.first, part.last + 1)]
     known = {}
     for who, places in drawn.items():

@@ -12,7 +12,8 @@ from presman.watch.statement_spans import Span
 
 def past_spans(tape: Tape, start: datetime, at: datetime) -> list[Span]:
     """Return the parallel statements that were there between two instants, as they were known at the second."""
-    return [_as_known(life, at) for life in tape.statements(start, at) if life.queued_at or life.started_at]
+    known = [_as_known(life, at) for life in tape.statements(start, at)]
+    return [span for span in known if span.queued or span.started]  # a damaged file may tell of neither
 
 
 def _as_known(life: StatementLife, at: datetime) -> Span:

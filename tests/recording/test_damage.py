@@ -9,6 +9,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -20,6 +21,7 @@ from presman.codec.packing import DamagedError
 from presman.codec.shapes import shape_text
 from presman.figures.measures import MEASURES
 from presman.recording.group_lines import FIGURES, group_lines
+from presman.recording.past_spans import past_spans
 from presman.recording.reader import Recording
 from presman.recording.schema import FORMAT
 from presman.recording.store import RecordingError, Store
@@ -233,3 +235,29 @@ def test_polls_that_a_damaged_index_brings_are_not_among_those_asked_for(
         lines = group_lines(tape, tape.first, tape.last, tuple(FIGURES))
     assert len(lines.times) == POLLS
     assert {len(line) for line in lines.values.values()} == {POLLS}
+
+
+def test_what_damage_leaves_of_groups_and_statements_can_be_drawn(tmp_path: Path) -> None:
+    """Groups without a row, and a statement that begins after it was seen."""
+    path = tmp_path / "a.presman"
+    moments = list(polled("mixed", 6))
+    record(path, moments)
+    at = moments[-1][0].at
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE statements SET queued_at = NULL, started_at = last_seen + 3600000000")
+    with Recording(str(path)) as recording:
+        tape = recording.tape()
+        assert tape.statements()
+        assert past_spans(tape, moments[0][0].at, at) == []
+        whole, rows = group_lines(tape, moments[0][0].at, at, ("used", "io")), Tape.rows
+        assert whole.values
+
+        def no_groups(self: Tape, part: TapePart, statement: Any) -> list[tuple[Any, ...]]:
+            return (
+                [] if "used_cpus" in str(statement) and "group_rows" in str(statement) else rows(self, part, statement)
+            )
+
+        with mock.patch.object(Tape, "rows", no_groups):
+            found = group_lines(tape, moments[0][0].at, at, ("used", "io"))
+        assert found.times == whole.times
+        assert found.values == {}
