@@ -111,7 +111,7 @@ class FrameApp(TerminalApp):
 
     def _begin(self) -> None:
         """Show what came meanwhile."""
-        if not self.screen_stack:  # quit before the first frame
+        if self.is_leaving:  # quit before the first frame
             return
         self.begun = True
         self.panels.focus_first()
@@ -188,12 +188,12 @@ class FrameApp(TerminalApp):
     # ---- painting
 
     def _tick(self) -> None:
-        if self.screen_stack:  # without one the app is ending
+        if not self.is_leaving:
             self.frame.tick(self.monitor, taking(self.recording.measure, self.tape))
 
     def repaint(self) -> None:
         """Draw everything from the state. A panel that fails says so and takes nothing else with it."""
-        if not self.begun:
+        if not self.begun or self.is_leaving:
             return
         try:
             self.monitor.look()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from importlib import import_module
 
-from textual.app import App
 from textual.widget import Widget
 
 from presman.tabs import tab, tab_names
@@ -13,6 +12,7 @@ from presman.tabs.trail import Place
 from presman.tui.kept_view import KeptView
 from presman.tui.monitor import Monitor
 from presman.tui.panels.panel import Panel
+from presman.tui.terminal_app import TerminalApp
 from presman.tui.widgets.grid import Grid
 
 AHEAD = ("parallel", "cpu", "sessions", "io", "plan", "latency", "top")
@@ -25,7 +25,7 @@ PACE = 0.15
 class TabPanels:
     """The panels made so far, one of them on show."""
 
-    def __init__(self, app: App[None], monitor: Monitor, bind: Callable[[Iterable[str]], None]) -> None:
+    def __init__(self, app: TerminalApp, monitor: Monitor, bind: Callable[[Iterable[str]], None]) -> None:
         self._app = app
         self._bind = bind
         self._monitor = monitor
@@ -122,12 +122,10 @@ class TabPanels:
     def mount_ahead(self) -> None:
         """Mount one panel that is not there yet, hidden, so that its key is answered at once; then the next."""
         missing = next((name for name in AHEAD if name not in self._made), None)
-        stack = self._app.screen_stack
-        body = stack[0].query_one_optional("#body") if stack else None  # without one the app is ending
-        if missing is not None and body is not None:
+        if missing is not None and not self._app.is_leaving:
             panel = self.make(missing)
             panel.display = False
-            body.mount(panel)
+            self._app.screen_stack[0].query_one("#body").mount(panel)
             self._app.set_timer(PACE, self.mount_ahead)
 
     def forget_unseen(self) -> None:

@@ -57,6 +57,12 @@ class TerminalApp(App[None]):
         self._typed: deque[events.Key] = deque()
         self._waits: TimerHandle | None = None
 
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the end was asked for. What timers and keys ask for until it is there has no screen to be done on."""
+        stack = self.screen_stack
+        return not stack or not stack[0].is_attached
+
     def pop_screen(self) -> AwaitComplete:
         """Leave a screen; the one below all stays, also if a list is left by two clicks that come together."""
         return super().pop_screen() if len(self.screen_stack) > 1 else AwaitComplete()
@@ -79,7 +85,7 @@ class TerminalApp(App[None]):
             await self._send_key()
 
     async def _send_key(self) -> None:
-        if not self._typed or not self.screen_stack:
+        if not self._typed or self.is_leaving:
             self._typed.clear()
             return
         target = self.focused or self.screen

@@ -75,7 +75,7 @@ class Tour:
 
     def follow(self, app: FrameApp) -> None:
         """Show the step one is at; called whenever something was painted."""
-        if self._over or not app.begun or app.monitor.reading is None:
+        if self._over or not app.begun or app.is_leaving or app.monitor.reading is None:
             return
         if self._line is None:
             self._line = LineView(id="tour")

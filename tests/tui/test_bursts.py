@@ -9,6 +9,7 @@ from presman.actions.dialog import ActionDialog
 from presman.actions.gateway import Gateway
 from presman.records.commands import CommandKind
 from presman.tui import state_files
+from presman.tui.tour import Tour
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
 
@@ -89,3 +90,27 @@ async def test_a_key_that_gets_lost_does_not_lock_the_keyboard() -> None:
                 break
             await acting.pilot.pause(0.01)
         assert acting.app.monitor.choices.tab == "cpu"
+
+
+@acted
+async def test_what_is_typed_or_due_after_q_does_nothing() -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        made = acting.app.panels.made
+        await burst(acting, "q4c/")
+        acting.app.panels.mount_ahead()  # its timer had rung before the key came
+        acting.app.repaint()
+        acting.app._tick()
+        assert acting.app.panels.made == made
+        assert not (state_files.state_folder() / "copied.txt").exists()
+        assert not (state_files.state_folder() / "crash.log").exists()
+
+
+@acted
+async def test_the_tour_does_not_begin_after_q() -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        tour = Tour()
+        tour.attend(acting.app)
+        acting.app.exit()
+        acting.app.paint_lines()
+        acting.app.repaint()
+        assert not (state_files.state_folder() / "crash.log").exists()

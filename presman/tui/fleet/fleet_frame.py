@@ -124,7 +124,7 @@ class FleetFrame(TerminalApp):
     def _tick(self) -> None:
         self._ticks += 1
         self.set_timer(SHORT_TICK if self._ticks < FIRST_TICKS else TICK, self._tick)
-        if self.screen_stack:  # without one the app is ending
+        if not self.is_leaving:
             self.repaint()
 
     def repaint(self) -> None:
