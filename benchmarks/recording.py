@@ -174,7 +174,7 @@ def in_a_process(place: Path, polls: int, step: float) -> LongRun:
 def jumps(place: Path, many: int = JUMPS) -> list[float]:
     """Return the milliseconds of jumps to any instants of a recording, as the screen asks for them, ascending."""
     from presman.recording.reader import Recording
-    from presman.tui.player import timeline_before
+    from presman.tui.past_timeline import timeline_before
 
     chosen = random.Random(1)
     taken = []

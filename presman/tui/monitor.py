@@ -103,6 +103,10 @@ class Monitor:
         self.choose(behind=0, paused=None)
         self.arrive(reading, snapshot)
 
+    def recall(self, timeline: Timeline) -> None:
+        """Take a timeline that goes further back to the same newest poll."""
+        self.timeline = timeline
+
     def replays(self, text: str) -> None:
         """Note that a recording is on show, and what it does."""
         self.link = replace(self.link, state=LinkState.REPLAY, text=text)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
-from math import isnan
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual.message import Message
 
-from presman.analysis.readings.instance_readings import CLUSTER
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
 from presman.tui.feed import Arrived, Failed, Lost, Post
@@ -19,7 +17,6 @@ from presman.tui.feed import Arrived, Failed, Lost, Post
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.recording.events import RecordedEvent
-    from presman.recording.group_lines import GroupLines
     from presman.recording.recording_source import RecordingSource
     from presman.recording.tape import Tape
     from presman.recording.tape_values import Stretch
@@ -27,17 +24,11 @@ if TYPE_CHECKING:
     from presman.records.commands import Command
     from presman.records.focus import Focus
     from presman.records.snapshot import Snapshot
+    from presman.tui.past_timeline import Recall
     from presman.tui.timeline import Timeline
-    from presman.watch.metric_minutes import Key
-    from presman.watch.series import Series
 
 SPEEDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """How many times as fast as it was; the second is usual."""
-
-CHARTED = timedelta(minutes=62)
-"""How much before a jump the charts show."""
-
-CHARTED_FIGURES = ("used", "waiting", "io", "servers", "queued")
 
 STRETCHES = 400
 """Stretches into which the whole recording is summed up for the scrub bar."""
@@ -47,6 +38,12 @@ _LONGEST_PAUSE = 2.0
 
 FOLLOWING = 1.0
 """Seconds between two looks whether a recording that is followed has grown."""
+
+_CALM = 0.3
+"""Seconds after a jump in which nothing else is done: it is being painted."""
+
+_BREATH = 0.005
+"""Seconds between two polls that are taken up behind a jump: keys are answered meanwhile."""
 
 _SUMMED_UP = 60.0
 """Seconds between two times that the whole of a growing recording is summed up for the scrub bar."""
@@ -83,6 +80,14 @@ class Jumped(Message):
         self.snapshot = snapshot
 
 
+class Recalled(Message):
+    """What of the time before the polls on show the figures do not tell, up to the newest of them."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        super().__init__()
+        self.timeline = timeline
+
+
 class Stopped(Message):
     """It plays no more: the end is reached, or what comes is damaged (`text`)."""
 
@@ -117,10 +122,12 @@ class Player:
         self._at_end = False
         self._make_source = make_source
         self._post = post
-        self._woken = threading.Condition()
+        self._lock = threading.Lock()
+        self._asked = threading.Event()
         self._stopping = False
         self._target: int | datetime | None = None
         self._place = -1
+        self._recall: Recall | None = None
         self.playing = True
         self.speed = 1.0
         self._thread = threading.Thread(target=self._run, name="presman-player", daemon=True)
@@ -138,44 +145,43 @@ class Player:
 
     def stop(self) -> None:
         """End."""
-        with self._woken:
-            self._stopping = True
-            self._woken.notify_all()
+        self._stopping = True
+        self._asked.set()
         if self._thread.is_alive():
             self._thread.join(0.5)
 
     def play(self, *, on: bool) -> None:
         """Play on, or stop where it is."""
-        with self._woken:
+        with self._lock:
             self.playing = on
-            self._woken.notify_all()
+        self._asked.set()
 
     def faster(self, direction: int) -> None:
         """Choose the next speed up (1) or down (-1)."""
         place = min(max(0, SPEEDS.index(self.speed) + direction), len(SPEEDS) - 1)
-        with self._woken:
+        with self._lock:
             self.speed = SPEEDS[place]
-            self._woken.notify_all()
+        self._asked.set()
 
     def step(self, polls: int) -> None:
         """Go so many polls on or back, and stay there."""
-        with self._woken:
+        with self._lock:
             base = self._target if isinstance(self._target, int) and self._target != _LAST else self._place
             self._target, self.playing = max(0, base + polls), False
-            self._woken.notify_all()
+        self._asked.set()
 
     def jump(self, at: datetime) -> None:
         """Show the last poll not after an instant; go on playing if it does."""
-        with self._woken:
+        with self._lock:
             self._target = at
-            self._woken.notify_all()
+        self._asked.set()
 
     def to_end(self) -> None:
         """Show the last poll; of a recording that is followed, from then on each that comes."""
-        with self._woken:
+        with self._lock:
             self._target = _LAST
             self.playing = self.playing or self._follow
-            self._woken.notify_all()
+        self._asked.set()
 
     def set_refresh(self, seconds: float) -> None:
         """Do nothing: a recording has its own intervals."""
@@ -227,6 +233,8 @@ class Player:
                     self.trouble = following.trouble
                     self._post(Stopped(self.trouble))
                 if found is not None:
+                    if self._recall is not None:
+                        self._recall.move(found[0] - self._place)
                     self._place, target = found
                     jumped = jumped or target > self._place + 1
             places = source.places
@@ -239,39 +247,61 @@ class Player:
                 self._end("")
 
     def _end(self, text: str) -> None:
-        with self._woken:
+        with self._lock:
             self.playing = False
         self._post(Stopped(text))
 
     def _next(self, tape: Tape) -> _Wanted | None:
-        """Wait for what is to be shown next; None at the end."""
-        with self._woken:
-            pause: float | None = None
-            if self.playing and self._target is None and self._place + 1 < len(tape):
-                gap = (tape.at(self._place + 1) - tape.at(self._place)).total_seconds()
-                pause = min(_LONGEST_PAUSE, max(0.0, gap / self.speed))
-            elif self.playing and self._follow and self._target is None:
-                pause = FOLLOWING
-            while not self._stopping and self._target is None:
-                if self.playing and pause is None:
-                    return _Wanted(self._place + 1, jumped=False)
-                speed, playing = self.speed, self.playing
-                woken = self._woken.wait(pause if playing else None)
-                if playing and not woken:
-                    return _Wanted(self._place + 1, jumped=False)
-                if (speed, playing) != (self.speed, self.playing):
-                    pause = 0.0 if pause is None else min(pause, _LONGEST_PAUSE / self.speed)
+        """Wait for what is to be shown next; None at the end. Meanwhile what was before a jump is recalled."""
+        shown = time.monotonic()
+        rest = _CALM
+        while True:
+            self._asked.clear()  # first: whoever asks from now on wakes it again
             if self._stopping:
                 return None
+            if (target := self._take_target()) is not None:
+                return _wanted(target, tape, self._place)
+            due = self._due(tape)
+            left = None if due is None else shown + due - time.monotonic()
+            if left is not None and left <= 0:
+                return _Wanted(self._place + 1, jumped=False)
+            if self._recall is None:
+                self._asked.wait(left)
+            elif not self._asked.wait(rest if left is None else min(rest, left)):
+                rest = _BREATH
+                self._recall_more()
+
+    def _take_target(self) -> int | datetime | None:
+        with self._lock:
             target, self._target = self._target, None
-        assert target is not None
-        if isinstance(target, int):
-            return _Wanted(target, jumped=True)
-        is_later = tape.last is not None and target > tape.last
-        return _Wanted(_LAST if is_later else tape.place(target), jumped=True, at=target)
+        return target
+
+    def _due(self, tape: Tape) -> float | None:
+        """Return how many seconds the poll on show stays there, None: until somebody asks for another."""
+        if not self.playing:
+            return None
+        if self._place + 1 < len(tape):
+            gap = (tape.at(self._place + 1) - tape.at(self._place)).total_seconds()
+            return min(_LONGEST_PAUSE, max(0.0, gap / self.speed))
+        return FOLLOWING if self._follow else 0.0
+
+    def _recall_more(self) -> None:
+        """Take up one more poll of the time before a jump, and tell when that was the last."""
+        from presman.recording.store import RecordingError
+
+        assert self._recall is not None
+        try:
+            timeline = self._recall.step(self._place)
+        except RecordingError:  # what is on show stays there
+            self._recall = None
+            return
+        if timeline is not None:
+            self._recall = None
+            self._post(Recalled(timeline))
 
     def _show(self, tape: Tape, place: int, *, jumped: bool, told: str = "") -> None:
         from presman.recording.store import RecordingError
+        from presman.tui.past_timeline import Recall, timeline_before
 
         try:
             previous, current = pair = tape.pair(place)
@@ -283,8 +313,18 @@ class Player:
                 self._end(str(error))
             return
         self._place, self._shown_at = place, current.at
+        if jumped:
+            self._recall = Recall(tape, place)
         self._at_end = place + 1 == len(tape)
         self._post(Arrived(reading, current) if timeline is None else Jumped(timeline, reading, current, told))
+
+
+def _wanted(target: int | datetime, tape: Tape, place: int) -> _Wanted:
+    """Return what is to be shown when somebody asks for a place or an instant while `place` is on show."""
+    if isinstance(target, int):
+        return _Wanted(target, jumped=target != place + 1)
+    is_later = tape.last is not None and target > tape.last
+    return _Wanted(_LAST if is_later else tape.place(target), jumped=True, at=target)
 
 
 def _first(source: RecordingSource, words: str) -> int:
@@ -346,39 +386,3 @@ class _Following:
         if not places or shown is None or last is None or last <= shown:
             return None
         return source.tape.place(shown), places.stop - 1  # what is too old may have been removed meanwhile
-
-
-def timeline_before(tape: Tape, previous: Snapshot | None, at: datetime) -> Timeline:
-    """Return a timeline whose charts show the hour before an instant, from the figures: nothing is analysed again."""
-    from presman.recording.group_lines import group_lines
-    from presman.recording.past_spans import past_spans
-    from presman.tui.timeline import Timeline
-
-    found = Timeline()
-    found.begin(previous)
-    if previous is not None:
-        found.watch.begin(previous.at, past_spans(tape, at - CHARTED, previous.at))
-    fill(found.series, group_lines(tape, at - CHARTED, at - timedelta(microseconds=1), CHARTED_FIGURES))
-    return found
-
-
-def fill(series: Series, lines: GroupLines) -> None:
-    """Fill empty charts with the lines of groups; the cluster's are the sums over its instances."""
-    instances = {inst_id for _, (inst_id, _, _) in lines.values}
-    several = len(instances) > 1
-    found: dict[Key, Sequence[float]] = {}
-    for (measure, (inst_id, con_id, name)), values in lines.values.items():
-        if several:
-            found[measure, inst_id, con_id, name] = values
-        whole = (measure, CLUSTER, con_id, name)
-        found[whole] = summed(found[whole], values) if whole in found else values
-        total = {"servers": "in_use", "queued": "queued"}.get(measure)
-        if total is not None:
-            every = (total, CLUSTER, 0, "")
-            found[every] = summed(found[every], values) if every in found else values
-    series.fill_groups(instances if several else set(), lines.times, found)
-
-
-def summed(one: Sequence[float], other: Sequence[float]) -> list[float]:
-    """Return two lines as one; where only one has a value (the other is NaN) that one."""
-    return [b if isnan(a) else a if isnan(b) else a + b for a, b in zip(one, other, strict=True)]

@@ -15,7 +15,7 @@ from presman.tui.app import MonitorApp, MonitorEnd
 from presman.tui.feed import Arrived
 from presman.tui.keys.home_keys import lead_home
 from presman.tui.keys.replay_keys import REPLAY_KEYS
-from presman.tui.player import Jumped, Player, Stopped, TapeLoaded
+from presman.tui.player import Jumped, Player, Recalled, Stopped, TapeLoaded
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
 
@@ -83,6 +83,11 @@ class ReplayApp(MonitorApp):
         if first:
             super().on_arrived(Arrived(event.reading, None))
         self.say_state(paint=False)
+        self.repaint()
+
+    def on_recalled(self, event: Recalled) -> None:
+        """Show what was before a jump also where only the polls tell it."""
+        self.monitor.recall(event.timeline)
         self.repaint()
 
     def on_stopped(self, event: Stopped) -> None:

@@ -61,13 +61,12 @@ class Timeline:
         self.watch.add(reading)
         self.latencies.add(reading)
 
-    def begin(self, previous: Snapshot | None) -> None:
+    def begin(self, previous: Snapshot) -> None:
         """Begin with the poll before the first one to be added; charts are filled by whoever begins so."""
         from presman.polling.history import History
 
         self._history = History()
-        if previous is not None:
-            self._history.append(previous)
+        self._history.append(previous)
 
     def moment(self, behind: int, number: int) -> tuple[Snapshot | None, Snapshot] | None:
         """Return the snapshots of poll `number`, `behind` polls before the newest, and of the one before it.

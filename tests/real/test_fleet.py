@@ -21,7 +21,7 @@ from presman.recording.store import RecordingError, Store
 from presman.recording.writer import RecordingWriter
 from presman.records.queries import Scope
 from presman.sources.simulator_source import SimulatorSource
-from presman.tui.player import timeline_before
+from presman.tui.past_timeline import timeline_before
 from tests.real.postgresql import PostgresServer, until
 from tests.recording.taped import polled, record
 from tests.scenarios import with_short_past

@@ -12,8 +12,11 @@ import pytest
 from presman.config.targets import parse_target
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
-from presman.tui.player import SPEEDS, timeline_before
+from presman.recording.tape import LostPollError, Pair
+from presman.tui.past_timeline import Recall, timeline_before
+from presman.tui.player import SPEEDS
 from presman.tui.replay_app import ReplayApp
+from presman.tui.timeline import Timeline
 from presman.tui.widgets.scrub_bar import scrub_lines
 from presman.watch import Watch
 from presman.watch.series import Series
@@ -131,6 +134,89 @@ def test_statements_before_a_jump_are_those_that_were_watched(scenario: str, tmp
             busy = {each.sql_id for each in activity.statements}
             assert busy
             assert busy <= {each.sql_id for each in found.sql_minutes.top(end, 15)}
+
+
+@pytest.mark.parametrize("scenario", ["queueing", "rac", "pdb", "throttled"])
+def test_what_is_recalled_behind_a_jump_is_all_that_was_watched(scenario: str, tmp_path: Path) -> None:
+    moments = list(polled(scenario, 40))
+    place = str(tmp_path / "a.presman")
+    record(place, moments)
+    expected = Timeline()
+    for snapshot, reading in moments[:31]:
+        expected.add(reading, snapshot)
+    with Recording(place) as recording:
+        recall = Recall(recording.tape(), 25)
+        steps = [recall.step(30) for _ in range(31)]
+    found = steps[-1]
+    assert found is not None
+    assert not any(steps[:-1]), "not before all is there"
+    assert len(found) == 31
+    reading = moments[30][1]
+    assert found.series._times == expected.series._times
+    assert repr(found.series._values) == repr(expected.series._values), "NaN is not equal to itself"
+    assert {"active", "used"} <= {key[0] for key in found.series._values}
+    for event in {each.event for each in reading.histograms}:
+        columns = found.latencies.columns(0, event)
+        assert columns == expected.latencies.columns(0, event)
+        assert len(columns) == 31
+    own, watched = found.watch, expected.watch
+    assert own.sql_minutes.top(reading.at, 15) == watched.sql_minutes.top(reading.at, 15) != ()
+    assert own.queue_marks.compare(reading) == watched.queue_marks.compare(reading)
+    assert list(own.ledger) == list(watched.ledger)
+
+
+def test_what_is_damaged_is_not_recalled_and_no_more_than_that(tmp_path: Path) -> None:
+    moments = list(polled("quiet", 40))
+    place = str(tmp_path / "a.presman")
+    record(place, moments)
+    with Recording(place) as recording:
+        tape = recording.tape()
+        with mock.patch.object(tape, "pair", lost_at(tape.pair, 7)):
+            recall = Recall(tape, 20)
+            *_, found = (recall.step(20) for _ in range(21))
+    assert found is not None
+    at = [column.at for column in found.latencies.columns(0, "anything")]
+    assert at == [each.at.timestamp() for place, (each, _) in enumerate(moments[:21]) if place != 7]
+
+
+def lost_at(pair: Callable[[int], Pair], lost: int) -> Callable[[int], Pair]:
+    """Return what reads polls, but of one says that it is damaged."""
+
+    def read(place: int) -> Pair:
+        if place == lost:
+            raise LostPollError("damaged")
+        return pair(place)
+
+    return read
+
+
+@acted
+async def test_latencies_and_sessions_before_a_jump_are_there_soon_after_it(tmp_path: Path) -> None:
+    place = str(tmp_path / "a.presman")
+    moments = list(polled("mixed", 30))
+    record(place, moments)
+    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a")
+    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER), mock.patch("presman.tui.player._CALM", 0.0):
+        async with app.run_test(size=(160, 40)) as pilot:
+            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+
+            async def until(seen: Callable[[], bool]) -> None:
+                for _ in range(2000):
+                    if seen():
+                        return
+                    await pilot.pause(0.005)
+                raise AssertionError(acting.screen)
+
+            await until(lambda: app.monitor.reading is not None)
+            app.player.play(on=False)
+            app.player.jump(moments[20][0].at)
+            await until(lambda: app.monitor.reading == moments[20][1] and len(app.monitor.timeline) == 21)
+            await acting.keys("right")
+            await until(lambda: app.monitor.reading == moments[21][1])
+            assert len(app.monitor.timeline) == 22, "one poll on is no jump"
+            assert "collecting" not in await acting.press("8")
+            await acting.keys("left")
+            await until(lambda: app.monitor.reading == moments[20][1] and len(app.monitor.timeline) == 21)
 
 
 def _of(span: Span) -> tuple[object, ...]:

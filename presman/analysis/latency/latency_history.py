@@ -203,7 +203,7 @@ class Track(Struct):
     def follow(self, inst_id: int, event: str) -> bool:
         """Take up what is new since the last call, or another event; return whether it is another one."""
         history = self.history
-        other = (inst_id, event) != (self.inst_id, self.event) or self._next == 0
+        other = (inst_id, event) != (self.inst_id, self.event)
         if other:
             self.inst_id, self.event = inst_id, event
             self.columns.clear()

@@ -113,7 +113,8 @@ class LatencyPanel(Panel):
             self._wanted = row.event
             self.post_message(QueryWanted("watched_histogram", {"event": row.event}, lasting=True))
         if self._track is None or self._track.history is not moment.latencies:
-            self._track = Track(moment.latencies)
+            before = self._track or Track(moment.latencies)
+            self._track = Track(moment.latencies, before.inst_id, before.event)
         if self._track.follow(row.inst_id, row.event):
             self._bucket = None
         self._show_figures(moment, self._track, row)

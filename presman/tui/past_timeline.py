@@ -1,0 +1,85 @@
+"""Past timeline: what whoever had watched a recording up to an instant would have of the time before it.
+
+A jump shows at once what the figures tell: charts of groups, statements and their lives. What only the polls tell (what
+sessions did, histograms, how the queue usually is) is taken up behind it, a poll at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from math import isnan
+
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.recording.group_lines import GroupLines, group_lines
+from presman.recording.past_spans import past_spans
+from presman.recording.tape import LostPollError, Tape
+from presman.records.snapshot import Snapshot
+from presman.tui.timeline import Timeline
+from presman.watch.metric_minutes import Key
+from presman.watch.series import Series
+
+CHARTED = timedelta(minutes=62)
+"""How much before a jump the charts show."""
+
+CHARTED_FIGURES = ("used", "waiting", "io", "servers", "queued")
+
+RECALLED = 1000
+"""Polls that are taken up behind a jump at most, the newest ones."""
+
+
+class Recall:
+    """The hour before a jump to the poll at `place`, watched once more: one poll with each step."""
+
+    def __init__(self, tape: Tape, place: int) -> None:
+        self._tape = tape
+        self._next = max(0, tape.place(tape.at(place) - CHARTED), place - RECALLED)
+        self._timeline: Timeline | None = None
+
+    def move(self, places: int) -> None:
+        """Take note that polls have other places than before: the oldest ones were removed."""
+        self._next = max(0, self._next + places)
+
+    def step(self, until: int) -> Timeline | None:
+        """Take up the next poll; return the timeline when it has all up to the place `until` that can be read."""
+        try:
+            pair = self._tape.pair(self._next)
+            if self._timeline is None:
+                self._timeline = timeline_before(self._tape, pair[0], pair[1].at)
+            self._timeline.add(self._tape.meaning(pair), pair[1])
+        except LostPollError:
+            pass
+        self._next += 1
+        return self._timeline if self._next > until else None
+
+
+def timeline_before(tape: Tape, previous: Snapshot | None, at: datetime) -> Timeline:
+    """Return a timeline whose charts show the hour before an instant, from the figures: nothing is analysed again."""
+    found = Timeline()
+    if previous is not None:
+        found.begin(previous)
+        found.watch.begin(previous.at, past_spans(tape, at - CHARTED, previous.at))
+    fill(found.series, group_lines(tape, at - CHARTED, at - timedelta(microseconds=1), CHARTED_FIGURES))
+    return found
+
+
+def fill(series: Series, lines: GroupLines) -> None:
+    """Fill empty charts with the lines of groups; the cluster's are the sums over its instances."""
+    instances = {inst_id for _, (inst_id, _, _) in lines.values}
+    several = len(instances) > 1
+    found: dict[Key, Sequence[float]] = {}
+    for (measure, (inst_id, con_id, name)), values in lines.values.items():
+        if several:
+            found[measure, inst_id, con_id, name] = values
+        whole = (measure, CLUSTER, con_id, name)
+        found[whole] = summed(found[whole], values) if whole in found else values
+        total = {"servers": "in_use", "queued": "queued"}.get(measure)
+        if total is not None:
+            every = (total, CLUSTER, 0, "")
+            found[every] = summed(found[every], values) if every in found else values
+    series.fill_groups(instances if several else set(), lines.times, found)
+
+
+def summed(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    """Return two lines as one; where only one has a value (the other is NaN) that one."""
+    return [b if isnan(a) else a if isnan(b) else a + b for a, b in zip(one, other, strict=True)]
