@@ -104,7 +104,30 @@ class _Wanted(NamedTuple):
     at: datetime | None = None
 
 
-class Player:
+class _PastFeed:
+    """What is asked of a feed, and has no meaning where all has passed."""
+
+    def set_refresh(self, seconds: float) -> None:
+        """Do nothing: a recording has its own intervals."""
+
+    def poll_now(self) -> None:
+        """Do nothing: there is nobody to ask."""
+
+    def act(self, command: Command) -> None:  # noqa: ARG002
+        """Refuse: what is on show has passed."""
+        raise PermissionError("this is a recording: nothing can be done with what has passed")
+
+    def focus(self, focus: Focus | None) -> None:
+        """Do nothing: what was not asked then is not known."""
+
+    def widen(self, breadth: Breadth) -> None:
+        """Do nothing: what was not asked then is not known."""
+
+    def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
+        """Do nothing: what was not asked then is not known."""
+
+
+class Player(_PastFeed):
     """A feed that plays a recording. Nothing heavy is imported before `start`.
 
     With `follow` it begins at the end, and goes on as the recording grows; else at the time that the words `begin`
@@ -182,25 +205,6 @@ class Player:
             self._target = _LAST
             self.playing = self.playing or self._follow
         self._asked.set()
-
-    def set_refresh(self, seconds: float) -> None:
-        """Do nothing: a recording has its own intervals."""
-
-    def poll_now(self) -> None:
-        """Do nothing: there is nobody to ask."""
-
-    def act(self, command: Command) -> None:  # noqa: ARG002
-        """Refuse: what is on show has passed."""
-        raise PermissionError("this is a recording: nothing can be done with what has passed")
-
-    def focus(self, focus: Focus | None) -> None:
-        """Do nothing: what was not asked then is not known."""
-
-    def widen(self, breadth: Breadth) -> None:
-        """Do nothing: what was not asked then is not known."""
-
-    def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
-        """Do nothing: what was not asked then is not known."""
 
     # ---- the thread
 
