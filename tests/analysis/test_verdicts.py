@@ -306,3 +306,13 @@ def test_the_score_is_a_percentage_and_full_exactly_without_starved_groups(
         assert (kept.score == 100) is not starved
     for each in reading.groups:
         assert explain(each).endswith(".")
+
+
+def test_who_waited_while_cpus_were_free_on_average_is_not_said_to_have_waited_for_others() -> None:
+    """REPORTS is due min(6.4, 16 - 7.4) = 6.4 and gets 6.2: 13.6 of 16 CPUs were used, which is 85 %."""
+    plan = [directive("DAY", "REPORTS", 20), directive("DAY", "BATCH", 20)]
+    reading = read(loads({"REPORTS": (6.2, 0.2), "BATCH": (7.4, 0.0)}, *plan))
+    assert of(reading, "REPORTS").verdict is Verdict.CONTENDED
+    assert explain(of(reading, "REPORTS")).endswith(
+        "3.2 of it is what others leave, 2.4 CPUs were free on average, so all were taken for a part of it at most."
+    )

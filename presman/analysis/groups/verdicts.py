@@ -127,6 +127,9 @@ def _left(group: Judged) -> str:
     """Return how what it is due comes about, and who has the rest."""
     more = (group.entitled or 0.0) - group.guaranteed
     found = [f"{more:.1f} of it is what others leave"] if more >= 0.05 else []
+    free = 0.0 if group.inside or group.all_used is None else group.capacity - group.all_used
+    if free > (1 - FULL) * group.capacity:  # a mean over the interval: nothing tells when in it they were taken
+        return ", ".join([*found, f"{free:.1f} CPUs were free on average, so all were taken for a part of it at most"])
     alone = group.all_used is not None and group.all_used - (group.used or 0.0) < QUIET
     here = " in this container" if group.inside else ""
     return ", ".join([*found, f"nobody else{here} uses CPU" if alone else f"others{here} use the rest"])
