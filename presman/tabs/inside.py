@@ -107,7 +107,8 @@ def about(moment: Moment) -> list[Line]:
         counts.append(f"{len(found.running)} running on {servers}")
     if found.queue:
         counts.append(f"{sum(map(stands_for, found.queue))} queued")
-    where = trail(title(moment.choices.tab), places)
+    several = len(moment.reading.header.instances) > 1
+    where = trail(title(moment.choices.tab), places, several=several)
     lines: list[Line] = [((f" {where}", "title"), (f"   {'; '.join(counts)}", ""))]
     return lines + [((f" {in_words(moment.reading, row)}", ""),) for row in _own_group(moment)]
 

@@ -28,6 +28,19 @@ class Place(Struct, frozen=True):
     alike: Hashable = ()
 
 
-def trail(tab: str, places: Sequence[Place], page: str = "") -> str:
-    """Return where one is: ``Overview › BATCH › 1:503,7``."""
-    return ARROW.join([tab, *(place.title for place in places), *([page] if page else [])])
+def trail(tab: str, places: Sequence[Place], page: str = "", *, several: bool = False) -> str:
+    """Return where one is: ``Overview › BATCH on 2 › 1:503,7``.
+
+    With `several` instances each is said where one comes to it.
+    """
+    named = [
+        _title(place, before) if several else place.title
+        for before, place in zip((None, *places), places, strict=False)
+    ]
+    return ARROW.join([tab, *named, *([page] if page else [])])
+
+
+def _title(place: Place, before: Place | None) -> str:
+    is_whole_instance = not (place.group or place.event or place.sql_id) and place.con_id is None
+    known = None if before is None else before.inst_id
+    return place.title if is_whole_instance or place.inst_id in {None, known} else f"{place.title} on {place.inst_id}"

@@ -17,7 +17,7 @@ from presman.tabs.moment import Moment
 from presman.tabs.parallel import queue_rows
 from presman.tabs.place import inside as inside_of
 from presman.tabs.place import place_of
-from presman.tabs.trail import Place
+from presman.tabs.trail import Place, trail
 from tests.analysis import make
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued, sessions
@@ -152,3 +152,12 @@ def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
     event = listed[0].event
     assert "listed, " in look(Place(event, event=event))[0]
     assert look(Place("SALES", con_id=3), 0)[1] == ""
+
+
+def test_the_instance_is_said_where_one_comes_to_it() -> None:
+    etl = Place("ETL", inst_id=2, con_id=0, group="ETL")
+    assert trail("CPU", [etl], "2:503,7", several=True) == "CPU › ETL on 2 › 2:503,7"
+    assert trail("CPU", [Place("ETL", con_id=0, group="ETL")], several=True) == "CPU › ETL"
+    assert trail("Overview", [Place("instance 2", inst_id=2), etl], several=True) == "Overview › instance 2 › ETL"
+    assert trail("PDBs", [Place("SALES", inst_id=1, con_id=3), etl], several=True) == "PDBs › SALES on 1 › ETL on 2"
+    assert trail("CPU", [etl]) == "CPU › ETL", "there is only one"

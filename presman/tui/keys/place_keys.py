@@ -65,8 +65,9 @@ def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
 
 def where(app: FrameApp, page: str = "") -> str:
     """Return the trail to what is on show."""
-    choices = app.monitor.choices
-    return trail(title(choices.tab), choices.places, page)
+    choices, reading = app.monitor.choices, app.monitor.reading
+    several = reading is not None and len(reading.header.instances) > 1
+    return trail(title(choices.tab), choices.places, page, several=several)
 
 
 def describe(app: FrameApp) -> None:
