@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 
@@ -88,6 +90,19 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
 
     yield run
     signal.signal(signal.SIGTERM, before)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Have each worker import its share of the tests first: in a fresh checkout each would compile all of them."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.getoption("file_or_dir"):
+        return
+    root = Path(__file__).parent
+    paths = sorted(root.rglob("test_*.py"))[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]
+    for path in paths:
+        with suppress(Exception, pytest.skip.Exception):  # collecting will tell
+            import_module(".".join(path.relative_to(root.parent).with_suffix("").parts))
 
 
 WAITING = (
