@@ -15,7 +15,7 @@ from presman.cli.arguments import PARSERS
 from presman.cli.arguments.options import common
 from presman.cli.arguments.summaries import COMMANDS
 from presman.cli.parser import OneOf, Parser, measure
-from presman.config.targets import scenarios
+from presman.config.demo_target import scenarios
 from presman.figures.measures import MEASURES as EXPORTED
 
 ANY = "@any"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from docs.command_line import Command, Option, commands
 from presman.cli.arguments.summaries import COMMANDS
-from presman.config.targets import SCENARIOS, scenarios
+from presman.config.demo_target import SCENARIOS, scenarios
 
 TEMPLATES = Path(__file__).parent / "templates"
 

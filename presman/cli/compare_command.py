@@ -13,7 +13,7 @@ from presman.compare.compare_text import compare_text
 from presman.compare.two_windows import WindowPlace, compare
 from presman.compare.window_words import FORM, WindowWords, window_words
 from presman.config.config_file import Config
-from presman.config.targets import named_recording
+from presman.config.recording_target import named_recording
 from presman.output.json_document import plain
 from presman.recording.store import RecordingError
 

@@ -20,7 +20,7 @@ from presman.cli.password_keeping import Keeping, ask_keeping, put_away
 from presman.cli.settings import load
 from presman.config.config_file import Config, places
 from presman.config.section_writing import write_section
-from presman.config.targets import Target
+from presman.config.target import Target
 from presman.records.queries import Scope
 from presman.setup.connect_answers import NAME, Answers
 from presman.setup.doctor import doctor

@@ -19,7 +19,7 @@ from presman.fleet.live_fleet import MOST, LiveFleet
 
 if TYPE_CHECKING:
     from presman.config.config_file import Config
-    from presman.config.targets import Target
+    from presman.config.target import Target
     from presman.fleet.any_fleet import Fleet
 
 INTERVAL = 5.0

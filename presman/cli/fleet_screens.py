@@ -11,7 +11,7 @@ from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.fleet_targets import FleetTargets
 from presman.cli.start import check_theme
-from presman.config.targets import Target
+from presman.config.target import Target
 from presman.fleet.live_fleet import LiveFleet
 from presman.tui.app import MonitorEnd
 from presman.tui.fleet.fleet_app import run_fleet

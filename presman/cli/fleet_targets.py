@@ -15,7 +15,8 @@ from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import Resolved, resolve
 from presman.config.config_file import DEFAULTS, Config
-from presman.config.targets import Target, TargetError, is_recording
+from presman.config.recording_target import is_recording
+from presman.config.target import Target, TargetError
 from presman.fleet.watched_database import WatchedTarget
 from presman.output.attention import attention_of, glance_of
 

@@ -18,7 +18,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.limits import give_back_memory
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config, others_may_change
-from presman.config.targets import Target
+from presman.config.target import Target
 from presman.status.reporting import reporting
 from presman.status.run_status import DatabaseStatus
 

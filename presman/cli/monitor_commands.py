@@ -148,7 +148,8 @@ def replay(options: Namespace) -> int:
     """Run `presman replay FILE`."""
     from presman.cli.settings import load
     from presman.cli.start import watch
-    from presman.config.targets import is_recording, named_recording, parse_target
+    from presman.config.recording_target import is_recording, named_recording
+    from presman.config.targets import parse_target
 
     config = load(options)
     text = named_recording(options.target, config)

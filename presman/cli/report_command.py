@@ -12,7 +12,7 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import load, resolve
 from presman.cli.whole_file import write_whole
-from presman.config.targets import named_recording
+from presman.config.recording_target import named_recording
 
 
 def run(options: Namespace) -> int:

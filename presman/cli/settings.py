@@ -19,7 +19,8 @@ from presman.cli.arguments.summaries import COMMANDS
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import bound_memory
 from presman.config.config_file import DEFAULT_REFRESH, DEFAULTS, Config, Settings, load_config, places, untrusted
-from presman.config.targets import Target, TargetError, parse_target
+from presman.config.target import Target, TargetError
+from presman.config.targets import parse_target
 from presman.records.queries import Scope
 
 _NAMES = {item.name: item.name for item in fields(Settings)} | {

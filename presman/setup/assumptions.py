@@ -15,7 +15,7 @@ from msgspec import Struct
 from presman.base.formats import count
 from presman.base.release import Release
 from presman.base.text import one_line
-from presman.config.targets import Target
+from presman.config.target import Target
 from presman.records.queries import OLDEST, Cadence, Query, Scope
 from presman.records.snapshot import Section
 from presman.records.wait_events import QUEUE_WAITS

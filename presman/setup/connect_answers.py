@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from presman.base.secret import Secret
 from presman.config.config_file import DEFAULTS, Config, Settings
-from presman.config.targets import Target, parse_target
+from presman.config.target import Target
+from presman.config.targets import parse_target
 from presman.config.tnsnames import entries
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")

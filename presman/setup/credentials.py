@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from presman.base.secret import Secret
-from presman.config.targets import Target
+from presman.config.target import Target
 from presman.setup.password_command import password_of
 
 SERVICE = "presman"

@@ -11,7 +11,7 @@ from typing import Any
 from presman.analysis.database_kind import database_kind
 from presman.base.formats import counted
 from presman.base.release import Release, named
-from presman.config.targets import Target
+from presman.config.target import Target
 from presman.records.conversion import field_types
 from presman.records.instance_rows import SEED, Database, Instance, Pdb
 from presman.records.queries import Cadence, Query, Scope, bind_names, load

@@ -11,7 +11,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.polling import Polling
 from presman.cli.settings import Resolved
 from presman.config.config_file import Settings
-from presman.config.targets import Target
+from presman.config.target import Target
 from presman.records.queries import Scope
 from presman.records.snapshot import Section
 from presman.sources import Answer, Exhausted, Request, SourceError

@@ -18,7 +18,7 @@ from presman.cli.arguments.options import common
 from presman.cli.arguments.summaries import COMMANDS
 from presman.cli.exit_codes import Failure
 from presman.config.config_file import _OPTIONS, read_config
-from presman.config.targets import scenarios
+from presman.config.demo_target import scenarios
 from presman.embedded.database import EmbeddedDatabase, catalog
 from presman.recording.store import Store
 from presman.simulator.loading import load_scenario

@@ -8,7 +8,8 @@ import pytest
 
 from presman.base.release import SUPPORTED, Release
 from presman.base.secret import Secret
-from presman.config.targets import Target, parse_target
+from presman.config.target import Target
+from presman.config.targets import parse_target
 from presman.records.queries import Scope, load
 from presman.setup import credentials
 from presman.setup.assumptions import ASSUMPTIONS, check

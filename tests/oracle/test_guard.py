@@ -29,7 +29,7 @@ IN_A_PIPELINE = """
 import faulthandler, sys
 from presman.base.secret import Secret
 from presman.sources.oracle.thin_connection import ConnectionLost, BoundSelect, ThinConnection
-from presman.config.targets import ConnectSettings
+from presman.sources.oracle.settings import ConnectSettings
 faulthandler.enable()
 many = [BoundSelect(sys.argv[2], {"sql_id": "9md3ukhghgj58"}, 2) for _ in range(6)]
 for _ in range(int(sys.argv[3])):

@@ -27,7 +27,7 @@ from presman.records.cursor_rows import PlanXml, SqlText
 from presman.records.session_rows import Session
 from presman.base.secret import Secret
 from presman.sources.oracle.oracle_source import OracleSource
-from presman.config.targets import ConnectSettings
+from presman.sources.oracle.settings import ConnectSettings
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 poller = Poller(OracleSource(ConnectSettings(sys.argv[1], "presman", Secret("presman"), call_timeout=120)))
 poller.open()

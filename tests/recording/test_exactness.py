@@ -18,7 +18,7 @@ from presman.codec.column_codec import pack_column, unpack_column
 from presman.codec.decoder import FrameDecoder
 from presman.codec.encoder import FrameEncoder
 from presman.codec.frame_blocks import long_texts, pack_block, unpack_block
-from presman.config.targets import scenarios
+from presman.config.demo_target import scenarios
 from presman.figures.measures import MEASURES
 from presman.recording.reader import Recording
 from presman.records.focus import Focus

@@ -10,7 +10,8 @@ import pytest
 from presman.base.secret import Secret
 from presman.config.config_file import ConfigError, read_config
 from presman.config.password_words import PasswordCommand
-from presman.config.targets import TargetError, parse_target
+from presman.config.target import TargetError
+from presman.config.targets import parse_target
 from presman.setup.credentials import with_password
 from presman.setup.password_command import PasswordCommandError, password_of
 

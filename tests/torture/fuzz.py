@@ -21,7 +21,7 @@ from presman.polling.poller import Poller
 from presman.base.secret import Secret
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_source import OracleSource
-from presman.config.targets import ConnectSettings
+from presman.sources.oracle.settings import ConnectSettings
 faulthandler.enable()
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 settings = ConnectSettings(sys.argv[1], "presman", Secret("presman"), call_timeout=0.3)

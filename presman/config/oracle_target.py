@@ -1,0 +1,75 @@
+"""Target of an Oracle database: a connect string, `user@host[:port]/service` or a TNS alias."""
+
+from __future__ import annotations
+
+import os
+
+from presman.base.secret import Secret
+from presman.base.suggest import nearest
+from presman.config.config_file import Config, Settings
+from presman.config.target import Target, TargetError, connected
+from presman.config.tnsnames import entries
+from presman.sources.oracle.settings import ConnectSettings
+
+FORMS = (
+    "user@host[:port]/service, user@ALIAS, @ALIAS, a section of config.ini, demo:SCENARIO, spool:FOLDER, FILE.presman"
+    " or recording:FOLDER"
+)
+"""How a target may be written."""
+
+
+def oracle_target(text: str, settings: Settings, config: Config) -> Target:
+    """Return the target of a connect string. Raises TargetError for what is none."""
+    credentials, at, dsn = text.rpartition("@")
+    if text.startswith("(") and not credentials.endswith(")"):
+        credentials, at, dsn = "", "", text
+    user, slash, password = credentials.partition("/")
+    if not dsn:
+        raise TargetError(f"not a connect string: write {FORMS}")
+    if not at and not _is_address(text, settings):
+        raise TargetError(_unknown(text, config))
+    secret = Secret(password) if slash and password else settings.password
+    if secret is None and settings.password_command is None:
+        secret = _password_of_environment()
+    given = {
+        name: value
+        for name in (
+            "mode",
+            "wallet_location",
+            "wallet_password",
+            "config_dir",
+            "thick",
+            "lib_dir",
+            "https_proxy",
+            "https_proxy_port",
+            "call_timeout",
+            "packs",
+        )
+        if (value := getattr(settings, name)) is not None
+    }
+    connect = ConnectSettings(dsn, (user or settings.user) or None, secret, **given)
+    return connected(connect.name, connect, settings)
+
+
+def _is_address(text: str, settings: Settings) -> bool:
+    return any(mark in text for mark in "/:(") or text.lower() in _aliases(settings)
+
+
+def _aliases(settings: Settings) -> set[str]:
+    """Return the TNS aliases of tnsnames.ora, in lower case."""
+    return {alias.lower() for alias in entries(settings.config_dir or os.environ.get("TNS_ADMIN"))}
+
+
+def _password_of_environment() -> Secret | None:
+    text = os.environ.get("PRESMAN_PASSWORD")
+    return Secret(text) if text else None
+
+
+def _unknown(text: str, config: Config) -> str:
+    from presman.config.demo_target import scenarios
+
+    demos = {f"demo:{name}" for name in scenarios()}
+    found = nearest(text, [*config.targets, *scenarios(), *demos])
+    if found is not None:
+        return f"no target {text!r}, did you mean {'demo:' + found if found in scenarios() else found!r}?"
+    return f"no target {text!r}: neither a section of config.ini nor user@host/service, demo:SCENARIO, spool:FOLDER"

@@ -1,0 +1,146 @@
+"""Target: something to watch, and how a source is made of it. Nothing heavy is imported until that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from presman.base.secret import Secret
+from presman.config.config_file import ConfigError, Settings
+from presman.sources import SourceError
+from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.recipe import SourceRecipe
+
+if TYPE_CHECKING:
+    from presman.sources import Source
+    from presman.sources.apart.process_source import ProcessSource
+
+
+class TargetError(ConfigError):
+    """The target cannot be understood; the text is one line free of secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class TapeWindow:
+    """Which part of which recording: `place` is a file, a folder or a URL (with its password: never shown)."""
+
+    place: str = field(repr=False)
+    database: str = ""
+    at: str = ""
+    start: str = ""
+    end: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Something to watch: `kind` is oracle, simulator, spool or recording; `name` has no secrets.
+
+    `settings` are those of config.ini that hold for it (refresh, measure, scope, theme); `connect` is None unless
+    it is a database. `warnings` are lines for the user.
+    """
+
+    name: str
+    kind: str
+    settings: Settings
+    factory: Callable[[], Source] = field(repr=False)
+    connect: ConnectSettings | None = None
+    warnings: tuple[str, ...] = ()
+    tape: TapeWindow | None = None
+
+    def make_source(self) -> Source:
+        """Make the source, not yet open. Imports what it needs, so call it where waiting does no harm."""
+        return self.factory()
+
+    def source_apart(self) -> ProcessSource | None:
+        """Return a source in a process of its own, which begins to open it at once; None where that cannot be had.
+
+        Spools and recordings are files: there is nothing to wait for, nor a driver that could die.
+        """
+        if not isinstance(self.factory, SourceRecipe):
+            return None
+        from presman.sources.apart.process_source import ProcessSource
+
+        source = ProcessSource(self.factory, kind=self.kind, name=self.name)
+        try:
+            source.begin()
+        except SourceError:
+            return None
+        return source
+
+    @property
+    def needs_password(self) -> bool:
+        """Whether a user is named and nothing says his password."""
+        connect = self.connect
+        return connect is not None and bool(connect.user) and connect.password is None
+
+    def with_password(self, password: Secret) -> Target:
+        """Return the same target with a password that was asked for."""
+        if self.connect is None:
+            return self
+        return connected(self.name, structs.replace(self.connect, password=password), self.settings, self.warnings)
+
+    def within(self, at: str | None, start: str | None, end: str | None) -> Target:
+        """Return the same recording up to an instant, or between two. Raises TargetError for what is no recording."""
+        if "" in {at, start, end}:
+            raise TargetError("--at, --from and --to want a time: 2026-11-22 03:12, 03:12, '3m ago', first, last")
+        if not (at or start or end):
+            return self
+        if self.tape is None:
+            raise TargetError(f"--at, --from and --to go with a recording, which {self.name} is not")
+        tape = replace(self.tape, at=at or self.tape.at, start=start or self.tape.start, end=end or self.tape.end)
+        return taped(tape, self.settings, self.warnings)
+
+    def beginning_at(self) -> tuple[Target, str]:
+        """Return a recording that does not end at its `at`, and that: for who plays it from there on."""
+        if self.tape is None or not self.tape.at:
+            return self, ""
+        return taped(replace(self.tape, at=""), self.settings, self.warnings), self.tape.at
+
+    def of_database(self, name: str) -> Target:
+        """Return one of the databases of the same recording. Raises TargetError for what is no recording."""
+        if self.tape is None:
+            raise TargetError(f"{self.name} is no recording")
+        return taped(replace(self.tape, database=name), self.settings, self.warnings)
+
+    def with_thick(self, lib_dir: str | None) -> Target:
+        """Return the same target through the thick driver and its client libraries in `lib_dir`."""
+        if self.connect is None:
+            return self
+        connect = structs.replace(self.connect, thick=True, lib_dir=lib_dir or self.connect.lib_dir)
+        return connected(self.name, connect, self.settings, self.warnings)
+
+
+def connected(name: str, connect: ConnectSettings, settings: Settings, warnings: tuple[str, ...] = ()) -> Target:
+    """Return the target of an Oracle database."""
+    make = SourceRecipe("presman.sources.oracle.oracle_source", "OracleSource", {"settings": connect, "name": name})
+    return Target(name, "oracle", settings, make, connect, warnings)
+
+
+def taped(tape: TapeWindow, settings: Settings, warnings: tuple[str, ...] = ()) -> Target:
+    """Return the target of a recording, its name without a password."""
+    place = Secret(tape.place)
+    name = f"recording:{_without_password(tape.place)}"
+    if tape.database:
+        name += f"?database={tape.database}"
+
+    def make() -> Source:
+        from presman.recording.recording_source import RecordingSource
+
+        return RecordingSource(
+            place.reveal(), name=name, database=tape.database or None, at=tape.at, start=tape.start, end=tape.end
+        )
+
+    return Target(name, "recording", settings, make, warnings=warnings, tape=tape)
+
+
+def _without_password(place: str) -> str:
+    """Return a file's name, or of a URL what may be shown: neither the password nor its options."""
+    scheme, mark, rest = place.partition("://")
+    if not mark:
+        return place
+    authority, slash, path = rest.partition("?")[0].rpartition("@")[2].partition("/")
+    user = rest.rpartition("@")[0].partition(":")[0]
+    return f"{scheme}://{user + '@' if user else ''}{authority}{slash}{path}"
