@@ -119,7 +119,7 @@ def _without_blocks(store: Store, database_id: int, chains: Sequence[Chain]) -> 
     last = -1
     with suppress(DamagedStoreError):
         for poll, at in _all(store, select(c.poll, c.at).where(c.database_id == database_id).order_by(c.poll)):
-            if type(poll) is not int or type(at) is not int or poll in covered:
+            if type(poll) is not int or type(at) is not int or not 0 <= at < _MOST or poll in covered:
                 continue
             if found and poll == last + 1 and found[-1].polls < MOST_FRAMES:
                 found[-1] = found[-1]._replace(polls=found[-1].polls + 1, last_at=max(at, found[-1].last_at))

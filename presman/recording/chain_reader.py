@@ -87,7 +87,7 @@ def instant_of(chain: Chain, place: int) -> int:
     c = POLLS.c
     statement = select(c.at).where(*_polls_of(chain)).order_by(c.poll).offset(place).limit(1)
     found = _one(chain, statement)
-    return found if isinstance(found, int) else chain.last_at
+    return found if isinstance(found, int) and chain.first_at <= found <= chain.last_at else chain.last_at
 
 
 def polls_until(chain: Chain, wanted: int, *, included: bool) -> int:

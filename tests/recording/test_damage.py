@@ -28,6 +28,8 @@ from presman.recording.store import RecordingError, Store
 from presman.recording.tape import LostPollError, Tape
 from presman.recording.tape_values import TapePart
 from presman.records.session_rows import Session
+from presman.report.incident import gather
+from presman.report.incident_page import incident_page
 from tests.cli.run import Run
 from tests.recording.taped import polled, record
 from tests.thorough import THOROUGH
@@ -261,3 +263,17 @@ def test_what_damage_leaves_of_groups_and_statements_can_be_drawn(tmp_path: Path
             found = group_lines(tape, moments[0][0].at, at, ("used", "io"))
         assert found.times == whole.times
         assert found.values == {}
+
+
+def test_an_instant_that_no_recorder_wrote_is_that_of_the_last_poll_of_its_chain(whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole.read_bytes())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        (poll,) = connection.execute("SELECT poll FROM polls ORDER BY poll LIMIT 1 OFFSET 1").fetchone()
+        connection.execute("UPDATE polls SET at = 1000000000000000000 WHERE poll = ?", (poll,))
+    with Recording(str(path)) as recording:
+        tape = recording.tape()
+        assert tape.at(1) == tape.at(3) == tape.snapshot(3).at, "a chain has four"
+        assert tape.at(2) == tape.snapshot(2).at
+        page = incident_page(gather(recording, tape, range(4)), tape.at(3))
+        assert "<!DOCTYPE html>" in page
