@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from presman.analysis import instances, session_list, sight
 from presman.analysis.activity import activity
 from presman.analysis.containers.limited_containers import limited_containers
-from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import consumer_groups
 from presman.analysis.groups.group_reasons import with_reasons
 from presman.analysis.latency import io_outliers, redo, system_waits
@@ -89,7 +89,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         statements_to_come=current.statements_to_come,
         late=late(current),
         stale=stale(current),
-        unlisted=facts.unlisted,
+        unlisted=facts.sessions.unlisted,
         histograms_at=current.section(EventHistogram).at,
         io_limited=limited,
         switched=facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
@@ -103,9 +103,9 @@ _Statement = TypeVar("_Statement", QueuedStatement, RunningStatement)
 
 def _placed(facts: Facts, statement: _Statement) -> _Statement:
     """Return a statement with the name of its container, where several are seen."""
-    if facts.inside is not None or statement.con_id <= ROOT:
+    if facts.plans.inside is not None or statement.con_id <= ROOT:
         return statement
-    return replace(statement, container=facts.container_name(statement.con_id))
+    return replace(statement, container=facts.system.container_name(statement.con_id))
 
 
 def _was_read(snapshot: Snapshot) -> bool:
@@ -172,7 +172,7 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         found.append("a plan was activated since the last poll: no rates of its groups yet")
     if top.mixed_plans:
         found.append("the instances run different plans")
-    if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.instances.values()):
+    if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.system.instances.values()):
         found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
     if number := sum(row.qcsid == 0 for row in facts.snapshot.rows(PxSession)):
         found.append(

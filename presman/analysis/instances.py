@@ -16,10 +16,10 @@ def host_busy(facts: Facts) -> dict[int, float]:
     """Return the busy fraction (0..1) of each instance's host since the last poll."""
     before = {(row.inst_id, row.stat_name): row.value for row in facts.deltas.before(Osstat)}
     found: dict[int, float] = {}
-    for inst_id in facts.inst_ids:
+    for inst_id in facts.system.inst_ids:
         grown = []
         for name in ("BUSY_TIME", "IDLE_TIME"):
-            now, old = facts.osstat.get((inst_id, name)), before.get((inst_id, name))
+            now, old = facts.system.osstat.get((inst_id, name)), before.get((inst_id, name))
             if now is not None and old is not None and now >= old:
                 grown.append(now - old)
         if len(grown) == 2 and 0 < sum(grown) < math.inf:
@@ -30,42 +30,42 @@ def host_busy(facts: Facts) -> dict[int, float]:
 def instances(facts: Facts, pools: Mapping[int, ServerPool]) -> tuple[InstanceReading, ...]:
     """Return one reading per instance, in order."""
     busy = host_busy(facts)
-    return tuple(_instance(facts, inst_id, pools[inst_id], busy.get(inst_id)) for inst_id in facts.inst_ids)
+    return tuple(_instance(facts, inst_id, pools[inst_id], busy.get(inst_id)) for inst_id in facts.system.inst_ids)
 
 
 def _instance(facts: Facts, inst_id: int, pool: ServerPool, busy: float | None) -> InstanceReading:
-    row, plan = facts.instances.get(inst_id), facts.top_rows.get(inst_id)
+    row, plan = facts.system.instances.get(inst_id), facts.plans.top_rows.get(inst_id)
     return InstanceReading(
         inst_id=inst_id,
         name=row.instance_name if row else "",
         host=row.host_name if row else "",
         started=row.startup_time if row else None,
-        plan=facts.plan_of(inst_id, plan.con_id if plan else 0),
+        plan=facts.plans.plan_of(inst_id, plan.con_id if plan else 0),
         cpu_managed=plan.cpu_managed if plan else "",
         caging=plan.instance_caging if plan else "",
         px_managed=plan.parallel_execution_managed if plan else "",
-        num_cpus=facts.num_cpus(inst_id),
-        host_cpus=facts.host_cpus(inst_id),
+        num_cpus=facts.plans.num_cpus(inst_id),
+        host_cpus=facts.system.host_cpus(inst_id),
         host_busy=busy,
-        load=facts.osstat.get((inst_id, "LOAD")),
+        load=facts.system.osstat.get((inst_id, "LOAD")),
         servers=pool,
     )
 
 
 def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool) -> Header:
     """Return the header; what cannot be read is "" or None."""
-    database, snapshot = facts.database, facts.snapshot
+    database, snapshot = facts.system.database, facts.snapshot
     events = snapshot.rows(SystemEvent)
     first = found[0] if found else None
-    instance = facts.instances.get(first.inst_id) if first else None
-    plan = facts.top_rows.get(first.inst_id) if first else None
+    instance = facts.system.instances.get(first.inst_id) if first else None
+    plan = facts.plans.top_rows.get(first.inst_id) if first else None
     window = facts.deltas.windows.get((first.inst_id, plan.con_id if plan else 0)) if first else None
     started = first.started if first else None
     return Header(
         database=(database.name or database.db_unique_name) if database else "",
         version=instance.version if instance else "",
         role=database.database_role if database else "",
-        cdb=facts.cdb,
+        cdb=facts.system.cdb,
         container=_container(facts),
         instances=found,
         plan=first.plan if first else "",
@@ -87,4 +87,4 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
 
 def _container(facts: Facts) -> str:
     """Return the container connected to, "" without containers."""
-    return container_of(facts.snapshot.rows(Pdb)) if facts.cdb else ""
+    return container_of(facts.snapshot.rows(Pdb)) if facts.system.cdb else ""

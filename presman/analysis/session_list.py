@@ -20,7 +20,7 @@ NO_RATES = SessionRates()
 def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
     """Return one reading per session, in the order they were read."""
     grown = of_sessions(facts)
-    infos = facts.infos
+    infos = facts.sessions.infos
     statements = holdings.statements
     held = {coordinator: len(holding.rows) for coordinator, holding in statements.items()}
     servers = {
@@ -39,10 +39,10 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
         if info:
             known = (info.con_id, info.orig_consumer_group_id)
             if known not in originals:
-                originals[known] = facts.original_group(info)
+                originals[known] = facts.sessions.original_group(info)
             original = originals[known]
         rates = grown.get(place, NO_RATES)
-        session = _session(row, group or facts.group_of(row), original, info, role, number, rates)
+        session = _session(row, group or facts.sessions.group_of(row), original, info, role, number, rates)
         found.append(session._replace(coordinator=servers[place][1]) if role == SERVER else session)
     return tuple(found)
 
@@ -59,7 +59,7 @@ def _role(row: Session, held: int, servers: Mapping[tuple[int, int], tuple[int, 
 def _monitors(facts: Facts, holdings: Holdings, row: Session) -> str:
     """Return the role of a session that queries a GV$ view, or that is a server of such a query."""
     place = row.inst_id, row.sid, row.serial
-    return GV_QUERY if place in holdings.monitors or facts.servers.serves_gv_query(*place) else ""
+    return GV_QUERY if place in holdings.monitors or facts.sessions.servers.serves_gv_query(*place) else ""
 
 
 def _session(

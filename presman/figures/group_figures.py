@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from presman.analysis.facts.cdb_plan import ROOT
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups.verdicts import Loaded
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.base.formats import ABSENT, duration, number

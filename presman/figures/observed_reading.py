@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.containers.containers import PdbReading, pdbs
-from presman.analysis.facts.cdb_plan import ROOT
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.activity_readings import CLASSES
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import GroupReading

@@ -107,8 +107,8 @@ def test_what_an_ended_session_left_behind_is_nobodys_work() -> None:
     """V$SESSION_LONGOPS keeps the row of a session that was killed half way; its SID has another SERIAL# now."""
     left = row(SessionLongops, sid=9, serial=70, sql_id="a", opname="Table Scan", target="T", sofar=1, totalwork=9)
     now = row(Session, sid=9, serial=71, sql_id="a", status="ACTIVE")
-    assert Facts.of(None, snapshot(instance(), left, now)).operations == {}
-    assert set(Facts.of(None, snapshot(instance(), left._replace(serial=71), now)).operations) == {(1, 9, "a")}
+    assert Facts.of(None, snapshot(instance(), left, now)).sessions.operations == {}
+    assert set(Facts.of(None, snapshot(instance(), left._replace(serial=71), now)).sessions.operations) == {(1, 9, "a")}
 
 
 def test_the_servers_parts_of_an_operation_are_one() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.deltas import difference
 from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups.counter_deltas import CounterDeltas
 from presman.records.container_rows import RsrcPdb
 

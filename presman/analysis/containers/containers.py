@@ -121,8 +121,8 @@ def io_limited(rows: tuple[PdbReading, ...]) -> tuple[PdbReading, ...]:
 def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     inst_id = instance.inst_id
     rows = {row.con_id: row for row in facts.snapshot.rows(RsrcPdb) if row.inst_id == inst_id and row.con_id > 2}
-    names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.pdbs)
-    given = facts.allotments(inst_id)
+    names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.system.pdbs)
+    given = facts.division.allotments(inst_id)
     shares = PlanShares.of(_tree(names, given))
     grown = grown_counters(facts, inst_id)
     seconds = facts.deltas.interval(RsrcPdb)
@@ -138,7 +138,7 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     }
     spare = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
     spare = spare and (instance.host_busy is None or instance.host_busy < entitlement.FULL)
-    visible = facts.inside is None and bool(facts.cdb_directives(inst_id))
+    visible = facts.plans.inside is None and bool(facts.division.cdb_directives(inst_id))
     frame = entitlement.frame(instance.num_cpus, instance.cpu_managed, spare, shares, loads, visible)
     metrics = {row.con_id: row for row in facts.snapshot.rows(PdbMetric) if row.inst_id == inst_id}
     exhausted = {
@@ -181,8 +181,8 @@ def _row(facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: Rs
     share = frame.shares.shares.get(key, 0.0)
     most = None if limit is None else limit * frame.capacity
     claim = frame.claims.get(key)
-    counts = [each for each in facts.session_counts if (each.inst_id, each.con_id) == (inst_id, con_id)]
-    target = facts.number(inst_id, "parallel_servers_target")
+    counts = [each for each in facts.sessions.counts if (each.inst_id, each.con_id) == (inst_id, con_id)]
+    target = facts.system.number(inst_id, "parallel_servers_target")
     most_requests, most_mb = io_limits.limits_of(facts, inst_id, con_id)
     servers = frame.shares.servers.get(key)
     by_plan = None if servers is None or target is None else whole_servers(servers, target)
@@ -190,7 +190,7 @@ def _row(facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: Rs
         inst_id=inst_id,
         con_id=con_id,
         name=name,
-        plan=facts.plan_of(inst_id, con_id),
+        plan=facts.plans.plan_of(inst_id, con_id),
         shares=None,
         share=share,
         used=load.used if load else None,

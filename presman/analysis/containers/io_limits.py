@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import IoRates
 
@@ -37,7 +37,7 @@ def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int 
     """Return MAX_IOPS and MAX_MBPS of a container: its own, else the root's, which it inherits; None for none."""
     places = (con_id, 0, ROOT)
     requests, megabytes = (
-        next((own for place in places if (own := facts.setting(inst_id, place, name))), None)
+        next((own for place in places if (own := facts.system.setting(inst_id, place, name))), None)
         for name in ("max_iops", "max_mbps")
     )
     return requests, megabytes

@@ -24,7 +24,7 @@ def limited_containers(facts: Facts) -> tuple[LimitedContainer, ...]:
     for (inst_id, con_id), (requests, megabytes) in limited.items():
         deltas = grown[inst_id].get(con_id)
         io = rates(deltas, seconds) if deltas is not None and seconds else None
-        name = seen[inst_id, con_id] or facts.container_name(con_id)
+        name = seen[inst_id, con_id] or facts.system.container_name(con_id)
         row = LimitedContainer(inst_id, con_id, name, io, held.get((inst_id, con_id)), requests, megabytes)
         told = io_limits.verdict(row), io_limits.reached(row), io_limits.explain(row)
         found.append(row._replace(verdict=told[0], nearest=told[1], sentence=told[2]))

@@ -7,14 +7,12 @@ V$RSRCPDBMETRIC shows as RUNNING_SESSIONS_LIMIT.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from presman.analysis.facts.plan_facts import PlanFacts
+from presman.analysis.facts.system_facts import ROOT
 from presman.records.container_rows import PdbMetric
-from presman.records.plan_rows import CdbPlanDirective, RsrcPlan
-from presman.records.snapshot import Snapshot
-
-ROOT = 1
-"""CON_ID of a container database's root; 0 is a database without containers, 2 the seed."""
+from presman.records.plan_rows import CdbPlanDirective
 
 DORMANT_CDB = frozenset({"PENDING", "LEGACY"})
 DEFAULT_PDB = "ORA$DEFAULT_PDB_DIRECTIVE"
@@ -22,25 +20,6 @@ DEFAULT_PDB = "ORA$DEFAULT_PDB_DIRECTIVE"
 
 _ALIKE = 0.01
 """Limits closer than this, as fractions, are one and the same: views round."""
-
-
-class ContainerFacts(Protocol):
-    """What is needed of a snapshot with its indexes."""
-
-    @property
-    def snapshot(self) -> Snapshot: ...  # noqa: D102
-    @property
-    def pdbs(self) -> Mapping[int, str]: ...  # noqa: D102
-    @property
-    def own_containers(self) -> frozenset[int]: ...  # noqa: D102
-    @property
-    def inside(self) -> int | None: ...  # noqa: D102
-    @property
-    def plan_rows(self) -> Mapping[tuple[int, int], RsrcPlan]: ...  # noqa: D102
-    def plan_of(self, inst_id: int, con_id: int) -> str: ...  # noqa: D102
-    def number(self, inst_id: int, name: str) -> int | None: ...  # noqa: D102
-    def setting(self, inst_id: int, con_id: int, name: str) -> int | None: ...  # noqa: D102
-    def parameter_of(self, inst_id: int, con_id: int, name: str) -> str: ...  # noqa: D102
 
 
 class Allotment(NamedTuple):
@@ -55,16 +34,16 @@ class Allotment(NamedTuple):
     servers: float | None = None
 
 
-def allotments(facts: ContainerFacts, inst_id: int, cpus: float) -> dict[int, Allotment]:
+def allotments(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allotment]:
     """Return what each pluggable database is given on an instance that hands out so many CPUs."""
     metrics = {
-        row.con_id: row.running_sessions_limit for row in facts.snapshot.rows(PdbMetric) if row.inst_id == inst_id
+        row.con_id: row.running_sessions_limit for row in plans.snapshot.rows(PdbMetric) if row.inst_id == inst_id
     }
-    given = directives(facts, inst_id)
+    given = directives(plans, inst_id)
     found = {}
-    for con_id in sorted(facts.pdbs.keys() | facts.own_containers):
+    for con_id in sorted(plans.system.pdbs.keys() | plans.own_containers):
         row = given.get(con_id)
-        limits = dict(_limits(facts, inst_id, con_id, cpus, row))
+        limits = dict(_limits(plans, inst_id, con_id, cpus, row))
         running = metrics.get(con_id)
         if running is not None and 0 < running < cpus:
             limits["RUNNING_SESSIONS_LIMIT"] = running / cpus
@@ -76,30 +55,30 @@ def allotments(facts: ContainerFacts, inst_id: int, cpus: float) -> dict[int, Al
 
 
 def _limits(
-    facts: ContainerFacts, inst_id: int, con_id: int, cpus: float, row: CdbPlanDirective | None
+    plans: PlanFacts, inst_id: int, con_id: int, cpus: float, row: CdbPlanDirective | None
 ) -> Iterable[tuple[str, float]]:
     """Yield the limits that the CDB plan and the container itself set."""
-    own = facts.setting(inst_id, con_id, "cpu_count")
+    own = plans.system.setting(inst_id, con_id, "cpu_count")
     limit = percent_fraction(row.utilization_limit) if row else None
     # Inside a container with a CPU_COUNT of its own the CPUs of the whole, of which this is a part, are not seen.
-    if limit is not None and not (facts.inside == con_id and own):
+    if limit is not None and not (plans.inside == con_id and own):
         yield "UTILIZATION_LIMIT", limit
     if own and own < cpus:
         yield "CPU_COUNT", own / cpus
 
 
-def directives(facts: ContainerFacts, inst_id: int) -> Mapping[int, CdbPlanDirective]:
+def directives(plans: PlanFacts, inst_id: int) -> Mapping[int, CdbPlanDirective]:
     """Return the directive of each container: its own, its profile's, what V$RSRC_PLAN shows of it, or the default."""
-    plan = facts.plan_of(inst_id, ROOT)
-    rows = [row for row in facts.snapshot.rows(CdbPlanDirective) if row.plan == plan and row.status not in DORMANT_CDB]
+    plan = plans.plan_of(inst_id, ROOT)
+    rows = [row for row in plans.snapshot.rows(CdbPlanDirective) if row.plan == plan and row.status not in DORMANT_CDB]
     by_name = {row.pluggable_database: row for row in rows if row.pluggable_database}
     by_profile = {row.profile: row for row in rows if row.profile and not row.pluggable_database}
     found = {}
-    for con_id in facts.pdbs.keys() | facts.own_containers:
+    for con_id in plans.system.pdbs.keys() | plans.own_containers:
         row = (
-            by_name.get(facts.pdbs.get(con_id, ""))
-            or by_profile.get(profile(facts, inst_id, con_id))
-            or _in_force(facts, inst_id, con_id)
+            by_name.get(plans.system.pdbs.get(con_id, ""))
+            or by_profile.get(profile(plans, inst_id, con_id))
+            or _in_force(plans, inst_id, con_id)
             or by_name.get(DEFAULT_PDB)
         )
         if row is not None:
@@ -107,24 +86,24 @@ def directives(facts: ContainerFacts, inst_id: int) -> Mapping[int, CdbPlanDirec
     return found
 
 
-def profile(facts: ContainerFacts, inst_id: int, con_id: int) -> str:
+def profile(plans: PlanFacts, inst_id: int, con_id: int) -> str:
     """Return a container's performance profile, "" without one."""
-    row = facts.plan_rows.get((inst_id, con_id))
-    return (row.profile if row else "") or facts.parameter_of(inst_id, con_id, "db_performance_profile")
+    row = plans.plan_rows.get((inst_id, con_id))
+    return (row.profile if row else "") or plans.system.parameter_of(inst_id, con_id, "db_performance_profile")
 
 
-def _in_force(facts: ContainerFacts, inst_id: int, con_id: int) -> CdbPlanDirective | None:
+def _in_force(plans: PlanFacts, inst_id: int, con_id: int) -> CdbPlanDirective | None:
     """Return what V$RSRC_PLAN shows that the CDB gives a container, all that is seen of it from inside.
 
     On Autonomous Databases UTILIZATION_LIMIT there is the number of CPUs: no percentage.
     """
-    row = facts.plan_rows.get((inst_id, con_id))
+    row = plans.plan_rows.get((inst_id, con_id))
     if row is None or row.shares is None:
         return None
-    own = facts.setting(inst_id, con_id, "cpu_count") or facts.number(inst_id, "cpu_count")
+    own = plans.system.setting(inst_id, con_id, "cpu_count") or plans.system.number(inst_id, "cpu_count")
     limit = None if row.utilization_limit == own else row.utilization_limit
     return CdbPlanDirective(
-        "", facts.pdbs.get(con_id, ""), row.shares, limit, row.parallel_server_limit, "", row.profile
+        "", plans.system.pdbs.get(con_id, ""), row.shares, limit, row.parallel_server_limit, "", row.profile
     )
 
 

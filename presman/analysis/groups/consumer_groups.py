@@ -108,7 +108,7 @@ def _count_sessions(facts: Facts, counts: dict[GroupPlace, _Parallel]) -> None:
     """Count active sessions by group, for sources without V$RSRC_CONSUMER_GROUP."""
     for session in facts.snapshot.rows(Session):
         if session.status == "ACTIVE":
-            place = (session.inst_id, session.con_id, facts.group_of(session))
+            place = (session.inst_id, session.con_id, facts.sessions.group_of(session))
             counts.setdefault(place, _Parallel()).sessions += 1
 
 
@@ -121,7 +121,7 @@ def _instance(
     waits: Mapping[GroupPlace, float],
 ) -> list[GroupReading]:
     inst_id = instance.inst_id
-    shares = facts.shares[inst_id]
+    shares = facts.division.shares[inst_id]
     keys = {(con_id, name) for place, con_id, name in rows if place == inst_id}
     keys |= {(con_id, name) for place, con_id, name in parallel if place == inst_id and name}
     keys |= {key for key in shares.shares if key[1] != UNNAMED}
@@ -130,13 +130,13 @@ def _instance(
     spare = spare and (instance.host_busy is None or instance.host_busy < entitlement.FULL)
     hidden = _hidden(facts, inst_id, {key[0] for key in keys})
     frame = entitlement.frame(
-        instance.num_cpus, instance.cpu_managed, spare, shares, loads, not hidden, facts.inside is not None
+        instance.num_cpus, instance.cpu_managed, spare, shares, loads, not hidden, facts.plans.inside is not None
     )
     full = frame.full
     metrics = {
         (row.con_id, row.consumer_group_name): row for row in facts.snapshot.rows(GroupMetric) if row.inst_id == inst_id
     }
-    capacities = {con_id: facts.num_cpus(inst_id, con_id) for con_id in {key[0] for key in keys}}
+    capacities = {con_id: facts.plans.num_cpus(inst_id, con_id) for con_id in {key[0] for key in keys}}
     exhausted = {
         (row.con_id, row.consumer_group_name): row.cpu_exhausted
         for row in facts.snapshot.rows(CpuExhausted)
@@ -167,7 +167,7 @@ def _hidden(facts: Facts, inst_id: int, con_ids: Set[int]) -> str:
     """Return which plan that has a say cannot be read, "" if all can: inside a container V$RSRC_PLAN stands for it."""
     if not any(con_id > 2 for con_id in con_ids) or facts.snapshot.rows(CdbPlanDirective):
         return ""
-    return "" if facts.cdb_directives(inst_id) else "the CDB plan above it cannot be read"
+    return "" if facts.division.cdb_directives(inst_id) else "the CDB plan above it cannot be read"
 
 
 def _unknown(here: _Place, key: Key) -> str:
@@ -175,7 +175,7 @@ def _unknown(here: _Place, key: Key) -> str:
     if key in here.frame.shares.shares:
         return here.hidden
     if (key[0], UNNAMED) in here.frame.shares.shares:
-        return f"the plan of {here.facts.container_name(key[0])} cannot be read"
+        return f"the plan of {here.facts.system.container_name(key[0])} cannot be read"
     return "no plan that can be read names it" if not here.frame.shares.shares else "the active plan does not name it"
 
 
@@ -262,12 +262,12 @@ def _row(
         cpu_exhausted=here.exhausted.get(key),
         sessions=_session_totals(row),
         pool=here.pools.get(key),
-        container=here.facts.container_name(con_id),
+        container=here.facts.system.container_name(con_id),
         limited_by=cap.owner if cap else "",
         limit_used=cap.used if cap else None,
         limit_allowed=cap.limit if cap else None,
         hidden=_unknown(here, key),
-        inside=here.facts.inside is not None,
+        inside=here.facts.plans.inside is not None,
         usage=usage_of_group(found),
     )
 

@@ -6,7 +6,8 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from presman.analysis.facts.deltas import difference
-from presman.analysis.facts.facts import Facts, by_session
+from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.session_facts import by_session
 from presman.records.group_rows import ConsumerGroup
 from presman.records.session_rows import Session, SessionInfo
 
@@ -94,8 +95,8 @@ def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
         return {}
     sessions = by_session(deltas.before(Session))
     found: dict[tuple[int, int], SessionRates] = {}
-    for place, now in facts.sessions.items():
-        info, old_info, old = facts.infos.get(place), infos.get(place), sessions.get(place)
+    for place, now in facts.sessions.by_place.items():
+        info, old_info, old = facts.sessions.infos.get(place), infos.get(place), sessions.get(place)
         if info is None or old_info is None or old is None or place[0] in deltas.restarted:
             continue
         if old.serial != now.serial or old.logon_time != now.logon_time:

@@ -19,7 +19,7 @@ def longest_waits(facts: Facts) -> dict[GroupPlace, float]:
     found: dict[GroupPlace, float] = {}
     for row in facts.snapshot.rows(Session):
         if row.event == POOL_WAIT and is_pooled(row.event, row.state):
-            place = (row.inst_id, row.con_id, facts.group_of(row))
+            place = (row.inst_id, row.con_id, facts.sessions.group_of(row))
             found[place] = max(found.get(place, 0.0), row.wait_time_micro / 1e6)
     return found
 

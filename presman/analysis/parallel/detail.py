@@ -56,7 +56,7 @@ def detail(facts: Facts) -> Detail | None:
         servers=work,
         skew=skew(work),
         statistics=tuple(_figures(facts, statistics, names)),
-        operations=facts.operations.get((inst_id, sid, cursor.sql_id if cursor else ""), ()),
+        operations=facts.sessions.operations.get((inst_id, sid, cursor.sql_id if cursor else ""), ()),
     )
 
 
@@ -128,7 +128,7 @@ def _servers(facts: Facts, inst_id: int, rows: Iterable[PxStatistic], names: Map
             old = before.get((row.inst_id, row.sid, row.statistic))
             grown[row.inst_id, row.sid] = row.value - old if old is not None and old <= row.value else None
     for (server_set, number, inst, sid), values in sorted(places.items()):
-        session = facts.session(inst, sid, None)
+        session = facts.sessions.find(inst, sid, None)
         delta = grown.get((inst, sid))
         yield ServerWork(
             inst_id=inst,

@@ -33,18 +33,18 @@ class Placement(NamedTuple):
 
 def placement(facts: Facts, statement: QueuedStatement) -> Placement:
     """Return where the servers of a queued statement may run."""
-    everywhere = frozenset(facts.inst_ids)
+    everywhere = frozenset(facts.system.inst_ids)
     if len(everywhere) < 2:
         return Placement(everywhere)
     if _parameter(facts, statement, "parallel_force_local").upper() == "TRUE":
         return Placement(frozenset({statement.inst_id}), "PARALLEL_FORCE_LOCAL")
     service = _parameter(facts, statement, "parallel_instance_group") or statement.service
-    runs_on = facts.services.get(service, frozenset()) & everywhere
+    runs_on = facts.system.services.get(service, frozenset()) & everywhere
     if not runs_on:
         return Placement(everywhere, known=False)
     return Placement(everywhere) if runs_on == everywhere else Placement(runs_on, f"service {service}")
 
 
 def _parameter(facts: Facts, statement: QueuedStatement, name: str) -> str:
-    own = facts.parameter_of(statement.inst_id, statement.con_id, name)
-    return own or facts.parameters.get((statement.inst_id, name), "")
+    own = facts.system.parameter_of(statement.inst_id, statement.con_id, name)
+    return own or facts.system.parameters.get((statement.inst_id, name), "")

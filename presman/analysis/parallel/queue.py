@@ -21,13 +21,13 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
     wanted = WantedServers.of(facts, running)
     lines: dict[tuple[int, str], list[tuple[float, Session]]] = defaultdict(list)
     for session in waiting:
-        info = facts.infos.get((session.inst_id, session.sid))
-        lines[session.con_id, facts.group_of(session)].append((_waited(session, info), session))
+        info = facts.sessions.infos.get((session.inst_id, session.sid))
+        lines[session.con_id, facts.sessions.group_of(session)].append((_waited(session, info), session))
     found = []
     for (con_id, group), line in sorted(lines.items(), key=lambda item: item[0]):
         line.sort(key=lambda pair: (pair[1].event != NEXT_IN_LINE, -pair[0], *pair[1][:4]))
         for position, (waited, session) in enumerate(line, start=1):
-            directive = facts.shares[session.inst_id].directives.get((con_id, group))
+            directive = facts.division.shares[session.inst_id].directives.get((con_id, group))
             found.append(_statement(facts, session, group, position, waited, directive, wanted))
     return tuple(found)
 
@@ -47,8 +47,8 @@ def _statement(
     directive: PlanDirective | None,
     wanted: WantedServers,
 ) -> QueuedStatement:
-    info = facts.infos.get((session.inst_id, session.sid))
-    dop = facts.story(session.inst_id, session.sql_id, session.sql_child_number)
+    info = facts.sessions.infos.get((session.inst_id, session.sid))
+    dop = facts.cursors.story(session.inst_id, session.sql_id, session.sql_child_number)
     requested = info.dop if info and info.dop and info.dop > 0 else None
     timeout = directive.parallel_queue_timeout if directive else None
     return QueuedStatement(
@@ -71,7 +71,7 @@ def _statement(
         dop=dop,
         wants=wanted.by(session, info, group, degree(requested, dop, directive)),
         event=session.event,
-        sql_text=facts.text(session.inst_id, session.sql_id, session.sql_child_number),
+        sql_text=facts.cursors.text(session.inst_id, session.sql_id, session.sql_child_number),
         con_id=session.con_id,
         exec_id=session.sql_exec_id,
     )

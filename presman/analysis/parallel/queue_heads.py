@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel.placement import placement
 from presman.analysis.parallel.queue import degree
 from presman.analysis.parallel.server_pools import ServerBudget, budget_of, together
@@ -94,7 +94,7 @@ def heads(
         if place.confined_by:
             there = together(pools[inst_id] for inst_id in sorted(place.inst_ids))
             situation = situation._replace(system=budget_of(there, place.where), inst_ids=tuple(sorted(place.inst_ids)))
-        directive = facts.shares[head.inst_id].directives.get((head.con_id, head.group))
+        directive = facts.division.shares[head.inst_id].directives.get((head.con_id, head.group))
         cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), situation)
         equals = _equals(head, statements)
         sentence = "; ".join(filter(None, [sentence, "" if place.known else _NOT_WHERE, _same(equals)]))
@@ -143,7 +143,7 @@ def _situation(
     groups: Mapping[Key, GroupReading],
     budgets: Mapping[int, ServerBudget],
 ) -> QueueState:
-    row = facts.plan_rows.get((head.inst_id, head.con_id)) or facts.top_rows.get(head.inst_id)
+    row = facts.plans.plan_rows.get((head.inst_id, head.con_id)) or facts.plans.top_rows.get(head.inst_id)
     one_queue = row is not None and row.parallel_execution_managed in {"FIFO", "OFF"}
     others = [each for each in statements if each.con_id == head.con_id and each.group != head.group]
     return QueueState(
@@ -152,7 +152,7 @@ def _situation(
         ahead=sum(each.waited > head.waited for each in others) if one_queue else 0,
         rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
         containers=tuple(
-            facts.container_name(con_id) for con_id in sorted({each.con_id for each in first} - {head.con_id})
+            facts.system.container_name(con_id) for con_id in sorted({each.con_id for each in first} - {head.con_id})
         ),
     )
 
@@ -163,7 +163,9 @@ def _limits(
     whole = budgets[ROOT].target
     container = budgets.get(head.con_id) if head.con_id > 2 else None
     if container is not None and container.in_use is not None and container.target is not None:
-        yield ServerLimit(facts.container_name(head.con_id), container.in_use, container.target, con_id=head.con_id)
+        yield ServerLimit(
+            facts.system.container_name(head.con_id), container.in_use, container.target, con_id=head.con_id
+        )
         whole = container.target
     group = groups.get((head.con_id, head.group))
     if group is not None and group.servers_limit is not None:

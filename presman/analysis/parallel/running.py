@@ -85,7 +85,7 @@ def holdings(facts: Facts) -> Holdings:
     """
     statements: dict[Coordinator, Holding] = {}
     monitors: dict[Coordinator, int] = {}
-    known = facts.servers
+    known = facts.sessions.servers
     for coordinator, rows in _by_coordinator(facts.snapshot.rows(PxSession)).items():
         told = [known.serves_gv_query(row.inst_id, row.sid, row.serial) for row in rows]
         if True in told and False not in told:
@@ -132,18 +132,18 @@ def running(facts: Facts, found: Mapping[Coordinator, Holding]) -> tuple[Running
 
 def _statement(facts: Facts, holding: Holding) -> RunningStatement:
     inst_id, sid, serial = holding.coordinator
-    session = facts.session(inst_id, sid, serial)
+    session = facts.sessions.find(inst_id, sid, serial)
     server = _server_session(facts, holding)
     witness = session or server
     sql_id, child = _cursor(session, server)
     idle = float(session.last_call_et) if session and session.status == "INACTIVE" else None
     blocked = _blocker(session) if session else ""
-    work = next(iter(facts.operations.get((inst_id, sid, sql_id), ())), None) if idle is None else None
+    work = next(iter(facts.sessions.operations.get((inst_id, sid, sql_id), ())), None) if idle is None else None
     return RunningStatement(
         inst_id=inst_id,
         sid=sid,
         serial=serial or (session.serial if session else 0),
-        group=facts.group_of(witness) if witness else "",
+        group=facts.sessions.group_of(witness) if witness else "",
         user=witness.username if witness else "",
         program=session.program if session else "",
         module=witness.module if witness else "",
@@ -161,8 +161,8 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         status=session.status if session else "",
         event=wait_events.doing(session.event, session.state, session.status) if session else "",
         servers_by_instance=MappingProxyType(dict(sorted(Counter([row.inst_id for row in holding.rows]).items()))),
-        dop=facts.story(inst_id, sql_id, child),
-        sql_text=facts.text(inst_id, sql_id, child),
+        dop=facts.cursors.story(inst_id, sql_id, child),
+        sql_text=facts.cursors.text(inst_id, sql_id, child),
         con_id=witness.con_id if witness else 0,
         progress=work.progress if work else None,
         remaining=work.remaining if work and not blocked else None,
@@ -186,7 +186,7 @@ def _server_session(facts: Facts, holding: Holding) -> Session | None:
     """
     first = None
     for row in holding.rows:  # hundreds have servers by the dozen, and nearly always the first one tells
-        session = facts.session(row.inst_id, row.sid, row.serial)
+        session = facts.sessions.find(row.inst_id, row.sid, row.serial)
         if session is not None and session.sql_id:
             return session
         first = first or session

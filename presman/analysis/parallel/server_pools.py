@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from presman.analysis.facts.cdb_plan import ROOT, whole_servers
+from presman.analysis.facts.cdb_plan import whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.instance_readings import CLUSTER, ServerPool
 from presman.records.container_rows import PdbMetric
 from presman.records.group_rows import ConsumerGroup
@@ -39,12 +40,12 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     }
     busy: Counter[int] = Counter()
     if not statistics:
-        told = facts.servers.serves_gv_query
+        told = facts.sessions.servers.serves_gv_query
         rows = (row for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))
         busy.update(row.inst_id for row in rows if not told(row.inst_id, row.sid, row.serial))
     found: dict[int, ServerPool] = {}
-    for inst_id in facts.inst_ids:
-        row = facts.top_rows.get(inst_id)
+    for inst_id in facts.system.inst_ids:
+        row = facts.plans.top_rows.get(inst_id)
         counted = row.parallel_servers_active if row else None
         in_use = statistics.get((inst_id, "servers in use"))
         target = row.parallel_servers_total if row and row.parallel_servers_total > 0 else None
@@ -53,8 +54,8 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
             in_use=in_use if in_use is not None else busy[inst_id] or counted or 0,
             available=statistics.get((inst_id, "servers available"), 0),
             counted=counted,
-            target=target if target is not None else facts.number(inst_id, "parallel_servers_target"),
-            maximum=facts.number(inst_id, "parallel_max_servers"),
+            target=target if target is not None else facts.system.number(inst_id, "parallel_servers_target"),
+            maximum=facts.system.number(inst_id, "parallel_max_servers"),
             highwater=statistics.get((inst_id, "servers highwater")),
         )
     return found
@@ -102,7 +103,7 @@ def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     held = Counter[int]()
     for group in facts.snapshot.rows(ConsumerGroup):
         held[group.con_id] += group.current_pq_servers_active
-    for con_id in facts.pdbs.keys() | facts.own_containers:
+    for con_id in facts.system.pdbs.keys() | facts.plans.own_containers:
         target = container_target(facts, con_id, whole)
         if target is not None and (whole is None or target < whole):
             found[con_id] = ServerBudget(held[con_id], target)
@@ -115,14 +116,19 @@ def container_target(facts: Facts, con_id: int, whole: int | None) -> int | None
     The first statements queue at the container's own target, then at that of the whole.
     """
     limits = []
-    if facts.inside != con_id:
-        own = [facts.own_target(inst_id, con_id) for inst_id in facts.inst_ids]
+    if facts.plans.inside != con_id:
+        own = [facts.plans.own_target(inst_id, con_id) for inst_id in facts.system.inst_ids]
         limits += [sum(each or 0 for each in own)] if own and None not in own else []
-        given = facts.allotments(facts.inst_ids[0])[con_id].servers if facts.inst_ids else None
+        given = facts.division.allotments(facts.system.inst_ids[0])[con_id].servers if facts.system.inst_ids else None
         limits += [] if given is None or whole is None else [whole_servers(given, whole)]
     shown = [row.parallel_servers_limit for row in facts.snapshot.rows(PdbMetric) if row.con_id == con_id]
     # Whether the view of each instance has its own part or all of it is not documented.
-    if len(facts.inst_ids) == 1 and shown and shown[0] is not None and (facts.inside == con_id or not limits):
+    if (
+        len(facts.system.inst_ids) == 1
+        and shown
+        and shown[0] is not None
+        and (facts.plans.inside == con_id or not limits)
+    ):
         limits.append(shown[0])
     return min(limits, default=None)
 
@@ -134,12 +140,17 @@ def allowed(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> tuple[
     """
     budget = found.get(key[0]) or found[ROOT]
     target = budget.target if budget.target is not None else found[ROOT].target
-    shares = facts.shares[facts.inst_ids[0]]
+    shares = facts.division.shares[facts.system.inst_ids[0]]
     fraction = shares.servers.get(key)
     if fraction is not None:
         return (None if target is None else whole_servers(fraction, target)), round(100 * fraction)
-    shown = facts.shown_servers_limits.get(key)
-    if key in shares.shares or shown is None or len(facts.inst_ids) != 1 or (target is not None and shown >= target):
+    shown = facts.plans.shown_servers_limits.get(key)
+    if (
+        key in shares.shares
+        or shown is None
+        or len(facts.system.inst_ids) != 1
+        or (target is not None and shown >= target)
+    ):
         return None, None
     return shown, None
 

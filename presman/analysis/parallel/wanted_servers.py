@@ -19,7 +19,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from presman.analysis.facts.facts import Facts, by_cursor, of_cursor
+from presman.analysis.facts.cursor_facts import by_cursor, of_cursor
+from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.statement_readings import RunningStatement, Servers, WantsSource
 from presman.records.cursor_rows import PxPlanLine
 from presman.records.group_rows import GroupMetric
@@ -83,7 +84,9 @@ def _planned(facts: Facts) -> Mapping[Any, int]:
     plans: dict[tuple[int, str, int], list[PxPlanLine]] = defaultdict(list)
     for line in facts.snapshot.rows(PxPlanLine):
         plans[line.inst_id, line.sql_id, line.child_number].append(line)
-    return by_cursor((lines[0], server_sets(lines, facts.story(*cursor).skipped)) for cursor, lines in plans.items())
+    return by_cursor(
+        (lines[0], server_sets(lines, facts.cursors.story(*cursor).skipped)) for cursor, lines in plans.items()
+    )
 
 
 def server_sets(lines: Iterable[PxPlanLine], skipped: Collection[int] = ()) -> int:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import DORMANT, OTHER_GROUPS, UNNAMED, PlanBook, PlanShares
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel.server_pools import container_target
 from presman.analysis.plans.lint_case import Case, Finding, Severity
 from presman.analysis.plans.lint_cdb import RULES as CDB_RULES
@@ -29,7 +29,7 @@ def lint(reading: Reading, snapshot: Snapshot) -> tuple[Finding, ...]:
     """Return what is doubtful about the plans in force, what matters most first."""
     found = [finding for case in cases(reading, snapshot) for rule in RULES for finding in rule(case)]
     facts = Facts.of(None, snapshot)
-    for inst_id in facts.inst_ids if facts.cdb else ():
+    for inst_id in facts.system.inst_ids if facts.system.cdb else ():
         if (cdb := cdb_case(facts, reading, inst_id)) is not None:
             found += [finding for rule in CDB_RULES for finding in rule(cdb)]
     found += instances_differ(facts)
@@ -38,10 +38,10 @@ def lint(reading: Reading, snapshot: Snapshot) -> tuple[Finding, ...]:
 
 def instances_differ(facts: Facts) -> Iterable[Finding]:
     """RESOURCE_MANAGER_PLAN is a parameter of each instance."""
-    for con_id in (ROOT, *facts.pdbs) if facts.cdb else (0,):
+    for con_id in (ROOT, *facts.system.pdbs) if facts.system.cdb else (0,):
         plans = plans_by_instance(facts, con_id)
         if len(plans) > 1:
-            where = f" in {facts.pdbs[con_id]}" if con_id > ROOT else ""
+            where = f" in {facts.system.pdbs[con_id]}" if con_id > ROOT else ""
             told = "; ".join(f"{plan or 'no plan'} on {', '.join(map(str, on))}" for plan, on in plans.items())
             text = (
                 f"The instances run different plans{where}: {told}. A session is managed by that of its own instance."
@@ -53,12 +53,12 @@ def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
     """Return every plan in force with its subplans, per container; instances with the same plan are one case."""
     facts = Facts.of(None, snapshot)
     found: dict[tuple[int, str], Case] = {}
-    for inst_id in facts.inst_ids:
-        shares = facts.shares[inst_id]
+    for inst_id in facts.system.inst_ids:
+        shares = facts.division.shares[inst_id]
         containers = {key[0] for key in shares.shares} or {0}
         for con_id in sorted(containers):
-            top = facts.plan_of(inst_id, con_id)
-            plans = [plan for plan in _with_subplans(facts.book_of(con_id), top) if (con_id, plan) not in found]
+            top = facts.plans.plan_of(inst_id, con_id)
+            plans = [plan for plan in _with_subplans(facts.plans.book_of(con_id), top) if (con_id, plan) not in found]
             if plans:
                 case = _case(facts, reading, inst_id, con_id, top)
                 found |= {(con_id, plan): _part(facts, case, plan) for plan in plans}
@@ -67,7 +67,7 @@ def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
 
 def _part(facts: Facts, case: Case, plan: str) -> Case:
     """Return the case of one plan of the tree that the case of its top plan is about."""
-    book = facts.book_of(case.con_id)
+    book = facts.plans.book_of(case.con_id)
     rows = book.directives.get(plan, ())
     reached = case.reached | {row.switch_group for row in rows}
     by_weight = book.by_weight(plan, case.con_id)
@@ -97,9 +97,9 @@ def _with_subplans(book: PlanBook, plan: str) -> tuple[str, ...]:
 
 def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) -> Case:
     """Return the case of the top plan, but for what its directives say."""
-    shares = facts.shares[inst_id]
+    shares = facts.division.shares[inst_id]
     mapped = _mapped(facts, con_id)
-    degree = facts.parameters.get((inst_id, "parallel_degree_limit"), "")
+    degree = facts.system.parameters.get((inst_id, "parallel_degree_limit"), "")
     return Case(
         plan=plan,
         con_id=con_id,
@@ -112,7 +112,7 @@ def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) 
         mapped=mapped,
         pool=_pool(facts, reading, con_id),
         degree_limit=int(degree) if degree.isascii() and degree.isdigit() else None,
-        degree_policy=facts.parameters.get((inst_id, "parallel_degree_policy"), ""),
+        degree_policy=facts.system.parameters.get((inst_id, "parallel_degree_policy"), ""),
         windows=tuple(window for window in plan_windows(facts.snapshot) if window.inst_id == inst_id),
         tree_groups=frozenset(_names(shares, con_id)),
     )
@@ -121,7 +121,7 @@ def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) 
 def _mapped(facts: Facts, con_id: int) -> tuple[tuple[str, str, str], ...]:
     """Return the rules that map a container's sessions to groups; the DBA_ view has those of the one connected to."""
     rows = [GroupMapping._make(row[1:]) for row in facts.snapshot.rows(ContainerGroupMapping) if row.con_id == con_id]
-    if con_id <= ROOT or facts.inside == con_id:
+    if con_id <= ROOT or facts.plans.inside == con_id:
         rows = rows or list(facts.snapshot.rows(GroupMapping))
     return tuple(
         (attribute, value, group) for attribute, value, group, status in rows if status not in DORMANT and group
@@ -141,6 +141,6 @@ def _names(shares: PlanShares, con_id: int) -> Iterable[str]:
 
 def _reached(facts: Facts, con_id: int, mapped: Iterable[tuple[str, str, str]]) -> frozenset[str]:
     names = {OTHER_GROUPS} | {group for _, _, group in mapped}
-    names |= {row.resource_consumer_group for row in facts.session_counts if row.con_id == con_id}
+    names |= {row.resource_consumer_group for row in facts.sessions.counts if row.con_id == con_id}
     names |= {row.current_consumer_group for row in facts.snapshot.rows(SessionInfo) if row.con_id == con_id}
     return frozenset(names)

@@ -8,8 +8,9 @@ from functools import cached_property
 from msgspec import Struct
 
 from presman.analysis.containers.io_limits import limits_of
-from presman.analysis.facts.cdb_plan import DEFAULT_PDB, DORMANT_CDB, ROOT, percent_fraction, whole_servers
+from presman.analysis.facts.cdb_plan import DEFAULT_PDB, DORMANT_CDB, percent_fraction, whole_servers
 from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.plans.lint_case import Finding, Severity
 from presman.analysis.plans.lint_rules import TINY, swapping_windows
 from presman.analysis.plans.plan_view import PlanPeriod, plan_windows
@@ -191,21 +192,21 @@ RULES: tuple[Callable[[CdbCase], Iterable[Finding]], ...] = (
 
 def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:
     """Return the CDB plan as an instance runs it, None where there is none or it cannot be seen."""
-    plan = facts.plan_of(inst_id, ROOT)
+    plan = facts.plans.plan_of(inst_id, ROOT)
     rows = {
         row.pluggable_database: row
         for row in facts.snapshot.rows(CdbPlanDirective)
         if row.plan == plan and row.status not in DORMANT_CDB and row.pluggable_database
     }
-    if not rows or not facts.pdbs:
+    if not rows or not facts.system.pdbs:
         return None
-    given = facts.cdb_directives(inst_id)
+    given = facts.division.cdb_directives(inst_id)
     return CdbCase(
         plan=plan,
         rows=rows,
-        given={facts.pdbs[con_id]: row for con_id, row in given.items() if con_id in facts.pdbs},
-        plans={name: facts.plan_of(inst_id, con_id) for con_id, name in facts.pdbs.items()},
-        io_limits=tuple(name for con_id, name in facts.pdbs.items() if any(limits_of(facts, inst_id, con_id))),
+        given={facts.system.pdbs[con_id]: row for con_id, row in given.items() if con_id in facts.system.pdbs},
+        plans={name: facts.plans.plan_of(inst_id, con_id) for con_id, name in facts.system.pdbs.items()},
+        io_limits=tuple(name for con_id, name in facts.system.pdbs.items() if any(limits_of(facts, inst_id, con_id))),
         target=reading.header.servers.target,
         release=facts.snapshot.release,
         exadata=reading.header.exadata,

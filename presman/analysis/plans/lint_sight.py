@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.plans.lint import cases
 from presman.analysis.readings.reading import Reading
 from presman.analysis.sight import listed, unseen, view_of
@@ -66,6 +66,6 @@ def lint_sight(reading: Reading, snapshot: Snapshot) -> LintSight:
 
 def _in_force(facts: Facts) -> tuple[str, ...]:
     """Return the plans in force of all instances and containers, as far as any view names them."""
-    containers = (ROOT, *facts.pdbs) if facts.cdb else (0,)
-    plans = (facts.plan_of(inst_id, con_id) for inst_id in facts.inst_ids for con_id in containers)
+    containers = (ROOT, *facts.system.pdbs) if facts.system.cdb else (0,)
+    plans = (facts.plans.plan_of(inst_id, con_id) for inst_id in facts.system.inst_ids for con_id in containers)
     return tuple(dict.fromkeys(plan for plan in plans if plan))

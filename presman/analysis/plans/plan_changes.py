@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from presman.analysis.facts.cdb_plan import ROOT
 from presman.analysis.facts.plan_book import plan_name
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.instance_readings import SwitchedPlan
 from presman.records.plan_rows import RsrcPlanHistory
 from presman.records.snapshot import Snapshot

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.facts.cdb_plan import ROOT, whole_servers
+from presman.analysis.facts.cdb_plan import whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import DORMANT, UNNAMED, Branch, PlanPosition, leaves, places
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER
@@ -140,9 +141,9 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
     runs = running_plans(facts)
     on = next((run.instances for run in runs if run.plan == name), ())
     active = bool(on) or name == reading.header.plan
-    book, con_id = facts.book_with(name)
-    shares = facts.shares[on[0]] if on else book.shares(name, con_id)
-    partly = 0 < len(on) < len(facts.inst_ids)
+    book, con_id = facts.plans.book_with(name)
+    shares = facts.division.shares[on[0]] if on else book.shares(name, con_id)
+    partly = 0 < len(on) < len(facts.system.inst_ids)
     rows = _groups(reading, on if partly else (CLUSTER,)) if active else {}
     instances = [each for each in reading.header.instances if not partly or each.inst_id in on]
     capacity, target = sum(each.num_cpus for each in instances), reading.header.servers.target
@@ -175,8 +176,8 @@ def running_plans(facts: Facts) -> tuple[PlanRun, ...]:
 def plans_by_instance(facts: Facts, con_id: int) -> dict[str, list[int]]:
     """Return which instances run which plan in a container, in order of instances."""
     plans: dict[str, list[int]] = {}
-    for inst_id in facts.inst_ids:
-        plans.setdefault(facts.plan_of(inst_id, con_id), []).append(inst_id)
+    for inst_id in facts.system.inst_ids:
+        plans.setdefault(facts.plans.plan_of(inst_id, con_id), []).append(inst_id)
     return plans
 
 
@@ -191,9 +192,9 @@ def _groups(reading: Reading, inst_ids: Collection[int]) -> dict[tuple[int, str]
 
 def _plans(facts: Facts, runs: Iterable[PlanRun]) -> tuple[str, ...]:
     """Return the plans one may choose: those in force, then those that are not only parts of others."""
-    rows = [plan for book in facts.books for plan in book.plans]
+    rows = [plan for book in facts.plans.books for plan in book.plans]
     ordered = sorted(rows, key=lambda row: (row.sub_plan == "YES", row.plan))
-    known = dict.fromkeys(plan for book in facts.books for plan in book.directives)
+    known = dict.fromkeys(plan for book in facts.plans.books for plan in book.directives)
     named = dict.fromkeys([run.plan for run in runs] + [row.plan for row in ordered] + sorted(known))
     return tuple(name for name in named if name in known)
 
@@ -241,7 +242,7 @@ def _line(
 
 
 def _with_plan(line: PlanRow, facts: Facts, on: tuple[int, ...]) -> PlanRow:
-    return line._replace(runs=facts.plan_of(on[0], line.con_id)) if on and line.kind == CONTAINER else line
+    return line._replace(runs=facts.plans.plan_of(on[0], line.con_id)) if on and line.kind == CONTAINER else line
 
 
 def _kind(branch: Branch) -> str:
@@ -321,7 +322,7 @@ def _set_by(facts: Facts, windows: tuple[PlanPeriod, ...]) -> str:
         return "V$RSRC_PLAN_HISTORY does not tell when it was activated"
     since = f"{now.since.astimezone():%Y-%m-%d %H:%M:%S}" if now.since else "an unknown instant"
     by = f"the scheduler window {now.window or '(not named)'}" if now.by_scheduler else "a user or parameter"
-    forced = facts.parameters.get((now.inst_id, "resource_manager_plan"), "").upper().startswith("FORCE:")
+    forced = facts.system.parameters.get((now.inst_id, "resource_manager_plan"), "").upper().startswith("FORCE:")
     barred = forced or not now.switches_allowed
     free = "scheduler windows may not change it" if barred else "scheduler windows may change it"
     return f"set by {by}, {since}; {free}"
@@ -332,7 +333,7 @@ def _mappings(facts: Facts, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]
     groups = {(line.con_id, line.name) for line in lines if line.kind == GROUP}
     seen = {con_id for con_id, _ in groups}
     apart = facts.snapshot.rows(ContainerGroupMapping)
-    here = facts.inside or 0
+    here = facts.plans.inside or 0
     rules = [(row.con_id, *row[1:]) for row in apart] or [(here, *row) for row in facts.snapshot.rows(GroupMapping)]
     return tuple(
         GroupRule(
@@ -340,7 +341,7 @@ def _mappings(facts: Facts, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]
             value,
             group,
             (con_id, group) in groups if con_id in seen else None,
-            facts.container_name(con_id),
+            facts.system.container_name(con_id),
         )
         for con_id, attribute, value, group, status in rules
         if status not in DORMANT

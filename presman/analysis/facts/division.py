@@ -1,0 +1,104 @@
+"""PlanDivision: what of the CPUs the plans in force give to each container and each group."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from functools import cached_property
+from typing import Any
+
+from msgspec import Struct
+
+from presman.analysis.facts import cdb_plan
+from presman.analysis.facts.cdb_plan import Allotment
+from presman.analysis.facts.plan_book import NOTHING, OTHER_GROUPS, UNNAMED, Branch, PlanShares
+from presman.analysis.facts.plan_facts import PlanFacts
+from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.facts.system_facts import ROOT, SystemFacts
+from presman.records.group_rows import ConsumerGroup
+from presman.records.plan_rows import CdbPlanDirective, ContainerPlan, ContainerPlanDirective, Plan, PlanDirective
+from presman.records.snapshot import Snapshot
+
+
+class PlanDivision(Struct, frozen=True, dict=True):
+    """The trees of the plans in force, and what they give."""
+
+    snapshot: Snapshot
+    system: SystemFacts
+    plans: PlanFacts
+    cache: RowCache
+
+    @cached_property
+    def shares(self) -> Mapping[int, PlanShares]:
+        """The plan's figures by instance; instances that run the same plans share one object."""
+        rows = self.snapshot.rows
+        read = rows(Plan), rows(PlanDirective), rows(ContainerPlan), rows(ContainerPlanDirective)
+        known = self.cache.call(_trees_of, *read)
+        found: dict[int, PlanShares] = {}
+        containers = self._containers()
+        for inst_id in self.system.inst_ids:
+            given = tuple(self.allotments(inst_id).items())
+            plans = tuple(
+                (con_id, self.system.pdbs.get(con_id), self.plans.plan_of(inst_id, con_id)) for con_id in containers
+            )
+            key = plans, self.plans.plan_of(inst_id, ROOT), given
+            if key not in known:
+                runs_plans = any(plan for _, _, plan in plans)
+                known[key] = PlanShares.of(self._tree(inst_id, containers)) if runs_plans else NOTHING
+            found[inst_id] = known[key]
+        return found
+
+    def _containers(self) -> tuple[int, ...]:
+        """Return the containers that run plans of their own."""
+        from_plans = {con_id for _, con_id in self.plans.plan_rows}
+        from_groups = {row.con_id for row in self.snapshot.rows(ConsumerGroup)}
+        return tuple(sorted(from_plans | from_groups | (set(self.system.pdbs) if from_plans else set()) or {0}))
+
+    def _tree(self, inst_id: int, containers: tuple[int, ...]) -> Branch:
+        pdbs = [con_id for con_id in containers if con_id > 2]
+        if not pdbs:
+            # The root of a container database runs the CDB plan; groups of its own have no share in it.
+            con_id = containers[0]
+            return self.plans.book.tree(self.plans.plan_of(inst_id, con_id), con_id)
+        given = self.allotments(inst_id)
+        branches = tuple(self._container(inst_id, con_id, given.get(con_id, Allotment())) for con_id in pdbs)
+        return Branch("", (100.0,), by_weight=True, branches=branches)
+
+    def _container(self, inst_id: int, con_id: int, given: Allotment) -> Branch:
+        """Return a pluggable database with its plan: without one all is for OTHER_GROUPS.
+
+        Where the directives of its plan are not visible its groups stand together, unnamed.
+        """
+        name, plan = self.system.pdbs.get(con_id, ""), self.plans.plan_of(inst_id, con_id)
+        cap = f"{self.system.container_name(con_id)} ({given.limited_by})" if given.limit is not None else ""
+        tree = self.plans.book_of(con_id).tree(plan, con_id, given.limit)
+        inside = tree.branches
+        if not inside:
+            inside = (Branch(plan, (1.0,), (con_id, UNNAMED if plan else OTHER_GROUPS), given.limit),)
+        return Branch(
+            name,
+            (float(given.shares or 1),),
+            limit=given.limit,
+            servers=given.servers,
+            by_weight=tree.by_weight or not tree.branches,
+            branches=inside,
+            cap=cap,
+        )
+
+    def allotments(self, inst_id: int) -> Mapping[int, Allotment]:
+        """Return what each pluggable database is given on an instance."""
+        if inst_id not in self._allotments:
+            self._allotments[inst_id] = cdb_plan.allotments(self.plans, inst_id, self.plans.num_cpus(inst_id))
+        return self._allotments[inst_id]
+
+    @cached_property
+    def _allotments(self) -> dict[int, Mapping[int, Allotment]]:
+        return {}
+
+    def cdb_directives(self, inst_id: int) -> Mapping[int, CdbPlanDirective]:
+        """Return the CDB plan's directive for each container, the default one where none is about it."""
+        return cdb_plan.directives(self.plans, inst_id)
+
+
+def _trees_of(*_rows: Any) -> dict[Hashable, PlanShares]:
+    """Return a store for the figures of the trees made of some rows, by all that went into them besides."""
+    return {}

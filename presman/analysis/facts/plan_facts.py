@@ -1,0 +1,158 @@
+"""Plans of a snapshot: which rule where, what their directives are, and how many CPUs they divide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from msgspec import Struct
+
+from presman.analysis.facts.deltas import Deltas
+from presman.analysis.facts.plan_book import PlanBook, plan_name
+from presman.analysis.facts.row_cache import RowCache
+from presman.analysis.facts.system_facts import ROOT, SystemFacts
+from presman.base.release import Release
+from presman.records.group_rows import GroupMetric
+from presman.records.instance_rows import Pdb
+from presman.records.plan_rows import ContainerPlan, ContainerPlanDirective, Plan, PlanDirective, RsrcPlan
+from presman.records.snapshot import Snapshot
+
+NO_BOOK = PlanBook()
+"""The plans of a container that cannot be read."""
+
+
+class PlanFacts(Struct, frozen=True, dict=True):
+    """Lookups into what a snapshot says of plans."""
+
+    snapshot: Snapshot
+    deltas: Deltas
+    system: SystemFacts
+    cache: RowCache
+
+    @cached_property
+    def plan_rows(self) -> Mapping[tuple[int, int], RsrcPlan]:
+        """V$RSRC_PLAN by (instance, container): the top plan where it says so."""
+        rows: dict[tuple[int, int], RsrcPlan] = {}
+        for row in self.snapshot.rows(RsrcPlan):
+            key = (row.inst_id, row.con_id)
+            if key not in rows or (row.is_top_plan == "TRUE" and rows[key].is_top_plan != "TRUE"):
+                rows[key] = row
+        return rows
+
+    @cached_property
+    def top_rows(self) -> Mapping[int, RsrcPlan]:
+        """V$RSRC_PLAN by instance: the row of the whole instance, or of the container connected to."""
+        rows: dict[int, RsrcPlan] = {}
+        for (inst_id, con_id), row in self.plan_rows.items():
+            if inst_id not in rows or con_id < rows[inst_id].con_id:
+                rows[inst_id] = row
+        return rows
+
+    def plan_of(self, inst_id: int, con_id: int) -> str:
+        """Return the name of the plan that rules a container of an instance, "" if none can be read."""
+        row = self.plan_rows.get((inst_id, con_id))
+        if row is None and con_id <= ROOT:
+            row = self.top_rows.get(inst_id)
+        if row is not None:
+            return plan_name(row.name)
+        window = self.deltas.windows.get((inst_id, con_id))
+        if window is None and con_id <= ROOT:
+            return plan_name(self.system.parameters.get((inst_id, "resource_manager_plan"), ""))
+        return plan_name(window.plan) if window else ""
+
+    @cached_property
+    def book(self) -> PlanBook:
+        """The plans in force in the container connected to."""
+        since_12 = self.snapshot.release >= Release(12, 1)
+        return self.cache.call(PlanBook.read, self.snapshot.rows(Plan), self.snapshot.rows(PlanDirective), since_12)
+
+    @cached_property
+    def _books(self) -> Mapping[int, PlanBook]:
+        rows = self.snapshot.rows
+        return self.cache.call(_books, rows(ContainerPlan), rows(ContainerPlanDirective))
+
+    def book_of(self, con_id: int) -> PlanBook:
+        """Return the plans of a container: in the root the DBA_ views have the root's only, the CDB_ views all."""
+        if con_id <= ROOT or (self.inside is None and not self._asked_of_containers):
+            return self.book
+        return self.book if self.inside == con_id else self._books.get(con_id, NO_BOOK)
+
+    @property
+    def books(self) -> tuple[PlanBook, ...]:
+        """The plans of the container connected to, then those of the others."""
+        return (self.book, *self._books.values())
+
+    def book_with(self, plan: str) -> tuple[PlanBook, int]:
+        """Return the plans among which `plan` is, and their container: that connected to if there is none."""
+        here = self.inside or 0
+        if plan not in self.book.directives:
+            found = next(((book, con_id) for con_id, book in self._books.items() if plan in book.directives), None)
+            return found or (self.book, here)
+        return self.book, here
+
+    @cached_property
+    def _asked_of_containers(self) -> bool:
+        section = self.snapshot.section(ContainerPlanDirective)
+        return bool(section.rows) or section.problem is not None
+
+    @cached_property
+    def own_containers(self) -> frozenset[int]:
+        """The pluggable databases that V$RSRC_PLAN shows a plan of."""
+        return frozenset(con_id for _, con_id in self.plan_rows if con_id > 2)
+
+    @cached_property
+    def inside(self) -> int | None:
+        """The pluggable database connected to, None in the root and without containers. It sees its own plan only."""
+        seen = {con_id for _, con_id in self.plan_rows} | {row.con_id for row in self.snapshot.rows(Pdb)}
+        return min(seen) if len(seen) == 1 and min(seen) > 2 else None
+
+    def own_target(self, inst_id: int, con_id: int) -> int | None:
+        """Return the PARALLEL_SERVERS_TARGET of a container on an instance, None where it has none of its own."""
+        row = self.plan_rows.get((inst_id, con_id))
+        shown = row.parallel_servers_total if row is not None and row is not self.top_rows[inst_id] else 0
+        return self.system.setting(inst_id, con_id, "parallel_servers_target") or shown or None
+
+    @cached_property
+    def shown_servers_limits(self) -> Mapping[tuple[int, str], int]:
+        """PARALLEL_SERVERS_LIMIT of V$RSRCMGRMETRIC by container and group."""
+        return {
+            (row.con_id, row.consumer_group_name): row.parallel_servers_limit
+            for row in self.snapshot.rows(GroupMetric)
+            if row.parallel_servers_limit is not None
+        }
+
+    @cached_property
+    def capacities(self) -> Mapping[tuple[int, int], int]:
+        """NUM_CPUS of V$RSRCMGRMETRIC by (instance, container)."""
+        found: dict[tuple[int, int], int] = {}
+        for row in self.snapshot.rows(GroupMetric):
+            key = (row.inst_id, row.con_id)
+            found[key] = max(row.num_cpus, found.get(key, 0))
+        return found
+
+    def num_cpus(self, inst_id: int, con_id: int = 0) -> float:
+        """Return the CPUs that Resource Manager hands out; 0.0 where no view tells.
+
+        V$RSRCMGRMETRIC says it; else CPU_COUNT if the instance is caged, else the host's CPUs.
+        """
+        known = self.capacities
+        places = (con_id, ROOT, 0) if self.inside is None else (con_id, self.inside)
+        own = next((cpus for place in places if (cpus := known.get((inst_id, place), 0)) > 0), 0)
+        if own > 0:
+            return float(own)
+        row = self.top_rows.get(inst_id)
+        count = self.system.number(inst_id, "cpu_count") or 0
+        if row is not None and row.instance_caging == "ON" and count:
+            return float(count)
+        return self.system.host_cpus(inst_id) or float(count)
+
+
+def _books(plans: tuple[ContainerPlan, ...], rows: tuple[ContainerPlanDirective, ...]) -> dict[int, PlanBook]:
+    """Return the plans of each container from what the CDB_ views say."""
+    directives: dict[int, list[PlanDirective]] = {}
+    for row in rows:
+        directives.setdefault(row.con_id, []).append(PlanDirective._make(row[1:]))
+    named: dict[int, list[Plan]] = {}
+    for each in plans:
+        named.setdefault(each.con_id, []).append(Plan._make(each[1:]))
+    return {con_id: PlanBook.read(named.get(con_id, ()), found) for con_id, found in directives.items()}
