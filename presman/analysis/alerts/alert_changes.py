@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.alerts.judge import mark_of
+from presman.analysis.alerts.judge import mark_of, marked
 from presman.analysis.readings.alert import Alert
 
 QUIET = 60.0
@@ -56,9 +56,8 @@ class AlertChanges:
         changes = [change for place, alert in now.items() if (change := self._seen(place, alert, at)) is not None]
         for place, told in list(self.told.items()):
             if place not in now and whole and not 0 <= at - told.seen < QUIET:
-                key, _, subject = place.partition("\t")
                 if told.state != UNTOLD:
-                    changes.append(AlertChange("ended", key, subject, told.state, told.text, told.since))
+                    changes.append(AlertChange("ended", *marked(place), told.state, told.text, told.since))
                 del self.told[place]
         silent, self.is_silent = self.is_silent, False
         return [] if silent else sorted(changes, key=lambda change: change.state != "bad")
@@ -78,7 +77,7 @@ def put_back(told: Mapping[str, Told], changes: Iterable[AlertChange]) -> dict[s
     """Return what was told without some changes, which could not be: the next look tells them."""
     kept = dict(told)
     for change in changes:
-        place = f"{change.key}\t{change.subject}"
+        place = mark_of(change)
         before = {"began": UNTOLD, "worse": "warn"}.get(change.change, change.state)
         seen = kept[place].seen if place in kept else change.since
         kept[place] = Told(before, change.since, seen, change.text)

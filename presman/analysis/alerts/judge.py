@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,9 +34,24 @@ Marks = Mapping[str, Mark]
 """By :func:`mark_of`."""
 
 
-def mark_of(alert: Alert) -> str:
+class Marked(Protocol):
+    """What key and subject tell from poll to poll: an alert, a change of one."""
+
+    @property
+    def key(self) -> str: ...  # noqa: D102
+    @property
+    def subject(self) -> str: ...  # noqa: D102
+
+
+def mark_of(each: Marked) -> str:
     """Return what tells an alert from poll to poll."""
-    return f"{alert.key}\t{alert.subject}"
+    return f"{each.key}\t{each.subject}"
+
+
+def marked(mark: str) -> tuple[str, str]:
+    """Return key and subject of what :func:`mark_of` returned."""
+    key, _, subject = mark.partition("\t")
+    return key, subject
 
 
 def sees_all(reading: Reading) -> bool:
