@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -40,7 +41,7 @@ def test_only_who_waits_now_is_blocked(
 
 
 def of(scenario: str) -> Reading:
-    source = SimulatorSource(with_short_past(scenario), start=datetime(2026, 3, 12, 1, tzinfo=UTC), clock=lambda: 0.0)
+    source = SimulatorSource(scenario, start=datetime(2026, 3, 12, 1, tzinfo=UTC), clock=lambda: 0.0)
     poller = Poller(source)
     poller.open()
     found = analyse(None, poller.poll())
@@ -49,7 +50,7 @@ def of(scenario: str) -> Reading:
 
 
 def test_a_load_that_waits_for_a_lock_with_its_servers_in_hand() -> None:
-    reading = of("locked")
+    reading = of(with_short_past("locked"))
     (load,) = [each for each in reading.running if each.user == "ETL"]
     assert (load.servers, load.blocker) == (32, "1:88")
     assert running_state(load) == "● enq: TM - contention, blocked by 1:88"
@@ -60,15 +61,30 @@ def test_a_load_that_waits_for_a_lock_with_its_servers_in_hand() -> None:
     assert nobody_blocked(Moment(reading)) == set()
 
 
+def test_a_load_on_both_instances_of_a_cluster_that_waits_for_a_lock(tmp_path: Path) -> None:
+    """The blocked load of `locked` on the cluster of `rac`: 16 of its 32 servers on each instance."""
+    cluster, lock = (Path(with_short_past(name)).read_text("utf-8") for name in ("rac", "locked"))
+    scripted = lock[lock.index("[[script]]") : lock.index("[[changes]]")]
+    path = tmp_path / "locked_rac.toml"
+    path.write_text(cluster + scripted.replace('"ETL"\ndop', '"ANALYSIS"\ndop'), "utf-8")
+    reading = of(str(path))
+    (load,) = [each for each in reading.running if each.user == "ETL"]
+    assert (load.servers, load.blocker, dict(load.servers_by_instance)) == (32, "1:88", {1: 16, 2: 16})
+    (told,) = [each.text for each in alerts(reading, Link()) if "blocked" in each.text]
+    assert told.startswith("32 servers held by blocked statements: ETL 1:412,9031 (32) waits for MARTIN 1:88, idle ")
+    assert {row.inst_id: row.blocked for row in reading.groups if row.name == "ANALYSIS"} == {0: 32, 1: 16, 2: 16}
+    assert {row.blocked for row in reading.groups if row.name != "ANALYSIS"} == {0}
+
+
 def test_where_nobody_is_blocked_nothing_is_said_of_it() -> None:
-    reading = of("quiet")
+    reading = of(with_short_past("quiet"))
     assert not any(each.blocker for each in (*reading.sessions, *reading.running))
     assert nobody_blocked(Moment(reading)) == {"blocked_by"}
     assert not [each for each in alerts(reading, Link()) if "blocked" in each.text]
 
 
 def test_before_anybody_is_ended_one_is_sent_to_who_holds_him_up() -> None:
-    reading = of("locked")
+    reading = of(with_short_past("locked"))
     (found,) = unblock(reading)
     assert [each.user for each in found.blocked] == ["ETL"]
     line = "".join(text for text, _ in ends_it(found, key=True))
@@ -90,7 +106,7 @@ def test_before_anybody_is_ended_one_is_sent_to_who_holds_him_up() -> None:
 
 
 def test_the_numbers_are_those_in_the_order_of_copying() -> None:
-    reading = of("locked")
+    reading = of(with_short_past("locked"))
     freely = (replace(each, blocker="") for each in reading.running if ends_in(each) is None)
     reading = replace(reading, running=tuple(freely))
     (found,) = unblock(reading)
