@@ -135,11 +135,13 @@ def nice_axis(highest: float, steps: int) -> tuple[float, list[float]]:
     return count * step, [round(index * step, 6) for index in range(count + 1)]
 
 
-def _ground_only(line: Line) -> Line:
-    """Return a line whose whole blocks on their own colour are blanks: a third of the bytes for the same picture."""
-    return tuple(
-        (" " * len(text) if text.startswith("█") and style.count(" on ") else text, style) for text, style in line
-    )
+@lru_cache(maxsize=8)
+def _ground_only(lines: tuple[Line, ...]) -> list[Line]:
+    """Return lines whose whole blocks on their own colour are blanks: a third of the bytes for the same picture."""
+    return [
+        tuple((" " * len(text) if text.startswith("█") and " on " in style else text, style) for text, style in line)
+        for line in lines
+    ]
 
 
 class Chart(LineView):
@@ -165,4 +167,4 @@ class Chart(LineView):
             self.show_lines(())
             return
         lines = chart_lines(self._data, self._levels, self.size.width, self.size.height, self.letters_only)
-        self.show_lines([_ground_only(line) for line in lines])
+        self.show_lines(_ground_only(lines))
