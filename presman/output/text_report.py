@@ -47,9 +47,11 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
     lines = _head(reading, width)
     if snapshots is not None:
         lines += ["", *_verdicts(reading, snapshots, width)]
-    for part, rows, moment in _tables(reading, snapshots):
+    for part, every, moment in _tables(reading, snapshots):
+        rows = _first(part, every)
         if rows or part.news:
-            title = f"-- {part.table.title} ({len(rows)})"
+            cut = f" of {len(every)}" if 0 < len(rows) < len(every) else ""
+            title = f"-- {part.table.title} ({len(rows)}{cut})"
             lines += ["", *_wrapped(title, width)]
             lines += _table(part.table, rows, width, part.unseen(moment), part.least(moment))
     for found in reading.outliers:
@@ -94,7 +96,6 @@ def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]
 def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Sequence[Any], Moment]]:
     """Return the tables of all tabs with their rows, and the moment they are of.
 
-
     The first tab sums up the cluster, the others do not. Tables that need the snapshots themselves have no rows without
     them.
     """
@@ -105,7 +106,7 @@ def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Se
         moment = Moment(reading, choices, find=lambda: snapshots)
         shown = tab(name.name)
         for part in (*shown.rows(), *shown.for_text):
-            yield part, _first(part, part.rows(moment)), moment
+            yield part, part.rows(moment), moment
 
 
 def _first(part: Rows, rows: Sequence[Any]) -> Sequence[Any]:

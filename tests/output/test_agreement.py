@@ -190,3 +190,14 @@ def test_alerts_and_what_to_do_are_one(told: tuple[Told, ...]) -> None:
             held = sum(each.servers for each in idle)
             (told_of,) = [alert for alert in wrong(poll.reading) if alert.key == "idle_holder"]
             assert re.match(rf"{len(idle)} idle holders? keeps? {held} servers?", told_of.short)
+
+
+def test_a_table_says_how_many_rows_it_has_of_how_many(told: tuple[Told, ...]) -> None:
+    """Of these two a text has the first ten."""
+    for poll in told:
+        waits = len(poll.reading.waits)
+        assert f"-- Top waits ({f'10 of {waits}' if waits > 10 else waits})\n" in poll.text
+        for title, shown, of in re.findall(r"^-- (.+) \((\d+)(?: of (\d+))?\)$", poll.text, re.MULTILINE):
+            if of:
+                assert title in {"Top waits", "Sessions by I/O"}
+                assert int(shown) == 10 < int(of)
