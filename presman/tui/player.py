@@ -8,30 +8,23 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from textual.message import Message
-
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
 from presman.tui.feed import Arrived, Failed, Lost, Post
+from presman.tui.following import Following, ends_of
+from presman.tui.replay_messages import Jumped, Recalled, Stopped
 
 if TYPE_CHECKING:
-    from presman.analysis.readings.reading import Reading
-    from presman.recording.events import RecordedEvent
     from presman.recording.recording_source import RecordingSource
     from presman.recording.tape import Tape
-    from presman.recording.tape_values import Stretch
     from presman.records.breadth import Breadth
     from presman.records.commands import Command
     from presman.records.focus import Focus
-    from presman.records.snapshot import Snapshot
     from presman.tui.past_timeline import Recall
-    from presman.tui.timeline import Timeline
 
 SPEEDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """How many times as fast as it was; the second is usual."""
 
-STRETCHES = 400
-"""Stretches into which the whole recording is summed up for the scrub bar."""
 
 _LONGEST_PAUSE = 2.0
 """Seconds between two polls at most, however long nothing was recorded."""
@@ -45,55 +38,9 @@ _CALM = 0.3
 _BREATH = 0.005
 """Seconds between two polls that are taken up behind a jump: keys are answered meanwhile."""
 
-_SUMMED_UP = 60.0
-"""Seconds between two times that the whole of a growing recording is summed up for the scrub bar."""
 
 _LAST = 1 << 60
 """A place behind every end."""
-
-
-class TapeLoaded(Message):
-    """The recording is open: from when to when it is, what it holds in short, and what happened in what is replayed."""
-
-    def __init__(
-        self, first: datetime, last: datetime, strip: list[Stretch], events: list[RecordedEvent], told: str
-    ) -> None:
-        super().__init__()
-        self.first = first
-        self.last = last
-        self.strip = strip
-        self.events = events
-        self.told = told
-
-
-class Jumped(Message):
-    """Another time is on show: the reading, what it was made of, and the charts before it.
-
-    `told` says that there is no poll at the time that was asked for, "" where there is one.
-    """
-
-    def __init__(self, timeline: Timeline, reading: Reading, snapshot: Snapshot, told: str = "") -> None:
-        super().__init__()
-        self.told = told
-        self.timeline = timeline
-        self.reading = reading
-        self.snapshot = snapshot
-
-
-class Recalled(Message):
-    """What of the time before the polls on show the figures do not tell, up to the newest of them."""
-
-    def __init__(self, timeline: Timeline) -> None:
-        super().__init__()
-        self.timeline = timeline
-
-
-class Stopped(Message):
-    """It plays no more: the end is reached, or what comes is damaged (`text`)."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
 
 
 class _Wanted(NamedTuple):
@@ -225,7 +172,7 @@ class Player(_PastFeed):
             self._post(Failed(error))
 
     def _play(self, source: RecordingSource) -> None:
-        following = _Following(self._post)
+        following = Following(self._post)
         following.sum_up(source)
         places = source.places
         self._show(source.tape, places.stop - 1 if self._follow else _first(source, self._begin), jumped=True)
@@ -345,48 +292,7 @@ def _beyond(source: RecordingSource, at: datetime) -> str:
     """Say that nothing is replayed of an instant, which is before the first poll or after the last; else ""."""
     from presman.recording.time_words import spelled_instant
 
-    first, last = _ends(source)
+    first, last = ends_of(source)
     if at < first.replace(microsecond=0):  # a time is typed in whole seconds
         return f"No poll before {spelled_instant(first)}: this is the first."
     return f"No poll after {spelled_instant(last)}: this is the last." if at > last else ""
-
-
-def _ends(source: RecordingSource) -> tuple[datetime, datetime]:
-    """Return the instants of the first and the last poll that are replayed."""
-    tape, places = source.tape, source.places
-    return tape.at(min(places.start, len(tape) - 1)), tape.at(max(0, places.stop - 1))
-
-
-class _Following:
-    """Looks whether a recording has grown, and tells what it holds."""
-
-    def __init__(self, post: Post) -> None:
-        self._post = post
-        self._summed_up = 0.0
-        self.trouble = ""
-
-    def sum_up(self, source: RecordingSource) -> None:
-        """Tell what the recording holds."""
-        tape = source.tape
-        assert tape.first is not None
-        assert tape.last is not None
-        self._summed_up = time.monotonic()
-        told = " ".join(source.damage)
-        self._post(TapeLoaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(*_ends(source)), told))
-
-    def newest(self, source: RecordingSource, shown: datetime | None) -> tuple[int, int] | None:
-        """Return the places of the poll on show, which may have moved, and of the newest; None where none is newer."""
-        from presman.sources import SourceError
-
-        try:
-            places = source.grow()
-        except SourceError as error:
-            self.trouble = str(error)
-            return None
-        self.trouble = ""
-        if time.monotonic() - self._summed_up > _SUMMED_UP:
-            self.sum_up(source)
-        last = source.tape.last
-        if not places or shown is None or last is None or last <= shown:
-            return None
-        return source.tape.place(shown), places.stop - 1  # what is too old may have been removed meanwhile

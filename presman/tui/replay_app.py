@@ -15,7 +15,8 @@ from presman.tui.app import MonitorApp, MonitorEnd
 from presman.tui.feed import Arrived
 from presman.tui.keys.home_keys import lead_home
 from presman.tui.keys.replay_keys import REPLAY_KEYS
-from presman.tui.player import Jumped, Player, Recalled, Stopped, TapeLoaded
+from presman.tui.player import Player
+from presman.tui.replay_messages import Jumped, Recalled, Stopped, TapeLoaded
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
 

@@ -1,0 +1,59 @@
+"""Messages of a replay: what the player tells the screen."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
+    from presman.recording.events import RecordedEvent
+    from presman.recording.tape_values import Stretch
+    from presman.records.snapshot import Snapshot
+    from presman.tui.timeline import Timeline
+
+
+class TapeLoaded(Message):
+    """The recording is open: from when to when it is, what it holds in short, and what happened in what is replayed."""
+
+    def __init__(
+        self, first: datetime, last: datetime, strip: list[Stretch], events: list[RecordedEvent], told: str
+    ) -> None:
+        super().__init__()
+        self.first = first
+        self.last = last
+        self.strip = strip
+        self.events = events
+        self.told = told
+
+
+class Jumped(Message):
+    """Another time is on show: the reading, what it was made of, and the charts before it.
+
+    `told` says that there is no poll at the time that was asked for, "" where there is one.
+    """
+
+    def __init__(self, timeline: Timeline, reading: Reading, snapshot: Snapshot, told: str = "") -> None:
+        super().__init__()
+        self.told = told
+        self.timeline = timeline
+        self.reading = reading
+        self.snapshot = snapshot
+
+
+class Recalled(Message):
+    """What of the time before the polls on show the figures do not tell, up to the newest of them."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        super().__init__()
+        self.timeline = timeline
+
+
+class Stopped(Message):
+    """It plays no more: the end is reached, or what comes is damaged (`text`)."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
