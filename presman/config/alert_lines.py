@@ -18,10 +18,11 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings, merged
 from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule
+from presman.analysis.readings.alert import SEVERITY_WORDS
 from presman.base.suggest import did_you_mean
 
 _SCALE = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
-_SEVERITIES = {"critical": "bad", "warning": "warn", "note": "note", "off": "off"}
+_SEVERITIES = {word: severity for severity, word in SEVERITY_WORDS.items() if severity != "good"}
 _LONGEST = 86_400.0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from presman.analysis.fleet import rank
+from presman.analysis.readings.alert import SEVERITY_WORDS
 from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.base.formats import ABSENT, count, duration, number
 from presman.figures.figure import COUNT, CPUS, NAME, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, State, Table
@@ -112,6 +113,8 @@ CAPACITY = Database("capacity_cpus", "CPUs", CPUS, "The CPUs that Resource Manag
                     "vitals.capacity")
 SERVERS_TARGET = Database("servers_target", "target", COUNT, "PARALLEL_SERVERS_TARGET of all instances.",
                           "vitals.servers_target")
+WORST_ALERT = Database("worst_alert", "worst", WORD, "How severe the worst alert is: critical, warning, or ok.",
+                       lambda row: SEVERITY_WORDS.get(_severity(row)))
 FLEET: Table[Member] = Table(
     "fleet", "Databases",
     (
@@ -166,7 +169,7 @@ FLEET: Table[Member] = Table(
 )
 # fmt: on
 
-_OF = {"servers_in_use": SERVERS_TARGET, "waited_cpus": CAPACITY}
+_OF = {"alerts": WORST_ALERT, "servers_in_use": SERVERS_TARGET, "waited_cpus": CAPACITY}
 
 WRITTEN: tuple[Figure[Member], ...] = tuple(
     figure

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from presman.analysis.containers.containers import PdbReading
-from presman.analysis.readings.alert import Alert
+from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import Header, InstanceReading
 from presman.analysis.readings.reading import LateView, UnansweredQuery
@@ -43,7 +43,6 @@ from presman.figures.wait_distributions import distribution
 
 _BYTES = Unit("bytes", str, 8)
 _EPOCH = Unit("seconds since 1970", str, 10)
-_SEVERITIES = {"bad": "critical", "warn": "warning", "note": "note"}
 
 
 def _instance(row: Any) -> str:
@@ -210,7 +209,7 @@ STARTED: Subject[InstanceTotals] = Subject(
 )
 ALERTS: Subject[Alert] = Subject(
     "An alert", {
-        "rule": attrgetter("key"), "severity": lambda row: _SEVERITIES[row.state], "subject": attrgetter("subject"),
+        "rule": attrgetter("key"), "severity": lambda row: SEVERITY_WORDS[row.state], "subject": attrgetter("subject"),
     },
     of_reading(alert_rows),
     (

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from presman import __version__
 from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges
 from presman.analysis.alerts.judge import sees_all
-from presman.analysis.readings.alert import Alert
+from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
 from presman.analysis.readings.reading import Reading
 
 FORMAT = 1
@@ -34,7 +34,6 @@ MOST = 10
 
 MINUTE = 60.0
 _WAITING = 100
-_WORDS = {"bad": "critical", "warn": "warning"}
 _SECRET = ("PRESMAN_PASSWORD",)
 
 NO_CONNECTION = "no_connection"
@@ -52,7 +51,7 @@ def event(change: AlertChange, target: str, database: str, at: datetime, left_ou
         "at": at.astimezone(UTC).isoformat(),
         "since": datetime.fromtimestamp(change.since, UTC).isoformat(),
         "key": change.key,
-        "severity": _WORDS.get(change.state, change.state),
+        "severity": SEVERITY_WORDS.get(change.state, change.state),
         "subject": change.subject,
         "text": change.text,
         "left_out": left_out,

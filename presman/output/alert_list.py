@@ -5,12 +5,11 @@ from __future__ import annotations
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule
-from presman.analysis.readings.alert import Alert
+from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import spelled
 from presman.base.text import one_line
 
-_WORDS = {"bad": "critical", "warn": "warning", "note": "note", "good": "ok", "off": "off"}
 _RANK = ("bad", "warn", "note", "good")
 _RESTS_ON = {
     "queue_waits": "queue",
@@ -40,7 +39,7 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
         if rule.amount:
             lines.append(f"{indent}thresholds: {rule.amount}{f', per {rule.subject}' if rule.subject else ''}")
         lines += [f"{indent}set: {_told(each, rule)}" for each in own]
-        lines += [f"{indent}{_WORDS[alert.state]}: {one_line(alert.text, 400)}" for alert in alerts]
+        lines += [f"{indent}{SEVERITY_WORDS[alert.state]}: {one_line(alert.text, 400)}" for alert in alerts]
         lines += [f"{indent}not known: {each}" for each in lacking if each.startswith(f"{rule.key}")]
     if reading is not None:
         lines += [
@@ -54,14 +53,14 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
 def _usual(rule: AlertRule, own: list[AlertSetting]) -> str:
     """Return how severe a rule is: as said for all it is about, else as it usually is."""
     said = next((each.severity for each in own if each.severity and not each.subject), None)
-    return _WORDS[said] if said else "silent" if rule.asked and not own else rule.usual
+    return SEVERITY_WORDS[said] if said else "silent" if rule.asked and not own else rule.usual
 
 
 def _state(
     rule: AlertRule, alerts: list[Alert], own: list[AlertSetting], reading: Reading, lacking: tuple[str, ...]
 ) -> str:
     if alerts:
-        return _WORDS[min((alert.state for alert in alerts), key=_RANK.index)]
+        return SEVERITY_WORDS[min((alert.state for alert in alerts), key=_RANK.index)]
     if any(each.severity == "off" and not each.subject for each in own):
         return "off"
     if rule.asked and not own:
@@ -89,7 +88,7 @@ def _told(setting: AlertSetting, rule: AlertRule) -> str:
     if setting.percentile is not None:
         said.append(f"percentile {setting.percentile:g}")
     if setting.severity is not None:
-        said.append(_WORDS[setting.severity])
+        said.append(SEVERITY_WORDS[setting.severity])
     if setting.hold:
         said.append(f"for {spelled(setting.hold)}")
     return f"{setting.subject}: {', '.join(said)}" if setting.subject else ", ".join(said)

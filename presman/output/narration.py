@@ -9,6 +9,7 @@ from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_changes import AlertChanges
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.judge import sees_all
+from presman.analysis.readings.alert import SEVERITY_WORDS
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import Totals, totals
 from presman.base.ascii_signs import ascii_only
@@ -22,8 +23,6 @@ SUMMARY = 300.0
 
 _TOLD = frozenset({PLAN_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT})
 """Events that no alert tells of."""
-
-_WORDS = {"bad": "critical", "warn": "warning"}
 
 
 class Narration:
@@ -75,7 +74,7 @@ class Narration:
             if each.change == "ended":
                 yield f"over after {lasted}: {each.text}"
             else:
-                yield f"{'worse, ' * (each.change == 'worse')}{_WORDS[each.state]}: {each.text}"
+                yield f"{'worse, ' * (each.change == 'worse')}{SEVERITY_WORDS[each.state]}: {each.text}"
 
     def _changed_troubles(self, reading: Reading) -> Iterator[str]:
         found = {f"{each.view or each.query}: {each.text} {each.cure}".rstrip() for each in reading.troubles}

@@ -43,6 +43,8 @@ def test_csv_and_json_have_every_figure_once() -> None:
     lost, hurt = rows[0], rows[1]
     assert (lost["state"], lost["cpu_percent"], lost["queued"]) == ("lost", "", "")
     assert (hurt["state"], hurt["queued"], hurt["servers_target"]) == ("live", "27", "64")
+    assert (lost["worst_alert"], hurt["worst_alert"]) == ("", "critical")
+    assert {"warning", "ok"} <= {row["worst_alert"] for row in rows}
     assert found["databases"][1]["past"]["queued"] == [0, 2, 4, 1]
 
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 Severity: TypeAlias = Literal["bad", "warn", "good", "note"]
 """How bad it is: `bad` hurts somebody now, `warn` is to be looked at, `note` to be known, `good` is an all-clear."""
+
+SEVERITY_WORDS: Mapping[str, str] = MappingProxyType(
+    {"bad": "critical", "warn": "warning", "note": "note", "good": "ok", "off": "off"}
+)
+"""What each is called in files, texts and config.ini; a rule may be `off` as well."""
 
 
 class Alert(NamedTuple):
