@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from presman.base.secret import Secret
 from presman.base.suggest import nearest
@@ -68,6 +69,8 @@ def _password_of_environment() -> Secret | None:
 def _unknown(text: str, config: Config) -> str:
     from presman.config.demo_target import scenarios
 
+    if Path(text).expanduser().is_dir():
+        return f"no target {text!r}: a folder of recordings is recording:{text}, one of CSV files spool:{text}"
     demos = {f"demo:{name}" for name in scenarios()}
     found = nearest(text, [*config.targets, *scenarios(), *demos])
     if found is not None:

@@ -31,17 +31,26 @@ class ChainReader:
 
     def __init__(self) -> None:
         self._decoders: OrderedDict[tuple[str, int], FrameDecoder] = OrderedDict()
+        self._damaged: dict[tuple[str, int], str] = {}
 
     def forget(self) -> None:
         """Read everything anew: chains may have grown."""
         self._decoders.clear()
+        self._damaged.clear()
 
     def snapshot(self, chain: Chain, place: int) -> Snapshot:
         """Return the poll at a place of a chain. Raises DamagedError, and StoreLostError if nobody can be asked."""
+        key = (chain.store.name, chain.chain)
+        if key in self._damaged:  # who looks for the next one that can be read asks for each
+            raise DamagedError(self._damaged[key])
         try:
             decoder = self._decoder(chain)
         except DamagedStoreError as error:
-            raise DamagedError("its store is damaged") from error
+            self._damaged[key] = "its store is damaged"
+            raise DamagedError(self._damaged[key]) from error
+        except DamagedError as error:
+            self._damaged[key] = str(error)
+            raise
         if place >= len(decoder):
             raise DamagedError("it is not there")
         return decoder.snapshot(place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import chain
 
 from presman.base.release import Release
 from presman.recording.reader import Recording
@@ -66,7 +67,11 @@ class RecordingSource:
             if not places:
                 whole = spelled_span(tape.first, tape.last)
                 raise SourceError(f"{self.name} holds no poll {spelled_span(start, end)}: it is {whole}", retry=False)
-            return self._readable(self._next).release
+            first = self.readable(self._next)
+            if first is None:
+                which = f"every poll {spelled_span(start, end)}" if len(places) < len(tape) else "every poll"
+                raise SourceError(f"{self.name}: {which} is damaged", retry=False)
+            return tape.snapshot(first).release
         except RecordingError as error:
             raise SourceError(str(error), retry=False) from error
 
@@ -106,14 +111,14 @@ class RecordingSource:
         except TimeError as error:
             raise TimeError(f"{self.name}: {error}") from None
 
-    def _readable(self, place: int) -> Snapshot:
-        """Return the first poll from a place on that is not damaged."""
-        for each in range(place, self._end):
-            try:
-                return self.tape.snapshot(each)
-            except LostPollError:
-                continue
-        raise SourceError(f"{self.name}: every poll is damaged", retry=False)
+    def readable(self, place: int, *, back: bool = False) -> int | None:
+        """Return the place of the nearest poll that is not damaged: from a place on, else before it.
+
+        With `back` it is looked for the other way round first. None where every poll is damaged.
+        """
+        on, before = range(place, self._end), range(min(place, self._end) - 1, self._first - 1, -1)
+        ways = (range(place, self._first - 1, -1), range(place + 1, self._end)) if back else (on, before)
+        return next((each for each in chain(*ways) if self._is_readable(each)), None)
 
     def leave_only(self, newest: int) -> None:
         """Pass over all polls still to come but the `newest` ones that can be read."""

@@ -83,7 +83,7 @@ def connected_for_reading(path: Path, tell: Callable[[str], None]) -> sqlite3.Co
         connection = _opened(f"{address}?immutable=1")
     except (UnicodeDecodeError, sqlite3.DatabaseError):  # SQLite quotes the damaged bytes in its message
         _rescue(connection)
-        tell(_RESCUED)
+        tell(cut_short(path) or _RESCUED)
     for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "cache_size=-2048"):
         connection.execute(f"PRAGMA {pragma}")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
@@ -104,6 +104,18 @@ def _rescue(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA writable_schema=ON")
     with suppress(UnicodeDecodeError, sqlite3.DatabaseError):
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+
+def cut_short(path: Path) -> str:
+    """Say how much of a file is missing, by the number of pages and their size in its header; "" if it is all there."""
+    with path.open("rb") as file:
+        header = file.read(32)
+        there = file.seek(0, os.SEEK_END)
+    whole = int.from_bytes(header[16:18]) * int.from_bytes(header[28:32])
+    if len(header) < 32 or there >= whole:
+        return ""
+    missing = f"{there / 1e6:.1f} of {whole / 1e6:.1f} MB are there"
+    return f"it is cut short, {missing}: what was recorded last is lost, the rest is read"
 
 
 def _text(content: bytes) -> str:

@@ -35,6 +35,7 @@ from presman.recording.schema_rescue import has_layout_of_today, is_whole, rescu
 from presman.recording.sqlite_files import (
     connected,
     connected_for_reading,
+    cut_short,
     make_private,
     other_than_a_recording,
     remove_blank,
@@ -199,6 +200,8 @@ class Store:
         except sqlite3.Error:  # told where it is read
             return path
         self._tell("its schema is damaged and taken from a new one")
+        if missing := cut_short(path):
+            self._tell(missing)
         copies = TemporaryDirectory(prefix="presman-")
         try:
             found = rescued(path, Path(copies.name), lambda fresh: Store(str(fresh), writing=True).close())

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 STRETCHES = 400
 """Stretches into which the whole recording is summed up for the scrub bar."""
 
-_SUMMED_UP = 60.0
+_SUMMED_UP = 10.0
 """Seconds between two times that the whole of a growing recording is summed up for the scrub bar."""
 
 

@@ -9,10 +9,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from presman.base.errors import InputError
+from presman.base.formats import counted
 from presman.base.text import clean, one_line
 from presman.tui.feed import Arrived, Failed, Lost, Post
 from presman.tui.following import Following, ends_of
-from presman.tui.replay_messages import Jumped, Recalled, Stopped
+from presman.tui.replay_messages import Jumped, Passed, Recalled, Stopped
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
@@ -31,6 +32,9 @@ _LONGEST_PAUSE = 2.0
 
 FOLLOWING = 1.0
 """Seconds between two looks whether a recording that is followed has grown."""
+
+_LATEST = 0.5
+"""Seconds by which polls may be late and be caught up with."""
 
 _CALM = 0.3
 """Seconds after a jump in which nothing else is done: it is being painted."""
@@ -98,6 +102,7 @@ class Player(_PastFeed):
         self._target: int | datetime | None = None
         self._place = -1
         self._recall: Recall | None = None
+        self._due_at = 0.0
         self.playing = True
         self.speed = 1.0
         self._thread = threading.Thread(target=self._run, name="presman-player", daemon=True)
@@ -175,7 +180,7 @@ class Player(_PastFeed):
         following = Following(self._post)
         following.sum_up(source)
         places = source.places
-        self._show(source.tape, places.stop - 1 if self._follow else _first(source, self._begin), jumped=True)
+        self._show(source, places.stop - 1 if self._follow else _first(source, self._begin), jumped=True)
         while (wanted := self._next(source.tape)) is not None:
             target, jumped, at = wanted
             if self._follow and target >= places.stop:
@@ -193,7 +198,7 @@ class Player(_PastFeed):
                 target = min(target, places.stop - 1)
             if target < places.stop:
                 told = _beyond(source, at) if at is not None else ""
-                self._show(source.tape, max(target, places.start), jumped=jumped, told=told)
+                self._show(source, max(target, places.start), jumped=jumped, told=told)
             elif not self._follow:
                 self._end("")
 
@@ -204,17 +209,19 @@ class Player(_PastFeed):
 
     def _next(self, tape: Tape) -> _Wanted | None:
         """Wait for what is to be shown next; None at the end. Meanwhile what was before a jump is recalled."""
-        shown = time.monotonic()
+        shown = max(self._due_at, time.monotonic() - _LATEST)  # what painting took does not slow it down
         rest = _CALM
         while True:
             self._asked.clear()  # first: whoever asks from now on wakes it again
             if self._stopping:
                 return None
             if (target := self._take_target()) is not None:
+                self._due_at = time.monotonic()
                 return _wanted(target, tape, self._place)
             due = self._due(tape)
             left = None if due is None else shown + due - time.monotonic()
-            if left is not None and left <= 0:
+            if due is not None and left is not None and left <= 0:
+                self._due_at = shown + due
                 return _Wanted(self._place + 1, jumped=False)
             if self._recall is None:
                 self._asked.wait(left)
@@ -250,24 +257,32 @@ class Player(_PastFeed):
             self._recall = None
             self._post(Recalled(timeline))
 
-    def _show(self, tape: Tape, place: int, *, jumped: bool, told: str = "") -> None:
+    def _show(self, source: RecordingSource, wanted: int, *, jumped: bool, told: str = "") -> None:
+        """Show a poll; in place of a damaged one the nearest that can be read, in the direction one goes."""
         from presman.recording.store import RecordingError
         from presman.tui.past_timeline import Recall, timeline_before
 
+        tape = source.tape
+        place = source.readable(wanted, back=wanted < self._place)
+        if place is None or (not jumped and place < wanted):
+            self._place = wanted  # one that is followed grows on
+            if not self._follow:
+                self._end("Every poll from here on is damaged.")
+            return
         try:
             previous, current = pair = tape.pair(place)
             reading = tape.meaning(pair)
             timeline = timeline_before(tape, previous, current.at) if jumped else None
         except RecordingError as error:
-            self._place = place
-            if jumped:
-                self._end(str(error))
+            self._end(str(error))
             return
         self._place, self._shown_at = place, current.at
         if jumped:
             self._recall = Recall(tape, place)
         self._at_end = place + 1 == len(tape)
         self._post(Arrived(reading, current) if timeline is None else Jumped(timeline, reading, current, told))
+        if place != wanted:
+            self._post(Passed(_passed(wanted, place)))
 
 
 def _wanted(target: int | datetime, tape: Tape, place: int) -> _Wanted:
@@ -276,6 +291,12 @@ def _wanted(target: int | datetime, tape: Tape, place: int) -> _Wanted:
         return _Wanted(target, jumped=target != place + 1)
     is_later = tape.last is not None and target > tape.last
     return _Wanted(_LAST if is_later else tape.place(target), jumped=True, at=target)
+
+
+def _passed(wanted: int, shown: int) -> str:
+    """Say how many polls are damaged between the one that was wanted and the one on show."""
+    many = counted(abs(shown - wanted), "poll")
+    return f"{many} {'before' if shown > wanted else 'after'} this cannot be read: the recording is damaged there."
 
 
 def _first(source: RecordingSource, words: str) -> int:

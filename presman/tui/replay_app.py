@@ -16,7 +16,7 @@ from presman.tui.feed import Arrived
 from presman.tui.keys.home_keys import lead_home
 from presman.tui.keys.replay_keys import REPLAY_KEYS
 from presman.tui.player import Player
-from presman.tui.replay_messages import Jumped, Recalled, Stopped, TapeLoaded
+from presman.tui.replay_messages import Jumped, Passed, Recalled, Stopped, TapeLoaded
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.scrub_bar import ScrubBar
 
@@ -90,6 +90,10 @@ class ReplayApp(MonitorApp):
         """Show what was before a jump also where only the polls tell it."""
         self.monitor.recall(event.timeline)
         self.repaint()
+
+    def on_passed(self, event: Passed) -> None:
+        """Say which polls cannot be read."""
+        self.tell(event.text, severity="warning", seconds=12)
 
     def on_stopped(self, event: Stopped) -> None:
         """Say that it plays no more."""

@@ -51,6 +51,14 @@ class Recalled(Message):
         self.timeline = timeline
 
 
+class Passed(Message):
+    """Polls were passed over that cannot be read."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
 class Stopped(Message):
     """It plays no more: the end is reached, or what comes is damaged (`text`)."""
 

@@ -23,6 +23,7 @@ from presman.figures.measures import MEASURES
 from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.past_spans import past_spans
 from presman.recording.reader import Recording
+from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import FORMAT
 from presman.recording.store import RecordingError, Store
 from presman.recording.tape import LostPollError, Tape
@@ -30,6 +31,7 @@ from presman.recording.tape_values import TapePart
 from presman.records.session_rows import Session
 from presman.report.incident import gather
 from presman.report.incident_page import incident_page
+from presman.sources import SourceError
 from tests.cli.run import Run
 from tests.recording.taped import polled, record
 from tests.thorough import THOROUGH
@@ -120,6 +122,11 @@ def test_of_a_file_cut_short_what_is_left_is_read(whole: Path, tmp_path: Path) -
         assert 0 < read_polls(tape) < POLLS
         assert len(tape.marks()) == POLLS
         assert tape.damage
+    path.write_bytes(content[: len(content) // 2])
+    with Recording(str(path)) as recording:
+        size = f"{len(content) // 2 / 1e6:.1f} of {len(content) / 1e6:.1f} MB are there"
+        words = f"{path}: it is cut short, {size}: what was recorded last is lost, the rest is read"
+        assert words in recording.damage
 
 
 def test_a_damaged_block_costs_its_own_polls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +151,9 @@ def test_a_damaged_block_costs_its_own_polls(tmp_path: Path, monkeypatch: pytest
         assert len(tape.damage) == 1
         assert [reading.at for reading in tape.readings()] == [moments[place][0].at for place in read]
         assert len(tape.figures("cpu")) == sum(len(list(MEASURES["cpu"].rows(reading))) for _, reading in moments)
+    early, late = (f"{moments[place][0].at.astimezone():%H:%M:%S}" for place in (5, 6))
+    with pytest.raises(SourceError, match=f"every poll from .*{early} to .*{late} is damaged"):
+        RecordingSource(str(path), name="a", start=early, end=late).open()
 
 
 def test_where_the_newest_polls_are_damaged_the_last_that_can_be_read_is_the_newest(

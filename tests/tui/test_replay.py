@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import sqlite3
+import threading
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from unittest import mock
 
 import pytest
+from textual.message import Message
 
 from presman.config.targets import parse_target
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
 from presman.recording.tape import LostPollError, Pair
+from presman.tui.feed import Arrived, Lost
 from presman.tui.past_timeline import Recall, timeline_before
-from presman.tui.player import SPEEDS
+from presman.tui.player import SPEEDS, Player
 from presman.tui.replay_app import ReplayApp
+from presman.tui.replay_messages import Jumped, Passed, Stopped
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.scrub_bar import scrub_lines
 from presman.watch import Watch
@@ -274,3 +280,63 @@ async def test_it_begins_at_a_time_and_goes_on_from_there(tmp_path: Path) -> Non
             await until(8)
             await acting.keys("J", *"first", "enter")
             await until(1)
+
+
+@pytest.fixture
+def holed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A recording of twelve polls of which the first four and the third four are damaged."""
+    monkeypatch.setattr("presman.recording.snapshot_writer.CHAIN", 4)
+    path = tmp_path / "holed.presman"
+    record(path, list(polled("quiet", 16)))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        blocks = connection.execute("SELECT poll, content FROM blocks ORDER BY poll").fetchall()
+        for poll, content in (blocks[0], blocks[2]):
+            changed = content[:40] + bytes([content[40] ^ 1]) + content[41:]
+            connection.execute("UPDATE blocks SET content = ? WHERE poll = ?", (changed, poll))
+    return path
+
+
+def told_by_player(path: Path, *asked: Callable[[Player], None], begin: str = "") -> list[str]:
+    """Return what a player tells: which poll it shows, `>` before those it jumped to, and its sentences."""
+    found: list[str] = []
+    told = threading.Condition()
+
+    def post(message: Message) -> bool:
+        with told:
+            if isinstance(message, Jumped | Arrived):
+                found.append(f"{'>' * isinstance(message, Jumped)}{message.snapshot.number}")
+            elif isinstance(message, Passed | Stopped | Lost):
+                found.append(message.text)
+            told.notify_all()
+        return True
+
+    player = Player(lambda: RecordingSource(str(path), name="holed"), post, begin=begin)
+    player.playing = not asked
+    with mock.patch("presman.tui.player._LONGEST_PAUSE", 0.0):
+        player.start()
+        for ask in (lambda _: None, *asked):
+            ask(player)
+            with told:
+                before = len(found) if ask in asked else 0
+                assert told.wait_for(lambda before=before: len(found) > before, 20)
+        if not asked:
+            with told:
+                assert told.wait_for(lambda: found[-1] == "", 20)
+        player.stop()
+    return found
+
+
+def test_what_is_damaged_is_passed_over_and_told(holed: Path) -> None:
+    passed = "4 polls before this cannot be read: the recording is damaged there."
+    assert told_by_player(holed) == [">5", passed, "6", "7", "8", "13", passed, "14", "15", "16", ""]
+
+
+def test_steps_and_jumps_cross_what_is_damaged_in_the_direction_one_goes(holed: Path) -> None:
+    at = [START + timedelta(seconds=5 * number) for number in range(17)]
+    begin = f"{at[8].astimezone():%H:%M:%S}"
+    steps = told_by_player(holed, lambda player: player.step(1), begin=begin)
+    assert steps[:2] == [">8", "13"]
+    steps = told_by_player(holed, lambda player: player.step(-1), begin=f"{at[13].astimezone():%H:%M:%S}")
+    assert steps[:2] == [">13", ">8"]
+    steps = told_by_player(holed, lambda player: player.jump(at[10]), begin=begin)
+    assert steps[:2] == [">8", ">13"]
