@@ -34,13 +34,15 @@ class QueueMarks:
         self._minutes: deque[_Minute] = deque()
 
     def add(self, reading: Reading) -> None:
-        """Take a mark if a minute has passed since the last."""
+        """Take a mark if a minute has passed since the last, or the counters have begun anew: at once, or what came
+        since then would be missing for an hour.
+        """
         last = self._minutes[-1] if self._minutes else None
-        if last is not None and timedelta() <= reading.at - last.at < MINUTE:
-            return
         taken = _Minute(reading.at, counter_marks(reading), operations(reading))
         if last is not None and _began_anew(last, taken):
             self._minutes.clear()
+        elif last is not None and reading.at - last.at < MINUTE:
+            return
         self._minutes.append(taken)
         while self._minutes[-1].at - self._minutes[0].at > HOUR + MINUTE:
             self._minutes.popleft()

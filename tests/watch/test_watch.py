@@ -109,6 +109,20 @@ def test_counters_that_begin_anew_are_not_compared() -> None:
     assert one.hour == one.now
 
 
+def test_what_came_since_the_counters_began_anew_is_all_in_the_hour() -> None:
+    """A plan is switched 10 s after a mark: 3 statements came in the two minutes since, 2 of them in the first."""
+    marks = QueueMarks()
+    marks.add(counters(0, 100, 1_000_000))
+    marks.add(counters(10, 0, 0))
+    marks.add(counters(60, 2, 30_000))
+    marks.add(counters(70, 2, 40_000))
+    (one,) = marks.compare(counters(130, 3, 60_000))
+    assert one.hour is not None
+    assert one.hour.seconds == 120
+    assert one.hour.mean_queue == pytest.approx(60 / 120)
+    assert one.now.seconds == 60
+
+
 def test_a_statement_queues_runs_idles_and_ends() -> None:
     spans = Spans()
     waiting = analyse(None, snapshot(instance(), active_plan(), queued_session(1, "ETL", 40.0), after=0)).queue
