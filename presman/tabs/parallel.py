@@ -76,6 +76,7 @@ TAB = Tab(
             downgraded,
             note=lambda moment: by_class(moment.watch.queue_marks.downgrades(moment.reading)),
             filterable=False,
+            unseen=lambda moment: "Not known yet: the hour before is being read." if moment.watch.lacks_past else "",
         ),
     ),
     for_text=(Rows(DOWNGRADES, lambda moment: moment.reading.downgrades),),

@@ -103,9 +103,12 @@ class Monitor:
         self.choose(behind=0, paused=None)
         self.arrive(reading, snapshot)
 
-    def recall(self, timeline: Timeline) -> None:
-        """Take a timeline that goes further back to the same newest poll."""
-        self.timeline = timeline
+    def recall(self, timeline: Timeline | None) -> None:
+        """Take a timeline that goes further back to the same newest poll; None where that cannot be had."""
+        if timeline is None:
+            self.timeline.watch.lacks_past = False
+        else:
+            self.timeline = timeline
 
     def replays(self, text: str) -> None:
         """Note that a recording is on show, and what it does."""

@@ -50,7 +50,10 @@ class Recall:
         except LostPollError:
             pass
         self._next += 1
-        return self._timeline if self._next > until else None
+        if self._timeline is None or self._next <= until:
+            return None
+        self._timeline.watch.lacks_past = False
+        return self._timeline
 
 
 def timeline_before(tape: Tape, previous: Snapshot | None, at: datetime) -> Timeline:

@@ -252,6 +252,7 @@ class Player(_PastFeed):
             timeline = self._recall.step(self._place)
         except RecordingError:  # what is on show stays there
             self._recall = None
+            self._post(Recalled(None))
             return
         if timeline is not None:
             self._recall = None

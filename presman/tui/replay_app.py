@@ -89,6 +89,7 @@ class ReplayApp(MonitorApp):
     def on_recalled(self, event: Recalled) -> None:
         """Show what was before a jump also where only the polls tell it."""
         self.monitor.recall(event.timeline)
+        self.say_state(paint=False)
         self.repaint()
 
     def on_passed(self, event: Passed) -> None:
@@ -135,7 +136,7 @@ class ReplayApp(MonitorApp):
         if player.trouble or player.is_following:
             sign = "✕ not read since" if player.trouble else "● newest"
         self.monitor.replays(f"{sign} {reading.at.astimezone():%Y-%m-%d %H:%M:%S}")
-        self.scrub.show(reading.at)
+        self.scrub.show(reading.at, reads_past=self.monitor.timeline.watch.lacks_past)
         if paint:
             self.paint_lines()
 

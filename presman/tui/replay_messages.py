@@ -44,9 +44,9 @@ class Jumped(Message):
 
 
 class Recalled(Message):
-    """What of the time before the polls on show the figures do not tell, up to the newest of them."""
+    """What of the time before the polls on show the figures do not tell, up to the newest; None if it cannot be had."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: Timeline | None) -> None:
         super().__init__()
         self.timeline = timeline
 

@@ -23,9 +23,12 @@ class Watch:
         self.queue_marks = QueueMarks()
         self.spans = Spans()
         self.sql_minutes = SqlMinutes()
+        self.lacks_past = False
+        """Whether it began in the middle, and what was seen before is not known (yet)."""
 
     def begin(self, at: datetime, spans: Iterable[Span]) -> None:
         """Begin behind a reading at an instant, with what is known of the time before it."""
+        self.lacks_past = True
         self.spans.begin(at, spans)
         self.sql_minutes.begin(at)
 

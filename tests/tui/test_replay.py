@@ -21,7 +21,7 @@ from presman.tui.feed import Arrived, Lost
 from presman.tui.past_timeline import Recall, timeline_before
 from presman.tui.player import SPEEDS, Player
 from presman.tui.replay_app import ReplayApp
-from presman.tui.replay_messages import Jumped, Passed, Stopped
+from presman.tui.replay_messages import Jumped, Passed, Recalled, Stopped
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.scrub_bar import scrub_lines
 from presman.watch import Watch
@@ -60,7 +60,7 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
             assert "‖" in acting.screen
             await acting.keys("left")
             await until(at(15))
-            assert "event" in acting.screen.splitlines()[-2]
+            await until(lambda: " event " in acting.screen.splitlines()[-2])
             await acting.keys("J")
             words = f"{(START + timedelta(seconds=92)).astimezone():%H:%M:%S}"
             await acting.keys(*("colon" if each == ":" else each for each in words), "enter")
@@ -194,6 +194,28 @@ def lost_at(pair: Callable[[int], Pair], lost: int) -> Callable[[int], Pair]:
         return pair(place)
 
     return read
+
+
+@acted
+async def test_while_the_hour_before_is_read_nothing_is_said_of_it(tmp_path: Path) -> None:
+    place = str(tmp_path / "a.presman")
+    moments = list(polled("quiet", 12))
+    record(place, moments)
+    begin = f"{moments[9][0].at.astimezone():%H:%M:%S}"
+    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a", begin=begin)
+    with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER), mock.patch("presman.tui.player._CALM", NEVER):
+        async with app.run_test(size=(200, 50)) as pilot:
+            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+            while app.monitor.reading is None:
+                await pilot.pause(0.005)
+            screen = await acting.press("4")
+            assert "reading the hour before" in screen.splitlines()[-2]
+            assert "Not known yet: the hour before is being read." in screen
+            app.post_message(Recalled(None))
+            await acting.settle()
+            screen = await acting.press("1", "4")
+            assert "event 0 of " in screen.splitlines()[-2]
+            assert "No downgrade was seen since presman began to watch." in screen
 
 
 @acted

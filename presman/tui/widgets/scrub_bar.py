@@ -31,10 +31,10 @@ class ScrubBar(LineView):
         """Take what the recording holds."""
         self._span, self._strip, self._events = (first, last), strip, events
 
-    def show(self, at: datetime) -> None:
-        """Draw both lines with the mark at an instant."""
+    def show(self, at: datetime, *, reads_past: bool = False) -> None:
+        """Draw both lines with the mark at an instant; `reads_past` while the hour before it is being read."""
         if self._span is not None:
-            self.show_lines(scrub_lines(self._strip, self._span, self._events, at, self.size.width))
+            self.show_lines(scrub_lines(self._strip, self._span, self._events, at, self.size.width, reads_past))
 
 
 def scrub_lines(
@@ -43,12 +43,13 @@ def scrub_lines(
     events: Sequence[RecordedEvent],
     at: datetime,
     width: int,
+    reads_past: bool = False,
 ) -> list[Line]:
     """Return the two lines: the longest queue and the throttled percent of each stretch, the mark, the bounds."""
     first, last = span
     bounds = f" {first.astimezone():%m-%d %H:%M} – {last.astimezone():%m-%d %H:%M} "
     happened = bisect_right(events, at, key=lambda each: each.at)
-    counts = f" event {happened} of {len(events)}".ljust(len(bounds))
+    counts = (" reading the hour before" if reads_past else f" event {happened} of {len(events)}").ljust(len(bounds))
     room = max(10, width - len(_HEADS[0]) - len(bounds) - 1)
     whole = max(1.0, (last - first).total_seconds())
     place = min(room - 1, max(0, int((at - first).total_seconds() / whole * room)))
