@@ -26,6 +26,7 @@ exit codes:
   7    the answer is partial: of presman once a view did not answer in time, of presman fleet a database;
        presman status: something that runs is not well
   129  stopped by SIGHUP, 130 by Ctrl-C, 143 by SIGTERM; what was gathered is kept
+       (Ctrl-C ends the monitor as q does, with 0)
   presman check ends with 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, and with nothing else"""
 
 

@@ -52,6 +52,8 @@ def _watched(options: Namespace) -> list[Arrival]:
 
     resolved = resolve(options.target, load(options), options)
     duration = None if options.live_minutes is None else options.live_minutes * 60
+    if duration is not None and resolved.target.kind in FINITE:
+        raise Failure("--live-minutes watches a database; of a recording choose a stretch by --from and --to")
     if duration is not None:
         console.say(f"watching {resolved.target.name} for {options.live_minutes:g} min")
     elif resolved.target.kind not in FINITE:

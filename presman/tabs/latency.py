@@ -40,9 +40,9 @@ TAB = Tab(
         "The heat maps have a column per poll and a row per bucket, the longest waits on top; the shades span four "
         "powers of ten. While this tab is not open and its CSV file is not written, histograms are read once a minute, "
         "and a column is a minute. Frequency is waits per second, intensity seconds waited per second, estimated at "
-        "0.75 of the bucket's bound. Below them, on the same time axis, the CPUs that Resource Manager held back: full "
-        "height is all the CPUs there are. Long waits without throttling are slow storage; with it they may be the "
-        "plan. ┆ marks where a plan was activated, by which window.",
+        "0.75 of the bucket's bound. Below them, on the same time axis, the CPUs that sessions waited for while "
+        "Resource Manager held them back: full height is as many as there are, or more. Long waits without throttling "
+        "are slow storage; with it they may be the plan. ┆ marks where a plan was activated, by which window.",
         "m gives the maps the whole tab. In a map ↑ and ↓ read another bucket, ← and → another poll. b changes the "
         "span of the buckets; on a small screen it goes through the figures and the buckets in place of the maps. "
         "o asks for I/O outliers.",

@@ -38,7 +38,7 @@ STEPS: Sequence[TourStep] = (
     TourStep(
         "Who runs on how many servers, who is queued, WHY the first one waits and what would let it start.",
         "Press Tab to get to a table, Enter on a row to go into it.",
-        lambda app: app.reader.is_open or bool(app.monitor.choices.places),
+        lambda app: app.reader.row is not None or bool(app.monitor.choices.places),
     ),
     TourStep(
         "All about that row. q brings you back, here and everywhere; at the top it ends presman.",

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from itertools import combinations
 from math import inf
 from random import Random
-from statistics import fmean
+from statistics import fmean, median_high
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -69,7 +69,8 @@ class ReplayedStatement(NamedTuple):
 
 
 class Replayed(Struct, frozen=True):
-    """The result: what became of each arrival, in their order, and the most servers in use at once.
+    """The result: what became of each arrival, in their order, and the most servers in use at once (of several courses
+    the middle one).
 
     `spread` is by how many seconds the wait of a statement differs between two courses of the draws, on average.
     """
@@ -115,7 +116,7 @@ def replay(arrivals: Sequence[Arrival], rules: Rules, seed: int = 1, courses: in
     played = [_played(arrivals, rules, f"{seed}/whatif/{course}", free) for course in range(courses)]
     together = tuple(map(_middle, zip(*(each.statements for each in played), strict=True)))
     waits = [[one.waited for one in each.statements] for each in played]
-    return Replayed(together, max(each.peak for each in played), _spread(waits))
+    return Replayed(together, median_high(each.peak for each in played), _spread(waits))
 
 
 def _played(arrivals: Sequence[Arrival], rules: Rules, seed: str, free: frozenset[int]) -> Replayed:

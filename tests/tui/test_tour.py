@@ -31,6 +31,8 @@ async def test_each_step_ends_when_it_is_done(kept: Path) -> None:
         assert "Tour 1/5" in await begun(acting)
         assert "Tour 1/5" in await acting.press("6"), "not what it asked for"
         assert "Tour 2/5" in await acting.press("4")
+        assert "Tour 2/5" in await acting.press("question_mark"), "a page, but about no row"
+        await acting.press("q")
         assert "Tour 3/5" in await acting.press("enter")
         assert "Tour 4/5" in await acting.press("q", "2")
         assert "Tour 5/5" in await acting.press("space"), "a pause will do where there is no past yet"
@@ -52,6 +54,15 @@ async def test_a_key_ends_it_and_a_folder_that_cannot_be_written_is_nothing(
         assert "x ends the tour" in await begun(acting)
         assert "Tour" not in await acting.press("x")
         assert "Tour" not in await acting.press("4")
+
+
+@acted
+async def test_where_there_is_no_room_it_does_not_hide_that(kept: Path) -> None:
+    assert kept
+    async with stage(busy(), size=(40, 10)) as acting:
+        screen = await begun(acting)
+        assert "presman needs 60 x 15" in screen
+        assert "Tour" not in screen
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])

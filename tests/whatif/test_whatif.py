@@ -20,6 +20,7 @@ from presman.whatif.replay import ReplayedStatement, bypassing, changed, observe
 from presman.whatif.whatif_report import error, report, waits
 from tests.analysis.make import NOON
 from tests.analysis.test_simulated import play, started
+from tests.cli.run import Run
 from tests.recording.taped import polled, record
 from tests.thorough import THOROUGH, some
 
@@ -227,3 +228,13 @@ def test_a_recording_is_replayed_as_it_is(tmp_path: Path, capsys: pytest.Capture
 def test_what_has_no_end_needs_a_time(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["whatif", "demo:storm"]) == 2
     assert "--live-minutes" in capsys.readouterr().err
+
+
+def test_minutes_are_watched_of_a_database_only(inside: Run, tmp_path: Path) -> None:
+    place = tmp_path / "a.presman"
+    record(place, list(polled("quiet", 2)))
+    run = inside("whatif", str(place), "--live-minutes", "5")
+    assert run.returncode == 2
+    assert run.stderr == (
+        "presman: --live-minutes watches a database; of a recording choose a stretch by --from and --to\n"
+    )

@@ -210,10 +210,10 @@ class LatencyPanel(Panel):
             for quantity in Quantity
         )
         cpus = moment.reading.header.num_cpus
-        held = "not known" if column.throttled is None else f"{column.throttled:.1f} of {cpus:g} CPUs"
+        held = "CPU: not known" if column.throttled is None else f"{column.throttled:.1f} CPUs, there are {cpus:g}"
         return (
             (f" {at}  ", "title"), (f"{place}: ", "dim"), (f"{waits:,.2f} waits/s", ""), (", ", "dim"),
-            (f"~{seconds:.4f} s/s", ""), ("  held back ", "dim"), (held, "waiting"),
+            (f"~{seconds:.4f} s/s", ""), ("  waited for ", "dim"), (held, "waiting"),
         )  # fmt: skip
 
     # ---- keys
