@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from statistics import median_high
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -53,7 +52,7 @@ class Monitor:
     @property
     def cost(self) -> float | None:
         """Seconds that a poll usually takes."""
-        return median_high(self._costs) if self._costs else None
+        return sorted(self._costs)[len(self._costs) // 2] if self._costs else None
 
     @property
     def is_frozen(self) -> bool:
