@@ -17,7 +17,7 @@ from presman.tui.replay_messages import Jumped, Passed, Recalled, Stopped
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
-    from presman.recording.tape import Tape
+    from presman.recording.tape import Pair, Tape
     from presman.records.breadth import Breadth
     from presman.records.commands import Command
     from presman.records.focus import Focus
@@ -264,14 +264,14 @@ class Player(_PastFeed):
         from presman.tui.past_timeline import Recall, timeline_before
 
         tape = source.tape
-        place = source.readable(wanted, back=wanted < self._place)
-        if place is None or (not jumped and place < wanted):
-            self._place = wanted  # one that is followed grows on
-            if not self._follow:
-                self._end("Every poll from here on is damaged.")
-            return
         try:
-            previous, current = pair = tape.pair(place)
+            place, pair = _readable(source, wanted, back=wanted < self._place)
+            if pair is None or (not jumped and place < wanted):
+                self._place = wanted  # one that is followed grows on
+                if not self._follow:
+                    self._end("Every poll from here on is damaged.")
+                return
+            previous, current = pair
             reading = tape.meaning(pair)
             timeline = timeline_before(tape, previous, current.at) if jumped else None
         except RecordingError as error:
@@ -292,6 +292,17 @@ def _wanted(target: int | datetime, tape: Tape, place: int) -> _Wanted:
         return _Wanted(target, jumped=target != place + 1)
     is_later = tape.last is not None and target > tape.last
     return _Wanted(_LAST if is_later else tape.place(target), jumped=True, at=target)
+
+
+def _readable(source: RecordingSource, wanted: int, *, back: bool) -> tuple[int, Pair | None]:
+    """Return a poll behind the one before it, or the nearest that can be read, and its place; None where none can."""
+    from presman.recording.tape import LostPollError
+
+    try:
+        return wanted, source.tape.pair(wanted)
+    except LostPollError:
+        place = source.readable(wanted, back=back)
+        return (wanted, None) if place is None else (place, source.tape.pair(place))
 
 
 def _passed(wanted: int, shown: int) -> str:
