@@ -16,7 +16,6 @@ class RsrcPlan(NamedTuple):
 
     inst_id: int
     con_id: int
-    id: int
     name: str
     is_top_plan: str
     cpu_managed: str

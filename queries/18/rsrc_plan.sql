@@ -5,7 +5,6 @@
 SELECT
     inst_id,
     con_id,
-    id,
     name,
     is_top_plan,
     cpu_managed,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from presman.analysis.facts.plan_facts import PlanFacts
 from presman.analysis.facts.system_facts import ROOT
 from presman.records.container_rows import PdbMetric
-from presman.records.plan_rows import CdbPlanDirective
+from presman.records.plan_rows import CdbPlanDirective, RsrcPlan
 
 DORMANT_CDB = frozenset({"PENDING", "LEGACY"})
 DEFAULT_PDB = "ORA$DEFAULT_PDB_DIRECTIVE"
@@ -97,7 +97,7 @@ def _in_force(plans: PlanFacts, inst_id: int, con_id: int) -> CdbPlanDirective |
 
     On Autonomous Databases UTILIZATION_LIMIT there is the number of CPUs: no percentage.
     """
-    row = plans.plan_rows.get((inst_id, con_id))
+    row: RsrcPlan | None = plans.plan_rows.get((inst_id, con_id))
     if row is None or row.shares is None:
         return None
     own = plans.system.setting(inst_id, con_id, "cpu_count") or plans.system.number(inst_id, "cpu_count")
