@@ -274,8 +274,10 @@ class Player(_PastFeed):
             previous, current = pair
             reading = tape.meaning(pair)
             timeline = timeline_before(tape, previous, current.at) if jumped else None
-        except RecordingError as error:
-            self._end(str(error))
+        except RecordingError as error:  # a store that is lost may return: who follows goes on looking
+            self._place = wanted
+            if jumped or not self._follow:
+                self._end(str(error))
             return
         self._place, self._shown_at = place, current.at
         if jumped:
