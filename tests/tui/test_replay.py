@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -32,6 +33,15 @@ from tests.tui.drive import NEVER, Stage, acted
 from tests.tui.test_live import playing
 
 
+async def waited(acting: Stage, seen: Callable[[], bool]) -> None:
+    """Wait for something to be seen."""
+    for _ in range(2000):
+        if seen():
+            return
+        await acting.pilot.pause(0.005)
+    raise AssertionError(acting.screen)
+
+
 @acted
 async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
@@ -41,12 +51,7 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
         async with app.run_test(size=(160, 40)) as pilot:
             acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
 
-            async def until(seen: Callable[[], bool]) -> None:
-                for _ in range(2000):
-                    if seen():
-                        return
-                    await pilot.pause(0.005)
-                raise AssertionError(acting.screen)
+            until = partial(waited, acting)
 
             def at(seconds: int) -> Callable[[], bool]:
                 shown = (START + timedelta(seconds=seconds)).astimezone()
@@ -206,8 +211,7 @@ async def test_while_the_hour_before_is_read_nothing_is_said_of_it(tmp_path: Pat
     with mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER), mock.patch("presman.tui.player._CALM", NEVER):
         async with app.run_test(size=(200, 50)) as pilot:
             acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
-            while app.monitor.reading is None:
-                await pilot.pause(0.005)
+            await waited(acting, lambda: app.monitor.reading is not None)
             screen = await acting.press("4")
             assert "reading the hour before" in screen.splitlines()[-2]
             assert "Not known yet: the hour before is being read." in screen
@@ -228,12 +232,7 @@ async def test_latencies_and_sessions_before_a_jump_are_there_soon_after_it(tmp_
         async with app.run_test(size=(120, 30)) as pilot:
             acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
 
-            async def until(seen: Callable[[], bool]) -> None:
-                for _ in range(2000):
-                    if seen():
-                        return
-                    await pilot.pause(0.005)
-                raise AssertionError(acting.screen)
+            until = partial(waited, acting)
 
             await until(lambda: app.monitor.reading is not None)
             app.player.play(on=False)
