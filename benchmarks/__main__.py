@@ -127,8 +127,8 @@ def screen(report: Report) -> None:
     report.line("refresh of the Plan tab, 64 groups 3 tiers", asyncio.run(_refresh_cost("6", plan)), "ms", bar=10)
     containers = simulated("pdb")
     for tab, name in (("2", "CPU"), ("3", "I/O"), ("6", "Plan"), ("8", "PDBs")):
-        cost = asyncio.run(_refresh_cost(tab, containers, statistics.fmean))
-        report.line(f"refresh of the tab {name} with containers, charts and all", cost, "ms", bar=15)
+        refresh = asyncio.run(_refresh_cost(tab, containers, statistics.fmean))
+        report.line(f"refresh of the tab {name} with containers, charts and all", refresh, "ms", bar=15)
 
 
 async def _refresh_cost(

@@ -51,4 +51,4 @@ def _pressed(scenario: str) -> tuple[list[float], list[float]]:
 
 def _slowest(runs: tuple[list[float], ...]) -> float:
     """Return the milliseconds of the tab whose median is the largest."""
-    return max(statistics.median(each) for each in zip(*runs, strict=True)) * 1e3
+    return 1e3 * float(max(statistics.median(each) for each in zip(*runs, strict=True)))

@@ -314,10 +314,10 @@ def recordings(report: Report, days: int = 1, *, month: bool = False) -> None:
         what = f"... memory after {run.polls:,} polls against {run.polls // 10:,}"
         report.line(what, run.late, "MB", yardstick=run.early, bar=1.03)
         _jumping(report, day, run.polls, keep)
-        cost = recorder_process(folder)
-        report.line("presman record of one database: memory of its own", cost.own, "MB", bar=60)
-        report.line("... with pages of files that others share", cost.resident, "MB", bar=80)
-        report.line(f"... percent of a core at {STEP:g} s", cost.cpu / 10 / STEP, "%", bar=1)
+        recorder = recorder_process(folder)
+        report.line("presman record of one database: memory of its own", recorder.own, "MB", bar=60)
+        report.line("... with pages of files that others share", recorder.resident, "MB", bar=80)
+        report.line(f"... percent of a core at {STEP:g} s", recorder.cpu / 10 / STEP, "%", bar=1)
         if month:
             place = folder / "month.presman"
             in_a_process(place, 30 * 1440, 60.0)

@@ -104,8 +104,8 @@ async def storm(size: tuple[int, int] = (200, 50)) -> Cost:
             taken.append((analysed - begun, keeping, time.process_time() - begun - idle))
             readings.append(reading)
     middle = readings[len(readings) // 2]
-    figures = [1e3 * statistics.quantiles(column, n=4)[0] for column in zip(*taken[WARM:], strict=True)]
-    return Cost(*figures, len(middle.queue), len(middle.running), len(middle.sessions))  # type: ignore[arg-type]
+    analysis, kept, refresh = (1e3 * statistics.quantiles(column, n=4)[0] for column in zip(*taken[WARM:], strict=True))
+    return Cost(analysis, kept, refresh, len(middle.queue), len(middle.running), len(middle.sessions))
 
 
 async def _idle(pilot: Pilot[None]) -> float:
