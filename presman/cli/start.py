@@ -10,6 +10,7 @@ from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.interruption import ending_at_once
 from presman.cli.settings import Resolved, resolve
 from presman.config.config_file import Config
 
@@ -103,7 +104,8 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
         from presman.output.attention import attention_of
 
         attention = attention_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=False)
-    from presman.tui.app import run_monitor
+    with ending_at_once():
+        from presman.tui.app import run_monitor
 
     try:
         return run_monitor(
@@ -184,7 +186,9 @@ def _replay(resolved: Resolved) -> MonitorEnd:
     """Play a recording on the screens of the monitor."""
     from presman import watcher
     from presman.recording.recording_source import RecordingSource
-    from presman.tui.replay_app import run_replay
+
+    with ending_at_once():
+        from presman.tui.replay_app import run_replay
 
     target, begin = resolved.target.beginning_at()
 

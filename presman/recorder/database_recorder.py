@@ -245,6 +245,9 @@ class DatabaseRecorder:
         """Return the writer to the store of an instant: in a folder that is another one each day."""
         store = self._shelf.store(at)
         if self._writer is None or store is not self._store:
+            if self._store is not None and self._store.was_removed():
+                gone = f"{self._store.name} was removed, and what was written to it: a new one is begun"
+                self._tell("file_removed", gone, "error")
             self._close()
             self._writer = RecordingWriter(store, self.target.name, self.target.kind, self.target.interval)
             self._store = store

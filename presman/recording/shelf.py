@@ -32,7 +32,8 @@ class Shelf:
         """Return the store for polls of an instant, opened when it is needed first."""
         place = str(self._day(at)) if self.is_daily else self._place
         with self._turn:
-            if place not in self._stores:
+            if place not in self._stores or self._stores[place].was_removed():
+                # One whose file is gone is not closed: whoever still writes to it would make a file in its place.
                 self._stores[place] = Store(place, writing=True)
             return self._stores[place]
 

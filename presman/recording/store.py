@@ -96,6 +96,7 @@ class Store:
                 if writing:
                     self._prepare()
                 self._check()
+            self._file = self._which_file()
         except RecordingError:
             self.close()
             if is_new:
@@ -115,6 +116,20 @@ class Store:
     def is_conflict(self, error: BaseException | None) -> bool:
         """Whether an error of the database says that a row with that key is there already."""
         return isinstance(error, (IntegrityError, self._driver.IntegrityError))
+
+    def was_removed(self) -> bool:
+        """Whether its file is not there any more, or another one in its place: what is written is lost then."""
+        return self._file != self._which_file()
+
+    def _which_file(self) -> tuple[int, int] | None:
+        """Return device and number of a file, None of what is none."""
+        if self.kind != "sqlite":
+            return None
+        try:
+            found = Path(self.place).expanduser().stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def close(self) -> None:
         """Let go of all connections."""

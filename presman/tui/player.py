@@ -100,7 +100,8 @@ class Player(_PastFeed):
         self._asked = threading.Event()
         self._stopping = False
         self._target: int | datetime | None = None
-        self._place = -1
+        self._place = self._aim = -1
+        """The place on show, and the one that is being shown next."""
         self._recall: Recall | None = None
         self._due_at = 0.0
         self.playing = True
@@ -141,7 +142,8 @@ class Player(_PastFeed):
     def step(self, polls: int) -> None:
         """Go so many polls on or back, and stay there."""
         with self._lock:
-            base = self._target if isinstance(self._target, int) and self._target != _LAST else self._place
+            # Of many presses at once each counts from where the one before leads.
+            base = self._target if isinstance(self._target, int) and self._target != _LAST else self._aim
             self._target, self.playing = max(0, base + polls), False
         self._asked.set()
 
@@ -232,6 +234,7 @@ class Player(_PastFeed):
     def _take_target(self) -> int | datetime | None:
         with self._lock:
             target, self._target = self._target, None
+            self._aim = target if isinstance(target, int) and target != _LAST else self._place
         return target
 
     def _due(self, tape: Tape) -> float | None:
@@ -279,7 +282,9 @@ class Player(_PastFeed):
             if jumped or not self._follow:
                 self._end(str(error))
             return
-        self._place, self._shown_at = place, current.at
+        with self._lock:
+            self._place = self._aim = place
+        self._shown_at = current.at
         if jumped:
             self._recall = Recall(tape, place)
         self._at_end = place + 1 == len(tape)

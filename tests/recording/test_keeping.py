@@ -8,7 +8,7 @@ import sqlite3
 import stat
 import subprocess
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -215,3 +215,24 @@ def test_a_recorder_that_is_told_to_end_closes_its_recording(tmp_path: Path, num
     with closing(sqlite3.connect(path)) as file:
         assert file.execute("SELECT link, reason FROM fleet").fetchall() == [("stopped", "its recorder was ended")]
     assert not list(tmp_path.glob("*-wal")), "all of it is in the one file"
+
+
+def test_a_file_that_is_removed_is_begun_anew_and_told(tmp_path: Path) -> None:
+    shelf = Shelf(str(tmp_path / "a.presman"))
+    at = datetime(2026, 3, 14, tzinfo=UTC)
+    first = shelf.store(at)
+    assert shelf.store(at) is first
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert first.was_removed()
+    second = shelf.store(at)
+    assert second is not first
+    assert shelf.store(at) is second
+    moments = list(polled("quiet", 3))
+    writer = RecordingWriter(second, "demo:x", "simulator")
+    _append(writer, moments)
+    writer.close()
+    shelf.close()
+    first.close()
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        assert len(recording.tape()) == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
@@ -361,3 +362,31 @@ def test_steps_and_jumps_cross_what_is_damaged_in_the_direction_one_goes(holed: 
     assert steps[:2] == [">13", ">8"]
     steps = told_by_player(holed, lambda player: player.jump(at[10]), begin=begin)
     assert steps[:2] == [">8", ">13"]
+
+
+def test_each_of_many_presses_counts(tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    record(path, list(polled("quiet", 24)))
+    shown: list[int] = []
+    told = threading.Condition()
+
+    def post(message: Message) -> bool:
+        if isinstance(message, Jumped | Arrived):
+            with told:
+                shown.append(message.snapshot.number)
+                told.notify_all()
+        return True
+
+    player = Player(lambda: RecordingSource(str(path), name="a"), post)
+    player.playing = False
+    player.start()
+    with told:
+        assert told.wait_for(lambda: bool(shown), 20)
+    for press in range(20):
+        player.step(1)
+        if press % 4 == 0:
+            time.sleep(0.001)  # now and then one comes while another is being shown
+    with told:
+        assert told.wait_for(lambda: shown[-1] >= 21, 20), shown
+    player.stop()
+    assert shown[-1] == 21
