@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from presman.base.text import clean
 from presman.recording.schema import BLOCKS, DATABASES
+from presman.recording.sqlite_files import which_file
 from presman.recording.store import SUFFIX, DamagedStoreError, RecordingError, Store, is_url, shown
 from presman.recording.tape import Tape
 
@@ -68,8 +69,7 @@ class Recording:
         """Return device and number of a recording that is one file."""
         if self.is_folder or is_url(self._place):
             return None
-        found = Path(self._place).expanduser().stat()
-        return found.st_dev, found.st_ino
+        return which_file(Path(self._place).expanduser())
 
     def tape(self, name: str | None = None) -> Tape:
         """Return the database of that target or name, or the only one there is. Raises RecordingError."""

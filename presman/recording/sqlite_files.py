@@ -18,6 +18,12 @@ _MAGIC = b"SQLite format 3\0"
 _RESCUED = "its schema or its end is damaged, the rest is read"
 
 
+def which_file(path: Path) -> tuple[int, int]:
+    """Return device and number of a file: another one under its name has others. Raises OSError."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
 def other_than_a_recording(path: Path) -> str:
     """Return what a file is if it is no recording, else "". Raises OSError."""
     with path.open("rb") as file:

@@ -39,6 +39,7 @@ from presman.recording.sqlite_files import (
     make_private,
     other_than_a_recording,
     remove_blank,
+    which_file,
 )
 from presman.recording.upgrades import STEPS, upgrade
 
@@ -122,14 +123,11 @@ class Store:
         return self._file != self._which_file()
 
     def _which_file(self) -> tuple[int, int] | None:
-        """Return device and number of a file, None of what is none."""
-        if self.kind != "sqlite":
-            return None
+        """Return which file it is, None of what is none or is not there."""
         try:
-            found = Path(self.place).expanduser().stat()
+            return which_file(Path(self.place).expanduser()) if self.kind == "sqlite" else None
         except OSError:
             return None
-        return found.st_dev, found.st_ino
 
     def close(self) -> None:
         """Let go of all connections."""

@@ -88,3 +88,18 @@ def test_a_monitor_whose_terminal_is_gone_ends() -> None:
     while process.isalive():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def test_ctrl_c_that_an_import_would_swallow_ends_the_process() -> None:
+    swallowed = """
+import os, signal
+from presman.cli.interruption import ending_at_once
+with ending_at_once():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except BaseException:
+        pass
+    print("lost", flush=True)
+"""
+    run = subprocess.run([sys.executable, "-c", swallowed], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (130, "")
