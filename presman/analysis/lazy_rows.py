@@ -55,6 +55,10 @@ class LazyRows(Sequence[T]):
     def __hash__(self) -> int:
         return hash(self._rows())
 
+    def __reduce__(self) -> tuple[type[tuple[T, ...]], tuple[tuple[T, ...]]]:
+        """Be the rows themselves elsewhere."""
+        return tuple, (self.make(),)
+
     def __repr__(self) -> str:
         return repr(self._rows())
 

@@ -131,7 +131,11 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
 
 def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart | None:
     """Begin to read the database in a process of its own, None where there is nothing to wait for or no process."""
-    source = resolved.target.source_apart()
+    from presman.polling.budget import budget_of
+    from presman.tui.glance import Glance
+
+    glance = Glance(resolved.scope, resolved.packs, budget_of(resolved.refresh, resolved.budget))
+    source = resolved.target.source_apart(glance)
     if source is None:
         return None
     from presman.polling.head_start import HeadStart
@@ -141,7 +145,7 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
         carry_out = gateway.carry_out if gateway is not None else None
         sampler = Sampler(
             lambda: source, refresh=resolved.refresh, scope=resolved.scope, post=hear, carry_out=carry_out,
-            packs=resolved.packs,
+            packs=resolved.packs, glimpse=source.looked,
         )  # fmt: skip
         sampler.budget = resolved.budget
         return sampler

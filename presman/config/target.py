@@ -16,6 +16,7 @@ from presman.sources.recipe import SourceRecipe
 
 if TYPE_CHECKING:
     from presman.sources import Source
+    from presman.sources.apart.looked_at import Look
     from presman.sources.apart.process_source import ProcessSource
 
 
@@ -54,9 +55,10 @@ class Target:
         """Make the source, not yet open. Imports what it needs, so call it where waiting does no harm."""
         return self.factory()
 
-    def source_apart(self) -> ProcessSource | None:
+    def source_apart(self, look: Look | None = None) -> ProcessSource | None:
         """Return a source in a process of its own, which begins to open it at once; None where that cannot be had.
 
+        `look` is what the process does with it first.
         Spools and recordings are files: there is nothing to wait for, nor a driver that could die.
         """
         if not isinstance(self.factory, SourceRecipe):
@@ -65,7 +67,7 @@ class Target:
 
         source = ProcessSource(self.factory, kind=self.kind, name=self.name)
         try:
-            source.begin()
+            source.begin(look)
         except SourceError:
             return None
         return source

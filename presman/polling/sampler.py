@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -19,13 +19,15 @@ from presman.base.release import Release
 from presman.base.text import clean, one_line
 from presman.polling.budget import budget_of
 from presman.polling.poll_needs import EVERYTHING, PollNeeds
-from presman.polling.poller import Poller
 from presman.records.breadth import Breadth
 from presman.records.commands import Command
 from presman.records.focus import Focus
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
 from presman.sources import Exhausted, Source, SourceError
+
+if TYPE_CHECKING:
+    from presman.polling.poller import Poller
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
@@ -44,6 +46,10 @@ GAP = 0.1
 """Seconds from where a poll begins to read to one at once: closer ones have no rates, and take them off the screen."""
 
 
+PAINTING = 0.15
+"""Seconds that who hears of a glimpse has the CPU for himself, to paint it, before all is imported that polls take."""
+
+
 class Polled(Struct, frozen=True):
     """A poll succeeded."""
 
@@ -54,6 +60,12 @@ class FirstLook(Struct, frozen=True):
     """What the first poll has read before it is whole. A whole one follows, or the loss of the source."""
 
     snapshot: Snapshot
+
+
+class Glimpse(Struct, frozen=True):
+    """What a look made of the source where that is, ahead of the first poll. A whole one follows, or the loss."""
+
+    seen: Any
 
 
 class SourceLost(Struct, frozen=True):
@@ -87,7 +99,7 @@ class ActionResult(Struct, frozen=True):
     tried: bool = True
 
 
-Event = Polled | FirstLook | SourceLost | SourceEnded | ActionResult
+Event = Polled | FirstLook | Glimpse | SourceLost | SourceEnded | ActionResult
 
 CarryOut = Callable[[Command, Source, Release], tuple[Command, bool, str]]
 """Carries out a command on an open source; returns the command, whether it was done and a line about it."""
@@ -113,8 +125,8 @@ class Sampler:
 
     `make_source` runs in that thread, so its imports and the first connection hold nobody up. `post` is called in
     that thread too and must be quick; after `stop` it is not called again. Ticks that a slow poll missed are
-    dropped, not made up for. `carry_out` is given
-    only where actions are allowed.
+    dropped, not made up for. `carry_out` is given only where actions are allowed. `glimpse` waits for what there is
+    to say ahead of the first poll, None for nothing.
     """
 
     def __init__(
@@ -128,8 +140,11 @@ class Sampler:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         rng: random.Random | None = None,
         carry_out: CarryOut | None = None,
+        glimpse: Callable[[], Any] = lambda: None,
     ) -> None:
         self._carry_out = carry_out
+        self._glimpse = glimpse
+        self._has_glimpsed = False
         self._forgets = False
         self._read_at = 0.0
         self._orders: list[tuple[Command, float]] = []
@@ -249,6 +264,7 @@ class Sampler:
 
     def _run(self) -> None:
         try:
+            self._begin()
             while not self._stopping:
                 begun = time.monotonic()
                 event = self._step()
@@ -259,6 +275,17 @@ class Sampler:
                 self._wait(event, begun)
         finally:
             self._close()
+
+    def _begin(self) -> None:
+        """Say what there is to say ahead of the first poll, and wait a moment until that is on the screen."""
+        seen = self._glimpse()
+        if seen is None or self._stopping:
+            return
+        self._has_glimpsed = True
+        self._post_to(Glimpse(seen))
+        with self._woken:
+            if not self._stopping:
+                self._woken.wait(PAINTING)
 
     def _step(self) -> Event:
         """Connect if need be, and poll once. Whatever goes wrong becomes an event: the thread lives on."""
@@ -276,6 +303,8 @@ class Sampler:
 
     def _poll(self) -> Snapshot:
         if self._poller is None:
+            from presman.polling.poller import Poller
+
             self._poller = Poller(self._make_source(), packs=self._packs, needs=self.needs)
             self._poller.focus(self._focus)
         if self._stopping:  # what was imported meanwhile may have taken its time
@@ -299,7 +328,7 @@ class Sampler:
         return self._poller.poll(hear)
 
     def _look(self, snapshot: Snapshot) -> None:
-        if not self._stopping:
+        if not (self._stopping or self._has_glimpsed):
             self._post_to(FirstLook(snapshot))
 
     def _run_commands(self, poller: Poller) -> None:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from textual.message import Message
 
-from presman.analysis.facts.row_cache import RowCache
-
 if TYPE_CHECKING:
+    from presman.analysis.facts.row_cache import RowCache
     from presman.analysis.readings.reading import Reading
     from presman.polling.sampler import Event, Sampler
     from presman.records.breadth import Breadth
@@ -129,7 +128,7 @@ class SamplerFeed:
         self._breadth: Breadth | None = None
         self._sampler: Sampler | None = None
         self._previous: Snapshot | None = None
-        self._cache = RowCache()
+        self._cache: RowCache | None = None
         self._reading: Reading | None = None
 
     def start(self) -> None:
@@ -185,6 +184,8 @@ class SamplerFeed:
             self._post(self._read(event.snapshot))
         elif isinstance(event, sampler.FirstLook):
             self._post(self._see(event.snapshot))
+        elif isinstance(event, sampler.Glimpse):
+            self._post(self._glimpse(event.seen))
         elif isinstance(event, sampler.SourceLost):
             if self._attention is not None:
                 self._attention.lost(event.line)
@@ -196,8 +197,10 @@ class SamplerFeed:
 
     def _read(self, snapshot: Snapshot) -> Message:
         from presman.analysis import analyse
+        from presman.analysis.facts.row_cache import RowCache
         from presman.analysis.lazy_rows import prepare
 
+        self._cache = self._cache or RowCache()
         previous, self._previous = self._previous, snapshot
         try:
             reading = analyse(previous, snapshot, self._cache)
@@ -213,7 +216,12 @@ class SamplerFeed:
         from presman.analysis import analyse
 
         try:
-            reading = analyse(None, snapshot)
+            return self._glimpse(analyse(None, snapshot))
+        except Exception as error:
+            return Failed(error)
+
+    def _glimpse(self, reading: Reading) -> Message:
+        try:
             return Arrived(reading if self._attention is None else self._attention.look(reading), whole=False)
         except Exception as error:
             return Failed(error)

@@ -110,10 +110,10 @@ class FrameApp(TerminalApp):
         self.frame.call_later(self._begin)
 
     def _begin(self) -> None:
-        """Show what came meanwhile."""
+        """Show what came meanwhile, in the first frame."""
         if self.is_leaving:  # quit before the first frame
             return
-        self.begun = True
+        self.begun = self.frame.has_begun = True
         self.panels.focus_first()
         self.repaint()
         self.set_interval(1.0, self._tick)

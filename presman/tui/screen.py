@@ -7,12 +7,12 @@ from textwrap import wrap
 
 from textual.app import ComposeResult
 from textual.reactive import Reactive
-from textual.screen import Screen
 from textual.widget import Widget
 
 from presman.drawing.lines import Line
 from presman.tabs.link import LinkState
 from presman.tui.monitor import Monitor
+from presman.tui.textual_internals import PatientScreen
 from presman.tui.widgets.containers import Container, PlainBackground
 from presman.tui.widgets.line_view import LineView
 from presman.tui.widgets.tab_line import KeysLine, Labelled, TabLine
@@ -22,7 +22,7 @@ LEAST = (60, 15)
 """The smallest terminal that shows anything useful, in columns and lines."""
 
 
-class MonitorScreen(Screen[None], PlainBackground):
+class MonitorScreen(PatientScreen, PlainBackground):
     """Textual's own paints everything anew when the focus moves; here only what has it looks different."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)

@@ -14,6 +14,7 @@ import rich.cells
 import textual.geometry
 from textual.app import App
 from textual.message import Message
+from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -36,6 +37,20 @@ class KeyParser(Protocol):
     def tick(self) -> Iterable[Message]:
         """Return the messages that were complete, as nothing came after them in time."""
         ...
+
+
+class PatientScreen(Screen[None]):
+    """A screen whose first frame waits until `has_begun`, so that it shows what was drawn by then, and not an empty
+    frame before it.
+
+    What is laid out meanwhile is painted with the first frame. A Textual that paints another way paints at once.
+    """
+
+    has_begun = False
+
+    def _compositor_refresh(self) -> None:
+        if self.has_begun:
+            super()._compositor_refresh()
 
 
 def key_parser(debug: bool = False) -> KeyParser | None:

@@ -12,11 +12,20 @@ import threading
 from contextlib import suppress
 from copyreg import dispatch_table
 from io import BytesIO
+from types import MappingProxyType
 from typing import Any
 
 from presman.base.secret import Secret
 
 _PROTOCOL = 5
+
+
+def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(items)
+
+
+_WRITERS = {**dispatch_table, MappingProxyType: lambda view: (_read_only, (dict(view),))}
+"""How what pickle does not know is written."""
 
 
 class ChannelEndedError(Exception):
@@ -33,15 +42,11 @@ class Channel:
 
     def send(self, value: Any) -> None:
         """Send a value. Raises ChannelEndedError."""
-        self._send(pickle.dumps(value, _PROTOCOL))
+        self._send(_written(value, _WRITERS))
 
     def entrust(self, value: Any) -> None:
         """Send a value with the secrets in it, which are not written anywhere else. Raises ChannelEndedError."""
-        written = BytesIO()
-        pickler = pickle.Pickler(written, _PROTOCOL)
-        pickler.dispatch_table = {**dispatch_table, Secret: lambda secret: (Secret, (secret.reveal(),))}
-        pickler.dump(value)
-        self._send(written.getvalue())
+        self._send(_written(value, {**_WRITERS, Secret: lambda secret: (Secret, (secret.reveal(),))}))
 
     def receive(self) -> Any:
         """Wait for the next value. Raises ChannelEndedError."""
@@ -73,3 +78,11 @@ class Channel:
                 self._end.sendall(data)
         except OSError as error:
             raise ChannelEndedError from error
+
+
+def _written(value: Any, writers: dict[Any, Any]) -> bytes:
+    to = BytesIO()
+    pickler = pickle.Pickler(to, _PROTOCOL)
+    pickler.dispatch_table = writers
+    pickler.dump(value)
+    return to.getvalue()

@@ -17,6 +17,7 @@ from presman.base.release import Release
 from presman.records.queries import Scope
 from presman.sources import Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.apart.channel import Channel, ChannelEndedError
+from presman.sources.apart.looked_at import Look
 from presman.sources.recipe import SourceRecipe
 from presman.watcher import log_path
 
@@ -53,8 +54,9 @@ LAST_WORDS = 0.2
 class ProcessSource:
     """A source in a process of its own. See :class:`presman.sources.Source`; `kind` and `name` are those of the source.
 
-    `begin` starts the process, and the opening of the source, ahead of `open`. The process stays when the source is
-    closed, to open it again; `end` ends it, and so does the end of presman.
+    `begin` starts the process, and the opening of the source, ahead of `open`; `looked` is what a first look made of
+    it there. The process stays when the source is closed, to open it again; `end` ends it, and so does the end of
+    presman.
     """
 
     def __init__(self, recipe: SourceRecipe, *, kind: str, name: str) -> None:
@@ -66,26 +68,48 @@ class ProcessSource:
         self._child: Child | None = None
         self._logged = 0
         self._channel: Channel | None = None
-        self._is_opening = False
+        self._is_opening = self._is_looking = False
+        self._opened: Release | Exception | None = None
         self._patience_ends = NEVER
 
-    def begin(self) -> None:
-        """Start the process and have it open the source. Raises SourceError where no process can be had."""
+    def begin(self, look: Look | None = None) -> None:
+        """Start the process and have it open the source, and look at it. Raises SourceError if there is no process."""
         self._logged = _size_of_log()
         try:
             self._child = Child(*SERVE)
         except (OSError, TypeError) as error:  # TypeError: nobody knows where Python is
             raise SourceError(f"no process for {self.name}: {getattr(error, 'strerror', '') or error}") from error
         self._channel = Channel(self._child.line)
-        self._is_opening = True
+        self._is_opening, self._is_looking = True, look is not None
         try:
             self._channel.entrust(self._recipe)
             self._channel.send(("open", ()))
+            if look is not None:
+                self._channel.send(("look", (look,)))
         except ChannelEndedError:
             return  # the answer will tell
 
+    def looked(self) -> Any:
+        """Wait for what the look returned that it began with; None without one, or if it came to nothing.
+
+        Whether the source could be opened, `open` tells as ever.
+        """
+        if not self._is_looking:
+            return None
+        self._is_looking = self._is_opening = False
+        self._opened = self._attempt()
+        found = self._attempt() if self._channel is not None else None
+        return None if isinstance(found, Exception) else found
+
     def open(self) -> Release:
         """Open the source in a process, in that which was begun if there is one. Raises SourceError."""
+        self.looked()  # what nobody asked for is not to be taken for another answer
+        opened, self._opened = self._opened, None
+        if isinstance(opened, Exception):
+            raise opened
+        return opened or self._open()
+
+    def _open(self) -> Release:
         self._patience_ends = NEVER
         if self._channel is None:
             self.begin()
@@ -146,6 +170,13 @@ class ProcessSource:
     def _call(self, name: str, *arguments: Any, limit: float = NEVER) -> Any:
         self._send(name, *arguments)
         return self._answer(limit)
+
+    def _attempt(self) -> Any:
+        """Return the answer to what was asked, or what the source raised, or that it was given up."""
+        try:
+            return self._answer(LONGEST)
+        except Exception as error:
+            return error
 
     def _send(self, name: str, *arguments: Any) -> None:
         if self._channel is None:

@@ -14,12 +14,13 @@ from typing import Any
 from presman.base.child import LINE
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
-from presman.sources import Exhausted, Source, SourceError
+from presman.sources import Exhausted, SourceError
 from presman.sources.apart.channel import Channel, ChannelEndedError
+from presman.sources.apart.looked_at import LookedAt
 from presman.watcher import open_log
 
-CALLS = frozenset({"open", "advance", "read", "close", "container", "perform"})
-"""What may be asked of the source: see :class:`presman.sources.Source`, and of those that can act."""
+CALLS = frozenset({"open", "advance", "read", "close", "container", "perform", "look"})
+"""What may be asked of the source: see :class:`presman.sources.Source`, and of those that can act; and to look."""
 
 GRACE = 1.0
 """Seconds that a log off may take when presman is gone."""
@@ -46,7 +47,7 @@ def main() -> None:
 
 def _serve(channel: Channel) -> None:
     recipe = channel.receive()
-    source: Source = recipe()
+    source = LookedAt(recipe())
     asked: queue.SimpleQueue[tuple[str, tuple[Any, ...]] | None] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(channel, source, asked), daemon=True).start()
     while (call := asked.get()) is not None:
@@ -54,7 +55,7 @@ def _serve(channel: Channel) -> None:
     source.close()
 
 
-def _listen(channel: Channel, source: Source, asked: queue.SimpleQueue[tuple[str, tuple[Any, ...]] | None]) -> None:
+def _listen(channel: Channel, source: LookedAt, asked: queue.SimpleQueue[tuple[str, tuple[Any, ...]] | None]) -> None:
     """Hear what is asked; to cancel is done at once. When presman is gone, end."""
     with suppress(ChannelEndedError):
         while True:
@@ -69,14 +70,12 @@ def _listen(channel: Channel, source: Source, asked: queue.SimpleQueue[tuple[str
         source.cancel()
 
 
-def _answer(source: Source, name: str, arguments: tuple[Any, ...]) -> Any:
+def _answer(source: LookedAt, name: str, arguments: tuple[Any, ...]) -> Any:
     """Return what a call returns, or the error it raises."""
     if name not in CALLS:
         raise ValueError(name)
     faulthandler.dump_traceback_later(LONGEST_CALL, exit=True)
     try:
-        if name == "read":
-            source.scope, arguments = arguments[0], arguments[1:]
         return getattr(source, name)(*arguments)
     except (SourceError, Exhausted, InputError) as error:
         return error

@@ -1,0 +1,57 @@
+"""A glance at a source: what of its first poll is there soon, understood where the source is, for the first frame."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, NoReturn
+
+from msgspec import Struct
+
+from presman.records.breadth import Breadth
+from presman.records.queries import Scope
+
+if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
+    from presman.records.snapshot import Snapshot
+    from presman.sources import Source
+
+
+class _Enough(Exception):  # noqa: N818 - nothing is wrong
+    """The snapshot shows what there is to see at first."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        super().__init__()
+        self.snapshot = snapshot
+
+
+class Glance(Struct, frozen=True):
+    """Reads as the first poll does, with these packs and within so many seconds, and returns the Reading of it.
+
+    It is called in the process of the source: what understands a poll need not be imported before the first frame.
+    """
+
+    scope: Scope
+    packs: Collection[str]
+    budget: float
+
+    def __call__(self, source: Source) -> Reading:
+        """Return what there is to see. Raises SourceError."""
+        from presman.analysis import analyse
+
+        return analyse(None, self._look(source))
+
+    def _look(self, source: Source) -> Snapshot:
+        from presman.polling.poller import Poller
+
+        source.scope = self.scope
+        poller = Poller(source, packs=self.packs)
+        poller.breadth, poller.budget = Breadth.NARROW, self.budget
+        poller.open()
+        try:
+            return poller.poll(_enough)
+        except _Enough as enough:
+            return enough.snapshot
+
+
+def _enough(snapshot: Snapshot) -> NoReturn:
+    raise _Enough(snapshot)
