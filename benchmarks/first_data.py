@@ -21,7 +21,8 @@ BIN = Path(sys.executable).parent
 PRESMAN, PG_ACTIVITY = str(BIN / "presman"), str(BIN / "pg_activity")
 
 PG_ACTIVITY_SHOWN = (b"RUNNING QUERIES", b"DATABASE")
-SHOWN = (b"Overview", b"LIVE")
+SHOWN = (b"Overview", b"LIVE", b"INTERACTIVE")
+"""The frame, the link, and the first row of a table of the scenario `mixed`."""
 
 Start = tuple[Sequence[str], Sequence[bytes], Mapping[str, str]]
 """A command, what it shows once it has figures, and its environment."""

@@ -145,9 +145,9 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
         carry_out = gateway.carry_out if gateway is not None else None
         sampler = Sampler(
             lambda: source, refresh=resolved.refresh, scope=resolved.scope, post=hear, carry_out=carry_out,
-            packs=resolved.packs, glimpse=source.looked,
+            packs=resolved.packs,
         )  # fmt: skip
-        sampler.budget = resolved.budget
+        sampler.budget, sampler.glimpse = resolved.budget, source.looked
         return sampler
 
     return HeadStart(make_sampler, source.end)

@@ -24,6 +24,7 @@ from presman.polling.sampler import (
     CarryOut,
     Event,
     FirstLook,
+    Glimpse,
     Polled,
     Sampler,
     SourceEnded,
@@ -191,7 +192,7 @@ class WatchedDatabase:
     # ---- the sampler's thread
 
     def _hear(self, event: Event) -> None:
-        if isinstance(event, FirstLook):
+        if isinstance(event, FirstLook | Glimpse):
             return
         if isinstance(event, SourceLost):
             self._lose(event)

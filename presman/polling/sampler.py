@@ -125,8 +125,7 @@ class Sampler:
 
     `make_source` runs in that thread, so its imports and the first connection hold nobody up. `post` is called in
     that thread too and must be quick; after `stop` it is not called again. Ticks that a slow poll missed are
-    dropped, not made up for. `carry_out` is given only where actions are allowed. `glimpse` waits for what there is
-    to say ahead of the first poll, None for nothing.
+    dropped, not made up for. `carry_out` is given only where actions are allowed.
     """
 
     def __init__(
@@ -140,10 +139,8 @@ class Sampler:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         rng: random.Random | None = None,
         carry_out: CarryOut | None = None,
-        glimpse: Callable[[], Any] = lambda: None,
     ) -> None:
         self._carry_out = carry_out
-        self._glimpse = glimpse
         self._has_glimpsed = False
         self._forgets = False
         self._read_at = 0.0
@@ -157,6 +154,8 @@ class Sampler:
         """Seconds a poll may take, None for what befits `refresh`."""
         self.needs: PollNeeds = EVERYTHING
         """What somebody makes use of; to be set before it begins."""
+        self.glimpse: Callable[[], Any] = lambda: None
+        """Waits for what there is to say ahead of the first poll, None for nothing; to be set before it begins."""
         self.phase: float | None = None
         """Where in each interval (0 to 1) the ticks are, so that many samplers of one process, each with a phase of its
         own, do not all poll at once; None: an interval after the poll before."""
@@ -278,7 +277,7 @@ class Sampler:
 
     def _begin(self) -> None:
         """Say what there is to say ahead of the first poll, and wait a moment until that is on the screen."""
-        seen = self._glimpse()
+        seen = self.glimpse()
         if seen is None or self._stopping:
             return
         self._has_glimpsed = True

@@ -113,9 +113,10 @@ class FrameApp(TerminalApp):
         """Show what came meanwhile, in the first frame."""
         if self.is_leaving:  # quit before the first frame
             return
-        self.begun = self.frame.has_begun = True
+        self.begun = True
         self.panels.focus_first()
         self.repaint()
+        self.call_after_refresh(self.frame.begin)
         self.set_interval(1.0, self._tick)
         if self.notice:
             self.tell(self.notice, severity="warning", seconds=12)

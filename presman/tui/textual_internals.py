@@ -40,16 +40,21 @@ class KeyParser(Protocol):
 
 
 class PatientScreen(Screen[None]):
-    """A screen whose first frame waits until `has_begun`, so that it shows what was drawn by then, and not an empty
-    frame before it.
+    """A screen whose first frame waits until it is to `begin`, so that it shows what was drawn by then, laid out.
 
-    What is laid out meanwhile is painted with the first frame. A Textual that paints another way paints at once.
+    A Textual that paints another way paints at once.
     """
 
-    has_begun = False
+    _has_begun = False
+
+    def begin(self) -> None:
+        """Paint what is laid out, and all that comes."""
+        self._has_begun = True
+        if hasattr(Screen, "_compositor_refresh"):
+            self._compositor_refresh()
 
     def _compositor_refresh(self) -> None:
-        if self.has_begun:
+        if self._has_begun:
             super()._compositor_refresh()
 
 

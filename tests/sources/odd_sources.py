@@ -10,10 +10,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.records.queries import Scope
 from presman.sources import Answer, Request, SourceError
+from presman.sources.simulator_source import SimulatorSource
 
 AT = datetime(2026, 3, 12, tzinfo=UTC)
 
@@ -66,3 +69,24 @@ class OddSource:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+class CountingSource(SimulatorSource):
+    """A simulated database that is read like a real one, and says as round trips how often it was."""
+
+    kind = "oracle"
+    _reads = 0
+
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
+        self._reads += 1
+        return replace(super().read(requests, within), round_trips=self._reads)
+
+
+def reads_of(source: Any) -> tuple[Any, Answer]:
+    """Look: return the process and what one read says."""
+    return os.getpid(), source.read((), 0.5)
+
+
+def broken_look(source: Any) -> None:
+    """Look, and fail at it."""
+    raise ZeroDivisionError(source.name)

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,17 @@ import pytest
 from presman.base.secret import Secret
 from presman.config.targets import parse_target
 from presman.polling.poller import Poller
+from presman.records.breadth import Breadth
 from presman.records.queries import Scope
+from presman.records.snapshot import Snapshot
 from presman.sources import OutcomeUnknown, SourceError
 from presman.sources.apart import process_source
+from presman.sources.apart.looked_at import LookedAt
 from presman.sources.apart.process_source import ProcessSource
 from presman.sources.recipe import SourceRecipe
+from presman.tui.glance import Glance
 from tests.patience import until
+from tests.sources import odd_sources
 
 Make = Callable[..., ProcessSource]
 
@@ -199,6 +205,85 @@ def test_it_ends_with_who_started_it(made: Make) -> None:
     source._channel.send(("read", (Scope.CLUSTER, ())))
     source._channel.close()
     until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, "the end of the process")
+
+
+def test_it_is_looked_at_in_its_process_before_it_is_opened_here(made: Make) -> None:
+    source = made()
+    source.begin(odd_sources.reads_of)
+    process, answer = source.looked()
+    assert process == process_of(source).pid
+    assert answer.notes == ("CLUSTER", "", "0.5", str(process))
+    assert source.looked() is None, "once"
+    assert source.open().major == 19
+    assert source.container() == 4
+
+
+def test_what_a_look_made_is_not_taken_for_another_answer(made: Make) -> None:
+    source = made()
+    source.begin(odd_sources.reads_of)
+    assert source.open().major == 19
+    assert source.container() == 4
+    assert source.looked() is None
+
+
+@pytest.mark.parametrize("manner", ["refuse", "die", "broken look"])
+def test_a_look_that_came_to_nothing_is_left_to_the_first_poll(made: Make, manner: str) -> None:
+    source = made(manner)
+    source.begin(odd_sources.broken_look if manner == "broken look" else odd_sources.reads_of)
+    assert source.looked() is None
+    if manner == "refuse":
+        for _ in range(2):  # a second attempt asks again
+            with pytest.raises(SourceError, match="wrong password"):
+                source.open()
+    else:
+        assert source.open().major == 19
+        assert source.container() == 4
+
+
+def test_a_process_that_died_before_the_look_is_told_by_opening_it(made: Make) -> None:
+    source = made()
+    source.begin(odd_sources.reads_of)
+    process_of(source).kill()
+    assert source.looked() is None
+    with suppress(SourceError):  # unless it was open already
+        source.open()
+    assert source.open().major == 19, "in another process"
+
+
+@pytest.mark.parametrize("scenario", ["queueing", "rac"])
+def test_what_a_look_has_read_is_not_read_again(scenario: str) -> None:
+    recipe = SourceRecipe("tests.sources.odd_sources", "CountingSource", {"scenario": scenario, "seed": 3})
+    source = ProcessSource(recipe, kind="oracle", name="counted")
+    try:
+        source.begin(Glance(Scope.CLUSTER, (), 6.0))
+        seen = source.looked()
+        assert (seen.round_trips, seen.kind) == (1, "oracle")
+        assert seen.groups
+        poller = Poller(source)
+        poller.breadth = Breadth.NARROW
+        poller.open()
+        glimpsed: list[Snapshot] = []
+        poller.poll(glimpsed.append)
+        assert glimpsed[0].round_trips == 1, "the answer that was given to the look"
+        assert glimpsed[0].at == seen.at
+        assert poller.poll().round_trips > 2
+    finally:
+        source.end()
+
+
+def test_what_a_look_has_read_long_ago_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    source = LookedAt(odd_sources.OddSource())
+    assert source.look(odd_sources.reads_of) is None, "it is not open"
+    source.open()
+    for seconds, same in ((0.9, True), (1.1, False)):
+        _, answer = source.look(odd_sources.reads_of)
+        now[0] += seconds
+        assert (source.read(Scope.CLUSTER, (), 0.5) is answer) is same
+    source.look(odd_sources.reads_of)
+    assert source.read(Scope.INSTANCE, (), 0.5).notes[0] == "INSTANCE", "another question"
+    assert source.scope is Scope.INSTANCE
 
 
 ALONE = """

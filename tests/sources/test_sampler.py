@@ -16,6 +16,7 @@ from presman.polling.sampler import (
     LONGEST_PAUSE,
     ActionResult,
     Event,
+    Glimpse,
     Polled,
     Sampler,
     SourceEnded,
@@ -42,7 +43,9 @@ def start() -> Iterator[Start]:
         events: queue.Queue[Event] = queue.Queue()
         make = source if callable(source) else lambda: source
         settings = {"refresh": 3600.0, "scope": Scope.CLUSTER, "now": lambda: START} | settings
+        glimpse = settings.pop("glimpse", lambda: None)
         sampler = Sampler(make, post=events.put, **settings)
+        sampler.glimpse = glimpse
         begun.append(sampler)
         sampler.start()
         return sampler, events
@@ -71,6 +74,30 @@ def test_polls_until_the_end(start: Start) -> None:
     assert events.get(timeout=PATIENCE) == SourceEnded()
     assert sampler.stop(PATIENCE)
     assert (source.opened, source.closed) == (1, 1)
+
+
+def test_a_glimpse_comes_first_and_the_polls_follow(start: Start) -> None:
+    _, events = start(FakeSource(length=2), refresh=0.001, glimpse=lambda: "what a look saw")
+    assert events.get(timeout=PATIENCE) == Glimpse("what a look saw")
+    assert [polled(events) for _ in range(2)] == [1, 2]
+
+
+def test_who_is_stopped_while_somebody_looks_says_nothing(start: Start) -> None:
+    looking, enough = threading.Event(), threading.Event()
+
+    def glimpse() -> str:
+        looking.set()
+        enough.wait(PATIENCE)
+        return "too late"
+
+    source = FakeSource()
+    sampler, events = start(source, glimpse=glimpse)
+    looking.wait(PATIENCE)
+    assert not sampler.stop(0.0)
+    enough.set()
+    assert sampler.stop(PATIENCE)
+    assert events.empty()
+    assert source.opened == 0
 
 
 def test_makes_the_source_in_its_own_thread(start: Start) -> None:

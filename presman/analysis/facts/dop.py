@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from types import MappingProxyType
-from xml.etree.ElementTree import Element, ParseError
-
-from defusedxml.common import DefusedXmlException
-from defusedxml.ElementTree import fromstring
+from typing import TYPE_CHECKING
 
 from presman.analysis.readings.statement_readings import DopStory
 from presman.base.text import clean
 from presman.records.conversion import LONGEST_DOCUMENT, TOO_LONG
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 _HINTED = re.compile(r"/\*\+(.*?)(?:\*/|$)|--\+([^\n]*)", re.DOTALL)
 _PARALLEL = re.compile(r"\b(?:NO_)?(?:PARALLEL(?:_INDEX)?|STATEMENT_QUEUING)\b(?:\s*\([^()]{0,60}\))?", re.IGNORECASE)
@@ -61,6 +61,11 @@ def story(other_xml: str) -> DopStory:
 def _parse(text: str) -> Element | None:
     if not text or len(text) > LONGEST_DOCUMENT:
         return None
+    from xml.etree.ElementTree import ParseError  # not before there is a document: the first frame has none
+
+    from defusedxml.common import DefusedXmlException
+    from defusedxml.ElementTree import fromstring
+
     try:
         root: Element = fromstring(text, forbid_dtd=True)
     except (ParseError, DefusedXmlException, ValueError, RecursionError):

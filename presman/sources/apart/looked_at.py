@@ -39,7 +39,7 @@ class LookedAt:
         """Return what `look` makes of the source, None while that is not open."""
         return None if self._release is None else look(_Noting(self._source, self._release, self._note))
 
-    def read(self, scope: Scope, requests: tuple[Request, ...], within: float | None) -> Answer:
+    def read(self, scope: Scope, requests: tuple[Request, ...], within: float | None = None) -> Answer:
         """Read in that scope, or return what a look has just read."""
         noted, self._noted = self._noted, None
         if noted is not None and time.monotonic() - noted[0] < FRESH and noted[1:3] == (scope, requests):

@@ -99,6 +99,8 @@ class ProcessSource:
         self._is_looking = self._is_opening = False
         self._opened = self._attempt()
         found = self._attempt() if self._channel is not None else None
+        if self._channel is None and not isinstance(self._opened, Exception):
+            self._opened = None  # it was open, and died of the look
         return None if isinstance(found, Exception) else found
 
     def open(self) -> Release:

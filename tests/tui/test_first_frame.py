@@ -1,0 +1,97 @@
+"""The first frame: what was read by then is in it, understood where the source is; nothing is painted before it."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from msgspec.structs import replace
+from textual.screen import Screen
+
+from presman.analysis import analyse
+from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.readings.reading import Reading
+from presman.config.alert_lines import read_alerts
+from presman.output.attention import attention_of
+from presman.polling.poller import Poller
+from presman.polling.sampler import Glimpse, Polled
+from presman.records.breadth import Breadth
+from presman.records.queries import Scope
+from presman.records.snapshot import Snapshot
+from presman.sources.apart import channel
+from presman.sources.simulator_source import SimulatorSource
+from presman.tui.app import sampler_feed
+from presman.tui.feed import Arrived, Failed
+from presman.tui.glance import Glance
+from presman.tui.textual_internals import PatientScreen
+from tests.scenarios import with_short_past
+from tests.tui.drive import HandFeed, acted, stage
+from tests.tui.readings import busy
+from tests.tui.test_live import START, Play
+
+
+def seen(reading: Reading) -> Reading:
+    """Return a reading without what two polls of one instant differ in."""
+    return replace(reading, poll_seconds=0.0)
+
+
+@pytest.mark.parametrize(("scenario", "kind"), [("storm", "oracle"), ("rac", "oracle"), ("pdb", "simulator")])
+def test_a_glance_sees_what_the_first_look_shows(scenario: str, kind: str) -> None:
+    """It comes unchanged from where the source is."""
+    source = SimulatorSource(with_short_past(scenario), seed=3, clock=lambda: 0.0, start=START)
+    source.kind = kind
+    source.open()
+    glimpse = Glance(Scope.CLUSTER, (), 6.0)(source)
+    assert pickle.loads(channel._written(glimpse, channel._WRITERS)) == glimpse
+    poller = Poller(source)
+    poller.breadth = Breadth.NARROW
+    poller.open()
+    looks: list[Snapshot] = []
+    whole = poller.poll(looks.append)
+    assert len(looks) == (kind == "oracle")
+    assert seen(glimpse) == seen(analyse(None, (*looks, whole)[0]))
+    source.close()
+
+
+def test_a_glimpse_has_the_thresholds_too() -> None:
+    play = Play("locked")
+    attention = attention_of("prod", read_alerts("idle_holder severity=critical"), (), first_is_news=False)
+    posted: list[Arrived | Failed] = []
+    feed = sampler_feed(lambda: play.poller.source, Scope.CLUSTER, attention=attention)(posted.append, 2.0)
+    snapshot = play.poll()
+    feed._receive(Glimpse(analyse(None, snapshot)))
+    feed._receive(Polled(snapshot))
+    feed._receive(Glimpse("no reading"))
+    first, whole, fault = posted
+    assert isinstance(first, Arrived)
+    assert isinstance(whole, Arrived)
+    assert (first.whole, whole.whole) == (False, True)
+    assert {alert.key: alert.state for alert in wrong(first.reading)}["idle_holder"] == "bad"
+    assert isinstance(fault, Failed)
+    play.poller.close()
+
+
+@acted
+async def test_nothing_is_painted_before_there_is_something_to_see(monkeypatch: pytest.MonkeyPatch) -> None:
+    frames: list[str] = []
+    paint = Screen._compositor_refresh
+
+    def painted(screen: Screen[None]) -> None:
+        paint(screen)
+        frames.append("\n".join(strip.text for strip in screen._compositor.render_strips()))
+
+    def start(feed: HandFeed) -> None:
+        feed.post(Arrived(busy(), whole=False))
+
+    monkeypatch.setattr(Screen, "_compositor_refresh", painted)
+    monkeypatch.setattr(HandFeed, "start", start)
+    async with stage(painted=True):
+        assert "● LIVE" in frames[0]
+        assert "BATCH" in frames[0]
+
+
+@acted
+async def test_a_textual_that_paints_in_another_way_is_let_paint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(PatientScreen, "_compositor_refresh")
+    async with stage(busy(), painted=True) as acting:
+        assert "● LIVE" in acting.screen
