@@ -110,16 +110,21 @@ class FrameApp(TerminalApp):
         self.frame.call_later(self._begin)
 
     def _begin(self) -> None:
-        """Show what came meanwhile, in the first frame."""
+        """Draw what came meanwhile."""
         if self.is_leaving:  # quit before the first frame
             return
         self.begun = True
         self.panels.focus_first()
         self.repaint()
-        self.call_after_refresh(self.frame.begin)
+        self.call_after_refresh(self._paint)
         self.set_interval(1.0, self._tick)
         if self.notice:
             self.tell(self.notice, severity="warning", seconds=12)
+
+    def _paint(self) -> None:
+        """Paint the first frame: what was drawn is laid out now."""
+        if not self.is_leaving:
+            self.frame.begin()
 
     def on_unmount(self) -> None:
         """Let go of the database and of the export."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pickle
 import select
 import socket
+import struct
 import threading
 from contextlib import suppress
 from copyreg import dispatch_table
@@ -18,6 +19,9 @@ from typing import Any
 from presman.base.secret import Secret
 
 _PROTOCOL = 5
+
+_SIZE = struct.Struct("!Q")
+"""What stands before each value: how many bytes it takes."""
 
 
 def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
@@ -33,11 +37,13 @@ class ChannelEndedError(Exception):
 
 
 class Channel:
-    """One end. Values may be sent from several threads, and are received in one."""
+    """One end. Values may be sent from several threads, and are received in one.
+
+    Nothing is read ahead: what has come can be waited for, and a value that cannot be understood takes no other along.
+    """
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
-        self._incoming = end.makefile("rb")
         self._turn = threading.Lock()
 
     def send(self, value: Any) -> None:
@@ -51,9 +57,19 @@ class Channel:
     def receive(self) -> Any:
         """Wait for the next value. Raises ChannelEndedError."""
         try:
-            return pickle.load(self._incoming)
+            return pickle.loads(self._taken(*_SIZE.unpack(self._taken(_SIZE.size))))
         except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:  # ValueError: it was closed here
             raise ChannelEndedError from error
+
+    def _taken(self, size: int) -> bytearray:
+        data = bytearray(size)
+        room = memoryview(data)
+        while room:
+            came = self._end.recv_into(room)
+            if not came:
+                raise EOFError
+            room = room[came:]
+        return data
 
     def comes(self, seconds: float) -> bool:
         """Wait so long at most; return whether a value begins to come, or the end."""
@@ -69,12 +85,12 @@ class Channel:
 
     def close(self) -> None:
         """Let go of this end."""
-        self._incoming.close()
         self._end.close()
 
     def _send(self, data: bytes) -> None:
         try:
             with self._turn:
+                self._end.sendall(_SIZE.pack(len(data)))
                 self._end.sendall(data)
         except OSError as error:
             raise ChannelEndedError from error

@@ -1,0 +1,82 @@
+"""The channel between two processes: every value that has come can be waited for, whatever came before it."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+from collections.abc import Iterator
+from types import MappingProxyType
+
+import pytest
+
+from presman.base.secret import Secret
+from presman.sources.apart.channel import Channel, ChannelEndedError
+
+Ends = tuple[Channel, Channel]
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    """Return two ends of a line."""
+    here, there = map(Channel, socket.socketpair())
+    yield here, there
+    here.close()
+    there.close()
+
+
+def refuse() -> None:
+    """Make nothing of what came."""
+    raise ImportError("no such module")
+
+
+class Refused:
+    """A value that the other end cannot make."""
+
+    def __reduce__(self) -> tuple[object, tuple[()]]:
+        return refuse, ()
+
+
+def test_of_two_values_that_came_at_once_each_can_be_waited_for(ends: Ends) -> None:
+    here, there = ends
+    here.send("opened")
+    here.send({"looked": MappingProxyType({"by_class": 1})})
+    assert there.comes(0)
+    assert there.receive() == "opened"
+    assert there.comes(0), "the second is not lost in what was read ahead"
+    assert there.receive() == {"looked": {"by_class": 1}}
+    assert not there.comes(0)
+
+
+def test_a_value_that_cannot_be_understood_takes_no_other_along(ends: Ends) -> None:
+    here, there = ends
+    here.send(Refused())
+    here.send("the next")
+    with pytest.raises(ImportError, match="no such module"):
+        there.receive()
+    assert there.receive() == "the next"
+
+
+def test_a_large_value_comes_whole(ends: Ends) -> None:
+    here, there = ends
+    here._end.settimeout(0)
+    data = b"x" * 100_000
+    here.send(data)
+    assert there.receive() == data
+
+
+def test_an_end_in_the_middle_of_a_value_is_the_end(ends: Ends) -> None:
+    here, there = ends
+    here._end.sendall((100).to_bytes(8, "big") + pickle.dumps(1))
+    here.shut()
+    with pytest.raises(ChannelEndedError):
+        there.receive()
+    with pytest.raises(ChannelEndedError):
+        here.send(2)
+
+
+def test_only_who_is_entrusted_gets_secrets(ends: Ends) -> None:
+    here, there = ends
+    here.entrust(Secret("tiger"))
+    assert there.receive().reveal() == "tiger"
+    with pytest.raises(TypeError):
+        here.send(Secret("tiger"))
