@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from presman.base.errors import InputError
@@ -147,7 +148,7 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
             lambda: source, refresh=resolved.refresh, scope=resolved.scope, post=hear, carry_out=carry_out,
             packs=resolved.packs,
         )  # fmt: skip
-        sampler.budget, sampler.glimpse = resolved.budget, source.looked
+        sampler.budget, sampler.glimpse = resolved.budget, partial(source.looked, glance.budget)
         return sampler
 
     return HeadStart(make_sampler, source.end)

@@ -168,7 +168,7 @@ class Poller:
         if hurried:
             due = [query for query in due if query.record not in LATER]
         first = self._ask(due + [query for query in self._requested(expected) if query not in due])
-        measured = self._clock()
+        measured = self._clock() - first.waited
         if self._last and first.at < self._last[0]:
             self._begin_epoch(keep=self._number)
         elif plans and plans != self._plans():
@@ -196,7 +196,7 @@ class Poller:
             at=first.at,
             number=self._number,
             epoch=self._epoch,
-            seconds=self._clock() - self._begun,
+            seconds=self._clock() - self._begun + first.waited,
             round_trips=round_trips,
             sections=MappingProxyType(sections),
             cloud_service=first.cloud_service,

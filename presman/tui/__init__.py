@@ -2,7 +2,7 @@
 
 import os
 
-os.environ.setdefault("ESCDELAY", "25")
+os.environ.setdefault("ESCDELAY", "15")
 """Milliseconds until an Esc is the key and not the beginning of another's name; Textual reads it when it is imported.
 
 Its own 100 are felt at each Esc. A terminal sends the name of a key in one piece; whoever has a line that tears them

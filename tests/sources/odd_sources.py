@@ -16,6 +16,7 @@ from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.records.queries import Scope
 from presman.sources import Answer, Request, SourceError
+from presman.sources.apart.looked_at import LookedAt
 from presman.sources.simulator_source import SimulatorSource
 
 AT = datetime(2026, 3, 12, tzinfo=UTC)
@@ -33,6 +34,7 @@ class OddSource:
         self._manner = manner
         self._password = password
         self._cancelled = False
+        self._reads = 0
 
     def open(self) -> Release:
         if self._manner == "refuse":
@@ -45,6 +47,7 @@ class OddSource:
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         if self._manner == "die":
             os.kill(os.getpid(), signal.SIGSEGV)
+        self._reads += 1
         if self._manner == "spin":
             re.match("(a+)+$", "a" * 64 + "b")  # and never lets go of Python's lock
         if self._manner == "break":
@@ -54,7 +57,7 @@ class OddSource:
         if self._cancelled:
             raise SourceError("cancelled")
         secret = self._password.reveal() if self._password else ""
-        return Answer(AT, (), notes=(self.scope.name, secret, str(within), str(os.getpid())))
+        return Answer(AT, (), self._reads, notes=(self.scope.name, secret, str(within), str(os.getpid())))
 
     def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
         if statement == "refuse":
@@ -80,6 +83,32 @@ class CountingSource(SimulatorSource):
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         self._reads += 1
         return replace(super().read(requests, within), round_trips=self._reads)
+
+
+class Asked:
+    """A source that is asked as one in another process is: each read says its scope."""
+
+    kind = "oracle"
+    name = "asked"
+
+    def __init__(self, calls: LookedAt) -> None:
+        self.scope = Scope.CLUSTER
+        self.calls = calls
+
+    def open(self) -> Release:
+        return self.calls.open()
+
+    def advance(self) -> None:
+        self.calls.advance()
+
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
+        return self.calls.read(self.scope, tuple(requests), within)
+
+    def cancel(self) -> None:
+        """It answers at once."""
+
+    def close(self) -> None:
+        self.calls.close()
 
 
 def reads_of(source: Any) -> tuple[Any, Answer]:

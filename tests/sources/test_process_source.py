@@ -25,6 +25,7 @@ from presman.sources.apart import process_source
 from presman.sources.apart.looked_at import LookedAt
 from presman.sources.apart.process_source import ProcessSource
 from presman.sources.recipe import SourceRecipe
+from presman.sources.simulator_source import SimulatorSource
 from presman.tui.glance import Glance
 from tests.patience import until
 from tests.sources import odd_sources
@@ -277,13 +278,35 @@ def test_what_a_look_has_read_long_ago_is_read_again(monkeypatch: pytest.MonkeyP
     source = LookedAt(odd_sources.OddSource())
     assert source.look(odd_sources.reads_of) is None, "it is not open"
     source.open()
-    for seconds, same in ((0.9, True), (1.1, False)):
-        _, answer = source.look(odd_sources.reads_of)
+    for seconds, waited in ((0.9, 0.9), (1.1, 0.0)):
+        source.look(odd_sources.reads_of)
         now[0] += seconds
-        assert (source.read(Scope.CLUSTER, (), 0.5) is answer) is same
+        assert source.read(Scope.CLUSTER, (), 0.5).waited == waited, "the seconds since it was read, 0 if it is new"
     source.look(odd_sources.reads_of)
     assert source.read(Scope.INSTANCE, (), 0.5).notes[0] == "INSTANCE", "another question"
     assert source.scope is Scope.INSTANCE
+
+
+def test_each_read_of_a_look_is_answered_once() -> None:
+    source = LookedAt(odd_sources.OddSource())
+    source.open()
+    source.look(lambda opened: [opened.read((), 0.5) for _ in range(2)])
+    found = [source.read(Scope.CLUSTER, (), 0.5).round_trips for _ in range(3)]
+    assert found == [1, 2, 3], "the two that were read for it, in their order, and then a new one"
+
+
+def test_a_poll_is_as_old_as_what_a_look_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was read at 100.0 and is asked for at 100.4: the poll began then, and its rates count from then."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    source = odd_sources.Asked(LookedAt(SimulatorSource("queueing", seed=3, clock=lambda: now[0])))
+    poller = Poller(source, clock=lambda: now[0])
+    poller.breadth = Breadth.NARROW
+    poller.open()
+    source.calls.look(Glance(Scope.CLUSTER, (), 6.0))
+    now[0] += 0.4
+    assert poller.poll().seconds == pytest.approx(0.4)
+    assert poller.poll().seconds == 0.0, "read when it was asked for"
 
 
 ALONE = """

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.records.queries import Scope
@@ -17,13 +19,23 @@ Look = Callable[[Source], Any]
 """What is made of an open source; a value that another process can be given."""
 
 
+class _Noted(NamedTuple):
+    """What was read for a look, and when that began and ended, in seconds of the monotonic clock."""
+
+    begun: float
+    ended: float
+    scope: Scope
+    requests: tuple[Request, ...]
+    answer: Answer
+
+
 class LookedAt:
     """Calls of a source. What a look has read is not read again: the same question is answered with it, once."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._release: Release | None = None
-        self._noted: tuple[float, Scope, tuple[Request, ...], Answer] | None = None
+        self._noted: list[_Noted] = []
 
     def __getattr__(self, name: str) -> Any:
         """Return what the source has of that name: what is asked as it is."""
@@ -37,28 +49,25 @@ class LookedAt:
 
     def look(self, look: Look) -> Any:
         """Return what `look` makes of the source, None while that is not open."""
-        return None if self._release is None else look(_Noting(self._source, self._release, self._note))
+        return None if self._release is None else look(_Noting(self._source, self._release, self._noted))
 
     def read(self, scope: Scope, requests: tuple[Request, ...], within: float | None = None) -> Answer:
         """Read in that scope, or return what a look has just read."""
-        noted, self._noted = self._noted, None
-        if noted is not None and time.monotonic() - noted[0] < FRESH and noted[1:3] == (scope, requests):
-            return noted[3]
+        now = time.monotonic()
+        self._noted[:] = [noted for noted in self._noted if now - noted.ended < FRESH]
+        for place, noted in enumerate(self._noted):
+            if (noted.scope, noted.requests) == (scope, requests):
+                del self._noted[place]
+                return replace(noted.answer, waited=now - noted.begun)
         self._source.scope = scope
         return self._source.read(requests, within)
-
-    def _note(self, scope: Scope, requests: Sequence[Request], answer: Answer) -> None:
-        if self._noted is None:
-            self._noted = time.monotonic(), scope, tuple(requests), answer
 
 
 class _Noting:
     """An open source as a look sees it: to open it again tells the release, and what is read is noted."""
 
-    def __init__(
-        self, source: Source, release: Release, note: Callable[[Scope, Sequence[Request], Answer], None]
-    ) -> None:
-        self._source, self._release, self._note = source, release, note
+    def __init__(self, source: Source, release: Release, noted: list[_Noted]) -> None:
+        self._source, self._release, self._noted = source, release, noted
         self.name, self.kind, self.scope = source.name, source.kind, source.scope
 
     def open(self) -> Release:
@@ -69,8 +78,9 @@ class _Noting:
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         self._source.scope = self.scope
+        begun = time.monotonic()
         answer = self._source.read(requests, within)
-        self._note(self.scope, requests, answer)
+        self._noted.append(_Noted(begun, time.monotonic(), self.scope, tuple(requests), answer))
         return answer
 
     def cancel(self) -> None:

@@ -89,16 +89,17 @@ class ProcessSource:
         except ChannelEndedError:
             return  # the answer will tell
 
-    def looked(self) -> Any:
+    def looked(self, within: float | None = None) -> Any:
         """Wait for what the look returned that it began with; None without one, or if it came to nothing.
 
-        Whether the source could be opened, `open` tells as ever.
+        Once the source is open it may take `within` so many seconds, and OVERTIME. Whether the source could be
+        opened, `open` tells as ever.
         """
         if not self._is_looking:
             return None
         self._is_looking = self._is_opening = False
-        self._opened = self._attempt()
-        found = self._attempt() if self._channel is not None else None
+        self._opened = self._attempt(LONGEST)
+        found = self._attempt(_limit(within)) if self._channel is not None else None
         if self._channel is None and not isinstance(self._opened, Exception):
             self._opened = None  # it was open, and died of the look
         return None if isinstance(found, Exception) else found
@@ -127,8 +128,7 @@ class ProcessSource:
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         """Run `requests`. Raises SourceError if the connection, or the process, is lost."""
-        limit = LONGEST if within is None else within + OVERTIME
-        answer: Answer = self._call("read", self.scope, tuple(requests), within, limit=limit)
+        answer: Answer = self._call("read", self.scope, tuple(requests), within, limit=_limit(within))
         return answer
 
     def container(self) -> int | None:
@@ -173,10 +173,10 @@ class ProcessSource:
         self._send(name, *arguments)
         return self._answer(limit)
 
-    def _attempt(self) -> Any:
+    def _attempt(self, limit: float) -> Any:
         """Return the answer to what was asked, or what the source raised, or that it was given up."""
         try:
-            return self._answer(LONGEST)
+            return self._answer(limit)
         except Exception as error:
             return error
 
@@ -236,6 +236,11 @@ class ProcessSource:
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
+
+
+def _limit(within: float | None) -> float:
+    """Return after how many seconds a driver counts as hung that was given so many to read."""
+    return LONGEST if within is None else within + OVERTIME
 
 
 def _size_of_log() -> int:
