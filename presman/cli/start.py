@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from presman.output.attention import Attention
     from presman.polling.head_start import HeadStart
     from presman.polling.sampler import Event, Sampler
-    from presman.records.breadth import Breadth
     from presman.sources import Source
     from presman.tui.action_gateway import ActionGateway
     from presman.tui.app import MonitorEnd
@@ -162,12 +161,7 @@ def _feed(
     from presman.tui.app import feed_of, sampler_feed
 
     if head_start is not None:
-
-        def heard(hear: Callable[[Event], None], refresh: float, breadth: Breadth | None) -> Sampler:
-            watcher.start()
-            return head_start.heard_by(hear, refresh, breadth)
-
-        return feed_of(heard, attention)
+        return feed_of(head_start.heard_by, attention)
 
     def make_source() -> Source:
         watcher.start()

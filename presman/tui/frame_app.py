@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from presman import watcher
 from presman.tui import feed as feeds
 from presman.tui import garbage
 from presman.tui.csv_recording import CsvRecording
@@ -94,7 +95,9 @@ class FrameApp(TerminalApp):
         panel = self.panels.make(self.monitor.choices.tab)
         read_enough(self.feed, self.panels, self.recording)
         self.feed.start()
-        return MonitorScreen(panel, Page())
+        screen = MonitorScreen(panel, Page())
+        screen.fit(self.size, self.HORIZONTAL_BREAKPOINTS, self.VERTICAL_BREAKPOINTS)
+        return screen
 
     @property
     def frame(self) -> MonitorScreen:
@@ -106,7 +109,6 @@ class FrameApp(TerminalApp):
     def on_mount(self) -> None:
         """Begin once everything stands."""
         self.animation_level = "none"
-        self.paint_lines()
         self.frame.call_later(self._begin)
 
     def _begin(self) -> None:
@@ -122,9 +124,10 @@ class FrameApp(TerminalApp):
             self.tell(self.notice, severity="warning", seconds=12)
 
     def _paint(self) -> None:
-        """Paint the first frame: what was drawn is laid out now."""
+        """Paint the first frame, for what was drawn is laid out now; the watcher is started when that is out."""
         if not self.is_leaving:
             self.frame.begin()
+            self.call_after_refresh(watcher.start)
 
     def on_unmount(self) -> None:
         """Let go of the database and of the export."""
@@ -135,7 +138,8 @@ class FrameApp(TerminalApp):
 
     def on_resize(self) -> None:
         """Say plainly when the terminal is too small."""
-        self.call_after_refresh(self.repaint)
+        if self.begun:
+            self.call_after_refresh(self.repaint)
 
     # ---- events of the feed
 

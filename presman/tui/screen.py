@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 
 from textual.app import ComposeResult
+from textual.geometry import Size
 from textual.reactive import Reactive
 from textual.widget import Widget
 
@@ -32,6 +33,11 @@ class MonitorScreen(PatientScreen, PlainBackground):
         self._top, self._tabs, self._keys = TopLines(id="top"), TabLine(id="tabs"), KeysLine(id="keys")
         self._message, self._state = LineView(id="message"), StateView(id="state")
         self.body = Container(*body, id="body")
+
+    def fit(self, size: Size, widths: Sequence[tuple[int, str]], heights: Sequence[tuple[int, str]]) -> None:
+        """Take the classes of a size before it is told: whoever is styled once need not be styled again."""
+        for length, names in ((size.width, widths), (size.height, heights)):
+            self.add_class(max((least, name) for least, name in names if least <= length)[1])
 
     def compose(self) -> ComposeResult:
         """Lay out the lines, and the first panel between them; the others come when there is time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from pathlib import Path
 
 from textual.widget import Widget
 
@@ -17,6 +18,9 @@ from presman.tui.widgets.grid import Grid
 
 AHEAD = ("parallel", "cpu", "sessions", "io", "plan", "latency", "top")
 """The tabs that are made before they are asked for; the others when they are, to save memory."""
+
+STYLES = Path(__file__).parent / "panels"
+"""The style sheets of the panels that have any of their own: each is parsed when its panel is made."""
 
 PACE = 0.15
 """Seconds between mounting two panels ahead of need."""
@@ -61,6 +65,9 @@ class TabPanels:
 
     def make(self, name: str) -> Panel:
         """Make the panel of a tab, not mounted yet."""
+        styles = STYLES / f"{name}.tcss"
+        if styles.exists():
+            self._app.stylesheet.read(styles)
         module, _, kind = tab(name).panel.partition(":")
         panel: Panel = getattr(import_module(module), kind)(name) if module else Panel(name)
         panel.kept = self.kept

@@ -26,6 +26,9 @@ _PASSING = (
 )
 """What remembers thousands of texts and places, each on screen for one poll."""
 
+HURRY = 0.001
+"""Seconds for which what is to be laid out waits for more of it, while nothing is painted yet."""
+
 
 class KeyParser(Protocol):
     """Textual's parser of what a terminal sends."""
@@ -46,12 +49,25 @@ class PatientScreen(Screen[None]):
     """
 
     _has_begun = False
+    _hurried: Timer | None = None
 
     def begin(self) -> None:
         """Paint what is laid out, and all that comes."""
         self._has_begun = True
+        if self._hurried is not None:
+            self._hurried.stop()
+            self.check_idle()  # what it was asked for is still to be done
         if hasattr(Screen, "_compositor_refresh"):
             self._compositor_refresh()
+
+    @property
+    def _update_timer(self) -> Timer:
+        """What rings when it is time to lay out and to paint: until there is a frame, as soon as something is to do."""
+        if self._has_begun:
+            return super()._update_timer
+        if self._hurried is None:
+            self._hurried = self.set_interval(HURRY, self._on_timer_update, pause=True)
+        return self._hurried
 
     def _compositor_refresh(self) -> None:
         if self._has_begun:

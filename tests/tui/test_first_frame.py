@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 
 import pytest
 from msgspec.structs import replace
 from textual.screen import Screen
 
+from presman import watcher
 from presman.analysis import analyse
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
@@ -23,6 +25,7 @@ from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import sampler_feed
 from presman.tui.feed import Arrived, Failed
 from presman.tui.glance import Glance
+from presman.tui.screen import MonitorScreen
 from presman.tui.textual_internals import PatientScreen
 from tests.scenarios import with_short_past
 from tests.tui.drive import HandFeed, acted, stage
@@ -95,3 +98,37 @@ async def test_a_textual_that_paints_in_another_way_is_let_paint(monkeypatch: py
     monkeypatch.delattr(PatientScreen, "_compositor_refresh")
     async with stage(busy(), painted=True) as acting:
         assert "● LIVE" in acting.screen
+
+
+@acted
+async def test_the_watcher_is_started_behind_the_first_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To start a process takes as long as to lay out the screen."""
+    done: list[str] = []
+    paint = Screen._compositor_refresh
+    monkeypatch.setattr(Screen, "_compositor_refresh", lambda screen: (done.append("painted"), paint(screen)))
+    monkeypatch.setattr(watcher, "start", lambda: done.append("watched"))
+    async with stage(busy(), painted=True) as acting:
+        await acting.settle()
+        assert done[0] == "painted"
+        assert done.count("watched") == 1
+
+
+@acted
+@pytest.mark.parametrize("size", [(80, 24), (120, 35), (200, 50)])
+async def test_the_screen_has_the_classes_of_its_size_from_the_start(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise all would be styled and laid out again before the first frame."""
+    styled: list[bool] = []
+    told = MonitorScreen.update_classes
+
+    def update(screen: MonitorScreen, classes: Mapping[str, bool], **named: bool) -> MonitorScreen:
+        before = set(screen.classes)
+        told(screen, classes, **named)
+        styled.append(set(screen.classes) == before)
+        return screen
+
+    monkeypatch.setattr(MonitorScreen, "update_classes", update)
+    async with stage(busy(), size=size, painted=True):
+        assert styled
+        assert all(styled)

@@ -33,7 +33,7 @@ _SETTLED, _TIDY = 10.0, 15.0
 class FleetFrame(TerminalApp):
     """The screen of a fleet. `begin` starts the fleet, after the first frame."""
 
-    CSS_PATH = "../presman.tcss"
+    CSS_PATH = ["../presman.tcss", "fleet.tcss"]  # noqa: RUF012 - Textual declares it so
     TITLE = "presman fleet"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (160, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-short"), (28, "-middle"), (42, "-tall")]  # noqa: RUF012
