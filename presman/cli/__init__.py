@@ -9,9 +9,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 from presman.cli import console, exit_codes
+from presman.cli.early_interrupt import ending_at_once
 from presman.cli.exit_codes import Failure, Terminated
 
 _CODES = {
@@ -28,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console.prepare()
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        return _checked(given) if _is_check(given) else answered(lambda: _run(given))
+        return _checked(given) if _is_check(given) else answered(lambda: _run(given, ending_at_once()))
     finally:
         console.log_to(None)
 
@@ -67,7 +69,7 @@ def _checked(arguments: Sequence[str]) -> int:
     from presman.cli.check_command import complain
 
     try:
-        return _run(arguments)
+        return _run(arguments, nullcontext())
     except KeyboardInterrupt:
         return complain("stopped by Ctrl-C")
     except Terminated as end:
@@ -80,15 +82,16 @@ def _checked(arguments: Sequence[str]) -> int:
         return complain(line if _known(error) else f"internal error: {type(error).__name__}: {line}")
 
 
-def _run(arguments: Sequence[str] | None) -> int:
-    from presman.base.collecting import collect_seldom
+def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]) -> int:
+    with starting:
+        from presman.base.collecting import collect_seldom
 
-    collect_seldom()  # before anything is imported
+        collect_seldom()  # before anything is imported
 
-    from presman.cli.arguments import parse
-    from presman.cli.monitor_commands import COMMANDS
+        from presman.cli.arguments import parse
+        from presman.cli.monitor_commands import COMMANDS
 
-    command, options = parse(arguments)
+        command, options = parse(arguments)
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
         signal.signal(signal.SIGHUP, _terminated)

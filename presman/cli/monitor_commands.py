@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from presman.cli import console, exit_codes
+from presman.cli.early_interrupt import ending_at_once
 from presman.cli.exit_codes import Failure
 
 
@@ -19,8 +20,9 @@ def monitor(options: Namespace) -> int:
         return exit_codes.OK
     if options.verbose:
         raise Failure("--verbose goes with --version")
-    from presman.cli.settings import default_target, load
-    from presman.cli.start import watch, welcome
+    with ending_at_once():
+        from presman.cli.settings import default_target, load
+        from presman.cli.start import watch, welcome
 
     config = load(options)
     text = options.target or default_target(config)
@@ -31,8 +33,9 @@ def monitor(options: Namespace) -> int:
 
 def demo(options: Namespace) -> int:
     """Run `presman demo [SCENARIO]`."""
-    from presman.cli.settings import load
-    from presman.cli.start import scenario_list, watch
+    with ending_at_once():
+        from presman.cli.settings import load
+        from presman.cli.start import scenario_list, watch
 
     if options.list:
         console.show(scenario_list())

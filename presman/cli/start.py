@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.cli import console, exit_codes
+from presman.cli.early_interrupt import ending_at_once
 from presman.cli.exit_codes import Failure
-from presman.cli.interruption import ending_at_once
 from presman.cli.settings import Resolved, resolve
 from presman.config.config_file import Config
 
@@ -98,13 +98,13 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
     if resolved.target.tape is not None:
         return _replay(resolved)
     gateway = acting() if options.allow_actions else None
-    head_start = _head_start(resolved, gateway)  # before all that is imported for the screen
     attention = None
-    if resolved.alerts or resolved.on_alert:  # what it imports, the first frame need not wait for otherwise
-        from presman.output.attention import attention_of
-
-        attention = attention_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=False)
     with ending_at_once():
+        head_start = _head_start(resolved, gateway)  # before all that is imported for the screen
+        if resolved.alerts or resolved.on_alert:  # what it imports, the first frame need not wait for otherwise
+            from presman.output.attention import attention_of
+
+            attention = attention_of(resolved.target.name, resolved.alerts, resolved.on_alert, first_is_news=False)
         from presman.tui.app import run_monitor
 
     try:

@@ -168,7 +168,7 @@ class Poller:
         if hurried:
             due = [query for query in due if query.record not in LATER]
         first = self._ask(due + [query for query in self._requested(expected) if query not in due])
-        measured = self._clock() - first.waited
+        measured = self._clock()
         if self._last and first.at < self._last[0]:
             self._begin_epoch(keep=self._number)
         elif plans and plans != self._plans():
@@ -196,7 +196,7 @@ class Poller:
             at=first.at,
             number=self._number,
             epoch=self._epoch,
-            seconds=self._clock() - self._begun + first.waited,
+            seconds=self._clock() - self._begun,
             round_trips=round_trips,
             sections=MappingProxyType(sections),
             cloud_service=first.cloud_service,
@@ -348,7 +348,9 @@ class Poller:
 
     def _read(self, asked: Sequence[Request]) -> Answer:
         left = None if self.budget is None else max(0.0, self._begun + self.budget - self._clock())
-        return self.source.read(asked, left)
+        answer = self.source.read(asked, left)
+        self._begun -= answer.spent
+        return answer
 
     def _answered(self, query: Query, section: Section, at: datetime) -> LastAnswer:
         """Return what is known now that `section` came; if nothing did in time, what was known before stays."""

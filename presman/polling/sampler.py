@@ -28,6 +28,7 @@ from presman.sources import Exhausted, Source, SourceError
 
 if TYPE_CHECKING:
     from presman.polling.poller import Poller
+    from presman.sources.apart.looked_at import Looked
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
@@ -63,9 +64,13 @@ class FirstLook(Struct, frozen=True):
 
 
 class Glimpse(Struct, frozen=True):
-    """What a look made of the source where that is, ahead of the first poll. A whole one follows, or the loss."""
+    """What a look made of the source where that is, ahead of the first poll. A whole one follows, or the loss.
+
+    `begun` is when that began to be read, in seconds of the monotonic clock.
+    """
 
     seen: Any
+    begun: float
 
 
 class SourceLost(Struct, frozen=True):
@@ -154,7 +159,7 @@ class Sampler:
         """Seconds a poll may take, None for what befits `refresh`."""
         self.needs: PollNeeds = EVERYTHING
         """What somebody makes use of; to be set before it begins."""
-        self.glimpse: Callable[[], Any] = lambda: None
+        self.glimpse: Callable[[], Looked | None] = lambda: None
         """Waits for what there is to say ahead of the first poll, None for nothing; to be set before it begins."""
         self.phase: float | None = None
         """Where in each interval (0 to 1) the ticks are, so that many samplers of one process, each with a phase of its
@@ -263,28 +268,33 @@ class Sampler:
 
     def _run(self) -> None:
         try:
-            self._begin()
+            begun = self._begin()
             while not self._stopping:
-                begun = time.monotonic()
                 event = self._step()
                 if not self._stopping:
                     self._post_to(event)
                 if isinstance(event, SourceEnded):
                     return
                 self._wait(event, begun)
+                begun = time.monotonic()
         finally:
             self._close()
 
-    def _begin(self) -> None:
-        """Say what there is to say ahead of the first poll, and wait a moment until that is on the screen."""
-        seen = self.glimpse()
-        if seen is None or self._stopping:
-            return
+    def _begin(self) -> float:
+        """Say what there is to say ahead of the first poll, and wait a moment until that is on the screen.
+
+        Returns when that began to be read, from where the first interval counts, in seconds of the monotonic clock.
+        """
+        looked = self.glimpse()
+        if looked is None or self._stopping:
+            return time.monotonic()
+        begun = time.monotonic() - looked.seconds
         self._has_glimpsed = True
-        self._post_to(Glimpse(seen))
+        self._post_to(Glimpse(looked.value, begun))
         with self._woken:
             if not self._stopping:
                 self._woken.wait(PAINTING)
+        return begun
 
     def _step(self) -> Event:
         """Connect if need be, and poll once. Whatever goes wrong becomes an event: the thread lives on."""

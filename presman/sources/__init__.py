@@ -55,8 +55,8 @@ class Answer(Struct, frozen=True):
 
     `at` is the database's instant in UTC; `round_trips` what it cost the network (0 for embedded sources);
     `cloud_service` what the session calls the service it is in (SYS_CONTEXT's CLOUD_SERVICE), "" for none;
-    `notes` what of the source is not used and what was assumed, a sentence each; `waited` the seconds since it began to
-    be read, before it was asked for.
+    `notes` what of the source is not used and what was assumed, a sentence each; `spent` the seconds that it took to be
+    read where that was before it was asked for.
     """
 
     at: datetime
@@ -64,7 +64,7 @@ class Answer(Struct, frozen=True):
     round_trips: int = 0
     cloud_service: str = ""
     notes: tuple[str, ...] = ()
-    waited: float = 0.0
+    spent: float = 0.0
 
 
 class Source(Protocol):

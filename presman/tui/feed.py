@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,12 +23,16 @@ Post = Callable[[Message], object]
 class Arrived(Message):
     """A poll succeeded. `snapshot` is what the reading was made of.
 
-    `whole` is not so for the very first, when it has come so far that there is something to see.
+    `whole` is not so for the very first, when it has come so far that there is something to see; that began to be
+    read `age` seconds ago.
     """
 
-    def __init__(self, reading: Reading, snapshot: Snapshot | None = None, *, whole: bool = True) -> None:
+    def __init__(
+        self, reading: Reading, snapshot: Snapshot | None = None, *, whole: bool = True, age: float = 0.0
+    ) -> None:
         super().__init__()
         self.whole = whole
+        self.age = age
         self.reading = reading
         self.snapshot = snapshot
 
@@ -185,7 +190,7 @@ class SamplerFeed:
         elif isinstance(event, sampler.FirstLook):
             self._post(self._see(event.snapshot))
         elif isinstance(event, sampler.Glimpse):
-            self._post(self._glimpse(event.seen))
+            self._post(self._glimpse(event.seen, time.monotonic() - event.begun))
         elif isinstance(event, sampler.SourceLost):
             if self._attention is not None:
                 self._attention.lost(event.line)
@@ -216,12 +221,13 @@ class SamplerFeed:
         from presman.analysis import analyse
 
         try:
-            return self._glimpse(analyse(None, snapshot))
+            return self._glimpse(analyse(None, snapshot), snapshot.seconds)
         except Exception as error:
             return Failed(error)
 
-    def _glimpse(self, reading: Reading) -> Message:
+    def _glimpse(self, reading: Reading, age: float) -> Message:
         try:
-            return Arrived(reading if self._attention is None else self._attention.look(reading), whole=False)
+            seen = reading if self._attention is None else self._attention.look(reading)
+            return Arrived(seen, whole=False, age=age)
         except Exception as error:
             return Failed(error)

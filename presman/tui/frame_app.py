@@ -147,7 +147,7 @@ class FrameApp(TerminalApp):
         """Take a new reading; while the view is frozen only keep it."""
         monitor = self.monitor
         if not event.whole:
-            monitor.glimpse(event.reading)
+            monitor.glimpse(event.reading, event.age)
             self.repaint()
             return
         first = monitor.cost is None

@@ -52,7 +52,7 @@ class Monitor:
     @property
     def cost(self) -> float | None:
         """Seconds that a poll usually takes."""
-        return sorted(self._costs)[len(self._costs) // 2] if self._costs else None
+        return sorted(self._costs)[(len(self._costs) - 1) // 2] if self._costs else None
 
     @property
     def is_frozen(self) -> bool:
@@ -77,18 +77,24 @@ class Monitor:
 
     # ---- what comes in
 
-    def glimpse(self, reading: Reading) -> None:
-        """Take what of the first poll is there, until it is whole: it is shown, and not kept."""
+    def glimpse(self, reading: Reading, age: float) -> None:
+        """Take what of the first poll is there, until it is whole: it is shown, and not kept.
+
+        It began to be read `age` seconds ago.
+        """
         if self.latest is None:
+            now = self.clock()
             self.latest = self.reading = reading
-            self.link = Link(LinkState.LIVE, since=self.clock(), fresh=self._begun)
+            self.link = Link(LinkState.LIVE, since=now, fresh=max(self._begun, now - age))
 
     def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
         """Take a new reading; while the view is frozen only keep it."""
         now = self.clock()
+        fresh = self._begun if reading.stale is None else now - reading.poll_seconds - reading.stale
+        if self.cost is None and self.latest is not None and self.latest.at == reading.at:
+            fresh = min(fresh, self.link.fresh)  # what was seen of it is as old as it was
         self.latest = reading
         self.timeline.add(reading, snapshot)
-        fresh = self._begun if reading.stale is None else now - reading.poll_seconds - reading.stale
         self.link = Link(LinkState.LIVE, since=now, fresh=fresh)
         self._costs = [*self._costs[1 - _COSTS :], reading.poll_seconds]
         if self.is_frozen:

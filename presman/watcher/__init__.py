@@ -18,6 +18,7 @@ import signal
 import stat
 import sys
 import termios
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,13 +62,12 @@ def start() -> None:
     reading, settings = _prepared
     _prepared = None
     log = open_log()
-    given = [Path(__file__).parent, os.getpid(), reading, log, log_path(), *settings]
-    try:
-        _spawn([str(each) for each in given], [file for file in (reading, log) if file >= 0])
-    except (OSError, TypeError):
-        return
     if log >= 0:
         _record_faults(log)
+    logged = os.fstat(log).st_size if log >= 0 else 0
+    given = [Path(__file__).parent, os.getpid(), reading, log, logged, log_path(), *settings]
+    with suppress(OSError, TypeError):
+        _spawn([str(each) for each in given], [file for file in (reading, log) if file >= 0])
 
 
 def screen_off() -> None:
@@ -104,7 +104,9 @@ def _spawn(words: list[str], files: list[int]) -> None:
     environment = {name: os.environ[name] for name in NEEDED if name in os.environ}
     for file in files:
         os.set_inheritable(file, True)
-    os.posix_spawn(sys.executable, [sys.executable, "-I", "-S", "-c", BEGIN, *words], environment)
+    # What ends presman, and with it the terminal, must not end a watcher that is not ready yet: it waits there.
+    words = [sys.executable, "-I", "-S", "-c", BEGIN, *words]
+    os.posix_spawn(sys.executable, words, environment, setsigmask=signal.valid_signals())
     for file in files:
         os.set_inheritable(file, False)
 

@@ -53,13 +53,14 @@ IGNORED = (
 """What a terminal sends to all who use it, and whoever means presman: the watcher ends with it, and not before."""
 
 
-def main(presman: str, pipe: str, log: str, path: str, *settings: str) -> None:
-    """Watch a process until it is gone, and end."""
+def main(presman: str, pipe: str, log: str, logged: str, path: str, *settings: str) -> None:
+    """Watch a process until it is gone, and end. The log of faults had so many bytes before."""
     try:
         for number in IGNORED:
             signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         numbers = [int(each) for each in settings]
-        Watcher(int(presman), int(pipe), int(log), path, [*numbers[:6], numbers[6:]]).run()
+        Watcher(int(presman), int(pipe), int(log), int(logged), path, [*numbers[:6], numbers[6:]]).run()
     finally:
         os._exit(0)
 
@@ -67,13 +68,13 @@ def main(presman: str, pipe: str, log: str, path: str, *settings: str) -> None:
 class Watcher:
     """What the child knows and does."""
 
-    def __init__(self, presman: int, pipe: int, log: int, path: str, before: list[object]) -> None:
+    def __init__(self, presman: int, pipe: int, log: int, logged: int, path: str, before: list[object]) -> None:
         self._presman = presman
         self._pipe = pipe
         self._log = log
         self._path = path
         self._before = before
-        self._logged = os.fstat(log).st_size if log >= 0 else 0
+        self._logged = logged
         self._screen_is_on = False
         self._deadline: float | None = None
         self._unread_since: float | None = None

@@ -88,7 +88,7 @@ class CountingSource(SimulatorSource):
 class Asked:
     """A source that is asked as one in another process is: each read says its scope."""
 
-    kind = "oracle"
+    kind = "simulator"
     name = "asked"
 
     def __init__(self, calls: LookedAt) -> None:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from presman.polling.poller import Poller
 from presman.records.breadth import Breadth
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
-from presman.sources import OutcomeUnknown, SourceError
+from presman.sources import Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.apart import process_source
 from presman.sources.apart.looked_at import LookedAt
 from presman.sources.apart.process_source import ProcessSource
@@ -85,6 +85,7 @@ def test_where_no_process_can_be_had_there_is_none(monkeypatch: pytest.MonkeyPat
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr("os.posix_spawn", refuse)
+    monkeypatch.setattr("os.fork", refuse)  # while there is one thread, it is a copy
     target = parse_target("demo:quiet")
     assert target.source_apart() is None
     with pytest.raises(SourceError, match="no process for odd: Resource temporarily unavailable"):
@@ -211,7 +212,9 @@ def test_it_ends_with_who_started_it(made: Make) -> None:
 def test_it_is_looked_at_in_its_process_before_it_is_opened_here(made: Make) -> None:
     source = made()
     source.begin(odd_sources.reads_of)
-    process, answer = source.looked()
+    looked = source.looked()
+    assert looked is not None
+    process, answer = looked.value
     assert process == process_of(source).pid
     assert answer.notes == ("CLUSTER", "", "0.5", str(process))
     assert source.looked() is None, "once"
@@ -257,7 +260,9 @@ def test_what_a_look_has_read_is_not_read_again(scenario: str) -> None:
     source = ProcessSource(recipe, kind="oracle", name="counted")
     try:
         source.begin(Glance(Scope.CLUSTER, (), 6.0))
-        seen = source.looked()
+        looked = source.looked()
+        assert looked is not None
+        seen = looked.value
         assert (seen.round_trips, seen.kind) == (1, "oracle")
         assert seen.groups
         poller = Poller(source)
@@ -278,10 +283,10 @@ def test_what_a_look_has_read_long_ago_is_read_again(monkeypatch: pytest.MonkeyP
     source = LookedAt(odd_sources.OddSource())
     assert source.look(odd_sources.reads_of) is None, "it is not open"
     source.open()
-    for seconds, waited in ((0.9, 0.9), (1.1, 0.0)):
+    for seconds, reads in ((0.9, 1), (1.1, 3)):
         source.look(odd_sources.reads_of)
         now[0] += seconds
-        assert source.read(Scope.CLUSTER, (), 0.5).waited == waited, "the seconds since it was read, 0 if it is new"
+        assert source.read(Scope.CLUSTER, (), 0.5).round_trips == reads, "the first one again; the third is new"
     source.look(odd_sources.reads_of)
     assert source.read(Scope.INSTANCE, (), 0.5).notes[0] == "INSTANCE", "another question"
     assert source.scope is Scope.INSTANCE
@@ -295,18 +300,29 @@ def test_each_read_of_a_look_is_answered_once() -> None:
     assert found == [1, 2, 3], "the two that were read for it, in their order, and then a new one"
 
 
-def test_a_poll_is_as_old_as_what_a_look_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was read at 100.0 and is asked for at 100.4: the poll began then, and its rates count from then."""
-    now = [100.0]
+def test_what_a_look_has_read_costs_what_it_took_and_not_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each read takes a quarter of a second; between the look and the poll the screen is painted for 0.4 seconds."""
+    now, reads = [100.0], [0]
+
+    class Slow(SimulatorSource):
+        def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
+            now[0] += 0.25
+            reads[0] += 1
+            return super().read(requests, within)
+
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    source = odd_sources.Asked(LookedAt(SimulatorSource("queueing", seed=3, clock=lambda: now[0])))
+    source = odd_sources.Asked(LookedAt(Slow("storm", seed=3, clock=lambda: now[0])))
     poller = Poller(source, clock=lambda: now[0])
     poller.breadth = Breadth.NARROW
     poller.open()
-    source.calls.look(Glance(Scope.CLUSTER, (), 6.0))
+    looked = source.calls.look(Glance(Scope.CLUSTER, (), 6.0))
+    assert looked is not None
+    assert reads[0] > 1
+    assert looked.seconds == reads[0] * 0.25
+    taken = reads[0]
     now[0] += 0.4
-    assert poller.poll().seconds == pytest.approx(0.4)
-    assert poller.poll().seconds == 0.0, "read when it was asked for"
+    assert poller.poll().seconds == pytest.approx(taken * 0.25)
+    assert reads[0] == taken, "nothing was read again"
 
 
 ALONE = """

@@ -11,6 +11,7 @@ import pytest
 
 from presman.analysis.facts.deltas import SHORTEST
 from presman.base.release import Release
+from presman.polling import sampler as sampler_thread
 from presman.polling.sampler import (
     GAP,
     LONGEST_PAUSE,
@@ -27,6 +28,7 @@ from presman.polling.sampler import (
 from presman.records.commands import Command, Victim, kill
 from presman.records.queries import QueryError, Scope
 from presman.sources import SourceError
+from presman.sources.apart.looked_at import Looked
 from tests.sources.fakes import START, FakeSource
 
 PATIENCE = 20
@@ -76,19 +78,25 @@ def test_polls_until_the_end(start: Start) -> None:
     assert (source.opened, source.closed) == (1, 1)
 
 
-def test_a_glimpse_comes_first_and_the_polls_follow(start: Start) -> None:
-    _, events = start(FakeSource(length=2), refresh=0.001, glimpse=lambda: "what a look saw")
-    assert events.get(timeout=PATIENCE) == Glimpse("what a look saw")
+def test_a_glimpse_comes_first_and_the_polls_follow(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first interval began with it: it took all but a second of that."""
+    monkeypatch.setattr(sampler_thread, "PAINTING", 0.0)
+    before = time.monotonic()
+    _, events = start(FakeSource(length=2), refresh=3600.0, glimpse=lambda: Looked("what a look saw", 3599.0))
+    event = events.get(timeout=PATIENCE)
+    assert isinstance(event, Glimpse)
+    assert event.seen == "what a look saw"
+    assert before <= event.begun + 3599.0 <= time.monotonic()
     assert [polled(events) for _ in range(2)] == [1, 2]
 
 
 def test_who_is_stopped_while_somebody_looks_says_nothing(start: Start) -> None:
     looking, enough = threading.Event(), threading.Event()
 
-    def glimpse() -> str:
+    def glimpse() -> Looked:
         looking.set()
         enough.wait(PATIENCE)
-        return "too late"
+        return Looked("too late", 0.0)
 
     source = FakeSource()
     sampler, events = start(source, glimpse=glimpse)

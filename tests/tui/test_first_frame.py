@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Mapping
 
 import pytest
@@ -25,6 +26,7 @@ from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import sampler_feed
 from presman.tui.feed import Arrived, Failed
 from presman.tui.glance import Glance
+from presman.tui.monitor import Monitor
 from presman.tui.screen import MonitorScreen
 from presman.tui.textual_internals import PatientScreen
 from tests.scenarios import with_short_past
@@ -62,13 +64,14 @@ def test_a_glimpse_has_the_thresholds_too() -> None:
     posted: list[Arrived | Failed] = []
     feed = sampler_feed(lambda: play.poller.source, Scope.CLUSTER, attention=attention)(posted.append, 2.0)
     snapshot = play.poll()
-    feed._receive(Glimpse(analyse(None, snapshot)))
+    feed._receive(Glimpse(analyse(None, snapshot), time.monotonic() - 3.0))
     feed._receive(Polled(snapshot))
-    feed._receive(Glimpse("no reading"))
+    feed._receive(Glimpse("no reading", 0.0))
     first, whole, fault = posted
     assert isinstance(first, Arrived)
     assert isinstance(whole, Arrived)
     assert (first.whole, whole.whole) == (False, True)
+    assert first.age >= 3.0
     assert {alert.key: alert.state for alert in wrong(first.reading)}["idle_holder"] == "bad"
     assert isinstance(fault, Failed)
     play.poller.close()
@@ -132,3 +135,33 @@ async def test_the_screen_has_the_classes_of_its_size_from_the_start(
     async with stage(busy(), size=size, painted=True):
         assert styled
         assert all(styled)
+
+
+@acted
+async def test_what_was_just_read_is_not_old_however_long_the_login_took() -> None:
+    """It began to be read 1.5 s before it came; the rest of the first poll came 0.5 s later, and 3 s on it is old."""
+    async with stage(size=(200, 50), painted=True) as acting:
+        acting.clock.now += 7.0
+        acting.app.post_message(Arrived(busy(), whole=False, age=1.5))
+        await acting.settle()
+        assert "age ≤4s" in acting.screen
+        assert "poll -" in acting.screen, "one that is not whole has not cost all it will"
+        acting.clock.now += 0.5
+        acting.app.post_message(Arrived(replace(busy(), poll_seconds=0.25)))
+        await acting.settle()
+        assert acting.app.monitor.link.fresh == acting.clock.now - 2.0
+        assert "poll ≤300ms" in acting.screen
+        acting.clock.now += 3.0
+        acting.app._tick()
+        await acting.settle()
+        assert "age 0:05" in acting.screen
+
+
+def test_the_usual_cost_of_two_polls_is_the_lower_one() -> None:
+    """The first asks for more than those that follow."""
+    monitor = Monitor("DWPROD", 2.0, (), lambda: 0.0)
+    costs: list[float | None] = []
+    for seconds in (0.4, 0.02, 0.03):
+        monitor.arrive(replace(busy(), poll_seconds=seconds), None)
+        costs.append(monitor.cost)
+    assert costs == [0.4, 0.02, 0.03]

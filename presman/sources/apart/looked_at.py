@@ -19,6 +19,13 @@ Look = Callable[[Source], Any]
 """What is made of an open source; a value that another process can be given."""
 
 
+class Looked(NamedTuple):
+    """What was made of a source, and the seconds since it began to be read."""
+
+    value: Any
+    seconds: float
+
+
 class _Noted(NamedTuple):
     """What was read for a look, and when that began and ended, in seconds of the monotonic clock."""
 
@@ -47,9 +54,13 @@ class LookedAt:
         self._release = self._source.open()
         return self._release
 
-    def look(self, look: Look) -> Any:
+    def look(self, look: Look) -> Looked | None:
         """Return what `look` makes of the source, None while that is not open."""
-        return None if self._release is None else look(_Noting(self._source, self._release, self._noted))
+        if self._release is None:
+            return None
+        begun = time.monotonic()
+        value = look(_Noting(self._source, self._release, self._noted))
+        return Looked(value, time.monotonic() - begun)
 
     def read(self, scope: Scope, requests: tuple[Request, ...], within: float | None = None) -> Answer:
         """Read in that scope, or return what a look has just read."""
@@ -58,7 +69,7 @@ class LookedAt:
         for place, noted in enumerate(self._noted):
             if (noted.scope, noted.requests) == (scope, requests):
                 del self._noted[place]
-                return replace(noted.answer, waited=now - noted.begun)
+                return replace(noted.answer, spent=noted.ended - noted.begun)
         self._source.scope = scope
         return self._source.read(requests, within)
 

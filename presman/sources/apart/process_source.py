@@ -17,7 +17,7 @@ from presman.base.release import Release
 from presman.records.queries import Scope
 from presman.sources import Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.apart.channel import Channel, ChannelEndedError
-from presman.sources.apart.looked_at import Look
+from presman.sources.apart.looked_at import Look, Looked
 from presman.sources.recipe import SourceRecipe
 from presman.watcher import log_path
 
@@ -89,7 +89,7 @@ class ProcessSource:
         except ChannelEndedError:
             return  # the answer will tell
 
-    def looked(self, within: float | None = None) -> Any:
+    def looked(self, within: float | None = None) -> Looked | None:
         """Wait for what the look returned that it began with; None without one, or if it came to nothing.
 
         Once the source is open it may take `within` so many seconds, and OVERTIME. Whether the source could be
@@ -102,7 +102,7 @@ class ProcessSource:
         found = self._attempt(_limit(within)) if self._channel is not None else None
         if self._channel is None and not isinstance(self._opened, Exception):
             self._opened = None  # it was open, and died of the look
-        return None if isinstance(found, Exception) else found
+        return found if isinstance(found, Looked) else None
 
     def open(self) -> Release:
         """Open the source in a process, in that which was begun if there is one. Raises SourceError."""

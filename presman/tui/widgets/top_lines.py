@@ -206,7 +206,7 @@ def _age(top: TopLine) -> Line:
 
 
 def _cost(top: TopLine, reading: Reading) -> str:
-    cost = next((step for step in COSTS if (top.cost or 0.0) * 1000 <= step), None)
+    cost = None if top.cost is None else next((step for step in COSTS if top.cost * 1000 <= step), None)
     shown = ABSENT if cost is None else f"≤{cost}ms"
     trips = f" {counted(reading.round_trips, 'trip')}" if reading.round_trips else ""
     return f"poll {shown}{trips}"
