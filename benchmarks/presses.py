@@ -1,12 +1,14 @@
-"""Keys answered: each tab for the first time, and all of them in a storm."""
+"""Keys answered: each tab for the first time, and all of them in a storm, beside a bare app with as many tabs."""
 
 from __future__ import annotations
 
 import statistics
 import sys
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
+from benchmarks import bare_tabs
 from benchmarks.report import Report
 from benchmarks.terminal import Screen, key_answer
 
@@ -23,32 +25,47 @@ TABS = (
 )
 """Keys, and what says that their tab is on the screen."""
 
+BARE = [sys.executable, "-m", "benchmarks.bare_tabs"]
+BARE_TABS = tuple((b"%d" % number, b"%d:20:5" % number) for number in (*range(2, bare_tabs.TABS + 1), 1))
+"""Its keys, and a cell of the table that each leads to."""
+
 WARM = 5.0
 """Seconds after the first data by when all tabs are made."""
 
+Press = tuple[bytes, bytes]
+
 
 def presses(report: Report, runs: int) -> None:
-    """Measure the first press of each tab, and every press in a storm; each figure is of the slowest tab."""
-    for scenario, bar in (("mixed", 30), ("storm", 20)):
-        first, again = zip(*(_pressed(scenario) for _ in range(runs)), strict=True)
-        if scenario == "mixed":
-            report.line("first press of a tab, the slowest of them", _slowest(first), "ms", bar=bar)
-        else:
-            report.line("a key answered, storm", statistics.median(chain.from_iterable(again)) * 1e3, "ms", bar=bar)
+    """Measure the first press of each tab, and every press in a storm."""
+    first: dict[str, list[list[float]]] = {"bare": [], "mixed": [], "storm": []}
+    again: dict[str, list[float]] = {name: [] for name in first}
+    for _ in range(runs):  # in turns, so that a busy neighbour meets all alike
+        for name, starts in first.items():
+            new, known = _pressed(name)
+            starts.append(new)
+            again[name] += known
+    # The last key of the bare app leads back to where it began: that tab is not new.
+    bare = 1e3 * statistics.median(chain.from_iterable(each[:-1] for each in first["bare"]))
+    slowest = 1e3 * max(statistics.median(each) for each in zip(*first["mixed"], strict=True))
+    report.line("first press of a tab, the slowest of them", slowest, "ms", bar=30)
+    report.line("... beside a tab of a bare app", slowest, "ms", yardstick=bare, bar=0.5)
+    storm, usual = (1e3 * statistics.median(again[name]) for name in ("storm", "bare"))
+    report.line("a key answered, storm", storm, "ms", bar=20)
+    report.line("... beside a bare app", storm, "ms", yardstick=usual, bar=1.5)
 
 
-def _pressed(scenario: str) -> tuple[list[float], list[float]]:
-    """Return the seconds of the first press of each tab, and of three more of each."""
-    screen = Screen([PRESMAN, "demo", scenario, "--no-tour"])
+def _pressed(name: str) -> tuple[list[float], list[float]]:
+    """Return the seconds of the first press of each tab, and of three more of each; `name` is a scenario, or "bare"."""
+    if name == "bare":
+        return _taken(Screen(BARE), BARE_TABS[-1][1], BARE_TABS)
+    return _taken(Screen([PRESMAN, "demo", name, "--no-tour"]), b"LIVE", TABS)
+
+
+def _taken(screen: Screen, begun: bytes, tabs: Sequence[Press]) -> tuple[list[float], list[float]]:
     try:
-        screen.wait_for(b"LIVE", limit=60)
+        screen.wait_for(begun, limit=60)
         screen.idle(WARM, 2.0)
-        first = [key_answer(screen, [press]) for press in TABS]
-        return first, [key_answer(screen, [press]) for press in TABS * 3]
+        first = [key_answer(screen, [press]) for press in tabs]
+        return first, [key_answer(screen, [press]) for press in (*tabs, *tabs, *tabs)]
     finally:
         screen.close()
-
-
-def _slowest(runs: tuple[list[float], ...]) -> float:
-    """Return the milliseconds of the tab whose median is the largest."""
-    return 1e3 * float(max(statistics.median(each) for each in zip(*runs, strict=True)))
