@@ -47,6 +47,9 @@ GAP = 0.1
 """Seconds from where a poll begins to read to one at once: closer ones have no rates, and take them off the screen."""
 
 
+APART = 0.2
+"""The part of an interval that a tick is behind the poll before at least."""
+
 PAINTING = 0.15
 """Seconds that who hears of a glimpse has the CPU for himself, to paint it, before all is imported that polls take."""
 
@@ -391,5 +394,7 @@ class Sampler:
         if isinstance(event, SourceLost):
             return math.inf if event.retry_in is None else ended + event.retry_in
         if self.phase is not None:
-            return tick_after(max(ended, begun + self._refresh / 5), self._refresh, self.phase)
-        return begun + self._refresh * max(1, math.ceil((ended - begun) / self._refresh))
+            return tick_after(max(ended, begun + APART * self._refresh), self._refresh, self.phase)
+        tick = begun + self._refresh * max(1, math.ceil((ended - begun) / self._refresh))
+        # The first interval began with the look, and what was read then may have had to be read again.
+        return max(tick, self._read_at + APART * self._refresh)

@@ -81,6 +81,7 @@ def test_polls_until_the_end(start: Start) -> None:
 def test_a_glimpse_comes_first_and_the_polls_follow(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first interval began with it: it took all but a second of that."""
     monkeypatch.setattr(sampler_thread, "PAINTING", 0.0)
+    monkeypatch.setattr(sampler_thread, "APART", 0.0)
     before = time.monotonic()
     _, events = start(FakeSource(length=2), refresh=3600.0, glimpse=lambda: Looked("what a look saw", 3599.0))
     event = events.get(timeout=PATIENCE)
@@ -158,6 +159,14 @@ def test_missed_ticks_are_dropped() -> None:
     sampler = Sampler(FakeSource, refresh=2.0, scope=Scope.CLUSTER, post=lambda event: None)
     after = [sampler._next(SourceEnded(), 100.0, ended) for ended in (100.1, 102.0, 102.1, 109.0)]
     assert after == [102.0, 102.0, 104.0, 110.0]
+
+
+def test_two_polls_are_a_fifth_of_an_interval_apart_where_the_first_began_late() -> None:
+    """A look began at 98.1 s and the first poll, which had to read all again, at 100.0 s; it is due every 2 s."""
+    sampler = Sampler(FakeSource, refresh=2.0, scope=Scope.CLUSTER, post=lambda _: None)
+    sampler._read_at = 100.0
+    assert sampler._next(SourceEnded(), 98.1, 100.05) == 100.4
+    assert sampler._next(SourceEnded(), 98.5, 100.05) == 100.5
 
 
 def test_samplers_with_phases_of_their_own_poll_one_after_the_other() -> None:
