@@ -48,6 +48,8 @@ class OddSource:
         if self._manner == "die":
             os.kill(os.getpid(), signal.SIGSEGV)
         self._reads += 1
+        if self._manner == "lose" and self._reads == 1:
+            raise SourceError("connection closed", code="DPY-4011")
         if self._manner == "spin":
             re.match("(a+)+$", "a" * 64 + "b")  # and never lets go of Python's lock
         if self._manner == "break":

@@ -300,6 +300,18 @@ def test_each_read_of_a_look_is_answered_once() -> None:
     assert found == [1, 2, 3], "the two that were read for it, in their order, and then a new one"
 
 
+def test_why_a_look_lost_the_source_is_what_the_first_poll_says(made: Make) -> None:
+    """The source itself would only say that it is not connected."""
+    source = made("lose")
+    source.begin(odd_sources.reads_of)
+    assert source.looked() is None
+    assert source.open().major == 19
+    with pytest.raises(SourceError, match="connection closed") as caught:
+        source.read((), 0.5)
+    assert caught.value.code == "DPY-4011"
+    assert source.read((), 0.5).round_trips == 2, "once"
+
+
 def test_what_a_look_has_read_costs_what_it_took_and_not_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each read takes a quarter of a second; between the look and the poll the screen is painted for 0.4 seconds."""
     now, reads = [100.0], [0]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.records.queries import Scope
-from presman.sources import Answer, Request, Source
+from presman.sources import Answer, Request, Source, SourceError
 
 FRESH = 1.0
 """Seconds for which what was read for a look is as good as new."""
@@ -27,13 +27,13 @@ class Looked(NamedTuple):
 
 
 class _Noted(NamedTuple):
-    """What was read for a look, and when that began and ended, in seconds of the monotonic clock."""
+    """What was read for a look, or why it could not be, and when that began and ended by the monotonic clock."""
 
     begun: float
     ended: float
     scope: Scope
     requests: tuple[Request, ...]
-    answer: Answer
+    answer: Answer | SourceError
 
 
 class LookedAt:
@@ -69,6 +69,8 @@ class LookedAt:
         for place, noted in enumerate(self._noted):
             if (noted.scope, noted.requests) == (scope, requests):
                 del self._noted[place]
+                if isinstance(noted.answer, SourceError):
+                    raise noted.answer  # the source is lost, and would say no more of it than that
                 return replace(noted.answer, spent=noted.ended - noted.begun)
         self._source.scope = scope
         return self._source.read(requests, within)
@@ -90,9 +92,16 @@ class _Noting:
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         self._source.scope = self.scope
         begun = time.monotonic()
-        answer = self._source.read(requests, within)
-        self._noted.append(_Noted(begun, time.monotonic(), self.scope, tuple(requests), answer))
+        try:
+            answer = self._source.read(requests, within)
+        except SourceError as error:
+            self._note(begun, requests, error)
+            raise
+        self._note(begun, requests, answer)
         return answer
+
+    def _note(self, begun: float, requests: Sequence[Request], answer: Answer | SourceError) -> None:
+        self._noted.append(_Noted(begun, time.monotonic(), self.scope, tuple(requests), answer))
 
     def cancel(self) -> None:
         self._source.cancel()
