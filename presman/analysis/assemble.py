@@ -126,7 +126,7 @@ def hour(rows: tuple[GroupMetricHistory, ...], at: datetime) -> tuple[HourReadin
 
 
 def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:
-    """Return the questions that got no answer, by name."""
+    """Return the questions that got no answer, by name; of those that a view left alike, the plainest."""
     found = []
     for record, problem in snapshot.problems().items():
         if record in OF_AN_UPDATE and problem.code == "ORA-00904":
@@ -138,7 +138,10 @@ def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:
         if problem.late and (age := _age(snapshot, snapshot.section(record))) is not None:
             text += f"; what is shown of it is {duration(age)} old"
         found.append(UnansweredQuery(name, problem.view, text, problem.cure))
-    return tuple(sorted(found, key=lambda trouble: trouble.query))
+    alike: dict[tuple[str, str], UnansweredQuery] = {}
+    for trouble in sorted(found, key=lambda each: len(each.query)):  # that of a view bears its name
+        alike.setdefault((trouble.view, trouble.text), trouble)
+    return tuple(sorted(alike.values(), key=lambda trouble: trouble.query))
 
 
 def late(snapshot: Snapshot) -> tuple[LateView, ...]:

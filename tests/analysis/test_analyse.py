@@ -17,12 +17,12 @@ from presman.base.release import Release
 from presman.records.conversion import field_types
 from presman.records.cursor_rows import SqlText
 from presman.records.group_rows import ConsumerGroup, CpuExhausted
-from presman.records.instance_rows import Database, Instance, Parameter, Sysstat
+from presman.records.instance_rows import Database, Instance, Osstat, Parameter, Sysstat
 from presman.records.parallel_rows import PxProcessSysstat, PxSession
 from presman.records.plan_rows import RsrcPlanHistory
 from presman.records.queries import Scope
 from presman.records.rows import by_query
-from presman.records.session_rows import Session, SessionInfo
+from presman.records.session_rows import NamedSession, Session, SessionInfo
 from presman.records.snapshot import Problem, Section, Snapshot
 from presman.records.wait_rows import EventHistogram, SystemEvent
 from tests.analysis.make import NOON, active_plan, directive, group, instance, queued_session, row, snapshot
@@ -87,6 +87,14 @@ def test_problems_become_troubles_with_their_cure() -> None:
     (trouble,) = reading.troubles
     assert (trouble.query, trouble.view) == ("px_session", "GV$PX_SESSION")
     assert (trouble.text, trouble.cure) == ("ORA-00942: table or view does not exist", "GRANT SELECT ON ...")
+
+
+def test_what_a_view_left_unanswered_alike_is_said_once() -> None:
+    """Sessions are asked for by two questions of one view; what another view says is another thing."""
+    refused = Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$SESSION", "GRANT SELECT ON ..."))
+    other = Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$OSSTAT", "GRANT SELECT ON ..."))
+    found = analyse(None, snapshot(sections={NamedSession: refused, Session: refused, Osstat: other})).troubles
+    assert [(each.query, each.view) for each in found] == [("osstat", "GV$OSSTAT"), ("session", "GV$SESSION")]
 
 
 def test_a_column_that_came_with_an_update_may_be_missing() -> None:
