@@ -8,7 +8,7 @@ from typing import Any
 from textual.app import App
 
 from presman.actions.dialog import ActionDialog
-from presman.actions.offers import offers, remarks
+from presman.actions.offers import offers, refusal, remarks
 from presman.actions.performer import Performer
 from presman.analysis.readings.reading import Reading
 from presman.records.commands import Command
@@ -28,6 +28,10 @@ class Gateway:
     def offers(self, row: Any, reading: Reading) -> bool:
         """Whether something can be done with a row."""
         return bool(offers(row, reading))
+
+    def refusal(self, row: Any, reading: Reading) -> str:
+        """Return why nothing can be done with a session or statement, "" where something can or the row is neither."""
+        return refusal(row, reading)
 
     def ask(self, app: App[Any], row: Any, reading: Reading, send: Callable[[Command], None]) -> None:
         """Ask what to do with a row, and `send` what was confirmed."""

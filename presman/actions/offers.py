@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from presman.analysis.advice.freeing import ends_in
-from presman.analysis.advice.unblock import commands_to_end, release_of
+from presman.analysis.advice.ending import ending, ends_in, victim_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.analysis.session_list import GV_QUERY
 from presman.base.formats import in_about
-from presman.records.commands import Command, Victim, for_queued, switch, to_end
+from presman.records.commands import Command, Victim, switch
 
 _Row = QueuedStatement | RunningStatement | SessionReading
 
@@ -21,19 +20,20 @@ MOST = 9
 
 def offers(row: Any, reading: Reading) -> tuple[Command, ...]:
     """Return the commands for a row, the gentlest first; none for rows that are no session's, or are a server's."""
-    if not isinstance(row, QueuedStatement | RunningStatement | SessionReading):
+    if not isinstance(row, _Row):
         return ()
     if isinstance(row, SessionReading) and row.px_role in {"server", GV_QUERY}:
         return ()  # what is done to a server, is done to its coordinator; and a monitor is nobody's trouble
-    release, victim = release_of(reading), victim_of(row)
-    if isinstance(row, RunningStatement):
-        own = commands_to_end(row, release) if row.certain else ()
-    elif victim.queued:
-        own = for_queued(victim, release)
-    else:
-        own = to_end(victim, release, idle=victim.status != "ACTIVE")
-    found = (*own, *_switches(victim, row, reading))[:MOST]
+    victim = victim_of(row)
+    switches = [] if reading.header.autonomous else _switches(victim, row, reading)
+    own = ending(row, reading)
+    found = (*own.commands, *([] if own.refused else switches))[:MOST]
     return tuple(each._replace(victim=victim) for each in found)
+
+
+def refusal(row: Any, reading: Reading) -> str:
+    """Return why nothing is offered for a session or statement, "" where something is or the row is neither."""
+    return ending(row, reading).refused if isinstance(row, _Row) else ""
 
 
 def remarks(row: Any, reading: Reading) -> tuple[str, ...]:
@@ -49,17 +49,10 @@ def remarks(row: Any, reading: Reading) -> tuple[str, ...]:
     left = ends_in(running) if running is not None else None
     if left is not None:
         found.append(f"It should end by itself {in_about(left)}.")
+    kind = getattr(row, "kind", None)
+    if kind is not None:
+        found.append(f"It is {kind.name}: {kind.loss} if it is ended.")
     return tuple(found)
-
-
-def victim_of(row: QueuedStatement | RunningStatement | SessionReading) -> Victim:
-    """Return the session of a row as it is seen there: what it is held to before anything is sent to it."""
-    place = row.inst_id, row.sid, row.serial
-    if isinstance(row, QueuedStatement):
-        return Victim(*place, row.sql_id, "ACTIVE", row.exec_id, queued=True)
-    if isinstance(row, RunningStatement):
-        return Victim(*place, row.session_sql_id, row.status, row.exec_id)
-    return Victim(*place, row.sql_id, row.status, row.exec_id, queued=row.px_role == "queued")
 
 
 def _switches(

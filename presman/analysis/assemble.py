@@ -45,7 +45,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     """
     facts = Facts.of(previous, current, cache)
     pools = server_pools.pools(facts)
-    cluster = server_pools.together(pools.values())
+    cluster = server_pools.together(pools[inst_id] for inst_id in facts.system.open_ids)
     budgets = server_pools.budgets(facts, cluster)
     each = instances.instances(facts, pools)
     holdings = running.holdings(facts)
@@ -93,7 +93,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         histograms_at=current.section(EventHistogram).at,
         io_limited=limited,
         switched=facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
-        activity=activity(current.rows(Session)) if _was_read(current) else None,
+        activity=activity(facts.sessions.users) if _was_read(current) else None,
         since_startup=LazyRows(lambda: instance_totals(current)),
     )
 

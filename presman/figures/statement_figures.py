@@ -25,9 +25,14 @@ def statement_identity(row: QueuedStatement | RunningStatement) -> Hashable:
 
 def running_state(row: RunningStatement) -> str:
     """Return what a running statement is about, its trouble first."""
+    if row.status == "KILLED":
+        return "✕ killed, being cleaned up"
+    whose = f"{row.kind.name}, " if row.kind is not None else ""
     if row.idle is not None:
-        return f"○ idle holder {duration(row.idle)}"
-    doing = one_line(row.event, 40) or "its coordinator is not visible"
+        return f"○ {whose}{'sniped' if row.status == 'SNIPED' else 'idle holder'} {duration(row.idle)}"
+    doing = whose + (one_line(row.event, 40) or "its coordinator is not visible")
+    if row.queued:
+        doing = f"{whose}queued with another statement"
     if row.blocker:
         doing = f"{doing}, blocked by {row.blocker}"
     if row.downgraded > 0:
@@ -228,8 +233,9 @@ ELAPSED = Running(
 R_STATE = Running(
     "state", "State", TEXT,
     "What it does now. ○ idle holder: the coordinator is INACTIVE (LAST_CALL_ET shown) while its cursor keeps the "
-    "servers; ▼ downgraded: percent of the degree it lost; ● what the coordinator waits for (V$SESSION.EVENT), and "
-    "which session it waits for (BLOCKING_SESSION).",
+    "servers, or SNIPED; ✕ its session was killed and is being cleaned up; ▼ downgraded: percent of the degree it lost; "
+    "● what the coordinator waits for (V$SESSION.EVENT), and which session it or one of its servers waits for "
+    "(FINAL_BLOCKING_SESSION). Before it what works there if that is no user's statement: SMON, RMAN, SYS.",
     running_state, order=lambda row: (row.idle is None, -(row.idle or 0), row.event), width=19, most=44,
     state=_running_color,
 )

@@ -59,7 +59,7 @@ def _to_do(found: ToDo | None) -> dict[str, Any] | None:
         return None
     command = None if found.command is None else _command(found.command)
     told = {"step": found.step.value, "subject": found.subject, "text": found.text, "affects": found.affects}
-    return {**told, "command": command}
+    return {**told, "command": command, "commands": [_command(each) for each in found.commands]}
 
 
 def _unblock(found: Unblock) -> dict[str, Any]:
@@ -74,6 +74,7 @@ def _unblock(found: Unblock) -> dict[str, Any]:
         "wait": found.wait,
         "soon": found.soon,
         "rivals": list(found.rivals),
+        "unknown": found.unknown,
         "commands": [_command(each) for each in found.commands],
         "candidates": [_candidate(each) for each in found.candidates],
     }
@@ -83,7 +84,7 @@ def _candidate(found: Candidate) -> dict[str, Any]:
     who = found.statement
     figures = {name: getattr(who, name) for name in ("inst_id", "sid", "serial", "sql_id", "user", "group", "servers")}
     figures |= {"frees": found.frees, "perhaps": found.perhaps, "enough": found.enough, "idle": who.idle}
-    figures |= {"ends_in": found.ends_in}
+    figures |= {"ends_in": found.ends_in, "refused": found.refused, "objection": found.objection}
     return {**plain({**figures, "lost": found.lost}), "commands": [_command(each) for each in found.commands]}
 
 

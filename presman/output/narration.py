@@ -84,11 +84,11 @@ class Narration:
     def _changed_step(self, reading: Reading) -> Iterator[str]:
         """Say what to do when it is something else than before: times in its words alone make no news."""
         step = to_do(reading)
-        now = None if step is None else (step.step, step.subject, step.command)
+        now = None if step is None else (step.step, step.subject, step.commands)
         if step is not None and now != self._step:
             yield f"do: {step.text}"
-            if step.command is not None:
-                yield f"command: {step.command.text} (affects {step.affects})"
+            for command in step.commands:
+                yield f"command: {command.text} (affects {step.affects})"
         self._step = now
 
 

@@ -107,7 +107,7 @@ def _more(found: tuple[Alert, ...], unseen: tuple[str, ...], reading: Reading) -
     step = to_do(reading)
     if step is not None:
         lines.append(f"DO {step.text}")
-        lines += [f"   {step.command.text}  -- affects {step.affects}"] if step.command is not None else []
+        lines += [f"   {command.text}  -- affects {step.affects}" for command in step.commands]
     lines += [f"note: {each}" for each in sight(reading)]
     lines += [f"not known: {each}" for each in unseen]
     lines += [f"trouble: {each.view or each.query}: {each.text} {each.cure}".rstrip() for each in reading.troubles]

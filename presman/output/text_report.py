@@ -163,8 +163,7 @@ def _to_do(reading: Reading) -> list[str]:
     found = to_do(reading)
     if found is None:
         return []
-    command = [] if found.command is None else [f"   {found.command.text}  -- affects {found.affects}"]
-    return [f"DO {found.text}", *command]
+    return [f"DO {found.text}", *(f"   {each.text}  -- affects {found.affects}" for each in found.commands)]
 
 
 def _plan(header: Header, name: str) -> str:

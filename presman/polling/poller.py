@@ -28,10 +28,17 @@ from presman.records.focus import Focus
 from presman.records.group_rows import GroupMetric, GroupMetricHistory
 from presman.records.gv_servers import ServerProcesses
 from presman.records.instance_rows import SEED, Database, Instance, Pdb
-from presman.records.parallel_rows import PxProcess, PxSession
+from presman.records.parallel_rows import FastStartTransaction, PxProcess, PxSession
 from presman.records.plan_rows import ConsumerGroupDefinition, GroupMapping, RsrcPlan, RsrcPlanHistory
 from presman.records.queries import Cadence, Query, load
-from presman.records.session_rows import NamedSession, Session, SessionCount, SessionLongops, StatisticName
+from presman.records.session_rows import (
+    BACKGROUND,
+    NamedSession,
+    Session,
+    SessionCount,
+    SessionLongops,
+    StatisticName,
+)
 from presman.records.snapshot import Section, Snapshot
 from presman.records.wait_events import is_queued
 from presman.records.wait_rows import EventHistogram, SystemEvent
@@ -212,9 +219,12 @@ class Poller:
             self._listing.note(self._breadth, now, late=bool(asked.late))
 
     def _look_up_named(self, now: datetime) -> int:
-        """Read the idle sessions that others name into the sections of all sessions; return the round trips it took."""
+        """Read the sessions that others name and that are not listed into the sections of all sessions.
+
+        Where all of users are listed those are background processes. Returns the round trips it took.
+        """
         known = self._asked.get(Session)
-        if self._listing.lists_idle or known is None or known.poll != self._number or known.late:
+        if known is None or known.poll != self._number or known.late:
             return 0
         if self._rests(NamedSession, now):
             return 0
@@ -273,6 +283,8 @@ class Poller:
     def _due(self, now: datetime | None) -> list[Query]:
         asked = self._asked.get
         due = [query for record, query in self._queries.items() if is_due(query, asked(record), now, self._breadth)]
+        if self._rolls_back() and not self._rests(FastStartTransaction, now):
+            due.append(self._queries[FastStartTransaction])
         progress = self._queries.get(SessionLongops)
         if progress and progress not in due and self._has_queue() and not self._rests(SessionLongops, now):
             due.append(progress)
@@ -285,6 +297,11 @@ class Poller:
     def _has_queue(self) -> bool:
         """Whether a statement was queued: then who is nearly done is asked at each poll, because one waits for him."""
         return any(is_queued(row.event, row.state) for row in self._rows(Session))
+
+    def _rolls_back(self) -> bool:
+        """Whether a background process coordinates parallel servers: SMON does when it rolls a transaction back."""
+        processes = {(row.inst_id, row.sid) for row in self._rows(Session) if row.type == BACKGROUND}
+        return bool(processes) and any((row.qcinst_id, row.qcsid) in processes for row in self._rows(PxSession))
 
     def _has_containers(self) -> bool:
         """Whether this is a container database, as far as is known: the first read of an epoch tells."""

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from presman.base.release import Release
+from presman.records.session_rows import IDLE_STATUSES
 
 _SQL_ID = re.compile(r"[0-9a-df-hjkmnp-z]{13}")
 _GROUP = re.compile(r"[A-Z][A-Z0-9_$#]{0,127}")
@@ -79,6 +80,11 @@ def kill(victim: Victim) -> Command:
     inst_id, sid, serial = _numbers(victim)
     text = f"ALTER SYSTEM KILL SESSION '{sid},{serial},@{inst_id}'"
     note = "The session ends with ORA-00028 and its transaction is rolled back, which can take a while."
+    if victim.status in IDLE_STATUSES:
+        note = (
+            "ORA-00028 comes with its next call; until then its row stays, KILLED. With IMMEDIATE behind it what the "
+            "session holds is released at once."
+        )
     return Command(CommandKind.KILL, victim, text + ";", text, _NO_BINDS, note)
 
 
@@ -110,21 +116,23 @@ def switch(victim: Victim, group: str) -> Command:
     return Command(CommandKind.SWITCH, victim, text, statement, MappingProxyType(binds), note)
 
 
-def to_end(victim: Victim, release: Release | None, *, idle: bool) -> tuple[Command, ...]:
+def to_end(victim: Victim, release: Release | None, *, idle: bool, autonomous: bool = False) -> tuple[Command, ...]:
     """Return what ends a statement that holds servers, the gentlest first.
 
     An idle coordinator executes nothing that could be cancelled: only the end of its session closes the cursor.
     """
-    cancellable = not idle and release is not None and release >= CANCELS_SINCE and is_sql_id(victim.sql_id)
-    return _built([cancel, kill] if cancellable else [kill], victim)
+    gentle = not idle and _is_cancellable(victim, release, autonomous)
+    return _built([cancel, kill] if gentle else [kill], victim)
 
 
-def for_queued(victim: Victim, release: Release | None) -> tuple[Command, ...]:
+def for_queued(victim: Victim, release: Release | None, *, autonomous: bool = False) -> tuple[Command, ...]:
     """Return what can be done with a queued statement itself: start it, cancel it, end its session."""
-    makers = [kill]
-    if release is not None and release >= CANCELS_SINCE and is_sql_id(victim.sql_id):
-        makers = [dequeue, cancel, kill]
-    return _built(makers, victim)
+    return _built([dequeue, cancel, kill] if _is_cancellable(victim, release, autonomous) else [kill], victim)
+
+
+def _is_cancellable(victim: Victim, release: Release | None, autonomous: bool) -> bool:
+    """Whether the database knows more than KILL SESSION: not before 18, and not as an Autonomous Database."""
+    return not autonomous and release is not None and release >= CANCELS_SINCE and is_sql_id(victim.sql_id)
 
 
 def _built(makers: Sequence[Callable[[Victim], Command]], victim: Victim) -> tuple[Command, ...]:

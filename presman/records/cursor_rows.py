@@ -51,7 +51,7 @@ class PlanLine(NamedTuple):
 
 
 class PxPlanLine(NamedTuple):
-    """GV$SQL_PLAN: the lines that parallel servers work for, and the coordinators', read once per cursor.
+    """GV$SQL_PLAN: the lines that parallel servers work for, the coordinators' and the topmost, read once per cursor.
 
     `object_node` is the table queue (:Qnnnnn): the last three digits are the data flow operation, what stands before
     them its tree.

@@ -42,6 +42,18 @@ class PxProcessSysstat(NamedTuple):
     value: int
 
 
+class FastStartTransaction(NamedTuple):
+    """GV$FAST_START_TRANSACTIONS: transactions that are rolled back with parallel servers, in undo blocks.
+
+    `state` is TO BE RECOVERED, RECOVERING or RECOVERED. Those rolled back serially are not there.
+    """
+
+    inst_id: int
+    state: str
+    undoblocksdone: int
+    undoblockstotal: int
+
+
 class PxStatistic(NamedTuple):
     """GV$PX_SESSTAT: a few statistics of the parallel servers of one coordinator, and of itself (no `degree`)."""
 

@@ -7,10 +7,12 @@ from typing import NamedTuple
 class Session(NamedTuple):
     """GV$SESSION, user sessions (parallel servers among them), presman's own left out.
 
-    A poll that is narrow (:class:`presman.records.breadth.Breadth`) has of the idle ones only those that others name.
+    A poll that is narrow (:class:`presman.records.breadth.Breadth`) has of the idle ones only those that others name;
+    background processes are there only where others name them.
 
     `wait_time_micro` is the current wait's age while `state` is WAITING; `last_call_et` counts seconds since the
-    session became ACTIVE or INACTIVE.
+    session became ACTIVE or INACTIVE. `type` is USER or BACKGROUND, "" where it is not told. The blocking session is
+    the one it waits for, the final one the one at the end of that chain.
     """
 
     inst_id: int
@@ -41,10 +43,16 @@ class Session(NamedTuple):
     wait_time_micro: int
     blocking_instance: int | None
     blocking_session: int | None
+    type: str
+    final_blocking_instance: int | None
+    final_blocking_session: int | None
 
 
 class NamedSession(Session):
-    """The same of sessions that others name, whatever they do: they become rows of :class:`Session`."""
+    """The same of sessions that others name, whatever they do: they become rows of :class:`Session`.
+
+    A background process is among them where it coordinates parallel servers or holds what somebody waits for.
+    """
 
     __slots__ = ()
 
@@ -58,6 +66,9 @@ class SessionCount(NamedTuple):
     status: str
     sessions: int
 
+
+BACKGROUND = "BACKGROUND"
+"""V$SESSION.TYPE of Oracle's own processes, which no command ends."""
 
 IDLE_STATUSES = frozenset({"INACTIVE", "SNIPED", "CACHED"})
 """V$SESSION.STATUS of sessions that idle: no call of theirs is under way."""

@@ -10,7 +10,7 @@ from random import Random
 from presman.simulator.cluster import Cluster
 from presman.simulator.executions import Execution
 from presman.simulator.parsing import Cursor, Parsed, parse, sql_id_of
-from presman.simulator.processes import SimulatedSession
+from presman.simulator.processes import SimulatedSession, background
 from presman.simulator.scenario import Client, ScriptedStatement, StatementStream
 from presman.simulator.scheduler import QueueEntry
 from presman.simulator.streams import SessionStream, Stream
@@ -104,13 +104,16 @@ class Incoming:
 
     def _play(self, one: ScriptedStatement) -> None:
         client = Client(one.user, one.program, one.machine, one.module, one.service)
+        if one.process:
+            client = background(self._cluster.scenario.header.host, 1, one.process)
         session = self._connect(client, one.group, one.pdb, 1, one.sid)
         session.transient = True
         session.serial = one.serial or session.serial
         execution = self._parse(session, one, None, one.sql, one.dop, one.seconds, one.hold)
         if one.then:
             execution.then = self._serial(one.then, one.user)
-        execution.blocker = one.blocked_by
+        execution.blocker, execution.servers_blocked = one.blocked_by, one.servers_blocked
+        execution.status = one.status
         self._workload.enter(execution)
 
     def _serial(self, text: str, user: str) -> Cursor:

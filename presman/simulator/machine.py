@@ -11,8 +11,8 @@ from presman.simulator.group_counters import Count, GroupCounters
 from presman.simulator.io_throttle import RATE_LIMIT, Demand, pace
 from presman.simulator.latency_shapes import QUANTUM, STARVED, STORAGE, Event, events_of, mean_of, reading_events, shape
 from presman.simulator.plan_tree import Group
-from presman.simulator.processes import ServerNames, SessionIds, SimulatedSession
-from presman.simulator.scenario import OWN_SID, Capacity, Client, PdbSpec, Scenario
+from presman.simulator.processes import ServerNames, SessionIds, SimulatedSession, background
+from presman.simulator.scenario import OWN_SID, Capacity, PdbSpec, Scenario
 from presman.simulator.streams import SessionStream
 
 _SERIAL = "Parallel operations downgraded to serial"
@@ -84,7 +84,7 @@ class Machine:
         self.exhausted = self.exhausted_mark = 0.0
         self.background: list[SimulatedSession] = []
         for name in _BACKGROUND:
-            client = Client("", f"oracle@{scenario.header.host}{inst_id} ({name})", "", "", "SYS$BACKGROUND")
+            client = background(scenario.header.host, inst_id, name)
             sid, serial = self.sids.take()
             self.background.append(SimulatedSession(inst_id, 0, sid, serial, client, "", start, changed=start))
 

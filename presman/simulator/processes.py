@@ -92,6 +92,15 @@ def server_name(number: int) -> str:
     return "P" + digits[number // 1296] + digits[number // 36 % 36] + digits[number % 36]
 
 
+BACKGROUND = "SYS$BACKGROUND"
+"""The service of Oracle's own processes, which have no user."""
+
+
+def background(host: str, inst_id: int, process: str) -> Client:
+    """Return what V$SESSION shows of a background process."""
+    return Client("", f"oracle@{host}{inst_id} ({process})", "", "", BACKGROUND)
+
+
 class SimulatedSession(Struct, eq=False):
     """A connected session. `cpu`, `wait` and the like are what ended calls have added up to, in seconds.
 

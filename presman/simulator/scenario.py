@@ -264,7 +264,9 @@ class ScriptedStatement:
     """One statement at an exact instant. `seconds` is its run time unthrottled with all servers it asks for.
 
     `then` is what its session has executed since, while the cursor holds its servers: the session shows that statement.
-    `blocked_by` is the SID of the session on instance 1 whose lock it waits for all the while it runs.
+    `blocked_by` is the SID of the session on instance 1 whose lock it waits for all the while it runs, with
+    `servers_blocked` its servers do and not its coordinator. `status` is KILLED or SNIPED where its session is shown as
+    that while it holds its cursor. `process` is a background process (SMON) that it works for in place of a user.
     """
 
     at: float = key(duration)
@@ -280,6 +282,9 @@ class ScriptedStatement:
     hold: float = key(duration, 0.0)
     then: str = key(text, "")
     blocked_by: int | None = key(whole(1, 65535), None)
+    servers_blocked: bool = key(flag, False)
+    status: str = key(one_of("INACTIVE", "KILLED", "SNIPED"), "INACTIVE")
+    process: str = key(text, "")
     pdb: str = key(identifier, "")
     sql_id: str = key(text, "")
     sid: int | None = key(whole(1, 65535), None)

@@ -26,5 +26,8 @@ class ActionGateway(Protocol):
     def offers(self, row: Any, reading: Reading) -> bool:
         """Whether something can be done with a row."""
 
+    def refusal(self, row: Any, reading: Reading) -> str:
+        """Return why nothing can be done with a session or statement, "" where something can or the row is neither."""
+
     def ask(self, app: App[Any], row: Any, reading: Reading, send: Callable[[Command], None]) -> None:
         """Ask what to do with a row, and `send` what was confirmed."""

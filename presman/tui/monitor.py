@@ -166,7 +166,7 @@ class Monitor:
         self.alerts = alerts(self.reading, self.link)
         self.to_do = to_do(self.reading) if self.reading is not None else None
         if self.to_do is not None and self.why_no_command:
-            self.to_do = self.to_do._replace(command=None, affects="")
+            self.to_do = self.to_do._replace(commands=(), affects="")
 
     def moment(self) -> Moment | None:
         """Return the instant on screen with all that a tab is drawn from; None before the first poll."""

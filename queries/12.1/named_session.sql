@@ -1,4 +1,4 @@
--- Who are the idle sessions that others name: coordinators that keep servers, who holds a lock?
+-- Who are the sessions that others name and the list lacks: idle or background coordinators, who holds a lock?
 -- every: demand
 -- needs: GV_$SESSION
 -- pack: none
@@ -30,8 +30,10 @@ SELECT
     state,
     wait_time_micro,
     blocking_instance,
-    blocking_session
+    blocking_session,
+    type,
+    final_blocking_instance,
+    final_blocking_session
 FROM gv$session
-WHERE COALESCE(type, 'USER') = 'USER'
-    AND (inst_id <> :own_inst_id OR COALESCE(sid, -1) <> :own_sid)
+WHERE (inst_id <> :own_inst_id OR COALESCE(sid, -1) <> :own_sid)
     AND sid IN (:sid_1, :sid_2, :sid_3, :sid_4, :sid_5, :sid_6, :sid_7, :sid_8)

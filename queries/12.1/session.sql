@@ -30,7 +30,10 @@ SELECT
     state,
     wait_time_micro,
     blocking_instance,
-    blocking_session
+    blocking_session,
+    type,
+    final_blocking_instance,
+    final_blocking_session
 FROM gv$session
 WHERE COALESCE(type, 'USER') = 'USER'
     AND (inst_id <> :own_inst_id OR COALESCE(sid, -1) <> :own_sid)

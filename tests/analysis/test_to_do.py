@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.advice.to_do import LONG_IDLE, Step, ToDo, to_do
+from presman.analysis.advice.ending import LONG_IDLE
+from presman.analysis.advice.to_do import Step, ToDo, to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.group_readings import ActiveSessionPool, Verdict
@@ -39,7 +40,7 @@ def test_an_idle_holder_who_alone_lets_the_head_start_is_ended() -> None:
     assert found.text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
     assert found.command is not None
     assert found.command.text == "ALTER SYSTEM KILL SESSION '526,60805,@1';"
-    assert "what it has not committed is rolled back" in found.affects
+    assert "what is not committed is rolled back" in found.affects
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_an_idle_holder_who_alone_lets_the_head_start_is_ended() -> None:
         running(526, elapsed=10.0),  # it works, however little would be lost
         running(526, servers=16, **IDLE),  # not enough
         running(526, group="ETL", **IDLE),  # its servers do not count where the head is short
-        running(526, remaining=20.0, progress=0.9, operation="Table Scan"),  # it is about to end
+        running(526, remaining=20.0, progress=0.9, operation="Table Scan", is_last=True),  # it is about to end
     ],
 )
 def test_nobody_else_is_ever_named_to_be_ended(holder: Any) -> None:
@@ -65,11 +66,11 @@ def test_nobody_is_ended_whose_servers_may_not_count() -> None:
 
 
 def test_what_ends_by_itself_is_waited_for() -> None:
-    ending = running(526, remaining=20.0, progress=0.9, operation="Table Scan")
+    ending = running(526, remaining=20.0, progress=0.9, operation="Table Scan", is_last=True)
     found = told(one_queue(ending, running(144, **IDLE)))
     assert (found.step, found.command) == (Step.WAIT, None)
     assert found.text == "wait: the head of BATCH should start by itself in about 0:20, when MARTIN 1:526 ends"
-    later = told(one_queue(running(526, remaining=240.0, progress=0.5, operation="Table Scan")))
+    later = told(one_queue(running(526, remaining=240.0, progress=0.5, operation="Table Scan", is_last=True)))
     assert later.text == "wait: the head of BATCH can start in about 4:00, when MARTIN 1:526 should be done"
 
 
@@ -146,7 +147,7 @@ def test_the_end_of_a_wait_for_several_names_how_many() -> None:
 
 
 def ending(sid: int, left: float, **facts: Any) -> Any:
-    return running(sid, remaining=left, progress=0.9, operation="Table Scan", **facts)
+    return running(sid, remaining=left, progress=0.9, operation="Table Scan", is_last=True, **facts)
 
 
 def storm(*held: Any, target: int = 64) -> Reading:

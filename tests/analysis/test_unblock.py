@@ -9,6 +9,7 @@ from presman.analysis import analyse
 from presman.analysis.advice.unblock import Unblock, unblock
 from presman.analysis.readings.statement_readings import Cause
 from presman.records.commands import CommandKind
+from presman.records.cursor_rows import PxPlanLine
 from presman.records.parallel_rows import PxProcess, PxSession
 from presman.records.plan_rows import PlanDirective
 from presman.records.session_rows import Session, SessionInfo, SessionLongops
@@ -33,10 +34,25 @@ def holder(sid: int, name: str, servers: int, *, idle: int | None = None, elapse
 
 
 def nearly(sid: int, name: str, servers: int, left: int, *, elapsed: int = 100) -> Rows:
-    """The same, its scan 97 % done with `left` seconds to go (V$SESSION_LONGOPS, a row of the coordinator)."""
+    """The same, its scan 97 % done with `left` seconds to go (V$SESSION_LONGOPS, a row of the coordinator).
+
+    The scan is all there is in its plan: then it ends.
+    """
     scan = row(SessionLongops, sid=sid, serial=sid + 1000, sql_id="9md3ukhghgj58", opname="Table Scan", target="SALES",
                sofar=97, totalwork=100, time_remaining=left)  # fmt: skip
     return [*holder(sid, name, servers, elapsed=elapsed), scan]
+
+
+SCAN = ("SELECT STATEMENT", "PX COORDINATOR", "PX SEND", "PX BLOCK", "TABLE ACCESS")
+"""The operations of a plan that scans a table, and has nothing to do after that."""
+
+
+def plan_lines(*operations: str) -> Rows:
+    """The lines of the plan of what `holder` executes, each below the one before."""
+    return [
+        row(PxPlanLine, sql_id="9md3ukhghgj58", child_number=0, id=number, depth=number, operation=operation)
+        for number, operation in enumerate(operations)
+    ]
 
 
 def waiting(sid: int, name: str, dop: int, sql_id: str = "7xq3hdwx1kkd0") -> Rows:
@@ -47,7 +63,7 @@ def waiting(sid: int, name: str, dop: int, sql_id: str = "7xq3hdwx1kkd0") -> Row
 
 
 def found(*parts: Any, target: int = 64, active: int, plan: tuple[PlanDirective, ...], held: dict[str, int]) -> Unblock:
-    rows: Rows = [instance(version="19.22.0.0.0"), active_plan(target=target, active=active), *plan]
+    rows: Rows = [instance(version="19.22.0.0.0"), active_plan(target=target, active=active), *plan, *plan_lines(*SCAN)]
     rows += [group(name, current_pq_servers_active=servers) for name, servers in held.items()]
     for part in parts:
         rows += part

@@ -28,6 +28,11 @@ class Sentence(NamedTuple):
 
 
 SENTENCES = {
+    "holders": Sentence(
+        "A report waits; who holds servers is SMON, RMAN, SYS, a killed one, and a load that waits for MARTIN's lock.",
+        ("REPORTS: 1 queued", "look at MARTIN 1:88, idle", "ETL 1:205 waits for it"),
+        ("3 idle holders keep 16 servers", "10 servers blocked"),
+    ),
     "locked": Sentence(
         "REPORTS queue because a load holds 32 servers and waits for idle MARTIN, so look at him; the plan is not why.",
         ("REPORTS: 11 queued", "look at MARTIN 1:88, idle", "ETL 1:412 waits for it", "32 servers blocked"),
@@ -41,13 +46,13 @@ SENTENCES = {
         ("REPORTS can start",),
     ),
     "noplan": Sentence(
-        "All CPUs are used and no plan divides them, so nobody can tell who is throttled; a queue of 2 ends by itself.",
-        ("CPU off", "8.0 of 8.0 CPUs used, no plan divides them", "CPU not managed", "2 queued", "wait:"),
+        "All CPUs are used and no plan divides them, so nobody can tell who is throttled; 2 are queued.",
+        ("CPU off", "8.0 of 8.0 CPUs used, no plan divides them", "CPU not managed", "2 queued", "decide whose work"),
     ),
     "pdb": Sentence(
         "Limits hold all three: SALES and TEST in I/O, HR in CPU; reports of SALES queue at theirs, and one waits.",
         (
-            *("REPORTING (SALES): 23 queued", "wait: ", "REPORTING (SALES) should start"),
+            *("REPORTING (SALES): 23 queued", "decide whose work to end"),
             *("HR (UTILIZATION_LIMIT) at its limit", "6.4 CPUs", "MAX_IOPS"),
         ),
         ("200 MB/s (MAX_MBPS)", "80 of 80 IOPS"),
@@ -70,18 +75,18 @@ SENTENCES = {
         ("● Nothing is wrong: no queue, no starved group, no downgrade", "● not throttled"),
     ),
     "rac": Sentence(
-        "ANALYSIS queues at half of the cluster's servers, though most are free; its head starts soon.",
-        ("PX servers 32/128", "holds 32 of 64 allowed (50 % of 128)", "short by 16", "wait: ", "should start"),
+        "ANALYSIS queues at half of the cluster's servers, though most are free.",
+        ("PX servers 32/128", "holds 32 of 64 allowed (50 % of 128)", "short by 16", "decide whose work to end"),
         ("2 queued 1:1", "the head of ANALYSIS"),
         ("ANALYSIS: 2 queued",),
     ),
     "storm": Sentence(
-        "43 wait: BATCH at its own limit, ETL and REPORTS at the target; an idle holder keeps 16; some come free now.",
+        "43 wait: BATCH at its own limit, ETL and REPORTS at the target; an idle holder keeps what two wait for.",
         (
             *("BATCH: 27 queued", "group limit", "2 queued 2:2", "14 queued 1:5", "(target)", "1 idle holder keeps 16"),
-            *("wait: ", "BATCH may start at any moment", "ETL and REPORTS"),
+            "end MARTIN 1:2659",
         ),
-        ("MARTIN 1:2659",),
+        ("idle 8:5", "ETL may start; REPORTS wants the same servers"),
     ),
     "throttled": Sentence(
         "WEB takes all CPU and the plan leaves BATCH and CAPPED nothing: change it; 14 wait for BATCH's session pool.",

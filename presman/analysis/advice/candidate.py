@@ -15,6 +15,8 @@ class Candidate(Struct, frozen=True):
     cannot be told whether the queue counts it (it may have bypassed the queue). `lost` is the work its end throws away
     in server seconds, 0 for an idle holder, None where it is not known for how long it has run. `ends_in` is the
     seconds after which it should end by itself, None unless that is soon; then no `commands`: one waits for it.
+    `refused` is why no command is offered, "" where one is; `objection` why DO does not name it to be ended, "" where
+    nothing speaks against it.
     """
 
     statement: RunningStatement
@@ -24,3 +26,10 @@ class Candidate(Struct, frozen=True):
     lost: float | None
     commands: tuple[Command, ...]
     ends_in: float | None = None
+    refused: str = ""
+    objection: str = ""
+
+    @property
+    def is_named(self) -> bool:
+        """Whether one may end it, or wait for it."""
+        return bool(self.commands) or self.ends_in is not None

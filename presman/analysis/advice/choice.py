@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from presman.analysis.advice.freeing import Freeing, is_blocker, lost
+from presman.analysis.advice.ending import lost, time_left
+from presman.analysis.advice.freeing import Freeing, is_blocker
 from presman.analysis.readings.statement_readings import RunningStatement
 
 
@@ -21,7 +22,12 @@ def in_order(
         chosen = []
     others = sorted(
         (each for each in helpers if each not in chosen and (all(each.high) or is_blocker(each.statement, blocked))),
-        key=lambda each: (not is_blocker(each.statement, blocked), not covers([each], short), _by_harm(each)),
+        key=lambda each: (
+            not is_blocker(each.statement, blocked),
+            each.statement.kind is not None,
+            not covers([each], short),
+            _by_harm(each),
+        ),
     )
     return chosen, others
 
@@ -30,10 +36,11 @@ def by_time(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
     """Return those whose ends let a head start the earliest, in the order in which they should end; [] if not known."""
 
     def left(each: Freeing) -> float:
-        return inf if each.statement.remaining is None else each.statement.remaining
+        seconds = time_left(each.statement)
+        return inf if seconds is None else seconds
 
-    moving = [each for each in helpers if each.statement.idle is None and left(each) < inf and any(each.low)]
-    kept = _prefix(sorted(moving, key=lambda each: (left(each), _by_harm(each))), short)
+    ending = [each for each in helpers if left(each) < inf and any(each.low)]
+    kept = _prefix(sorted(ending, key=lambda each: (left(each), _by_harm(each))), short)
     return sorted(_without_needless(kept, short), key=left)
 
 
@@ -62,7 +69,9 @@ def _choose_to_end(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Fre
         useful = [each for each in busy if _gain(each, left)]
         if not useful:
             return []
-        best = min(useful, key=lambda each: (not covers([each], left), _cost(each, left)))
+        best = min(
+            useful, key=lambda each: (each.statement.kind is not None, not covers([each], left), _cost(each, left))
+        )
         busy.remove(best)
         chosen.append(best)
         left = _left(left, [best])
@@ -110,13 +119,13 @@ def _cost(helper: Freeing, left: Sequence[int]) -> tuple[float, ...]:
 
 def _by_harm(helper: Freeing) -> tuple[float, ...]:
     """Those first that end by themselves, the soonest before the others; then idle holders, the longest and largest
-    before the others; then by the work that would be lost.
+    before the others; then by the work that would be lost; last who does more than a user's statement.
     """
     each = helper.statement
     work = lost(each)
     place = (each.inst_id, each.sid, each.serial)
     if helper.ends_in is not None:
         return (-1, helper.ends_in, *place)
-    if each.idle is not None:
-        return (0, -each.servers * each.idle, *place)
-    return (1, inf if work is None else work, *place)
+    if helper.idle:
+        return (0, -each.servers * (each.idle or 0.0), *place)
+    return (1 if each.kind is None else 2, inf if work is None else work, *place)

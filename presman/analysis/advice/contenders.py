@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import inf
 
+from presman.analysis.advice.counted import Counted
 from presman.analysis.parallel.queue_heads import SAME_WAIT
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
@@ -24,8 +25,11 @@ _ONE_QUEUE = frozenset({"FIFO", "OFF"})
 """V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED where one queue serves all groups, by the time they have waited."""
 
 
-def contenders(head: QueueHead, freed: Sequence[RunningStatement], reading: Reading) -> tuple[str, ...]:
+def contenders(
+    head: QueueHead, freed: Sequence[RunningStatement], reading: Reading, counts: Counted
+) -> tuple[str, ...]:
     """Return the groups that could take the servers before `head`, once `freed` have ended; () if there are for all."""
+    freed = [each for each in freed if counts.of_statement(each, everybody=True)]
     others = {
         group_title(other): taken
         for other in reading.heads

@@ -1,4 +1,4 @@
-"""Servers that the end of a running statement frees for the head of a queue, and what that would cost."""
+"""Servers that the end of a running statement frees for the head of a queue."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from presman.analysis.advice.counted import Counted
+from presman.analysis.advice.ending import ends_in
 from presman.analysis.readings.statement_readings import RunningStatement, Shortage
-
-NEARLY_DONE = 30.0
-"""Seconds left up to which a statement is waited for: to decide and to end a session takes as long, KILL even 60."""
 
 
 class Freeing(Struct, frozen=True, eq=False):
@@ -22,8 +20,8 @@ class Freeing(Struct, frozen=True, eq=False):
 
     @property
     def idle(self) -> bool:
-        """Whether it holds servers and does nothing."""
-        return self.statement.idle is not None
+        """Whether it holds servers and does nothing, and is a user's ordinary session."""
+        return self.statement.idle is not None and self.statement.kind is None
 
     @property
     def ends_in(self) -> float | None:
@@ -36,7 +34,7 @@ def freeing(statement: RunningStatement, shortages: Sequence[Shortage], counts: 
     low, high = [], []
     for shortage in shortages:
         helps = _concerns(statement, shortage)
-        counted = True if shortage.everybody else counts.of_statement(statement)
+        counted = counts.of_statement(statement, everybody=shortage.everybody)
         servers = _held(statement, shortage)
         low.append(servers if helps and counted else 0)
         high.append(servers if helps and counted is not False else 0)
@@ -54,22 +52,6 @@ def _concerns(statement: RunningStatement, shortage: Shortage) -> bool:
     if shortage.everybody:
         return True
     return statement.con_id == shortage.con_id and shortage.group in {"", statement.group}
-
-
-def ends_in(statement: RunningStatement) -> float | None:
-    """Return in how many seconds a statement should end by itself, None unless that is soon.
-
-    V$SESSION_LONGOPS tells of the operation at work: another one may follow.
-    """
-    left = statement.remaining
-    return left if statement.idle is None and left is not None and left <= NEARLY_DONE else None
-
-
-def lost(statement: RunningStatement) -> float | None:
-    """Return the work that a statement's end throws away in server seconds, None where that is not known."""
-    if statement.idle is not None:
-        return 0.0
-    return None if statement.elapsed is None else statement.servers * statement.elapsed
 
 
 def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement]) -> bool:

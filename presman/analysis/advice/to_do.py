@@ -1,6 +1,6 @@
 """Step to take now, or that it ends by itself: one function over a Reading, for screens, texts and checks.
 
-The rules. Nobody is named to be ended but an idle holder, idle for longer than a pause between two fetches, whose
+The rules. Nobody is named to be ended but an idle holder to whom nothing speaks against it (`ending.objection`), whose
 servers certainly count where the head is short, and who alone or with other idle ones lets it start. What should end by
 itself soon is waited for. Where servers are held by who waits for a session, one looks at that session first. Whose
 work would be lost is decided by a person, on the tab that lists them. Of what only a plan can cure, it says what.
@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 from presman.analysis.advice.candidate import Candidate
 from presman.analysis.advice.contenders import listed, want_the_same
-from presman.analysis.advice.unblock import Unblock, commands_to_end, release_of, unblock
+from presman.analysis.advice.ending import ending, objection, time_left
+from presman.analysis.advice.unblock import Unblock, unblock
+from presman.analysis.advice.unblock_words import queues_behind_itself, refusal
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import GroupReading, Verdict
@@ -23,9 +25,6 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, counted, duration, in_about, number
 from presman.records.commands import Command
-
-LONG_IDLE = 120.0
-"""Seconds of idleness from which a holder is no longer taken for one that pauses between two fetches."""
 
 
 class Step(Enum):
@@ -43,7 +42,7 @@ _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 class ToDo(NamedTuple):
     """What to do: a sentence, a `short` one for narrow lines, the name (not the key) of the tab that tells more.
 
-    `command` is what `C` copies, None where nothing is to be run; `affects` whom it hits. `subject` is the group or
+    `commands` are what `C` copies, () where nothing is to be run; `affects` whom they hit. `subject` is the group or
     container it is about.
     """
 
@@ -51,9 +50,19 @@ class ToDo(NamedTuple):
     text: str
     short: str
     tab: str
-    command: Command | None = None
+    commands: tuple[Command, ...] = ()
     affects: str = ""
     subject: str = ""
+
+    @property
+    def command(self) -> Command | None:
+        """The first command, None where nothing is to be run."""
+        return self.commands[0] if self.commands else None
+
+    @property
+    def script(self) -> str:
+        """All commands as text, a line each."""
+        return "\n".join(each.text for each in self.commands)
 
 
 def to_do(reading: Reading) -> ToDo | None:
@@ -96,10 +105,13 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
         # That what wants too much starts once nothing else runs was seen, and is promised nowhere.
         return _wait_for(found, "may start by itself" if head.cause is Cause.NEVER_FITS else "should start by itself")
     chosen = found.candidates[: found.needed]
-    if chosen and all(map(_may_be_ended, chosen)):
-        return _end(found, chosen)
+    if chosen and not any(each.objection for each in chosen):
+        return _end(found, chosen, reading)
+    if found.itself is not None:
+        text = queues_behind_itself(found.itself)
+        return ToDo(Step.CHANGE, text, f"close the open cursor of {_session(found.itself)}", "parallel", subject=name)
     if head.cause is Cause.NEVER_FITS:
-        text = f"{whose} wants more servers than it may have: a lower DOP or another group lets it start"
+        text = f"{whose} wants more servers than its limit: a lower DOP or another group lets it start"
         short = f"{name}: a lower DOP or another group lets its head start"
         return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
     return _patience(found)
@@ -117,9 +129,7 @@ def _whose(head: QueueHead) -> str:
 def _wait_for(found: Unblock, starts: str) -> ToDo:
     """Return that one waits for who should end: promised only where nobody else could take the servers."""
     name, whose, last = _name(found.head), _whose(found.head), found.by_itself[-1]
-    about, who = in_about(last.remaining), _session(last)
-    ends = "ends" if found.soon is not None else "should be done"
-    when = f"when {who} {ends}" if len(found.by_itself) == 1 else _last(found, who)
+    about, when = in_about(time_left(last)), _when(found, last)
     if found.rivals:
         text = f"wait: {whose} may start {about}, {when}; {want_the_same(found.rivals)}"
         short = f"wait: {name} may start {about}; so may {listed(found.rivals)}"
@@ -129,39 +139,67 @@ def _wait_for(found: Unblock, starts: str) -> ToDo:
     return ToDo(Step.WAIT, text, short, "parallel", subject=name)
 
 
-def _last(found: Unblock, who: str) -> str:
-    return f"when {who}, the last of {len(found.by_itself)}, {'ends' if found.soon is not None else 'should be done'}"
+def _when(found: Unblock, last: RunningStatement) -> str:
+    """Return by whose end that is."""
+    who = _session(last)
+    if last.idle is not None:
+        return f"when Oracle ends {who}, idle {duration(last.idle)} ({last.ended_by})"
+    of = "" if len(found.by_itself) == 1 else f", the last of {len(found.by_itself)},"
+    return f"when {who}{of} {'ends' if found.soon is not None else 'should be done'}"
 
 
-def _may_be_ended(candidate: Candidate) -> bool:
-    """Whether an end throws away no work, and certainly frees what it is ended for."""
-    each = candidate.statement
-    idle = each.idle is not None and each.idle >= LONG_IDLE and each.certain and not each.blocker
-    return idle and candidate.frees == candidate.perhaps > 0 and bool(candidate.commands)
-
-
-def _end(found: Unblock, chosen: tuple[Candidate, ...]) -> ToDo:
-    each, command, name = chosen[0].statement, chosen[0].commands[0], _name(found.head)
+def _end(found: Unblock, chosen: tuple[Candidate, ...], reading: Reading) -> ToDo:
+    each, name = chosen[0].statement, _name(found.head)
+    commands = tuple(one.commands[0] for one in chosen)
     keeps = f"idle {duration(each.idle)}, keeps {counted(each.servers, 'server')}"
     more = f" and {counted(len(chosen) - 1, 'other idle holder')}" if len(chosen) > 1 else ""
     can = "may" if found.rivals else "can"
     same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
-    text = f"end {_session(each)} ({keeps}){more}: then {_whose(found.head)} {can} start{same}"
+    text = f"end {_session(each)} ({keeps}){more}: then {_whose(found.head)} {can} start{same}{_lasting_cure(reading)}"
     short = f"end {_session(each)}{more}: {name} {can} start"
-    affects = f"{each.user or ABSENT}, {keeps}; what it has not committed is rolled back"
-    return ToDo(Step.END, text, short, "parallel", command, affects, name)
+    who = " and ".join(_session(one.statement) for one in chosen) if len(chosen) > 1 else each.user or ABSENT
+    affects = f"{who}, {keeps if len(chosen) == 1 else 'idle'}; what is not committed is rolled back"
+    return ToDo(Step.END, text, short, "parallel", commands, affects, name)
+
+
+def _lasting_cure(reading: Reading) -> str:
+    """Return what would end such sessions in future, "" where it is set or not known whether it is there."""
+    off = reading.header.idle_blocker_minutes == 0
+    return "; MAX_IDLE_BLOCKER_TIME would end such sessions while statements queue" if off else ""
 
 
 def _patience(found: Unblock) -> ToDo:
     """Return that one waits, as long as that is known, or that somebody must decide whose work to end."""
-    name, whose = _name(found.head), _whose(found.head)
-    if found.head.cause in {Cause.BEHIND, Cause.NOT_CHOSEN}:
-        text = f"wait: {whose} has the servers it wants, and starts when its turn comes"
-        return ToDo(Step.WAIT, text, f"wait: the head of {name} starts when its turn comes", "parallel", subject=name)
-    if found.by_itself:
+    name, whose, cause = _name(found.head), _whose(found.head), found.head.cause
+    step, text, short = Step.WAIT, "", ""
+    if cause is Cause.UNEXPLAINED:
+        step, short = Step.LOOK, f"look what else limits {name}"
+        text = f"look what else limits {whose}: the servers it wants are free, and it is still queued"
+    elif cause in {Cause.BEHIND, Cause.NOT_CHOSEN}:
+        text, short = f"wait: {whose} {found.head.sentence}", f"wait: {name}'s head is {cause.value}"
+    elif found.unknown:
+        step, short = Step.LOOK, f"who holds the servers that {name} wants is not known"
+        text = f"find out who holds the servers that {whose} wants: {found.unknown}"
+    elif found.by_itself:
         return _wait_for(found, "can start")
-    text = f"nobody is idle who could let {whose} start: wait, or decide whose work to end"
-    return ToDo(Step.WAIT, text, f"wait, or decide whose work to end for {name}", "parallel", subject=name)
+    elif (against := _against(found)) is not None:
+        text, short = f"wait: {against}", f"wait: {against}"
+    else:
+        text = f"nobody is idle who could let {whose} start: wait, or decide whose work to end"
+        short = f"wait, or decide whose work to end for {name}"
+    return ToDo(step, text, short, "parallel", subject=name)
+
+
+def _against(found: Unblock) -> str | None:
+    """Return who holds servers that the head could use and is not to be ended now, and why; None for nobody."""
+    fixed = next((each for each in found.candidates if each.refused and each.ends_in is None), None)
+    if fixed is not None and not found.needed:
+        return refusal(fixed)
+    idle = next((each for each in found.candidates if each.objection and each.statement.idle is not None), None)
+    if idle is None:
+        return None
+    keeps = f"{_session(idle.statement)} keeps {counted(idle.statement.servers, 'server')}"
+    return f"{keeps} that {_whose(found.head)} could use, but is not to be ended now: {idle.objection}"
 
 
 def _session(each: RunningStatement) -> str:
@@ -237,17 +275,16 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     idle = [each for each in reading.running if each.idle is not None]
     if not idle or reading.queue:
         return None
+    idle = [each for each in idle if not objection(each, reading)] or idle
     most = max(idle, key=lambda each: (each.servers, each.idle or 0.0))
     held = counted(most.servers, "server")
     pool = reading.header.servers
-    if pool.maximum and pool.in_use >= pool.maximum and most.certain and (most.idle or 0.0) >= LONG_IDLE:
-        commands = commands_to_end(most, release_of(reading))
+    if pool.maximum and pool.in_use >= pool.maximum and not objection(most, reading):
         who = f"{_session(most)} (idle {duration(most.idle)})"
         affects = f"{most.user or ABSENT}, idle {duration(most.idle)}; what it has not committed is rolled back"
-        command = commands[0] if commands else None
-        return ToDo(
-            Step.END, f"end {who}: it keeps {held} and none is free", f"end {who}", "parallel", command, affects
-        )
+        commands = ending(most, reading).commands[:1]
+        text = f"end {who}: it keeps {held} and none is free{_lasting_cure(reading)}"
+        return ToDo(Step.END, text, f"end {who}", "parallel", commands, affects)
     text = f"nothing yet: nobody waits for the {held} that {_session(most)} keeps idle; its user can close the cursor"
     return ToDo(Step.WAIT, text, f"nothing yet: nobody waits for {_session(most)}'s {held}", "parallel")
 

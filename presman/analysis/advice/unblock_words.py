@@ -3,42 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from presman.analysis.advice.candidate import Candidate
 from presman.analysis.advice.contenders import want_the_same
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement
 from presman.base.formats import counted, in_about
 
+if TYPE_CHECKING:
+    from presman.analysis.advice.unblock import Unblock
+
 
 def nobody_named(head: QueueHead) -> str:
     """Say why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
-        return "it wants more than it may ever have: nobody's end is known to help; a lower DOP or another group does"
+        return "it wants more than its limit: nobody's end is known to help; a lower DOP or another group does"
+    if head.cause is Cause.UNEXPLAINED:
+        return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP}:
         return "how many servers it is short of is not known, so nobody is named"
-    return "it is not short of servers: the order of the queue holds it, not a running statement"
+    return "it waits for its turn in the queue, not for servers"
 
 
-def blocked_first(blocked: Sequence[RunningStatement]) -> str:
+def sentence(found: Unblock, doubtful: int) -> str:
+    """Say what lets a head start; `doubtful` statements may be monitors' and are not named."""
+    if found.unknown:
+        return f"who holds servers is not known: {found.unknown}"
+    if found.blocked and found.soon is None:
+        return _blocked_first(found.blocked)
+    words = _what_helps(found, doubtful)
+    return f"{queues_behind_itself(found.itself)}; without it {words}" if found.itself is not None else words
+
+
+def queues_behind_itself(own: RunningStatement) -> str:
+    """Say that the session that is queued holds servers itself: its end would end the statement that waits, too."""
+    who = f"{own.user or '?'} {own.inst_id}:{own.sid}"
+    held = counted(own.servers, "server")
+    return f"{who} queues behind itself: it keeps {held} by a cursor that is still open (close it, or raise the limit)"
+
+
+def _blocked_first(blocked: Sequence[RunningStatement]) -> str:
     """Say whom to look at before anybody is ended."""
     most = max(blocked, key=lambda each: each.servers)
     held = counted(sum(each.servers for each in blocked), "server")
     return f"look at {most.blocker} first: {held} are held by who waits for {'it' if len(blocked) == 1 else 'others'}"
 
 
-def what_helps(found: Sequence[Candidate], needed: int, doubtful: int, rivals: Sequence[str]) -> str:
-    """Say what of all that was found lets the head start; `doubtful` statements may be monitors' and are not named."""
-    if not found:
+def _what_helps(found: Unblock, doubtful: int) -> str:
+    """Say whose ends free enough."""
+    if not found.candidates:
         if doubtful:
             return f"{_statements(doubtful)} may be monitors' GV$ queries and are not named; no other could be of use"
         return "no running statement holds servers that it could use"
-    if not needed:
+    if not found.needed:
+        refused = [each for each in found.candidates if each.refused and each.ends_in is None]
+        if len(refused) == len(found.candidates):
+            return "; ".join(dict.fromkeys(refusal(each) for each in refused))
         return "not even all of these together are known to free enough"
-    chosen = found[:needed]
+    return _chosen(found.candidates[: found.needed], found.rivals)
+
+
+def refusal(candidate: Candidate) -> str:
+    """Say who holds servers and cannot be ended, and why."""
+    each = candidate.statement
+    who = f"{each.user or '?'} {each.inst_id}:{each.sid}"
+    held = counted(each.servers, "server")
+    if each.kind is not None and each.kind.is_background:
+        done = f", {100 * each.progress:.0f} % done" if each.progress is not None else ""
+        return f"{candidate.refused}{done}; it holds {held}"
+    return f"{who} holds {held}: {candidate.refused}"
+
+
+def _chosen(chosen: Sequence[Candidate], rivals: Sequence[str]) -> str:
     same = f"; {want_the_same(rivals)}" if rivals else ""
     waits = [each.ends_in for each in chosen if each.ends_in is not None]
     total = sum(each.statement.servers for each in chosen)
-    if len(waits) == needed:
+    if len(waits) == len(chosen):
         starts = "may start" if rivals else "should start by itself"
         return f"wait: it {starts} {in_about(max(waits))}, with {counted(total, 'server')} freed then{same}"
     after = f"after {_statements(len(waits))} that should end {in_about(max(waits))}, " if waits else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ from msgspec import Struct
 
 from presman.analysis.facts.dop import story
 from presman.analysis.readings.statement_readings import DopStory
-from presman.records.cursor_rows import PlanXml, SqlText
+from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.records.snapshot import Snapshot
 
 
@@ -26,6 +27,22 @@ class CursorFacts(Struct, frozen=True, dict=True):
     def text(self, inst_id: int, sql_id: str, child: int | None) -> str:
         """Return the statement's text, "" where it was not read. All children of a statement have the same."""
         return of_cursor(self._texts, inst_id, sql_id, child) or self._texts.get(sql_id, "")
+
+    def lines(self, inst_id: int, sql_id: str, child: int | None) -> tuple[PxPlanLine, ...]:
+        """Return the lines of the cursor's plan that were read, none where it was not."""
+        return of_cursor(self._lines, inst_id, sql_id, child) or ()
+
+    @cached_property
+    def plans(self) -> tuple[tuple[PxPlanLine, ...], ...]:
+        """The lines of each plan that was read."""
+        found: dict[tuple[int, str, int], list[PxPlanLine]] = defaultdict(list)
+        for line in self.snapshot.rows(PxPlanLine):
+            found[line.inst_id, line.sql_id, line.child_number].append(line)
+        return tuple(map(tuple, found.values()))
+
+    @cached_property
+    def _lines(self) -> Mapping[Any, tuple[PxPlanLine, ...]]:
+        return by_cursor((lines[0], lines) for lines in self.plans)
 
     @cached_property
     def _stories(self) -> Mapping[Any, DopStory]:

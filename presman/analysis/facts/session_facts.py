@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
 from typing import TypeVar
@@ -19,8 +19,16 @@ from presman.records.gv_servers import ServerProcesses
 from presman.records.instance_rows import Instance
 from presman.records.parallel_rows import PxProcess, PxSession
 from presman.records.plan_rows import ConsumerGroupDefinition
-from presman.records.session_rows import IDLE_STATUSES, Session, SessionCount, SessionInfo, SessionLongops
+from presman.records.session_rows import (
+    BACKGROUND,
+    IDLE_STATUSES,
+    Session,
+    SessionCount,
+    SessionInfo,
+    SessionLongops,
+)
 from presman.records.snapshot import Snapshot
+from presman.records.wait_events import is_waiting
 
 
 class SessionFacts(Struct, frozen=True, dict=True):
@@ -35,6 +43,18 @@ class SessionFacts(Struct, frozen=True, dict=True):
         return by_session(self.snapshot.rows(Session))
 
     @cached_property
+    def users(self) -> Sequence[Session]:
+        """V$SESSION without background processes, which are there where others name them."""
+        rows = self.snapshot.rows(Session)
+        return [row for row in rows if row.type != BACKGROUND] if any(row.type == BACKGROUND for row in rows) else rows
+
+    @cached_property
+    def blocked(self) -> Mapping[tuple[int, int], Session]:
+        """The sessions of V$SESSION that wait for another session now, by (instance, SID)."""
+        rows = self.snapshot.rows(Session)
+        return {(row.inst_id, row.sid): row for row in rows if row.blocking_session and is_waiting(row.state)}
+
+    @cached_property
     def counts(self) -> tuple[SessionCount, ...]:
         """How many sessions there are by instance, container, group and status: the database's count.
 
@@ -43,8 +63,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
         section = self.snapshot.section(SessionCount)
         if section.problem is None and SessionCount in self.snapshot.sections:
             return section.rows
-        rows = self.snapshot.rows(Session)
-        found = Counter((row.inst_id, row.con_id, row.resource_consumer_group, row.status) for row in rows)
+        found = Counter((row.inst_id, row.con_id, row.resource_consumer_group, row.status) for row in self.users)
         return tuple(SessionCount(*key, number) for key, number in found.items())
 
     @cached_property

@@ -41,6 +41,18 @@ class SystemFacts(Struct, frozen=True, dict=True):
         return {row.inst_id: row for row in self.snapshot.rows(Instance)}
 
     @cached_property
+    def open_ids(self) -> tuple[int, ...]:
+        """The instances that are open, in order; one that V$INSTANCE does not list, or without a STATUS, may be."""
+        closed = {
+            inst_id for inst_id, row in self.instances.items() if row.status and not row.status.startswith("OPEN")
+        }
+        return tuple(inst_id for inst_id in self.inst_ids if inst_id not in closed)
+
+    def open_on(self, con_id: int) -> tuple[int, ...]:
+        """Return the instances on which a container is open."""
+        return self.open_ids
+
+    @cached_property
     def database(self) -> Database | None:
         """V$DATABASE, None where it cannot be read."""
         return next(iter(self.snapshot.rows(Database)), None)

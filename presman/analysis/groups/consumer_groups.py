@@ -28,7 +28,6 @@ from presman.analysis.usage_totals import together_used, usage_of_group
 from presman.records.conversion import null_row
 from presman.records.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
 from presman.records.plan_rows import CdbPlanDirective
-from presman.records.session_rows import Session
 
 
 class Statements(Struct, frozen=True):
@@ -106,7 +105,7 @@ def _parallel(found: Statements) -> dict[GroupPlace, _Parallel]:
 
 def _count_sessions(facts: Facts, counts: dict[GroupPlace, _Parallel]) -> None:
     """Count active sessions by group, for sources without V$RSRC_CONSUMER_GROUP."""
-    for session in facts.snapshot.rows(Session):
+    for session in facts.sessions.users:
         if session.status == "ACTIVE":
             place = (session.inst_id, session.con_id, facts.sessions.group_of(session))
             counts.setdefault(place, _Parallel()).sessions += 1

@@ -61,7 +61,7 @@ def events(facts: Facts) -> tuple[WaitReading, ...]:
 def _waiting(facts: Facts) -> dict[tuple[int, str], WaitingNow]:
     """Return who waits now by instance and event (V$SESSION: users' sessions), without idle waits."""
     waiting: dict[tuple[int, str], list[Session]] = {}
-    for session in facts.snapshot.rows(Session):
+    for session in facts.sessions.users:
         if session.state == "WAITING" and session.wait_class != "Idle" and session.event:
             waiting.setdefault((session.inst_id, session.event), []).append(session)
     return {

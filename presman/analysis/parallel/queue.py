@@ -74,6 +74,7 @@ def _statement(
         sql_text=facts.cursors.text(session.inst_id, session.sql_id, session.sql_child_number),
         con_id=session.con_id,
         exec_id=session.sql_exec_id,
+        status=session.status,
     )
 
 

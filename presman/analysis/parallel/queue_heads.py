@@ -8,9 +8,17 @@ from typing import NamedTuple
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
+from presman.analysis.parallel.passed_over import passed_over
 from presman.analysis.parallel.placement import placement
 from presman.analysis.parallel.queue import degree
-from presman.analysis.parallel.server_pools import ServerBudget, budget_of, together
+from presman.analysis.parallel.server_pools import (
+    ServerBudget,
+    ServerLimit,
+    allowed,
+    budget_of,
+    is_target_known,
+    together,
+)
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import ServerPool
 from presman.analysis.readings.statement_readings import (
@@ -28,29 +36,12 @@ _NOT_WHERE = "on which instances its servers may run is not known"
 SAME_WAIT = 1.0
 """Seconds by which two waits must differ to tell who came first: sessions are not all read at one instant."""
 
+_ELSEWHERE = (
+    "the servers counted do not explain why it waits; a limit that presman cannot see here may (of its container, of a "
+    "service, of another instance)"
+)
+
 _COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
-
-
-class ServerLimit(NamedTuple):
-    """Servers `held` of those `allowed` to a group or a container, and what that limit is a part of.
-
-    `con_id` is the container's; `group` is "" for a container as a whole.
-    """
-
-    owner: str
-    held: int
-    allowed: int
-    part: str = ""
-    con_id: int = 0
-    group: str = ""
-
-    @property
-    def free(self) -> int:
-        """Servers left below the limit."""
-        return self.allowed - self.held
-
-    def __str__(self) -> str:
-        return f"{self.owner} holds {self.held} of {self.allowed} allowed{self.part}"
 
 
 class QueueState(NamedTuple):
@@ -58,7 +49,9 @@ class QueueState(NamedTuple):
 
     `ahead` counts statements of other groups that the one queue of a FIFO queueing serves first; `rivals` are the
     other groups with a head, which the plan chooses among, and `containers` the other containers with one: the CDB plan
-    chooses among these first. `inst_ids` are the instances on which its servers may run, none for all.
+    chooses among these first. `inst_ids` are the instances on which its servers may run, none for all. `passed_over`
+    tells that it had room at the poll before, too, and is still queued; `unknown_container` is the name of its
+    container where the servers that this may hold are not known.
     """
 
     system: ServerBudget
@@ -67,6 +60,19 @@ class QueueState(NamedTuple):
     rivals: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
     inst_ids: tuple[int, ...] = ()
+    passed_over: bool = False
+    unknown_container: str = ""
+
+    def has_room(self, wants: Servers | None) -> bool:
+        """Whether what is counted leaves room for so many servers."""
+        free = self.free
+        return wants is not None and wants.source is not WantsSource.MEAN and free is not None and wants.high <= free
+
+    @property
+    def free(self) -> int | None:
+        """Servers left below the target and below every limit, None where neither is known."""
+        tightest = self.tightest
+        return min((each for each in (self.system.free, tightest and tightest.free) if each is not None), default=None)
 
     @property
     def tightest(self) -> ServerLimit | None:
@@ -92,8 +98,13 @@ def heads(
         place = placement(facts, head)
         situation = _situation(facts, head, statements, first, groups, budgets)
         if place.confined_by:
-            there = together(pools[inst_id] for inst_id in sorted(place.inst_ids))
-            situation = situation._replace(system=budget_of(there, place.where), inst_ids=tuple(sorted(place.inst_ids)))
+            inst_ids = tuple(sorted(place.inst_ids))
+            there = together(pools[inst_id] for inst_id in inst_ids)
+            situation = situation._replace(system=budget_of(there, place.where, inst_ids), inst_ids=inst_ids)
+        if situation.has_room(head.wants):
+            contested = bool(situation.rivals or situation.containers)
+            over = passed_over(facts, head, situation.system, situation.limits, contested=contested)
+            situation = situation._replace(passed_over=over)
         directive = facts.division.shares[head.inst_id].directives.get((head.con_id, head.group))
         cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), situation)
         equals = _equals(head, statements)
@@ -149,8 +160,11 @@ def _situation(
     return QueueState(
         system=budgets[ROOT],
         limits=tuple(_limits(facts, head, groups, budgets)),
-        ahead=sum(each.waited > head.waited for each in others) if one_queue else 0,
+        ahead=sum(each.waited > head.waited + SAME_WAIT for each in others) if one_queue else 0,
         rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
+        unknown_container=(
+            "" if is_target_known(facts, head.con_id, budgets) else facts.system.container_name(head.con_id)
+        ),
         containers=tuple(
             facts.system.container_name(con_id) for con_id in sorted({each.con_id for each in first} - {head.con_id})
         ),
@@ -168,10 +182,10 @@ def _limits(
         )
         whole = container.target
     group = groups.get((head.con_id, head.group))
-    if group is not None and group.servers_limit is not None:
-        percent = group.servers_limit_percent
+    limit, percent = allowed((head.con_id, head.group), facts, budgets, head.inst_id)
+    if group is not None and limit is not None:
         part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
-        yield ServerLimit(group.name, group.px_servers, group.servers_limit, part, head.con_id, group.name)
+        yield ServerLimit(group.name, group.px_servers, limit, part, head.con_id, group.name)
 
 
 def explain(wants: Servers | None, dop: int | None, situation: QueueState) -> tuple[Cause, int | None, str]:
@@ -182,18 +196,20 @@ def explain(wants: Servers | None, dop: int | None, situation: QueueState) -> tu
     whole target was seen to start on 12.1 once nothing else ran; for a group's limit nothing is known.
     """
     system, tightest = situation.system, situation.tightest
-    frees = [free for free in (system.free, tightest.free if tightest else None) if free is not None]
     if wants is None or wants.source is WantsSource.MEAN:
         mean = f" (its group's queue wanted {counted(wants.low, 'server')} each in the last minute)" if wants else ""
         return Cause.UNKNOWN, None, "; ".join([f"its DOP is not known{mean}", *_figures(situation)])
     never = _never(wants, situation)
     if never:
         return Cause.NEVER_FITS, None, f"{_want(wants, dop)}, {never}"
-    if not frees:
+    free = situation.free
+    if free is None:
         return Cause.UNKNOWN, None, f"{_want(wants, dop)}; how many are in use or allowed is not known"
-    free = min(frees)
     if wants.high <= free:
         return _fitting(f"{_want(wants, dop)} and {free} are free{system.where}", situation)
+    if situation.ahead:
+        behind = f"one queue for all groups, {_others(situation)} ahead of it"
+        return Cause.BEHIND, None, "; ".join([_want(wants, dop), behind, *_figures(situation)])
     by_ceiling = tightest is not None and wants.high > tightest.free
     by_system = system.free is not None and wants.high > system.free
     figures = [str(tightest)] if by_ceiling else []
@@ -227,15 +243,23 @@ def shortages(wants: Servers | None, cause: Cause, situation: QueueState) -> tup
 def _fitting(start: str, situation: QueueState) -> tuple[Cause, int | None, str]:
     """Explain a head that fits: the queue's order holds it, or the views were read at different instants."""
     if situation.ahead:
-        number = f"{counted(situation.ahead, 'statement')} of other groups"
-        return Cause.BEHIND, 0, f"{start}; one queue for all groups, {number} ahead of it"
+        return Cause.BEHIND, 0, f"{start}; one queue for all groups, {_others(situation)} ahead of it"
+    if situation.passed_over:
+        return Cause.UNEXPLAINED, None, f"{start}, and so it was before: {_ELSEWHERE}"
     if situation.containers:
         last = f", then the plan between it and {', '.join(situation.rivals)}" if situation.rivals else ""
         others = ", ".join(situation.containers)
         return Cause.NOT_CHOSEN, 0, f"{start}; the CDB plan chooses between its container and {others}{last}"
     if situation.rivals:
         return Cause.NOT_CHOSEN, 0, f"{start}; the plan chooses between it and {', '.join(situation.rivals)}"
+    if situation.unknown_container:
+        where = f"how many {situation.unknown_container} may have is not known"
+        return Cause.NOT_CHOSEN, None, f"{start}; {where}, so whether it starts is not known either"
     return Cause.NOT_CHOSEN, 0, f"{start}; it should start at the next look"
+
+
+def _others(situation: QueueState) -> str:
+    return f"{counted(situation.ahead, 'statement')} of other groups"
 
 
 def _never(wants: Servers, situation: QueueState) -> str:
@@ -267,7 +291,8 @@ def _figures(situation: QueueState) -> list[str]:
 
 
 def _used(system: ServerBudget) -> str:
-    return f"{system.in_use} of the target's {system.target}{system.where} are in use"
+    added = f" (the targets of {system.instances} instances added up)" if system.instances > 1 else ""
+    return f"{system.in_use} of the target's {system.target}{system.where} are in use{added}"
 
 
 def _short(wants: Servers, free: int) -> str:

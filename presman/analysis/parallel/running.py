@@ -8,11 +8,16 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
+from presman.analysis.parallel import idle_limits, last_operation
 from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.readings.statement_readings import RunningStatement
+from presman.analysis.session_kind import kind_of
 from presman.records import wait_events
-from presman.records.parallel_rows import PxSession
-from presman.records.session_rows import Session
+from presman.records.parallel_rows import FastStartTransaction, PxSession
+from presman.records.session_rows import IDLE_STATUSES, Session
+
+SAME_CLOCK = 2.0
+"""Seconds by which an execution may begin after the poll: SQL_EXEC_START has whole seconds, and clocks differ a bit."""
 
 Coordinator = tuple[int, int, int]
 """A query coordinator: instance, SID, serial. The serial tells it from a later user of the SID."""
@@ -136,9 +141,11 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
     server = _server_session(facts, holding)
     witness = session or server
     sql_id, child = _cursor(session, server)
-    idle = float(session.last_call_et) if session and session.status == "INACTIVE" else None
-    blocked = _blocker(session) if session else ""
+    idle = float(session.last_call_et) if session and session.status in IDLE_STATUSES else None
+    blocked = _blocker(facts, holding)
     work = next(iter(facts.sessions.operations.get((inst_id, sid, sql_id), ())), None) if idle is None else None
+    kind = kind_of(session) if session else None
+    oracle_ends_in, ended_by = idle_limits.ends_in(facts, session, idle) if session and idle is not None else (None, "")
     return RunningStatement(
         inst_id=inst_id,
         sid=sid,
@@ -164,7 +171,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         dop=facts.cursors.story(inst_id, sql_id, child),
         sql_text=facts.cursors.text(inst_id, sql_id, child),
         con_id=witness.con_id if witness else 0,
-        progress=work.progress if work else None,
+        progress=work.progress if work else _rolled_back(facts, inst_id) if kind and kind.is_background else None,
         remaining=work.remaining if work and not blocked else None,
         operation=" of ".join(part for part in (work.name, work.target) if part) if work else "",
         certain=holding.certain,
@@ -172,11 +179,43 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         blocker=blocked,
         tree_sets=holding.tree_sets,
         exec_id=session.sql_exec_id if session else None,
+        kind=kind,
+        seen=session is not None,
+        last_call=float(session.last_call_et) if session else None,
+        is_last=work is not None and last_operation.is_last(work.name, facts.cursors.lines(inst_id, sql_id, child)),
+        queued=session is not None and wait_events.is_queued(session.event, session.state),
+        oracle_ends_in=oracle_ends_in,
+        ended_by=ended_by,
     )
 
 
-def _blocker(session: Session) -> str:
-    return wait_events.blocker(session.state, session.inst_id, session.blocking_instance, session.blocking_session)
+def _rolled_back(facts: Facts, inst_id: int) -> float | None:
+    """Return the part that is done of what SMON rolls back with parallel servers on an instance, None if not known."""
+    rows = [row for row in facts.snapshot.rows(FastStartTransaction) if row.inst_id == inst_id]
+    total = sum(row.undoblockstotal for row in rows)
+    return sum(row.undoblocksdone for row in rows) / total if total else None
+
+
+def _blocker(facts: Facts, holding: Holding) -> str:
+    """Return the session that the coordinator or one of its servers waits for, the one at the end of that chain.
+
+    Servers of parallel DML wait for a row lock themselves, while their coordinator waits for them. Whoever works for
+    the same statement is none to look at.
+    """
+    blocked = facts.sessions.blocked
+    if not blocked:
+        return ""
+    inst_id, sid, _ = holding.coordinator
+    own = {(inst_id, sid), *((row.inst_id, row.sid) for row in holding.rows)}
+    names = {f"{inst}:{each}" for inst, each in own}
+    for place in sorted(own & blocked.keys(), key=lambda each: (each != (inst_id, sid), each)):
+        row = blocked[place]
+        final = wait_events.blocker(row.state, row.inst_id, row.final_blocking_instance, row.final_blocking_session)
+        near = wait_events.blocker(row.state, row.inst_id, row.blocking_instance, row.blocking_session)
+        found = next((each for each in (final, near) if each and each not in names), "")
+        if found:
+            return found
+    return ""
 
 
 def _server_session(facts: Facts, holding: Holding) -> Session | None:
@@ -210,7 +249,9 @@ def _cursor(session: Session | None, server: Session | None) -> tuple[str, int |
 
 
 def _elapsed(facts: Facts, session: Session | None) -> float | None:
+    """Return seconds since the execution began, None where that is not known: the clocks of instances may differ."""
     if session is None or session.sql_exec_start is None:
         return None
     now = facts.snapshot.section(Session).at or facts.snapshot.at
-    return max(0.0, (now - session.sql_exec_start).total_seconds())
+    seconds = (now - session.sql_exec_start).total_seconds()
+    return max(0.0, seconds) if seconds > -SAME_CLOCK else None

@@ -6,31 +6,61 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from presman.analysis.facts.cdb_plan import whole_servers
+from presman.analysis.facts.cdb_plan import percent_fraction, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.instance_readings import CLUSTER, ServerPool
-from presman.records.container_rows import PdbMetric
+from presman.base.release import Release
+from presman.records.container_rows import PdbMetric, RsrcPdb
 from presman.records.group_rows import ConsumerGroup
 from presman.records.gv_servers import serves_gv
+from presman.records.instance_rows import SEED
 from presman.records.parallel_rows import PxProcess, PxProcessSysstat, PxSession
+
+OWN_TARGETS = Release(12, 2)
+"""The release from which on a container has a PARALLEL_SERVERS_TARGET of its own, set or by default (Reference)."""
 
 
 class ServerBudget(NamedTuple):
     """What the queue counts: servers `in_use` of a `target`, either None where it cannot be read.
 
-    `where` says on which instances, in words, "" for all.
+    `where` says on which instances (`inst_ids`), in words, "" and none for all. `instances` is how many instances'
+    targets are added up.
     """
 
     in_use: int | None
     target: int | None
     where: str = ""
+    inst_ids: tuple[int, ...] = ()
+    instances: int = 1
 
     @property
     def free(self) -> int | None:
         """Servers left below the target; below zero once statements that bypass the queue went past it."""
         return None if self.in_use is None or self.target is None else self.target - self.in_use
+
+
+class ServerLimit(NamedTuple):
+    """Servers `held` of those `allowed` to a group or a container, and what that limit is a part of.
+
+    `con_id` is the container's; `group` is "" for a container as a whole.
+    """
+
+    owner: str
+    held: int
+    allowed: int
+    part: str = ""
+    con_id: int = 0
+    group: str = ""
+
+    @property
+    def free(self) -> int:
+        """Servers left below the limit."""
+        return self.allowed - self.held
+
+    def __str__(self) -> str:
+        return f"{self.owner} holds {self.held} of {self.allowed} allowed{self.part}"
 
 
 def pools(facts: Facts) -> dict[int, ServerPool]:
@@ -87,70 +117,113 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return None if not known or None in known else sum(value for value in known if value is not None)
 
 
-def budget_of(pool: ServerPool, where: str = "") -> ServerBudget:
+def budget_of(pool: ServerPool, where: str = "", inst_ids: tuple[int, ...] = ()) -> ServerBudget:
     """Return what the queue counts in a pool: what V$RSRC_PLAN counts, else what V$PX_PROCESS_SYSSTAT tells."""
-    return ServerBudget(pool.in_use if pool.counted is None else pool.counted, pool.target, where)
+    return ServerBudget(pool.in_use if pool.counted is None else pool.counted, pool.target, where, inst_ids)
 
 
 def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     """Return the budget of the whole (under ROOT) and of each container that may use less.
 
     A pluggable database's target is the smaller of its PARALLEL_SERVERS_TARGET and what the CDB plan allows it; what
-    it holds is what its groups hold.
+    it holds V$RSRC_PDB tells, else its groups.
     """
     whole = cluster.target
-    found = {ROOT: budget_of(cluster)}
+    found = {ROOT: budget_of(cluster)._replace(instances=len(facts.system.open_ids))}
     held = Counter[int]()
     for group in facts.snapshot.rows(ConsumerGroup):
         held[group.con_id] += group.current_pq_servers_active
+    told = Counter[int]()
+    for row in facts.snapshot.rows(RsrcPdb):
+        told[row.con_id] += row.current_pq_servers_active
     for con_id in facts.system.pdbs.keys() | facts.plans.own_containers:
         target = container_target(facts, con_id, whole)
         if target is not None and (whole is None or target < whole):
-            found[con_id] = ServerBudget(held[con_id], target)
+            found[con_id] = ServerBudget(told[con_id] if con_id in told else held[con_id], target)
     return found
 
 
 def container_target(facts: Facts, con_id: int, whole: int | None) -> int | None:
     """Return the servers a container may hold: by its own target, the CDB plan, or V$RSRCPDBMETRIC; None if not known.
 
-    The first statements queue at the container's own target, then at that of the whole.
+    The first statements queue at the container's own target, then at that of the whole. It has a target on each
+    instance on which it is open.
     """
     limits = []
-    if facts.plans.inside != con_id:
-        own = [facts.plans.own_target(inst_id, con_id) for inst_id in facts.system.inst_ids]
+    inside, places = facts.plans.inside == con_id, facts.system.open_on(con_id)
+    if not inside:
+        own = [_own_target(facts, inst_id, con_id) for inst_id in places]
         limits += [sum(each or 0 for each in own)] if own and None not in own else []
-        given = facts.division.allotments(facts.system.inst_ids[0])[con_id].servers if facts.system.inst_ids else None
-        limits += [] if given is None or whole is None else [whole_servers(given, whole)]
+    given = _given(facts, con_id, inside=inside)
+    limits += [] if given is None or whole is None else [whole_servers(given, whole)]
     shown = [row.parallel_servers_limit for row in facts.snapshot.rows(PdbMetric) if row.con_id == con_id]
     # Whether the view of each instance has its own part or all of it is not documented.
-    if (
-        len(facts.system.inst_ids) == 1
-        and shown
-        and shown[0] is not None
-        and (facts.plans.inside == con_id or not limits)
-    ):
-        limits.append(shown[0])
+    if len(places) == len(shown) == 1 and shown[0] is not None and (inside or not limits):
+        limits = [*limits, shown[0]] if not inside else [shown[0]]
     return min(limits, default=None)
 
 
-def allowed(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> tuple[int | None, int | None]:
+def _own_target(facts: Facts, inst_id: int, con_id: int) -> int | None:
+    """Return the PARALLEL_SERVERS_TARGET of a container on an instance: set, shown by V$RSRC_PLAN, or by its default.
+
+    The default (Reference, from 12.2 on) is that of a database with its CPU_COUNT, whatever the root's is: CPU_COUNT x
+    PARALLEL_THREADS_PER_CPU x 2 x 4 with SGA_TARGET or MEMORY_TARGET, x 2 with PGA_AGGREGATE_TARGET, else x 1.
+    """
+    system = facts.system
+    own = facts.plans.own_target(inst_id, con_id)
+    if own is not None or facts.snapshot.release < OWN_TARGETS:
+        return own
+    memory = [system.number(inst_id, name) for name in ("sga_target", "memory_target", "pga_aggregate_target")]
+    cpus = system.setting(inst_id, con_id, "cpu_count") or system.number(inst_id, "cpu_count")
+    threads = system.number(inst_id, "parallel_threads_per_cpu")
+    if memory[0] is None or not cpus or not threads:
+        return None
+    users = 4 if memory[0] or memory[1] else 2 if memory[2] else 1
+    return cpus * threads * users * 2
+
+
+def _given(facts: Facts, con_id: int, *, inside: bool) -> float | None:
+    """Return the part of the servers that the CDB plan gives a container, None where it does not limit them.
+
+    From inside V$RSRC_PLAN tells; the target that it is a part of is taken for the one that is seen there.
+    """
+    places = facts.system.open_on(con_id)
+    if not places:
+        return None
+    if inside:
+        row = facts.plans.plan_rows.get((places[0], con_id))
+        return percent_fraction(row.parallel_server_limit) if row is not None else None
+    allotment = facts.division.allotments(places[0]).get(con_id)
+    return allotment.servers if allotment is not None else None
+
+
+def is_target_known(facts: Facts, con_id: int, found: Mapping[int, ServerBudget]) -> bool:
+    """Whether the servers that a container may hold are known: before 12.2 it had no target of its own."""
+    if con_id <= SEED or con_id in found or facts.snapshot.release < OWN_TARGETS or facts.plans.inside == con_id:
+        return True
+    return container_target(facts, con_id, found[ROOT].target) is not None
+
+
+def allowed(
+    key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int | None = None
+) -> tuple[int | None, int | None]:
     """Return a group's limit in servers and in percent of the cluster-wide target, None where nothing limits it.
 
-    Where its plan cannot be read V$RSRCMGRMETRIC says the limit, on one instance.
+    It is that of the plan of `inst_id`; without one that of all instances, none where their plans differ in it. Where
+    its plan cannot be read V$RSRCMGRMETRIC says the limit, on one instance.
     """
+    if inst_id is None:
+        limits = {allowed(key, facts, found, each) for each in facts.system.open_ids}
+        return limits.pop() if len(limits) == 1 else (None, None)
     budget = found.get(key[0]) or found[ROOT]
     target = budget.target if budget.target is not None else found[ROOT].target
-    shares = facts.division.shares[facts.system.inst_ids[0]]
+    shares = facts.division.shares[inst_id]
     fraction = shares.servers.get(key)
     if fraction is not None:
         return (None if target is None else whole_servers(fraction, target)), round(100 * fraction)
     shown = facts.plans.shown_servers_limits.get(key)
-    if (
-        key in shares.shares
-        or shown is None
-        or len(facts.system.inst_ids) != 1
-        or (target is not None and shown >= target)
-    ):
+    alone = len(facts.system.inst_ids) == 1
+    if key in shares.shares or shown is None or not alone or (target is not None and shown >= target):
         return None, None
     return shown, None
 

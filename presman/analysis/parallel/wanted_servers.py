@@ -81,11 +81,8 @@ def by_sets(dop: int, sets: int, source: WantsSource) -> Servers:
 
 def _planned(facts: Facts) -> Mapping[Any, int]:
     """Return the server sets that the plans of cursors need, by cursor."""
-    plans: dict[tuple[int, str, int], list[PxPlanLine]] = defaultdict(list)
-    for line in facts.snapshot.rows(PxPlanLine):
-        plans[line.inst_id, line.sql_id, line.child_number].append(line)
     return by_cursor(
-        (lines[0], server_sets(lines, facts.cursors.story(*cursor).skipped)) for cursor, lines in plans.items()
+        (lines[0], server_sets(lines, facts.cursors.story(*lines[0][:3]).skipped)) for lines in facts.cursors.plans
     )
 
 

@@ -67,6 +67,7 @@ class Header(Struct, frozen=True):
     `autonomous` that the session is in a service of the Autonomous Database.
     `nature` are the words for what kind of database it is (CDB root, PDB, non-CDB, RAC, Exadata,
     Autonomous Database).
+    `idle_blocker_minutes` is MAX_IDLE_BLOCKER_TIME, 0 for none, None where it is not known (before 19).
     """
 
     database: str
@@ -87,3 +88,4 @@ class Header(Struct, frozen=True):
     exadata: bool = False
     autonomous: bool = False
     nature: tuple[str, ...] = ()
+    idle_blocker_minutes: int | None = None

@@ -6,6 +6,17 @@ from datetime import datetime
 from typing import NamedTuple
 
 
+class SessionKind(NamedTuple):
+    """What works in a session that is no user's ordinary one, and what is lost when it is ended.
+
+    A background process cannot be ended: the database answers ORA-00029.
+    """
+
+    name: str
+    loss: str
+    is_background: bool = False
+
+
 class SessionReading(NamedTuple):
     """One user session; a named tuple, because thousands are made at each poll.
 
@@ -19,7 +30,8 @@ class SessionReading(NamedTuple):
     Three groups: `mapped_group` is the mapping rule's (by `mapping_attribute`), `original_group` where the active plan
     put the session at first (OTHER_GROUPS if it has no directive for the mapped one), `group` where it is now.
     `coordinator` is that of a parallel server (instance, SID, SERIAL#), None for others.
-    `last_action` is what Resource Manager last did to it, as the view words it ("" before 12.1).
+    `last_action` is what Resource Manager last did to it, as the view words it ("" before 12.1). `kind` is what works
+    in it where that is not a user's statement: a background process, RMAN, SYS.
     """
 
     inst_id: int
@@ -62,3 +74,4 @@ class SessionReading(NamedTuple):
     action: str = ""
     exec_id: int | None = None
     coordinator: tuple[int, int, int] | None = None
+    kind: SessionKind | None = None

@@ -9,6 +9,8 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from presman.analysis.readings.session_readings import SessionKind
+
 
 class Cause(Enum):
     """Why the head of a group's queue waits, in the words shown."""
@@ -18,6 +20,7 @@ class Cause(Enum):
     BEHIND = "behind others in its queue"
     NOT_CHOSEN = "not chosen yet"
     NEVER_FITS = "wants more than its limit"
+    UNEXPLAINED = "not explained by the servers counted"
     UNKNOWN = "not known"
 
 
@@ -115,6 +118,7 @@ class QueuedStatement(Struct, frozen=True):
     con_id: int = 0
     container: str = ""
     exec_id: int | None = None
+    status: str = ""
 
 
 class RunningStatement(Struct, frozen=True):
@@ -131,6 +135,11 @@ class RunningStatement(Struct, frozen=True):
     its data flow trees has, None where V$PX_SESSION does not tell them.
     `container` is the name of its pluggable database where others are seen, too; `exec_id` the coordinator's
     SQL_EXEC_ID.
+    `kind` is what works in its session where that is no user's ordinary one; `seen` is false where V$SESSION has no row
+    of the coordinator. `last_call` is seconds since its session became ACTIVE or INACTIVE (LAST_CALL_ET). `is_last`
+    tells that its plan has nothing left to do after `operation`. `queued` tells that its session waits in the parallel
+    queue with another statement. `oracle_ends_in` is in how many seconds Oracle itself ends the idle session, by the
+    parameter `ended_by`, None where it does not.
     """
 
     inst_id: int
@@ -166,6 +175,13 @@ class RunningStatement(Struct, frozen=True):
     blocker: str = ""
     tree_sets: int | None = None
     exec_id: int | None = None
+    kind: SessionKind | None = None
+    seen: bool = True
+    last_call: float | None = None
+    is_last: bool = False
+    queued: bool = False
+    oracle_ends_in: float | None = None
+    ended_by: str = ""
 
 
 class Shortage(Struct, frozen=True):

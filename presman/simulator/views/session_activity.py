@@ -107,8 +107,9 @@ def coordinator(execution: Execution, now: float, scan: str, release: Release) -
             state = "PQ QUEUED" if release >= TELLS_THE_QUEUE else "WAITING"
             return SessionActivity("ACTIVE", "resmgr:pq queued", "Scheduler", "WAITING", micro(since), state)
         case Phase.HOLDING:
-            return idle_for(now - execution.held_since)
-        case Phase.RUNNING if execution.blocker is not None:
+            idle = idle_for(now - execution.held_since)
+            return idle._replace(status=execution.status)
+        case Phase.RUNNING if execution.blocker is not None and not execution.servers_blocked:
             return _blocked(now - execution.started)
     part = (execution.number * _GOLDEN + int(now) * 0.37) % 1.0
     if execution.servers:
@@ -132,6 +133,8 @@ def of_server(execution: Execution, server: Server, now: float, scan: str) -> Se
     if execution.phase is Phase.HOLDING:
         held = now - execution.held_since
         return SessionActivity("ACTIVE", "PX Deq: Execution Msg", "Idle", "WAITING", micro(held), "WAITING")
+    if execution.servers_blocked:
+        return _blocked(now - execution.started)
     if execution.blocker is not None:
         return dequeues("PX Deq: Execution Msg", part)
     scanning = 2 if execution.ticket.sets == 2 and execution.left > 0.35 * execution.work else 1

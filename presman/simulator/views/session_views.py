@@ -11,7 +11,7 @@ from presman.simulator.executions import Execution, Phase
 from presman.simulator.gv_monitors import GvMonitor
 from presman.simulator.latency_shapes import reading_events
 from presman.simulator.plan_tree import Group
-from presman.simulator.processes import Server, SimulatedSession, server_name
+from presman.simulator.processes import BACKGROUND, Server, SimulatedSession, server_name
 from presman.simulator.streams import SessionStream
 from presman.simulator.views.session_activity import (
     TELLS_THE_QUEUE,
@@ -29,6 +29,11 @@ from presman.simulator.views.view import Row, View, columns, when
 
 if TYPE_CHECKING:
     from presman.simulator.simulation import Simulation
+
+
+def _blocking(sid: int | None) -> tuple[int | None, int | None]:
+    """Return instance and SID of a blocking session: those that block are on instance 1."""
+    return (None if sid is None else 1, sid)
 
 
 class SessionRows:
@@ -61,9 +66,9 @@ class SessionRows:
             self.sessions.append(
                 (
                     *(inst_id, 1 if in_force.cdb else 0, session.sid, session.serial, None, "ACTIVE", None),
-                    *("SYS$BACKGROUND", None, session.client.program, None, None, None, "oracle", None, None, None),
+                    *(BACKGROUND, None, session.client.program, None, None, None, "oracle", None, None, None),
                     *(None, None, when(self._simulation, session.logon), int(age), "rdbms ipc message", "Idle"),
-                    *("WAITING", micro(1.0), None, None, "BACKGROUND", 1, None),
+                    *("WAITING", micro(1.0), None, None, "BACKGROUND", 1, None, None, None),
                 )
             )
             self.infos.append(self._info(session, in_force.background, idle_for(0.0), 0.0, 0.0, state="NOT MANAGED"))
@@ -115,14 +120,16 @@ class SessionRows:
         simulation = self._simulation
         self.sessions.append(
             (
-                *(session.inst_id, session.con_id, session.sid, session.serial, client.user, doing.status, group.name),
-                *(client.service, client.machine, client.program, client.module, client.action or None),
+                *(session.inst_id, session.con_id, session.sid, session.serial, client.user or None, doing.status),
+                *(group.name, client.service, client.machine, client.program, client.module, client.action or None),
                 *(client.client_id or None, client.user.lower()),
                 *(*sql, *previous, when(simulation, started), when(simulation, session.logon), last_call),
                 *(doing.event, doing.wait_class, doing.state, doing.wait_micro),
-                *(None if blocker is None else 1, blocker, "USER"),
+                *_blocking(blocker),
+                "BACKGROUND" if client.service == BACKGROUND else "USER",
                 doing.wait_micro // 1_000_000,
                 None if started is None else _FIRST_EXECUTION + int(started),
+                *_blocking(blocker),
             )
         )
 
@@ -143,7 +150,10 @@ class SessionRows:
         holding = execution.phase is Phase.HOLDING
         started = execution.started if execution.phase is Phase.RUNNING else None
         sql, previous = ((None, None), later) if holding else (own, previous)
-        blocker = execution.blocker if execution.phase is Phase.RUNNING else None
+        if session.client.service == BACKGROUND:  # SMON executes no statement
+            sql = previous = (None, None)
+        waits = execution.phase is Phase.RUNNING and not execution.servers_blocked
+        blocker = execution.blocker if waits else None
         self._row(session, execution.group, doing, sql, previous, started, last_call, blocker)
         serial = not execution.servers
         cpu = session.cpu + (execution.cpu if serial else 0.0)
@@ -159,16 +169,20 @@ class SessionRows:
         simulation, client = self._simulation, execution.session.client
         doing = of_server(execution, server, self.at, self._scan)
         cursor, header = execution.cursor, simulation.scenario.header
+        sql = (None, None) if client.service == BACKGROUND else (cursor.sql_id, cursor.child)
         host = f"{header.host}{server.inst_id:02}"
+        program = f"oracle@{host} ({server_name(server.number)})"
         started = when(simulation, execution.started)
         con_id = execution.session.con_id
+        blocker = execution.blocker if execution.servers_blocked else None
         self.sessions.append(
             (
-                *(server.inst_id, con_id, server.sid, server.serial, client.user, doing.status, execution.group.name),
-                *(client.service, host, f"oracle@{host} ({server_name(server.number)})", client.module, None, None),
-                *("oracle", cursor.sql_id, cursor.child, None, None, started, started),
+                *(server.inst_id, con_id, server.sid, server.serial, client.user or None, doing.status),
+                *(execution.group.name, client.service, host, program, client.module, None, None),
+                *("oracle", *sql, None, None, started, started),
                 *(int(self.at - execution.started), doing.event, doing.wait_class, doing.state, doing.wait_micro),
-                *(None, None, "USER", doing.wait_micro // 1_000_000, _FIRST_EXECUTION + int(execution.started)),
+                *(*_blocking(blocker), "USER", doing.wait_micro // 1_000_000),
+                *(_FIRST_EXECUTION + int(execution.started), *_blocking(blocker)),
             )
         )
         cpu, wait = execution.time.of(server.skew, len(execution.servers))
@@ -309,7 +323,7 @@ def _longops(simulation: Simulation) -> Iterator[Row]:
     now = simulation.now
     for execution in simulation.workload.running:
         elapsed = now - execution.started
-        if elapsed < _SHORTEST:
+        if elapsed < _SHORTEST or execution.session.client.service == BACKGROUND:
             continue
         total = max(1, int(execution.work * execution.mb_each * 128))
         done = min(total, int(total * (1 - max(0.0, execution.left) / execution.work)))
@@ -323,14 +337,29 @@ def _longops(simulation: Simulation) -> Iterator[Row]:
         )
 
 
+def _recovering(simulation: Simulation) -> Iterator[Row]:
+    """Yield the transactions that SMON rolls back with parallel servers; a block takes a hundredth of a second."""
+    for number, execution in enumerate(simulation.workload.running, 1):
+        if execution.session.client.service == BACKGROUND and execution.servers:
+            total = int(execution.work * 100)
+            done = total - int(max(0.0, execution.left) * 100)
+            spent = int(simulation.now - execution.started)
+            yield (execution.session.inst_id, number, 1, 1, "RECOVERING", done, total, spent, len(execution.servers), 0)
+
+
 VIEWS = (
+    View(
+        "V$FAST_START_TRANSACTIONS",
+        columns("INST_ID USN SLT SEQ STATE UNDOBLOCKSDONE UNDOBLOCKSTOTAL CPUTIME RCVSERVERS CON_ID"),
+        _recovering,
+    ),
     View(
         "V$SESSION",
         columns(
             "INST_ID CON_ID SID SERIAL# USERNAME STATUS RESOURCE_CONSUMER_GROUP SERVICE_NAME MACHINE PROGRAM MODULE"
             " ACTION CLIENT_IDENTIFIER OSUSER SQL_ID SQL_CHILD_NUMBER PREV_SQL_ID PREV_CHILD_NUMBER SQL_EXEC_START"
             " LOGON_TIME LAST_CALL_ET EVENT WAIT_CLASS STATE WAIT_TIME_MICRO BLOCKING_INSTANCE BLOCKING_SESSION TYPE"
-            " SECONDS_IN_WAIT SQL_EXEC_ID"
+            " SECONDS_IN_WAIT SQL_EXEC_ID FINAL_BLOCKING_INSTANCE FINAL_BLOCKING_SESSION"
         ),
         _session,
     ),

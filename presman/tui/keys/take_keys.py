@@ -43,13 +43,14 @@ def copy(app: FrameApp) -> None:
 
 
 def copy_to_do(app: FrameApp) -> None:
-    """Copy the command of the line DO, to the clipboard and to a file; nothing is run."""
+    """Copy the commands of the line DO, to the clipboard and to a file; nothing is run."""
     found = app.monitor.to_do
     if found is None or found.command is None:
         return
-    _keep(app, found.command.text)
-    affects = f"It affects {found.affects}. {found.command.note}{_as_old(app)}"
-    app.tell(f"Copied, not run: {found.command.text}\n{affects}", seconds=8)
+    _keep(app, found.script)
+    whom = "It affects" if len(found.commands) == 1 else "They affect"
+    affects = f"{whom} {found.affects}. {found.command.note}{_as_old(app)}"
+    app.tell(f"Copied, not run: {found.script}\n{affects}", seconds=8)
 
 
 def _as_old(app: FrameApp) -> str:
@@ -99,7 +100,8 @@ def act(app: FrameApp) -> None:
         return
     if gateway is None or reading is None or not gateway.offers(row, reading):
         what = "what this page is about" if app.reader.is_open else "this row"
-        app.tell(f"Nothing can be done with {what}: acting is on a session or a statement.")
+        why = gateway.refusal(row, reading) if gateway is not None and reading is not None else ""
+        app.tell(f"Nothing can be done with {what}: {why or 'acting is on a session or a statement'}.")
         return
 
     def send(command: Command) -> None:
@@ -189,7 +191,7 @@ COPY = AppKey(
     copy, has_data, NO_DATA,
 )  # fmt: skip
 COPY_TO_DO = AppKey(
-    Key("copy_to_do", "C", "C", "copy DO", "Copy the command that the line DO names, from any tab. Nothing is run."),
+    Key("copy_to_do", "C", "C", "copy DO", "Copy the commands that the line DO names, from any tab. Nothing is run."),
     copy_to_do, has_to_do,
     "The line DO has no command now.",
 )  # fmt: skip

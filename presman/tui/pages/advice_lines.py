@@ -7,13 +7,14 @@ from typing import Any
 
 from presman.analysis.advice.candidate import Candidate
 from presman.analysis.advice.contenders import want_the_same
-from presman.analysis.advice.freeing import ends_in
-from presman.analysis.advice.unblock import Unblock, commands_to_end, release_of, unblock
+from presman.analysis.advice.ending import ending, ends_in, objection
+from presman.analysis.advice.unblock import Unblock, unblock
+from presman.analysis.advice.unblock_words import refusal
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, counted, duration, in_about
 from presman.drawing.lines import Line, Run, length
-from presman.records.commands import Command, Victim, for_queued
+from presman.records.commands import Command
 
 NUMBERS = "①②③④⑤⑥⑦⑧⑨"
 SHOWN = 3
@@ -32,14 +33,14 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
     same: Line = ((f"; {want_the_same(found.rivals)}", "warn"),) if found.rivals and found.candidates else ()
     hint = (*same, *(_hint(found) if key else ()))
     first = _blockers(found)
-    if not found.candidates:
+    if found.names_nobody:
         return (label, *first, (found.sentence, "dim"), *hint)
     if found.blocked and found.soon is None:
         chosen, joint = found.blockers, "  or "  # nobody else is named before who holds others up
     elif found.needed > 1:
         chosen, joint = found.candidates[: min(found.needed, len(NUMBERS))], " + "
     else:
-        alone = [each for each in found.candidates if each.enough or not found.needed]
+        alone = [each for each in found.candidates if each.is_named and (each.enough or not found.needed)]
         chosen, joint = tuple(alone[:SHOWN]), "  or "
     runs: list[Run] = [label, *first]
     for place, candidate in enumerate(chosen):
@@ -86,10 +87,24 @@ def brief(candidate: Candidate) -> str:
     """Return who a candidate is, what it does and what it holds, in a few words."""
     each = candidate.statement
     who = " ".join(part for part in (each.user or "?", _program(each)) if part)
-    doubt = ", perhaps not counted" if candidate.frees < candidate.perhaps else ""
+    return _with_servers(candidate, f"{who} {each.inst_id}:{each.sid},{each.serial}, {state(each)}")
+
+
+def briefer(candidate: Candidate) -> str:
+    """Return the same without its program and what it works on, for those after the first."""
+    each = candidate.statement
+    return _with_servers(candidate, f"{each.user or '?'} {each.inst_id}:{each.sid},{each.serial}, {_doing(each)}")
+
+
+def _with_servers(candidate: Candidate, who: str) -> str:
+    each = candidate.statement
     if candidate.ends_in is not None:
-        return f"{_wait_for(candidate)}, holds {each.servers}{doubt}"
-    return f"{who} {each.inst_id}:{each.sid},{each.serial}, {state(each)}, holds {each.servers}{doubt}"
+        who = _wait_for(candidate)
+    elif candidate.refused:
+        return refusal(candidate)
+    doubt = ", perhaps not counted" if candidate.frees < candidate.perhaps else ""
+    kind = f", {each.kind.name}: {each.kind.loss}" if each.kind is not None else ""
+    return f"{who}, holds {each.servers}{doubt}{kind}"
 
 
 def _wait_for(candidate: Candidate) -> str:
@@ -97,18 +112,9 @@ def _wait_for(candidate: Candidate) -> str:
     each = candidate.statement
     done = f" at {100 * each.progress:.0f} %" if each.progress is not None else ""
     who = f"{each.user or '?'} {each.inst_id}:{each.sid}"
+    if each.idle is not None:
+        return f"wait: Oracle ends {who}, idle {duration(each.idle)}, {in_about(candidate.ends_in)} ({each.ended_by})"
     return f"wait: {who}{done} ends by itself {in_about(candidate.ends_in)}"
-
-
-def briefer(candidate: Candidate) -> str:
-    """Return the same without its program and what it works on, for those after the first."""
-    each = candidate.statement
-    doubt = ", perhaps not counted" if candidate.frees < candidate.perhaps else ""
-    if candidate.ends_in is not None:
-        return f"{_wait_for(candidate)}, holds {each.servers}{doubt}"
-    left = f"{duration(each.remaining)} left" if each.idle is None and each.remaining is not None else ""
-    doing = left or state(each)
-    return f"{each.user or '?'} {each.inst_id}:{each.sid},{each.serial}, {doing}, holds {each.servers}{doubt}"
 
 
 def _program(each: RunningStatement) -> str:
@@ -116,15 +122,28 @@ def _program(each: RunningStatement) -> str:
 
 
 def state(each: RunningStatement) -> str:
-    """Return what a statement does: idle for how long, or how far it has come."""
+    """Return what a statement does: idle for how long, or what it works on and when that should be done."""
     if each.idle is not None:
         return f"idle {duration(each.idle)}"
     if each.blocker:
         return f"runs {duration(each.elapsed)}, blocked by {each.blocker}"
+    if each.queued:
+        return "queued with another statement"
     if each.progress is None:
         return f"runs {duration(each.elapsed)}"
-    left = f", {duration(each.remaining)} left" if each.remaining is not None else ""
+    left = f", {_left(each)}" if each.remaining is not None else ""
     return f"runs {duration(each.elapsed)}, {each.operation} {100 * each.progress:.0f} %{left}"
+
+
+def _doing(each: RunningStatement) -> str:
+    """Return the same in a word or two: for one that works, when what it works on should be done."""
+    working = each.idle is None and not each.blocker and not each.queued
+    return f"{each.operation}: {_left(each)}" if working and each.remaining is not None else state(each)
+
+
+def _left(each: RunningStatement) -> str:
+    """Return what is left: of the statement only where its plan has nothing to do after this operation."""
+    return f"{duration(each.remaining)} left" if each.is_last else f"this step done {in_about(each.remaining)}"
 
 
 def commands_to_copy(row: Any, reading: Reading) -> list[tuple[Command, str]]:
@@ -149,12 +168,14 @@ def commands_to_copy(row: Any, reading: Reading) -> list[tuple[Command, str]]:
 def why_no_command(row: Any, reading: Reading) -> str:
     """Return why no command is offered to copy for a row, "" where one is or nothing is to be said."""
     if isinstance(row, RunningStatement):
+        if refused := ending(row, reading).refused:
+            return f"Nothing copied: {refused}."
         left = ends_in(row)
         if left is not None:
             return f"Nothing copied: it should end by itself {in_about(left)}. Enter shows its commands."
         if row.blocker:
             return f"Nothing copied: it waits for {row.blocker}, look at that session first. Enter shows its commands."
-        return "" if row.certain else "Nothing copied: it may be a monitor's GV$ query, no view tells."
+        return ""
     found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
     return f"Nothing copied: {_why_none(found)}." if found is not None and _why_none(found) else ""
 
@@ -167,9 +188,16 @@ def _why_none(found: Unblock) -> str:
 
 def commands_of(row: QueuedStatement | RunningStatement, reading: Reading) -> tuple[Command, ...]:
     """Return what can be done with a statement itself."""
-    if isinstance(row, QueuedStatement):
-        return for_queued(Victim(row.inst_id, row.sid, row.serial, row.sql_id), release_of(reading))
-    return commands_to_end(row, release_of(reading)) if row.certain else ()
+    return ending(row, reading).commands
+
+
+def why_not_ended(row: QueuedStatement | RunningStatement, reading: Reading) -> str:
+    """Return why a statement is not offered to be ended, or not named by DO, as a sentence; "" where it is."""
+    found = ending(row, reading).refused
+    if found or isinstance(row, QueuedStatement):
+        return f"No command is offered: {found}." if found else ""
+    against = objection(row, reading)
+    return f"DO does not name it: {against}." if against else ""
 
 
 def command_lines(commands: Iterable[Command]) -> list[Line]:
@@ -191,6 +219,7 @@ def candidates_lines(found: Unblock) -> list[Line]:
         alone = "" if candidate.enough or place < found.needed else "; not enough alone"
         lines += [(), (("  ", ""), (f"{number} {brief(candidate)}{alone}", needed))]
         lost = "no work is lost" if candidate.lost == 0 else f"{_lost(candidate.lost)} of work would be lost"
+        lost += f"; DO does not name it: {candidate.objection}" if candidate.objection else ""
         about = f"{each.group}, SQL_ID {each.sql_id or ABSENT}, program {each.program}; {lost}"
         lines.append((("     ", ""), (about, "dim")))
         if each.sql_text:

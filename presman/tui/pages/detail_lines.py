@@ -15,7 +15,7 @@ from presman.drawing.lines import Line
 from presman.figures.figure import Bar
 from presman.figures.xplan import xplan
 from presman.records.focus import Focus
-from presman.tui.pages.advice_lines import candidates_lines, command_lines, commands_of, unblock_of
+from presman.tui.pages.advice_lines import candidates_lines, command_lines, commands_of, unblock_of, why_not_ended
 
 Row = QueuedStatement | RunningStatement | SessionReading
 BLANK: Line = ()
@@ -77,10 +77,11 @@ def unblocking(row: QueuedStatement, reading: Reading) -> list[Line]:
 
 def _actions(row: Row, reading: Reading) -> list[Line]:
     """Return the commands for the statement itself."""
-    commands = () if isinstance(row, SessionReading) else commands_of(row, reading)
-    if not commands:
+    if isinstance(row, SessionReading):
         return []
-    return [BLANK, _title("Commands to copy (presman runs none of them by itself)"), *command_lines(commands)]
+    commands, against = commands_of(row, reading), why_not_ended(row, reading)
+    lines = [BLANK, _title("Commands to copy (presman runs none of them by itself)"), *command_lines(commands)]
+    return [*(lines if commands else [BLANK]), *([_sentence(against)] if against else [])]
 
 
 def _groups(row: Row, reading: Reading) -> list[Line]:

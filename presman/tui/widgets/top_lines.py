@@ -272,7 +272,8 @@ def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) 
     """
     hint: Line = ()
     if found.command is not None:
-        hint = (("   C", "key"), (" copies the command", "dim"))
+        what = "the command" if len(found.commands) == 1 else f"the {len(found.commands)} commands"
+        hint = (("   C", "key"), (f" copies {what}", "dim"))
     elif found.tab and on_tab != found.tab:
         hint = ((f"   {tab_key(found.tab)}", "key"), (" shows more", "dim"))
     label: Run = (" DO  ", "title")

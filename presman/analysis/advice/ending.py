@@ -1,0 +1,154 @@
+"""Who may be ended: the one function that decides whether commands are offered for a session, and which.
+
+Everything that offers a command goes through :func:`ending`: the line DO, the ways to start a head, the keys that copy,
+the dialog, report and JSON. :func:`objection` tells what speaks against DO naming a session, which asks for more: that
+nothing is lost, and that it is proven to help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import SessionKind, SessionReading
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.base.formats import duration, in_about
+from presman.base.release import Release
+from presman.records.commands import Command, Victim, for_queued, to_end
+from presman.records.session_rows import IDLE_STATUSES
+
+LONG_IDLE = 120.0
+"""Seconds of idleness from which a holder is no longer taken for one that pauses between two fetches."""
+
+NEARLY_DONE = 30.0
+"""Seconds left up to which a statement is waited for: to decide and to end a session takes as long, KILL even 60."""
+
+PATIENCE = 600.0
+"""Seconds within which Oracle's own end of an idle session takes the place of a command."""
+
+KILLED, SNIPED = "KILLED", "SNIPED"
+"""V$SESSION.STATUS of a session that was killed and is being cleaned up, and of one that was idle for longer than its
+profile allows (IDLE_TIME): that one keeps what it holds until its client's next call."""
+
+
+class Ending(Struct, frozen=True):
+    """The commands that act on a session, the gentlest first, or why none is offered (`refused`, "" where one is)."""
+
+    commands: tuple[Command, ...] = ()
+    refused: str = ""
+
+
+def ending(row: RunningStatement | QueuedStatement | SessionReading, reading: Reading) -> Ending:
+    """Return what may be offered to end a session, or to start it where it is queued."""
+    refused = next(_refusals(row), "")
+    if refused:
+        return Ending(refused=refused)
+    victim = victim_of(row)
+    release, autonomous = release_of(reading), reading.header.autonomous
+    if victim.queued:
+        found = for_queued(victim, release, autonomous=autonomous)
+    else:
+        found = to_end(victim, release, idle=_executes_nothing(row), autonomous=autonomous)
+    return Ending(found, "" if found else "its SID and SERIAL# are not known")
+
+
+def _refusals(row: RunningStatement | QueuedStatement | SessionReading) -> Iterator[str]:
+    """Yield the tests that a session fails: then no command ends it, or none is needed."""
+    running = row if isinstance(row, RunningStatement) else None
+    if running is not None and not running.seen:
+        yield "V$SESSION has no row of its coordinator, so who that is is not known"
+    kind = None if isinstance(row, QueuedStatement) else row.kind
+    if kind is not None and kind.is_background:
+        yield _background(kind)
+    if row.status == KILLED:
+        yield "it is marked as killed already and is being cleaned up"
+    if running is not None and not running.certain:
+        yield "it may be a monitor's GV$ query, no view tells"
+    if running is not None and running.idle is not None and ends_in(running) is not None:
+        yield f"Oracle ends it {in_about(running.oracle_ends_in)} ({running.ended_by})"
+
+
+def _background(kind: SessionKind) -> str:
+    """Return what is to be said of a background process that holds servers."""
+    if kind.name == "SMON":
+        return "SMON rolls back a transaction; it ends by itself"
+    return f"{kind.name} is a background process, which no command ends"
+
+
+def objection(statement: RunningStatement, reading: Reading) -> str:
+    """Return why DO does not name a statement to be ended, "" if nothing speaks against it.
+
+    It names idle sessions only, idle for longer than a pause between two fetches, who lose nothing but the cursor.
+    """
+    return ending(statement, reading).refused or next(_objections(statement), "")
+
+
+def _objections(each: RunningStatement) -> Iterator[str]:
+    if each.blocker:
+        yield f"it waits for {each.blocker}: look at that session first"
+    if each.kind is not None:
+        yield f"it is {each.kind.name}: {each.kind.loss} if it is ended"
+    if each.queued:
+        yield "its session waits in the queue itself, with another statement"
+    if (left := ends_in(each)) is not None:
+        yield f"it should end by itself {in_about(left)}"
+    if each.idle is None:
+        yield "it works: its work would be lost"
+    elif each.idle < LONG_IDLE and each.status != SNIPED:
+        yield f"idle {duration(each.idle)}, perhaps between two fetches (offered from {duration(LONG_IDLE)} on)"
+
+
+def time_left(statement: RunningStatement) -> float | None:
+    """Return in how many seconds a statement should give its servers back by itself, None where that is not known.
+
+    V$SESSION_LONGOPS tells of the operation at work, so the plan must show that it is the last. An idle session goes on
+    until its client does something, or Oracle ends it.
+    """
+    if statement.idle is not None:
+        return statement.oracle_ends_in
+    return statement.remaining if statement.is_last else None
+
+
+def ends_in(statement: RunningStatement) -> float | None:
+    """Return in how many seconds a statement should end by itself, None unless one waits for it."""
+    left = time_left(statement)
+    soon = NEARLY_DONE if statement.idle is None else PATIENCE
+    return left if left is not None and left <= soon else None
+
+
+def lost(statement: RunningStatement) -> float | None:
+    """Return the work that a statement's end throws away in server seconds, None where that is not known.
+
+    Where it is not known since when it executes, its session has worked for LAST_CALL_ET at least.
+    """
+    if statement.idle is not None:
+        return 0.0
+    worked = statement.last_call if statement.elapsed is None else statement.elapsed
+    return None if worked is None else statement.servers * worked
+
+
+def release_of(reading: Reading) -> Release | None:
+    """Return the database's release, None where V$INSTANCE could not be read."""
+    try:
+        return Release.parse(reading.header.version)
+    except ValueError:
+        return None
+
+
+def victim_of(row: RunningStatement | QueuedStatement | SessionReading) -> Victim:
+    """Return the session of a row as it is seen there: what it is held to before anything is sent to it."""
+    place = row.inst_id, row.sid, row.serial
+    if isinstance(row, QueuedStatement):
+        return Victim(*place, row.sql_id, row.status or "ACTIVE", row.exec_id, queued=True)
+    if isinstance(row, RunningStatement):
+        return Victim(*place, row.session_sql_id, row.status, row.exec_id)
+    return Victim(*place, row.sql_id, row.status, row.exec_id, queued=row.px_role == "queued")
+
+
+def _executes_nothing(row: RunningStatement | QueuedStatement | SessionReading) -> bool:
+    """Whether nothing could be cancelled. What a coordinator executes is cancelled only if it is that statement."""
+    if isinstance(row, RunningStatement):
+        return row.idle is not None or row.session_sql_id != row.sql_id
+    return row.status in IDLE_STATUSES

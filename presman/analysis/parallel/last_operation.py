@@ -1,0 +1,45 @@
+"""The last operation of a plan: what V$SESSION_LONGOPS tells is one operation, and a statement does several.
+
+A statement is about to end with the operation that runs only where its plan has nothing to do after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from presman.records.cursor_rows import PxPlanLine
+
+_WORK = (
+    "TABLE ACCESS",
+    "INDEX",
+    "MAT_VIEW",
+    "HASH",
+    "MERGE",
+    "NESTED LOOPS",
+    "SORT",
+    "BUFFER",
+    "WINDOW",
+    "LOAD",
+    "UNION",
+)
+"""Operations that take their time, by how they begin."""
+
+_NAMED = {"Table Scan": "TABLE ACCESS", "Index Fast Full Scan": "INDEX", "Hash Join": "HASH JOIN"}
+"""V$SESSION_LONGOPS.OPNAME, and the plan's operation. A `Rowid Range Scan` is one of many parts of a scan."""
+
+
+def is_last(operation: str, lines: Iterable[PxPlanLine]) -> bool:
+    """Tell whether a query ends with the operation that runs: it is the only one, or the topmost, that takes its time.
+
+    `lines` are those of its plan, none where it was not read: then that is not known. DML and DDL go on after the
+    last operation of their plan.
+    """
+    plan = sorted(lines, key=lambda line: line.id)
+    if not plan or plan[0].operation != "SELECT STATEMENT":
+        return False
+    work = [line for line in plan if line.operation.startswith(_WORK) and line.options != "AGGREGATE"]
+    named = _NAMED.get(operation, "")
+    if not work or not named or not work[0].operation.startswith(named):
+        return False
+    alone = len(work) == 1 or named == "HASH JOIN"
+    return alone and sum(line.operation.startswith(named) for line in work) == 1
