@@ -13,9 +13,9 @@ from typing import Any
 from msgspec import Struct
 
 from presman import __version__
-from presman.analysis.advice.candidate import Candidate
+from presman.analysis.advice.candidate import Candidate, Unblock
 from presman.analysis.advice.to_do import ToDo, to_do
-from presman.analysis.advice.unblock import Unblock, unblock
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.assessment import Assessment
 from presman.analysis.latency.histograms import events, summaries

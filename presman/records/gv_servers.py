@@ -22,8 +22,11 @@ _PROCESS = re.compile(r"\((P[0-9A-Z]{3})\)\s*$")
 
 
 def is_gv_name(process: str) -> bool:
-    """Tell whether a process of this name serves GV$ queries; of statements' servers none gets as far as PZ."""
-    return process.upper().startswith("PZ")
+    """Tell whether a process of this name serves GV$ queries; of statements' servers none gets as far as PZ or PPA.
+
+    PZnn is documented (Reference: background processes); PPAn was seen beside it in published lists of processes.
+    """
+    return process.upper().startswith(("PZ", "PPA"))
 
 
 def serves_gv(process: PxProcess) -> bool:

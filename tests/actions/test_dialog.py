@@ -111,7 +111,7 @@ def test_it_says_who_blocks_a_session_and_what_ends_by_itself() -> None:
     blocked = running(526, blocker="1:88")
     reading = replace(busy(), running=(blocked,), sessions=(session(88, user="MARTIN", status="INACTIVE"),))
     assert remarks(blocked, reading) == ("It is blocked by MARTIN 1:88, inactive: look at that session first.",)
-    ending = running(526, remaining=20.0, progress=0.9, operation="Table Scan")
+    ending = running(526, remaining=20.0, progress=0.9, operation="Table Scan", is_last=True)
     assert remarks(ending, replace(reading, running=(ending,))) == ("It should end by itself in about 0:20.",)
     assert remarks(running(526), replace(reading, running=(running(526),))) == ()
 

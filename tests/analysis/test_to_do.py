@@ -192,3 +192,17 @@ def test_among_equals_nobody_is_called_the_head() -> None:
     assert told(one_queue(running(526), equals=9)).text.startswith(
         "nobody is idle who could let one of the first 10 of BATCH start"
     )
+
+
+def test_nobody_is_ended_where_a_rival_may_be_served_first_and_wait_on() -> None:
+    idle = running(526, **IDLE)  # keeps 32, and 0 are free
+    both = storm(idle)
+    assert told(both).text == (
+        "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH may start; ETL wants the same servers"
+    )
+    larger = replace(both, heads=(both.heads[0], replace(both.heads[1], wants=Servers(48, 48))))
+    assert told(larger).commands == ()
+    assert told(larger).text == (
+        "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use, but is not to be ended now: "
+        "ETL may be served first and wait on for more than that"
+    )

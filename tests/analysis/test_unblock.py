@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from presman.analysis import analyse
-from presman.analysis.advice.unblock import Unblock, unblock
+from presman.analysis.advice.candidate import Unblock
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.statement_readings import Cause
 from presman.records.commands import CommandKind
 from presman.records.cursor_rows import PxPlanLine

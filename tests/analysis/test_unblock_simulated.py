@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from presman.analysis.advice.unblock import Unblock, unblock
+from presman.analysis.advice.candidate import Unblock
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.statement_readings import Cause, RunningStatement
 from presman.records.breadth import Breadth
 from presman.simulator.executions import Execution

@@ -46,6 +46,25 @@ def contenders(
     return tuple(sorted(found))
 
 
+def too_large(
+    head: QueueHead, rivals: Sequence[str], freed: Sequence[RunningStatement], reading: Reading, counts: Counted
+) -> tuple[str, ...]:
+    """Return the rivals whose head may want more than there is once `freed` have ended.
+
+    If the plan serves such a one first, it goes on waiting, and `head` behind it: then nobody starts.
+    """
+    freed = [each for each in freed if counts.of_statement(each, everybody=True)]
+    left = _left_of_all(head, freed)
+    room = None if left is None or head.wants is None else left + head.wants.high
+    heads = {group_title(each): each for each in reading.heads}
+    return tuple(name for name in rivals if room is None or _most(heads[name]) > room)
+
+
+def _most(head: QueueHead) -> float:
+    known = head.wants is not None and head.wants.source is not WantsSource.MEAN
+    return head.wants.high if known and head.wants is not None else inf
+
+
 def _is_apart(head: QueueHead, other: QueueHead) -> bool:
     """Whether the two may run on no instance in common."""
     here, there = ({i for each in one.shortages for i in each.inst_ids} for one in (head, other))

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
-from presman.analysis.advice.candidate import Candidate
+from presman.analysis.advice.candidate import Candidate, Unblock
 from presman.analysis.advice.contenders import listed, want_the_same
 from presman.analysis.advice.ending import ending, objection, time_left
-from presman.analysis.advice.unblock import Unblock, unblock
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.advice.unblock_words import queues_behind_itself, refusal
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
 from presman.analysis.readings.alert import Alert
@@ -105,7 +105,7 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
         # That what wants too much starts once nothing else runs was seen, and is promised nowhere.
         return _wait_for(found, "may start by itself" if head.cause is Cause.NEVER_FITS else "should start by itself")
     chosen = found.candidates[: found.needed]
-    if chosen and not any(each.objection for each in chosen):
+    if chosen and not found.in_vain and not any(each.objection for each in chosen):
         return _end(found, chosen, reading)
     if found.itself is not None:
         text = queues_behind_itself(found.itself)
@@ -195,11 +195,13 @@ def _against(found: Unblock) -> str | None:
     fixed = next((each for each in found.candidates if each.refused and each.ends_in is None), None)
     if fixed is not None and not found.needed:
         return refusal(fixed)
-    idle = next((each for each in found.candidates if each.objection and each.statement.idle is not None), None)
+    held_up = (each for each in found.candidates if each.objection or found.in_vain)
+    idle = next((each for each in held_up if each.statement.idle is not None), None)
     if idle is None:
         return None
+    why = idle.objection or f"{listed(found.in_vain)} may be served first and wait on for more than that"
     keeps = f"{_session(idle.statement)} keeps {counted(idle.statement.servers, 'server')}"
-    return f"{keeps} that {_whose(found.head)} could use, but is not to be ended now: {idle.objection}"
+    return f"{keeps} that {_whose(found.head)} could use, but is not to be ended now: {why}"
 
 
 def _session(each: RunningStatement) -> str:

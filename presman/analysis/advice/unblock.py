@@ -14,63 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.advice.candidate import Candidate
+from presman.analysis.advice.candidate import Candidate, Unblock
 from presman.analysis.advice.choice import by_time, covers, in_order
-from presman.analysis.advice.contenders import contenders
+from presman.analysis.advice.contenders import contenders, too_large
 from presman.analysis.advice.counted import Counted
 from presman.analysis.advice.ending import ending, lost, objection
-from presman.analysis.advice.freeing import Freeing, freeing, is_blocker
+from presman.analysis.advice.freeing import Freeing, freeing
 from presman.analysis.advice.unblock_words import nobody_named, sentence
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, QueueHead, RunningStatement, Shortage
-from presman.records.commands import Command
 
 LISTED = 12
 """Candidates kept for one head."""
-
-
-class Unblock(Struct, frozen=True):
-    """How to let one head start. The first `needed` of `candidates` do together; 0 if none are known to.
-
-    `commands` act on the waiting statement itself. `sentence` says it all in words. `soon` is in how many seconds all
-    that are needed should have ended by themselves, None if that is not so. `blocked` are the statements that hold
-    servers the head could use, and wait for another session themselves: none of them is a candidate, whom they wait for
-    comes first, and then `needed` is 0. `by_itself` are those that let it start without anybody being ended, as far as
-    the time they have left tells, the last to end at the end; () where that is not known. `rivals` are the groups that
-    want the same servers and may get them first. `itself` is a statement of the head's own session that holds servers
-    it is short of: it queues behind itself. `unknown` is why it is not known who holds servers, "" where it is.
-    """
-
-    head: QueueHead
-    candidates: tuple[Candidate, ...]
-    needed: int
-    commands: tuple[Command, ...]
-    sentence: str
-    soon: float | None = None
-    blocked: tuple[RunningStatement, ...] = ()
-    by_itself: tuple[RunningStatement, ...] = ()
-    rivals: tuple[str, ...] = ()
-    itself: RunningStatement | None = None
-    unknown: str = ""
-
-    @property
-    def names_nobody(self) -> bool:
-        """Whether the sentence alone says what there is to say: nobody is waited for, or could be ended."""
-        named = self.blocked or any(each.is_named for each in self.candidates)
-        return not named or bool(self.unknown) or self.itself is not None
-
-    @property
-    def wait(self) -> float | None:
-        """In how many seconds the head should start by itself; None where others may take its servers."""
-        return None if self.rivals else self.soon
-
-    @property
-    def blockers(self) -> tuple[Candidate, ...]:
-        """The candidates that others wait for, who hold servers themselves."""
-        return tuple(each for each in self.candidates if is_blocker(each.statement, self.blocked))
 
 
 def unblock(reading: Reading) -> tuple[Unblock, ...]:
@@ -103,7 +60,8 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     by_itself = tuple(each.statement for each in by_time(helpers, short))
     freed = by_itself if soon is not None else tuple(each.statement for each in found[:needed]) or by_itself
     rivals = contenders(head, freed, reading, counts) if freed else ()
-    whole = Unblock(head, found, needed, commands, "", soon, blocked, by_itself, rivals, itself, unknown)
+    in_vain = too_large(head, rivals, freed, reading, counts)
+    whole = Unblock(head, found, needed, commands, "", soon, blocked, by_itself, rivals, itself, unknown, in_vain)
     return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain)))
 
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from presman.analysis.advice.candidate import Candidate
+from presman.analysis.advice.candidate import Candidate, Unblock
 from presman.analysis.advice.contenders import want_the_same
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement
 from presman.base.formats import counted, in_about
-
-if TYPE_CHECKING:
-    from presman.analysis.advice.unblock import Unblock
 
 
 def nobody_named(head: QueueHead) -> str:

@@ -27,7 +27,7 @@ class AlertRule(NamedTuple):
 
 
 _RULES = (
-    AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first can never start",
+    AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first may never start",
               "group", "s", "seconds that the first of the queue has waited"),
     AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT)",
               "group"),

@@ -22,6 +22,7 @@ from presman.records.session_rows import SessionInfo
 from presman.records.snapshot import Snapshot
 
 _PARAMETER = "Database Reference: RESOURCE_MANAGER_PLAN"
+_IDLE = "Database Reference: MAX_IDLE_BLOCKER_TIME"
 _ORDER = {severity: place for place, severity in enumerate(Severity)}
 
 
@@ -33,6 +34,7 @@ def lint(reading: Reading, snapshot: Snapshot) -> tuple[Finding, ...]:
         if (cdb := cdb_case(facts, reading, inst_id)) is not None:
             found += [finding for rule in CDB_RULES for finding in rule(cdb)]
     found += instances_differ(facts)
+    found += idle_holders_stay(reading)
     return tuple(dict.fromkeys(sorted(found, key=lambda finding: _ORDER[finding.severity])))
 
 
@@ -47,6 +49,18 @@ def instances_differ(facts: Facts) -> Iterable[Finding]:
                 f"The instances run different plans{where}: {told}. A session is managed by that of its own instance."
             )
             yield Finding("instances-differ", Severity.WARNING, next(iter(plans)), "", text, _PARAMETER)
+
+
+def idle_holders_stay(reading: Reading) -> Iterable[Finding]:
+    """MAX_IDLE_BLOCKER_TIME ends idle sessions that keep parallel servers while statements are queued."""
+    held = sum(each.servers for each in reading.running if each.idle is not None)
+    if held and reading.header.idle_blocker_minutes == 0:
+        text = (
+            f"Idle sessions keep {held} parallel servers now. MAX_IDLE_BLOCKER_TIME is 0: with a number of minutes "
+            "Oracle itself ends such sessions, but for those of SYS, while parallel statements are queued."
+        )
+        plan = reading.header.plan
+        yield Finding("idle-holders-stay", Severity.NOTE, plan, "", text, _IDLE)
 
 
 def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:

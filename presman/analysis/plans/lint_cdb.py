@@ -106,7 +106,7 @@ def servers_for_nobody(case: CdbCase) -> Found:
         if servers < 2:
             text = (
                 f"PARALLEL_SERVER_LIMIT of {row.parallel_server_limit} % lets {name} hold {servers} of {case.target} "
-                "parallel servers: its parallel statements cannot fit by waiting."
+                "parallel servers: its parallel statements may never start."
             )
             yield case.finding("cdb-servers-for-nobody", Severity.WARNING, name, text, _QUEUE)
 

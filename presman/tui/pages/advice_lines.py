@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from presman.analysis.advice.candidate import Candidate
+from presman.analysis.advice.candidate import Candidate, Unblock
 from presman.analysis.advice.contenders import want_the_same
 from presman.analysis.advice.ending import ending, ends_in, objection
-from presman.analysis.advice.unblock import Unblock, unblock
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.advice.unblock_words import refusal
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from textual.app import ComposeResult
 from textual.widget import Widget
 
-from presman.analysis.advice.unblock import Unblock, unblock
+from presman.analysis.advice.candidate import Unblock
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.drawing.lines import Line, wrap

@@ -1,0 +1,292 @@
+"""What is promised: nothing that the next poll may refute, and nothing a second time after it did not come true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presman.analysis.advice.to_do import Step, to_do
+from presman.analysis.advice.unblock import unblock
+from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause, QueueHead
+from tests.situations.spooled import RELEASE_19, Views, reading, readings
+
+PLAN = "INST_ID | CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | PARALLEL_SERVERS_ACTIVE | PARALLEL_SERVERS_TOTAL | PARALLEL_EXECUTION_MANAGED"
+WAITS = "INST_ID | CON_ID | SID | SERIAL# | USERNAME | STATUS | RESOURCE_CONSUMER_GROUP | SQL_ID | EVENT | STATE | WAIT_TIME_MICRO"
+INFO = "INST_ID | CON_ID | SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP"
+
+
+def waits(sid: int, group: str, seconds: int, inst: int = 1, con: int = 0) -> str:
+    place = f"{inst} | {con} | {sid} | {sid + 1000}"
+    return f"{place} | RPT | ACTIVE | {group} | 7xq3hdwx1kkd0 | resmgr:pq queued | WAITING | {seconds}000000"
+
+
+def info(sid: int, group: str, wants: int = 16, inst: int = 1, con: int = 0) -> str:
+    return f"{inst} | {con} | {sid} | {wants // 2} | {wants} | {group}"
+
+
+def table(head: str, *rows: str) -> str:
+    return "\n".join([head, *rows])
+
+
+def site(plan: str, *queue: tuple[int, str, int], wants: int = 16, **more: str) -> Views:
+    """Statements that wait (SID, group, seconds) under one row of V$RSRC_PLAN."""
+    return {
+        **RELEASE_19,
+        "V$RSRC_PLAN": table(PLAN, plan),
+        "V$SESSION": table(WAITS, *(waits(*each) for each in queue)),
+        "V$RSRC_SESSION_INFO": table(INFO, *(info(sid, group, wants) for sid, group, _ in queue)),
+        **{name.replace("_DOLLAR_", "$"): text for name, text in more.items()},
+    }
+
+
+def head(found: Reading) -> QueueHead:
+    (only,) = found.heads
+    return only
+
+
+def advice(found: Reading) -> str:
+    step = to_do(found)
+    return "" if step is None else step.text
+
+
+# A promise that did not come true.
+
+
+def polls(*active: int, extra: tuple[tuple[int, str], ...] = ()) -> Views:
+    """Polls 10 s apart of a head that waits; the target is 64 and so many servers are counted at each."""
+    times = [f"2026-11-23 10:00:{10 * number:02}" for number in range(len(active))]
+    queue = ((9, "REPORTS"), *extra)
+    return {
+        **RELEASE_19,
+        "V$RSRC_PLAN": table(f"SAMPLE_TIME | {PLAN}", *(
+            f"{at} | 1 | 0 | DAY | TRUE | ON | {count} | 64 | FULL" for at, count in zip(times, active, strict=True))),
+        "V$SESSION": table(f"SAMPLE_TIME | {WAITS}", *(
+            f"{at} | {waits(sid, group, 60 + 10 * number)}" for number, at in enumerate(times) for sid, group in queue)),
+        "V$RSRC_SESSION_INFO": table(f"SAMPLE_TIME | {INFO}", *(
+            f"{at} | {info(sid, group)}" for at in times for sid, group in queue)),
+    }  # fmt: skip
+
+
+def test_a_start_that_did_not_come_is_not_promised_again(tmp_path: Path) -> None:
+    first, second, third = readings(tmp_path, polls(24, 24, 24))
+    assert (
+        head(first).sentence
+        == "wants 16 servers (DOP 8, two sets by PQ_SERVERS) and 40 are free; it should start at the next look"
+    )
+    for later in (second, third):
+        assert head(later).cause is Cause.UNEXPLAINED
+        assert head(later).sentence == (
+            "wants 16 servers (DOP 8, two sets by PQ_SERVERS) and 40 are free, and so it was before: the servers counted "
+            "do not explain why it waits; a limit that presman cannot see here may (of its container, of a service, of "
+            "another instance)"
+        )
+        assert advice(later) == (
+            "look what else limits the head of REPORTS: the servers it wants are free, and it is still queued"
+        )
+
+
+def test_servers_that_have_just_come_free_are_promised(tmp_path: Path) -> None:
+    _, second = readings(tmp_path, polls(64, 24))
+    assert head(second).cause is Cause.NOT_CHOSEN
+
+
+@pytest.mark.parametrize(("active", "cause"), [((24, 24), Cause.UNEXPLAINED), ((24, 40), Cause.NOT_CHOSEN)])
+def test_where_the_plan_chooses_the_count_must_be_the_same(
+    tmp_path: Path, active: tuple[int, int], cause: Cause
+) -> None:
+    _, second = readings(tmp_path, polls(*active, extra=((10, "BATCH"),)))
+    assert {each.cause for each in second.heads} == {cause}, "40: somebody was chosen meanwhile"
+
+
+# One queue.
+
+
+def test_in_one_queue_the_second_does_not_start_by_what_the_first_takes(tmp_path: Path) -> None:
+    # both want 16 and 0 are free; ADHOC's idle holder keeps 16: A's statement waits for longer, so it takes them
+    session = "1 | 0 | 5 | 1005 | MARTIN | INACTIVE | ADHOC | | SQL*Net message from client | WAITING | 900000000"
+    px = table("SID | SERIAL# | QCSID | QCSERIAL# | QCINST_ID | SERVER_SET | DEGREE | REQ_DEGREE",
+               *(f"{500 + n} | 1 | 5 | 1005 | 1 | 1 | 16 | 16" for n in range(16)))  # fmt: skip
+    views = dict(site("1 | 0 | P | TRUE | ON | 64 | 64 | FIFO", (9, "A", 300), (10, "B", 60), V_DOLLAR_PX_SESSION=px))
+    views["V$SESSION"] += f"\n{session}"
+    views["V$PX_PROCESS_SYSSTAT"] = "STATISTIC | VALUE\nServers In Use | 64"
+    views["V$SESSION"] = views["V$SESSION"].replace("WAIT_TIME_MICRO", "WAIT_TIME_MICRO | LAST_CALL_ET", 1).replace(
+        "000000\n", "000000 | 900\n") + " | 900"  # fmt: skip
+    views["V$RSRC_PLAN"] = table(PLAN, "1 | 0 | P | TRUE | ON | 16 | 16 | FIFO")
+    found = reading(tmp_path, views)
+    first, second = unblock(found)
+    assert (first.head.group, first.needed) == ("A", 1)
+    assert (second.head.cause, second.candidates) == (Cause.BEHIND, ())
+    assert "one queue for all groups, 1 statement of other groups ahead of it" in second.head.sentence
+    step = to_do(found)
+    assert step is not None
+    assert (step.step, step.subject) == (Step.END, "A")
+
+
+# Limits of containers and instances.
+
+CDB = {
+    "V$DATABASE": "NAME | CDB\nCDB1 | YES",
+    "V$PDBS": "CON_ID | NAME | OPEN_MODE\n2 | PDB$SEED | READ ONLY\n3 | SALES | READ WRITE",
+}
+PARAMETERS = "NAME | VALUE | CON_ID\nparallel_max_servers | 320 | 0\nparallel_servers_target | 320 | 0\nparallel_threads_per_cpu | 1 | 0\ncpu_count | 16 | 0\nsga_target | 8589934592 | 0\nmemory_target | 0 | 0\npga_aggregate_target | 1073741824 | 0"
+
+
+def container(*parameters: str, held: int, **more: str) -> Views:
+    """The head of SALES in its group REPORTS wants 16; the root's target is its maximum, 320."""
+    return {
+        **RELEASE_19, **CDB,
+        "V$RSRC_PLAN": table(PLAN, "1 | 1 | CDB_PLAN | TRUE | ON | 64 | 320 | FULL"),
+        "V$SYSTEM_PARAMETER": table(PARAMETERS, *parameters),
+        "V$SESSION": table(WAITS, waits(9, "REPORTS", 60, con=3)),
+        "V$RSRC_SESSION_INFO": table(INFO, info(9, "REPORTS", con=3)),
+        "V$RSRC_PDB": f"CON_ID | PDB_NAME | CURRENT_PQ_SERVERS_ACTIVE\n3 | SALES | {held}",
+        **more,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("parameters", "held", "limit"),
+    [
+        (("parallel_servers_target | 64 | 3",), 64, 64),
+        (("cpu_count | 4 | 3",), 32, 32),  # 4 CPUs x 1 thread x 4 users (SGA_TARGET is set) x 2
+        ((), 128, 128),  # the CPU_COUNT of the root: 16 x 1 x 4 x 2
+    ],
+)
+def test_a_container_queues_at_its_own_target(
+    tmp_path: Path, parameters: tuple[str, ...], held: int, limit: int
+) -> None:
+    found = head(reading(tmp_path, container(*parameters, held=held)))
+    assert (found.cause, found.allowed) == (Cause.GROUP, limit)
+    assert f"SALES holds {held} of {limit} allowed" in found.sentence
+
+
+def test_where_the_target_of_a_container_is_not_known_nothing_is_promised(tmp_path: Path) -> None:
+    views = container(held=0)
+    few = PARAMETERS.split("\nsga")[0]  # without the parameters of memory the default cannot be worked out
+    found = reading(tmp_path, {**views, "V$SYSTEM_PARAMETER": few})
+    assert head(found).sentence.endswith(
+        "how many SALES may have is not known, so whether it starts is not known either"
+    )
+    assert "should start" not in advice(found)
+
+
+def test_inside_a_container_the_part_that_the_cdb_plan_gives_counts(tmp_path: Path) -> None:
+    plan = table(f"{PLAN} | PARALLEL_SERVER_LIMIT | SHARES", "1 | 3 | P | TRUE | ON | 32 | 64 | FULL | 50 | 1")
+    views = {
+        **RELEASE_19,
+        "V$DATABASE": "NAME | CDB\nCDB1 | YES",
+        "V$PDBS": "CON_ID | NAME | OPEN_MODE\n3 | SALES | READ WRITE",
+        "V$RSRC_PLAN": plan,
+        "V$SESSION": table(WAITS, waits(9, "REPORTS", 60, con=3)),
+        "V$RSRC_SESSION_INFO": table(INFO, info(9, "REPORTS", con=3)),
+        "V$RSRC_CONSUMER_GROUP": "CON_ID | NAME | CURRENT_PQ_SERVERS_ACTIVE\n3 | REPORTS | 32",
+    }
+    found = head(reading(tmp_path, views))
+    assert "SALES holds 32 of 32 allowed" in found.sentence
+
+
+def cluster(*plans: tuple[int, str, int, int], statuses: tuple[str, ...] = ("OPEN", "OPEN"), **more: Any) -> Views:
+    """Instances with (number, plan, servers active, target); the head of REPORTS wants 16 on instance 1."""
+    rows = (f"{inst} | 0 | {name} | TRUE | ON | {active} | {target} | FULL" for inst, name, active, target in plans)
+    return {
+        "GV$INSTANCE": table(
+            "INST_ID | VERSION | STATUS | PARALLEL",
+            *(f"{number} | 19.22.0.0.0 | {status} | YES" for number, status in enumerate(statuses, 1)),
+        ),
+        "GV$RSRC_PLAN": table(PLAN, *rows),
+        "GV$SESSION": table(WAITS, waits(9, "REPORTS", 60)),
+        "GV$RSRC_SESSION_INFO": table(INFO, info(9, "REPORTS")),
+        **more,
+    }
+
+
+def test_an_instance_that_is_not_open_adds_no_servers(tmp_path: Path) -> None:
+    views = cluster((1, "DAY", 64, 64), (2, "DAY", 0, 64), statuses=("OPEN", "MOUNTED"))
+    found = reading(tmp_path, views)
+    assert found.header.servers.target == 64
+    assert "64 of the target's 64 are in use; short by 16" in head(found).sentence
+
+
+def test_on_a_cluster_the_targets_are_said_to_be_added_up(tmp_path: Path) -> None:
+    found = head(reading(tmp_path, cluster((1, "DAY", 64, 64), (2, "DAY", 60, 64))))
+    assert "124 of the target's 128 are in use (the targets of 2 instances added up); short by 12" in found.sentence
+
+
+def test_instances_with_different_plans_have_limits_of_their_own(tmp_path: Path) -> None:
+    rules = table(
+        "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT",
+        "DAY | REPORTS | CONSUMER_GROUP | 50 | 50",
+        "NIGHT | REPORTS | CONSUMER_GROUP | 50 | 25",
+    )
+    groups = table("INST_ID | NAME | CURRENT_PQ_SERVERS_ACTIVE", "1 | REPORTS | 20", "2 | REPORTS | 12")
+    more = {"DBA_RSRC_PLAN_DIRECTIVES": rules, "GV$RSRC_CONSUMER_GROUP": groups}
+    day = head(reading(tmp_path, cluster((1, "DAY", 20, 64), (2, "NIGHT", 12, 64), **more)))
+    assert (day.cause, day.held, day.allowed) == (Cause.NOT_CHOSEN, 32, 64), "50 % of 128 on instance 1"
+    night = head(reading(tmp_path, cluster((1, "NIGHT", 20, 64), (2, "DAY", 12, 64), **more)))
+    assert (night.cause, night.held, night.allowed) == (Cause.GROUP, 32, 32), "25 % of 128 on instance 1"
+
+
+# What cannot be seen.
+
+
+def test_without_v_px_session_nobody_is_said_to_be_there(tmp_path: Path) -> None:
+    (tmp_path / "v$px_session.csv").write_text("ORA-00942: table or view does not exist\n")
+    found = reading(tmp_path, site("1 | 0 | P | TRUE | ON | 64 | 64 | FULL", (9, "REPORTS", 60)))
+    (way,) = unblock(found)
+    assert way.sentence == "who holds servers is not known: GV$PX_SESSION: ORA-00942"
+    assert "nobody" not in advice(found)
+    assert advice(found).startswith("find out who holds the servers that the head of REPORTS wants: ")
+
+
+LONGOPS = "SID | SERIAL# | SQL_ID | OPNAME | TARGET | SOFAR | TOTALWORK | TIME_REMAINING\n1 | 1001 | 9md3ukhghgj58 | {} | SALES | 97 | 100 | 3"
+SCAN = ("SELECT STATEMENT", "PX COORDINATOR", "PX SEND", "PX BLOCK", "TABLE ACCESS")
+JOIN = (
+    "SELECT STATEMENT",
+    "PX COORDINATOR",
+    "PX SEND",
+    "HASH JOIN",
+    "PX BLOCK",
+    "TABLE ACCESS",
+    "PX BLOCK",
+    "TABLE ACCESS",
+)
+SORTED = ("SELECT STATEMENT", "PX COORDINATOR", "PX SEND", "SORT", "PX RECEIVE", "PX SEND", "PX BLOCK", "TABLE ACCESS")
+
+
+@pytest.mark.parametrize(
+    ("operation", "plan", "ends"),
+    [
+        ("Table Scan", SCAN, True),
+        ("Hash Join", JOIN, True),
+        ("Table Scan", JOIN, False),
+        ("Table Scan", SORTED, False),
+        ("Rowid Range Scan", SCAN, False),
+        ("Table Scan", ("INSERT STATEMENT", *SCAN[1:]), False),
+        ("Table Scan", (), False),
+    ],
+)
+def test_an_operation_that_ends_is_not_the_statement_that_ends(
+    tmp_path: Path, operation: str, plan: tuple[str, ...], ends: bool
+) -> None:
+    worker = "1 | 0 | 1 | 1001 | ETL | ACTIVE | BATCH | 9md3ukhghgj58 | PX Deq: Execute Reply | WAITING | 10"
+    px = table("SID | SERIAL# | QCSID | QCSERIAL# | QCINST_ID | SERVER_SET | DEGREE | REQ_DEGREE",
+               *(f"{500 + n} | 1 | 1 | 1001 | 1 | 1 | 64 | 64" for n in range(64)))  # fmt: skip
+    views = dict(site("1 | 0 | P | TRUE | ON | 64 | 64 | FULL", (9, "REPORTS", 60), V_DOLLAR_PX_SESSION=px))
+    views["V$SESSION"] += f"\n{worker}"
+    views["V$SESSION_LONGOPS"] = LONGOPS.format(operation)
+    lines = (f"9md3ukhghgj58 | 0 | {n} | {n} | {each} | :Q1000" for n, each in enumerate(plan))
+    views["V$SQL_PLAN"] = table("SQL_ID | CHILD_NUMBER | ID | DEPTH | OPERATION | OBJECT_NODE", *lines)
+    found = reading(tmp_path, views)
+    (way,) = unblock(found)
+    assert (way.soon == 3.0) is ends
+    assert ("should start by itself in about 0:03" in advice(found)) is ends
+
+
+def test_what_is_too_large_may_never_start(tmp_path: Path) -> None:
+    found = reading(tmp_path, site("1 | 0 | P | TRUE | ON | 0 | 64 | FULL", (9, "REPORTS", 60), wants=128))
+    assert head(found).cause is Cause.NEVER_FITS
+    assert "can never" not in " ".join(alert.text for alert in wrong(found))

@@ -1,0 +1,294 @@
+"""Whom one may end: sites where a command would be in vain, a mistake, or refused by the database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.advice.candidate import Candidate, Unblock
+from presman.analysis.advice.ending import ending
+from presman.analysis.advice.to_do import Step, ToDo, to_do
+from presman.analysis.advice.unblock import unblock
+from presman.analysis.plans.lint import lint
+from presman.analysis.readings.reading import Reading
+from presman.records.commands import CommandKind
+from tests.situations.spooled import RELEASE_19, Views, reading, snapshots
+
+SESSION = (
+    "INST_ID | SID | SERIAL# | USERNAME | STATUS | RESOURCE_CONSUMER_GROUP | PROGRAM | MODULE | SQL_ID | PREV_SQL_ID "
+    "| LAST_CALL_ET | SQL_EXEC_START | EVENT | WAIT_CLASS | STATE | WAIT_TIME_MICRO | TYPE | BLOCKING_SESSION "
+    "| FINAL_BLOCKING_SESSION"
+)
+SQL = "9md3ukhghgj58"
+HEAD = "1 | 9 | 1009 | RPT | ACTIVE | REPORTS | JDBC | | 7xq3hdwx1kkd0 | | 60 | | resmgr:pq queued | Scheduler | WAITING | 60000000 | USER | |"
+"""The head of REPORTS: it has waited for a minute."""
+
+
+def idle(sid: int, seconds: int, user: str = "MARTIN", status: str = "INACTIVE", **also: str) -> str:
+    """A session that idles while a cursor of it keeps servers."""
+    program, module = also.get("program", "SQL Developer"), also.get("module", "")
+    client = "SQL*Net message from client | Idle | WAITING"
+    return (
+        f"1 | {sid} | {sid + 1000} | {user} | {status} | {also.get('group', 'ADHOC')} | {program} | {module} | | {SQL} "
+        f"| {seconds} | | {client} | {seconds}000000 | USER | |"
+    )
+
+
+def busy(sid: int, seconds: int = 100, started: str = "", **also: str) -> str:
+    """A session whose parallel statement works."""
+    program, user = also.get("program", "batch@etl01"), also.get("user", "ETL")
+    return (
+        f"1 | {sid} | {sid + 1000} | {user} | ACTIVE | {also.get('group', 'BATCH')} | {program} | {also.get('module', '')} "
+        f"| {SQL} | | {seconds} | {started} | PX Deq: Execute Reply | Idle | WAITING | 1000 | USER | |"
+    )
+
+
+def servers(*held: tuple[int, int]) -> str:
+    """V$PX_SESSION of coordinators with so many servers each."""
+    rows = ["SID | SERIAL# | QCSID | QCSERIAL# | QCINST_ID | SERVER_SET | DEGREE | REQ_DEGREE"]
+    for sid, number in held:
+        rows += [
+            f"{5000 + sid * 50 + n} | 1 | {sid} | {sid + 1000} | 1 | 1 | {number} | {number}" for n in range(number)
+        ]
+    return "\n".join(rows)
+
+
+def site(*sessions: str, held: tuple[tuple[int, int], ...], active: int = 64, **more: str) -> Views:
+    """A site of 19c whose target is 64: the head of REPORTS wants 16 (DOP 8, two sets) and 0 are free."""
+    views = {
+        **RELEASE_19,
+        "V$SESSION": "\n".join([SESSION, HEAD, *sessions]),
+        "V$PX_SESSION": servers(*held),
+        "V$RSRC_SESSION_INFO": "SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP\n9 | 8 | 16 | REPORTS",
+        "V$RSRC_PLAN": "NAME | IS_TOP_PLAN | CPU_MANAGED | PARALLEL_SERVERS_ACTIVE | PARALLEL_SERVERS_TOTAL | "
+        f"PARALLEL_EXECUTION_MANAGED\nDAY | TRUE | ON | {active} | 64 | FULL",
+        "DBA_RSRC_PLAN_DIRECTIVES": "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1\nDAY | REPORTS | CONSUMER_GROUP | 50\n"
+        "DAY | BATCH | CONSUMER_GROUP | 30\nDAY | ADHOC | CONSUMER_GROUP | 20",
+    }
+    return views | {view.upper().replace("_DOLLAR_", "$"): table for view, table in more.items()}
+
+
+def told(found: Reading) -> ToDo:
+    step = to_do(found)
+    assert step is not None
+    return step
+
+
+def way(found: Reading) -> Unblock:
+    (only,) = unblock(found)
+    return only
+
+
+def candidate(found: Reading, sid: int) -> Candidate:
+    return next(each for each in way(found).candidates if each.statement.sid == sid)
+
+
+def nobody_is_ended(found: Reading, sid: int) -> None:
+    """Nothing that offers a command offers one for this session."""
+    assert told(found).commands == ()
+    assert not any(each.commands for each in way(found).candidates if each.statement.sid == sid)
+    statement = next(each for each in found.running if each.sid == sid)
+    assert ending(statement, found).commands == ()
+    assert ending(statement, found).refused
+
+
+# What is freed is what is short.
+
+COUNTED = "NAME | CURRENT_PQ_SERVERS_ACTIVE\nREPORTS | 0\nBATCH | 64\nADHOC | 0"
+
+
+def test_servers_that_the_target_does_not_count_free_nothing(tmp_path: Path) -> None:
+    # 64 of 64 are counted, all of BATCH; 80 are in use: the 16 of the idle session are those beyond
+    views = site(
+        *(busy(sid) for sid in (1, 2, 3, 4)), idle(5, 900), held=((1, 16), (2, 16), (3, 16), (4, 16), (5, 16)),
+        V_DOLLAR_RSRC_CONSUMER_GROUP=COUNTED,
+        V_DOLLAR_PX_PROCESS_SYSSTAT="STATISTIC | VALUE\nServers In Use | 80",
+    )  # fmt: skip
+    found = reading(tmp_path, views)
+    assert told(found).commands == ()
+    assert "5" not in {str(each.statement.sid) for each in way(found).candidates}
+
+
+def test_where_it_cannot_be_told_who_is_counted_nobody_is_named(tmp_path: Path) -> None:
+    # without V$RSRC_CONSUMER_GROUP any one of the five may be the one that is not counted
+    held = ((1, 16), (2, 16), (3, 16), (4, 16), (5, 16))
+    found = reading(tmp_path, site(*(busy(sid) for sid in (1, 2, 3, 4)), idle(5, 900), held=held))
+    assert told(found).commands == ()
+    own = candidate(found, 5)
+    assert (own.frees, own.perhaps) == (0, 16)
+    assert own.objection == "whether the queue counts its servers here is not known"
+
+
+def test_an_idle_holder_that_is_counted_is_ended(tmp_path: Path) -> None:
+    found = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 48), (5, 16))))
+    step = told(found)
+    assert step.text.startswith("end MARTIN 1:5 (idle 15:00, keeps 16 servers): then the head of REPORTS can start")
+    assert [each.text for each in step.commands] == ["ALTER SYSTEM KILL SESSION '5,1005,@1';"]
+    assert step.commands[0].note == (
+        "ORA-00028 comes with its next call; until then its row stays, KILLED. With IMMEDIATE behind it what the "
+        "session holds is released at once."
+    )
+
+
+# Who it is.
+
+
+def test_a_coordinator_without_a_row_gets_no_command(tmp_path: Path) -> None:
+    found = reading(tmp_path, site(busy(1), held=((1, 32), (77, 32))))
+    nobody_is_ended(found, 77)
+    assert "V$SESSION has no row of its coordinator" in candidate(found, 77).refused
+
+
+SMON = "1 | 17 | 1017 | | ACTIVE | | oracle@db1 (SMON) | | | | 900 | | PX Deq: Txn Recovery Start | Idle | WAITING | 5 | BACKGROUND | |"
+ROLLBACK = "STATE | UNDOBLOCKSDONE | UNDOBLOCKSTOTAL\nRECOVERING | 6300 | 10000\nRECOVERED | 100 | 100"
+
+
+@pytest.mark.parametrize("recovery", [ROLLBACK, ""])
+def test_smon_rolls_back_and_is_left_alone(tmp_path: Path, recovery: str) -> None:
+    more = {"V_DOLLAR_FAST_START_TRANSACTIONS": recovery} if recovery else {}
+    found = reading(tmp_path, site(SMON, held=((17, 64),), **more))
+    nobody_is_ended(found, 17)
+    done = ", 63 % done" if recovery else ""  # (6,300 + 100) of (10,000 + 100) blocks
+    assert told(found).text == f"wait: SMON rolls back a transaction; it ends by itself{done}; it holds 64 servers"
+
+
+def test_a_background_process_is_known_without_type(tmp_path: Path) -> None:
+    views = dict(site(SMON, held=((17, 64),)))
+    views["V$SESSION"] = "\n".join(
+        " | ".join(part for n, part in enumerate(line.split("|")) if n != 16) for line in views["V$SESSION"].split("\n")
+    )
+    nobody_is_ended(reading(tmp_path, views), 17)
+
+
+def test_a_session_queues_behind_itself(tmp_path: Path) -> None:
+    # PL/SQL with an open parallel cursor: the coordinator of 48 servers is the session that is queued
+    found = reading(tmp_path, site(busy(1), held=((9, 48), (1, 16))))
+    assert told(found).step is Step.CHANGE
+    expected = "RPT 1:9 queues behind itself: it keeps 48 servers by a cursor that is still open (close it, or raise the limit)"
+    assert told(found).text == expected
+    assert way(found).sentence.startswith(expected)
+    assert 9 not in {each.statement.sid for each in way(found).candidates}
+
+
+BLOCKER = "1 | 88 | 1088 | ANNA | INACTIVE | ADHOC | SQL Developer | | | | 1300 | | SQL*Net message from client | Idle | WAITING | 5 | USER | |"
+
+
+def test_servers_that_are_blocked_make_the_statement_blocked(tmp_path: Path) -> None:
+    # parallel DML: the coordinator waits for its servers, one of them for 44's row lock, who waits for 88
+    lock = "enq: TX - row lock contention | Application | WAITING | 300000000 | USER | 44 | 88"
+    server = f"1 | 5051 | 1 | ETL | ACTIVE | BATCH | oracle@db1 (P001) | | {SQL} | | 300 | | {lock}"
+    found = reading(tmp_path, site(busy(1), server, BLOCKER, idle(5, 900), held=((1, 48), (5, 16))))
+    assert [each.blocker for each in found.running if each.sid == 1] == ["1:88"]
+    assert told(found).text.startswith("look at ANNA 1:88, idle 21:40: ETL 1:1 waits for it and holds 48 servers")
+    assert told(found).commands == ()
+
+
+def test_servers_of_the_same_statement_are_nobody_to_look_at(tmp_path: Path) -> None:
+    wait = "enq: TX - contention | Application | WAITING | 300000000 | USER | 5052 | 1"
+    server = f"1 | 5051 | 1 | ETL | ACTIVE | BATCH | oracle@db1 (P001) | | {SQL} | | 300 | | {wait}"
+    found = reading(tmp_path, site(busy(1), server, held=((1, 64),)))
+    assert [each.blocker for each in found.running] == [""]
+
+
+def test_an_execution_that_begins_in_the_future_is_not_the_one_that_loses_least(tmp_path: Path) -> None:
+    # 1's clock is ahead: it has worked for 2 hours by LAST_CALL_ET; 2 for 5 minutes
+    sessions = "\n".join([
+        f"SAMPLE_TIME | {SESSION}",
+        *(f"2026-11-23 10:00:00 | {each}" for each in (
+            HEAD, busy(1, 7200, "2026-11-23 10:20:00"), busy(2, 300, "2026-11-23 09:55:00"))),
+    ])  # fmt: skip
+    views = dict(site(held=((1, 32), (2, 32))))
+    views |= {name: f"{table}" for name, table in views.items()} | {"V$SESSION": sessions}
+    found = reading(tmp_path, views)
+    assert {each.sid: each.elapsed for each in found.running} == {1: None, 2: 300.0}
+    assert [(each.statement.sid, each.lost) for each in way(found).candidates] == [(2, 32 * 300), (1, 32 * 7200)]
+
+
+def test_a_session_that_was_killed_is_not_killed_again(tmp_path: Path) -> None:
+    found = reading(tmp_path, site(busy(1), idle(5, 900, status="KILLED"), held=((1, 32), (5, 32))))
+    nobody_is_ended(found, 5)
+    assert candidate(found, 5).refused == "it is marked as killed already and is being cleaned up"
+    assert way(found).needed == 1, "the one that works"
+
+
+def test_a_sniped_session_is_an_idle_holder_with_nothing_to_lose(tmp_path: Path) -> None:
+    found = reading(tmp_path, site(busy(1), idle(5, 30, status="SNIPED"), held=((1, 48), (5, 16))))
+    assert [each.kind for each in candidate(found, 5).commands] == [CommandKind.KILL]
+    assert candidate(found, 5).lost == 0
+    assert told(found).step is Step.END
+
+
+def test_an_autonomous_database_knows_kill_alone(tmp_path: Path) -> None:
+    found = reading(tmp_path, site(busy(1), held=((1, 64),)))
+    assert [each.kind for each in candidate(found, 1).commands] == [CommandKind.CANCEL, CommandKind.KILL]
+    assert [each.kind for each in way(found).commands] == [CommandKind.DEQUEUE, CommandKind.CANCEL, CommandKind.KILL]
+    cloud = replace(found, header=replace(found.header, autonomous=True))
+    assert [each.kind for each in candidate(cloud, 1).commands] == [CommandKind.KILL]
+    assert [each.kind for each in way(cloud).commands] == [CommandKind.KILL]
+
+
+@pytest.mark.parametrize(
+    ("session", "name", "loss"),
+    [
+        (idle(5, 90, "SYS", program="Toad.exe"), "SYS", "an administrator's work"),
+        (busy(5, user="SYS", program="rman@db1 (TNS V1-V3)"), "RMAN", "the backup or restore fails"),
+        (busy(5, module="backup full datafile"), "RMAN", "the backup or restore fails"),
+        (busy(5, program="oracle@db1 (DW00)"), "Data Pump", "the export or import stops"),
+        (busy(5, module="Data Pump Worker"), "Data Pump", "the export or import stops"),
+        (busy(5, program="oracle@db1 (J003)"), "a scheduler job", "the run of the job fails"),
+        (busy(5, program="replicat@gg1 (TNS V1-V3)", module="OGG-R1"), "replication (GoldenGate or Streams)",
+         "replication stops until it is started again"),
+        (busy(5, program="oracle@db1 (MRP0)"), "Data Guard", "the standby falls behind"),
+    ],
+)  # fmt: skip
+def test_who_does_more_than_a_users_statement_comes_last(tmp_path: Path, session: str, name: str, loss: str) -> None:
+    # 1 would lose two hours of work of 32 servers, and is named before the other all the same
+    found = reading(tmp_path, site(busy(1, 7200), session, held=((1, 32), (5, 32))))
+    assert [each.statement.sid for each in way(found).candidates] == [1, 5]
+    assert candidate(found, 5).objection == f"it is {name}: {loss} if it is ended"
+    assert told(found).commands == ()
+
+
+# What Oracle ends itself.
+
+PARAMETERS = "NAME | VALUE\nmax_idle_blocker_time | {}\nmax_idle_time | 0"
+
+
+def test_oracle_ends_it_itself(tmp_path: Path) -> None:
+    more = {"V_DOLLAR_SYSTEM_PARAMETER": PARAMETERS.format(5)}
+    found = reading(tmp_path, site(busy(1), idle(5, 110), held=((1, 48), (5, 16)), **more))
+    nobody_is_ended(found, 5)  # 5 minutes are 300 s, of which 110 have passed
+    assert candidate(found, 5).refused == "Oracle ends it in about 3:10 (MAX_IDLE_BLOCKER_TIME)"
+    assert told(found).text == (
+        "wait: the head of REPORTS should start by itself in about 3:10, when Oracle ends MARTIN 1:5, idle 1:50 "
+        "(MAX_IDLE_BLOCKER_TIME)"
+    )
+
+
+def test_oracle_does_not_end_sys_nor_who_should_be_gone_by_now(tmp_path: Path) -> None:
+    more = {"V_DOLLAR_SYSTEM_PARAMETER": PARAMETERS.format(5)}
+    sys = reading(tmp_path, site(busy(1), idle(5, 110, "SYS"), held=((1, 48), (5, 16)), **more))
+    assert candidate(sys, 5).refused == ""
+    late = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 48), (5, 16)), **more))
+    assert told(late).step is Step.END, "it was promised for 10 minutes ago"
+
+
+@pytest.mark.parametrize(("minutes", "named"), [("0", True), ("60", False), (None, False)])
+def test_the_lasting_cure_is_named_where_it_is_off(tmp_path: Path, minutes: str | None, named: bool) -> None:
+    more = {} if minutes is None else {"V_DOLLAR_SYSTEM_PARAMETER": PARAMETERS.format(minutes)}
+    views = site(busy(1), idle(5, 900), held=((1, 48), (5, 16)), **more)
+    found = reading(tmp_path, views)
+    assert told(found).step is Step.END
+    assert ("MAX_IDLE_BLOCKER_TIME" in told(found).text) is named
+    rules = {finding.rule for finding in lint(found, snapshots(tmp_path, views)[-1])}
+    assert ("idle-holders-stay" in rules) is named
+
+
+def test_where_two_must_end_both_commands_are_copied(tmp_path: Path) -> None:
+    found = reading(tmp_path, site(busy(1), idle(5, 900), idle(6, 800), held=((1, 48), (5, 8), (6, 8))))
+    step = told(found)
+    assert step.script == "ALTER SYSTEM KILL SESSION '5,1005,@1';\nALTER SYSTEM KILL SESSION '6,1006,@1';"
+    assert "and 1 other idle holder" in step.text
+    assert "MARTIN 1:5 and MARTIN 1:6" in step.affects
