@@ -1,7 +1,7 @@
 """Twenty statements of a real 19c Autonomous Data Warehouse, replayed: when each began and ended was published.
 
-tests/data/README.md has the source. MEDIUM was allowed 84 % of 96 servers, and each statement has 8 of them: a degree of 4
-with two server sets. So 80 servers, or ten statements, fit.
+tests/data/README.md has the source. MEDIUM was allowed 84 % of 96 servers, and each statement has 8 of them: a degree
+of 4 with two server sets. So 80 servers, or ten statements, fit.
 """
 
 from __future__ import annotations
