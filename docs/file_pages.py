@@ -110,7 +110,7 @@ def reads() -> str:
         query = read(path, by_query()[path.stem])
         found.setdefault(query.grant, []).append(query)
     cells = ((f"`{grant}`", *facts(queries)) for grant, queries in sorted(found.items()))
-    return rows(("SELECT on SYS.", "how often", "from", "query"), cells)
+    return rows(("object of SYS", "how often", "from", "query"), cells)
 
 
 def facts(queries: list[Query]) -> Iterator[str]:

@@ -54,7 +54,7 @@ SERVERS: Table[InstanceReading] = Table(
                "Processes that work now (V$PX_PROCESS_SYSSTAT, 'Servers In Use'). An instant.", "servers.in_use"),
         Server("servers_counted", "counted", COUNT,
                "Servers the queue counts against the target (V$RSRC_PLAN.PARALLEL_SERVERS_ACTIVE); those of statements "
-               "that bypass the queue are not in it. An instant.", "servers.counted"),
+               "that bypass the queue are taken not to be in it. An instant.", "servers.counted"),
         Server("servers_target", "target", COUNT, "PARALLEL_SERVERS_TARGET.", "servers.target"),
         Server("servers_maximum", "max", COUNT, "PARALLEL_MAX_SERVERS.", "servers.maximum", width=5),
         Server("servers_available", "spare", COUNT,

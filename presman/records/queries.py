@@ -26,6 +26,9 @@ from presman.records.rows import RecordType, by_query
 OLDEST = Release(11, 2)
 """What the files that stand directly in queries/ serve."""
 
+READ_SINCE = Release(12, 1)
+"""Releases that know the privilege READ (SQL Language Reference, GRANT: 12.1.0.2 on; 12.1.0.1 still wants SELECT)."""
+
 
 class QueryError(InputError):
     """A query file is missing or broken; the text names the file and what is wrong with it."""
@@ -50,7 +53,7 @@ class Scope(Enum):
 class Query(Struct, frozen=True):
     """One question in the form one release takes it.
 
-    `record` is the NamedTuple whose fields are the select list; `grant` the object to grant SELECT on, in the
+    `record` is the NamedTuple whose fields are the select list; `grant` the object to grant, in the
     form Oracle wants it (``GV_$SESSION``); `view` the name as users know it (``GV$SESSION``). `only` is "cdb",
     "root" or "cluster" for what only a container database, its root or a cluster can answer, else "". `shown` is what
     must be on show, or be written, for it to run more often than each minute.
@@ -85,6 +88,17 @@ class Query(Struct, frozen=True):
     def view(self) -> str:
         """The view as users write it: ``GV$SESSION`` for the grant ``GV_$SESSION``."""
         return self.grant.replace("_$", "$")
+
+
+def grant_of_view(grant: str, user: str, release: Release) -> str:
+    """Return the GRANT that lets `user` query one object of SYS, without a semicolon.
+
+    READ is the lesser right: SELECT would also allow SELECT ... FOR UPDATE and LOCK TABLE.
+
+    >>> grant_of_view("GV_$SESSION", "PRESMAN", Release(19)), grant_of_view("V_$OSSTAT", "PRESMAN", Release(11, 2))
+    ('GRANT READ ON SYS.GV_$SESSION TO PRESMAN', 'GRANT SELECT ON SYS.V_$OSSTAT TO PRESMAN')
+    """
+    return f"GRANT {'READ' if release >= READ_SINCE else 'SELECT'} ON SYS.{grant} TO {user}"
 
 
 _LEADING_INSTANCE = re.compile(r"^(SELECT\s+)inst_id\b", re.IGNORECASE)

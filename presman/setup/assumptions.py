@@ -1,7 +1,8 @@
-"""The assumptions: what presman takes as so though no document says it, and how a database confirms each.
+"""The assumptions: what presman takes as so though no document says all of it, and how a database confirms each.
 
 Each has a SELECT that anyone may run, and a way to read its answer; `presman doctor --assumptions TARGET` does both.
-Some take more than a SELECT: then it is said what to try. docs/proof.md lists them, written from here.
+Some take more than a SELECT: then it is said what to try. Where a document says a part, it is named; what a document
+says in full is no assumption and not here. docs/proof.md lists them, written from here.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ Judge = Callable[[Sequence[Observation]], str]
 class Assumption(Struct, frozen=True, dict=True):
     """`taken` is what presman takes as so, and what hangs on it; `confirmed` when it is.
 
-    `sql` selects observations, from release `since` on; without it `confirmed` says what to try by hand.
+    `sql` selects observations, from release `since` on; without it `confirmed` says what to try by hand. `document` is
+    which manual says what, and what it leaves open; "" where none was found.
     """
 
     key: str
@@ -51,6 +53,7 @@ class Assumption(Struct, frozen=True, dict=True):
     sql: str = ""
     judge: Judge = lambda rows: f"look: {_told(rows)}"
     since: Release = OLDEST
+    document: str = ""
 
     def query(self) -> Query:
         """Return the check as a query. It has no file: it is asked by nobody but `doctor`."""
@@ -123,12 +126,15 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         "gv-server-names",
         "Servers of GV$ queries are named PZnn, and those with IS_GV = TRUE are just these. 11.2 has no IS_GV: "
         "there the name alone tells monitors from statements.",
-        "IS_GV (first figure) and the name (second) say the same of every server",
+        "IS_GV (first figure) and the name (second) say the same of every server, and none is named PPnn",
         "SELECT server_name AS name, CASE WHEN is_gv = 'TRUE' THEN 1 ELSE 0 END AS value,"
         " CASE WHEN server_name LIKE 'PZ%' THEN 1 ELSE 0 END AS against FROM gv$px_process"
-        " WHERE is_gv = 'TRUE' OR server_name LIKE 'PZ%'",
+        " WHERE is_gv = 'TRUE' OR server_name LIKE 'PZ%' OR server_name LIKE 'PP%'",
         between(1, 1),
         Release(12, 1),
+        "the Reference counts them downwards from PZ99 and has IS_GV for them. A published process list and a "
+        "published script have PPA7, too, which no document names (PA7 is 32767 in base 36, the most that "
+        "PARALLEL_MAX_SERVERS can be): whether there is a second family is open.",
     ),
     Assumption(
         "session-states",
@@ -136,6 +142,7 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         "no other state is there, at a busy hour too",
         "SELECT DISTINCT state AS name, NULL AS value, NULL AS against FROM gv$rsrc_session_info",
         only("", *_STATES),
+        document="V$RSRC_SESSION_INFO in the Reference lists them all but PQ QUEUED.",
     ),
     Assumption(
         "queue-events",
@@ -162,24 +169,37 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         "SELECT DISTINCT state AS name, pq_servers AS value, dop AS against FROM gv$rsrc_session_info"
         " WHERE pq_servers > 0",
         since=Release(12, 1),
+        document="the manual of Autonomous Database says that the degree may be doubled for a simple query, such as "
+        "one on a single table: twice the DOP there, too. For other databases it is open.",
     ),
     Assumption(
-        "metric-milliseconds",
-        "CPU_CONSUMED_TIME and CPU_WAIT_TIME are milliseconds on all releases; the page of 11.2 names no unit.",
-        "what a group consumed (first) is at most what its CPUs have in the interval (second), and not a "
-        "thousandth of it for one that is busy",
-        "SELECT consumer_group_name AS name, cpu_consumed_time AS value, num_cpus * intsize_csec * 10 AS against"
-        " FROM gv$rsrcmgrmetric",
-        between(0, 1.05),
+        "counted-servers",
+        "V$RSRC_PLAN.PARALLEL_SERVERS_ACTIVE is what the queue counts: servers of statements that bypass it are not in "
+        "it.",
+        "a statement with the hint NO_STATEMENT_QUEUING that runs in parallel adds to the servers at work (second) and "
+        "not to PARALLEL_SERVERS_ACTIVE (first)",
+        "SELECT name, SUM(parallel_servers_active) AS value, (SELECT COUNT(*) FROM gv$px_session WHERE degree > 0) AS"
+        " against FROM gv$rsrc_plan WHERE is_top_plan = 'TRUE' GROUP BY name",
+        document="the Reference calls it the number of all active parallel servers on the instance and says nothing of "
+        "those that are not queued.",
+    ),
+    Assumption(
+        "target-of-a-cluster",
+        "On a cluster statements queue at the sum of the PARALLEL_SERVERS_TARGET of its instances.",
+        "while statements queue on a cluster, an instance has fewer servers at work (first) than its target (second)",
+        "SELECT name, parallel_servers_active AS value, parallel_servers_total AS against FROM gv$rsrc_plan"
+        " WHERE is_top_plan = 'TRUE'",
+        document="two disagree. The VLDB and Partitioning Guide adds the targets up; by the Reference of 12.2, 18 and "
+        "23 statements queue only when every instance has reached its own.",
     ),
     Assumption(
         "cpu-exhausted-percent",
-        "CPU_EXHAUSTED is a percentage; it is on the newest page of the Reference only, so which update of 23ai "
-        "brought it is not known, and a database without it is not told to be in trouble.",
+        "CPU_EXHAUSTED is there from some update of 23ai on; a database without it is not told to be in trouble.",
         "every value is between 0 and 100",
         "SELECT consumer_group_name AS name, cpu_exhausted AS value, NULL AS against FROM gv$rsrcmgrmetric",
         between(0, 100),
         Release(23),
+        "the Reference of 23 calls it a percentage of time. Which update brought it is open.",
     ),
     Assumption(
         "server-limits",
@@ -188,23 +208,18 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         "PARALLEL_SERVERS_LIMIT of such a group is that percent of the target",
         "SELECT consumer_group_name AS name, parallel_servers_limit AS value, NULL AS against FROM gv$rsrcmgrmetric",
         since=Release(12, 1),
+        document="DBMS_RESOURCE_MANAGER.UPDATE_PLAN_DIRECTIVE of 19c: utilization_limit is, for parallel servers, a "
+        "percentage of PARALLEL_SERVERS_TARGET, and parallel_server_limit goes before it. Open of 12.1 to 18.",
     ),
     Assumption(
         "pending-directives",
-        "STATUS of directives that are in force is empty or ACTIVE; a pending area shows each row a second time.",
-        "there is no other status than these and PENDING",
+        "A pending area shows each directive a second time, with STATUS PENDING.",
+        "there is no other status than PENDING, LEGACY, ACTIVE and none; while a pending area is open its plan's "
+        "directives are there twice",
         "SELECT DISTINCT COALESCE(status, '') AS name, NULL AS value, NULL AS against FROM dba_rsrc_plan_directives",
-        only("", "ACTIVE", "PENDING"),
-    ),
-    Assumption(
-        "critical-words",
-        "PARALLEL_STMT_CRITICAL is written BYPASS QUEUE in the view, though the package takes BYPASS_QUEUE; both are "
-        "read.",
-        "there is no other word",
-        "SELECT DISTINCT COALESCE(parallel_stmt_critical, '') AS name, NULL AS value, NULL AS against"
-        " FROM dba_rsrc_plan_directives",
-        only("", "FALSE", "TRUE", "QUEUE", "BYPASS QUEUE", "BYPASS_QUEUE"),
-        Release(12, 1),
+        only("", "ACTIVE", "PENDING", "LEGACY"),
+        document="the Reference has PENDING for what is in the pending area, from 19c on LEGACY, and none for the "
+        "others (old releases: ACTIVE). Open is the second row.",
     ),
     Assumption(
         "plan-methods",
@@ -235,6 +250,8 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         "limit the container",
         "SELECT con_id AS name, running_sessions_limit AS value, num_cpus AS against FROM gv$rsrcpdbmetric",
         since=Release(12, 2),
+        document="the Reference of 23: how many of its sessions may run at once, NUM_CPUS times its UTILIZATION_LIMIT. "
+        "Whether its own CPU_COUNT is in it is open.",
     ),
     Assumption(
         "unallocated-cpu",
@@ -328,6 +345,8 @@ def check(target: Target, *, scope: Scope = Scope.CLUSTER) -> Iterator[str]:
         for each in ASSUMPTIONS:
             yield from ("", f"{each.key}: {each.taken}")
             yield f"  confirmed if: {each.confirmed}"
+            if each.document:
+                yield f"  document: {each.document}"
             if each.sql:
                 yield f"  {each.query().sql(scope)}"
                 yield f"  → {_answer(each, source, release)}"
@@ -355,7 +374,8 @@ def in_markdown() -> str:
     """Return the list for docs/proof.md."""
     parts = []
     for each in ASSUMPTIONS:
-        lines = [f"- **{each.key}**: {each.taken} Confirmed if: {each.confirmed}."]
+        document = f" Document: {each.document}" if each.document else ""
+        lines = [f"- **{each.key}**: {each.taken} Confirmed if: {each.confirmed}.{document}"]
         if each.sql:
             lines.append(f"  `{each.sql};`" + (f" (from {each.since} on)" if each.since > OLDEST else ""))
         parts.append("\n".join(lines))

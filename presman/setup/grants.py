@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from presman.base.release import Release
-from presman.records.queries import Query, Scope, load
+from presman.records.queries import READ_SINCE, Query, Scope, grant_of_view, load
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_$#]*")
 
@@ -42,7 +42,7 @@ def grants_script(release: Release, account: AccountKind = AccountKind.LOCAL, *,
         raise ValueError(f"release {release} has no pluggable databases")
     name = quoted(user or ("C##PRESMAN" if account is AccountKind.COMMON else "PRESMAN"))
     queries = [query for query in load(release).values() if query.pack == "none"]
-    return "\n".join([*_head(release, account, name, pdb), *_grants(queries, name), *_tail(account, name), ""])
+    return "\n".join([*_head(release, account, name, pdb), *_grants(queries, name, release), *_tail(account, name), ""])
 
 
 def _head(release: Release, account: AccountKind, name: str, pdb: str) -> Sequence[str]:
@@ -56,6 +56,7 @@ def _head(release: Release, account: AccountKind, name: str, pdb: str) -> Sequen
         f"-- grants.sql: what presman needs in {where}, Oracle Database {release} and later.",
         "-- Run it as SYSDBA with SQL*Plus or SQLcl. It makes a user who can log in and read the views below.",
         "-- No view of the Diagnostics or Tuning pack is among them.",
+        *(["-- 12.1.0.1 knows no READ: write SELECT there."] if release == READ_SINCE else []),
         "",
         "ACCEPT presman_password CHAR PROMPT 'Password for the new user: ' HIDE",
         "",
@@ -70,7 +71,7 @@ def _head(release: Release, account: AccountKind, name: str, pdb: str) -> Sequen
     ]
 
 
-def _grants(queries: Sequence[Query], name: str) -> list[str]:
+def _grants(queries: Sequence[Query], name: str, release: Release) -> list[str]:
     lines: list[str] = []
     granted: set[str] = set()
     for query in queries:
@@ -78,7 +79,7 @@ def _grants(queries: Sequence[Query], name: str) -> list[str]:
         granted.update(wanted)
         if wanted:
             lines.append(f"-- {query.answers}")
-            lines += [f"GRANT SELECT ON SYS.{grant} TO {name};" for grant in wanted]
+            lines += [f"{grant_of_view(grant, name, release)};" for grant in wanted]
     return lines
 
 

@@ -7,6 +7,7 @@ ran, however many others run beside it; it comes when it came.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from heapq import heappop, heappush
 from itertools import combinations
 from math import inf
@@ -165,7 +166,7 @@ class _Play:
         self._queue = StatementQueue(_limits(rules, groups), Random(seed))
         self._mean = _mean_runs(arrivals)
         self._free = free
-        self._events: list[tuple[float, int, int]] = []
+        self._events: list[tuple[float, int, int, int]] = []
         self._tickets: dict[int, QueueEntry] = {}
         self._left: set[int] = set()
         self.statements = [ReplayedStatement(Group(each.con_id, each.group), 0.0, False) for each in arrivals]
@@ -173,9 +174,8 @@ class _Play:
 
     def run(self) -> None:
         """Play to the end of the observation."""
-        for number, each in enumerate(self._arrivals):
-            came = max(0.0, (each.at - self._begin).total_seconds())
-            heappush(self._events, (came, 1, number))
+        for place, (came, number) in enumerate(in_order(self._arrivals, self._begin)):
+            heappush(self._events, (came, 1, place, number))
         while self._events or self._queue.next_timeout() is not None:
             now = min(self._events[0][0] if self._events else inf, self._queue.next_timeout() or inf)
             if now > self._end:
@@ -187,7 +187,7 @@ class _Play:
 
     def _at(self, now: float) -> None:
         while self._events and self._events[0][0] <= now:
-            _, kind, number = heappop(self._events)
+            _, kind, _, number = heappop(self._events)
             if kind == 0:
                 self._queue.release(self._tickets[number])
             else:
@@ -212,7 +212,7 @@ class _Play:
     def _start(self, number: int, now: float) -> None:
         self._left.add(number)
         self.peak = max(self.peak, self._queue.in_use)
-        heappush(self._events, (now + self._run_time(number, now), 0, number))
+        heappush(self._events, (now + self._run_time(number, now), 0, number, number))
 
     def _run_time(self, number: int, now: float) -> float:
         each = self._arrivals[number]
@@ -227,6 +227,25 @@ class _Play:
         ticket = self._tickets[number]
         self._left.add(number)
         self.statements[number] = ReplayedStatement(ticket.group, max(0.0, now - ticket.submitted), timed_out)
+
+
+def in_order(arrivals: Sequence[Arrival], begin: datetime) -> list[tuple[float, int]]:
+    """Return when each statement comes to the queue (seconds from `begin`) and its number, by that time.
+
+    When a statement came is known to a second only, and a group's queue is first in, first out: of two that came
+    together, the one that started first came first.
+    """
+    before: dict[Group, float] = {}
+    found = []
+    for number in sorted(range(len(arrivals)), key=lambda number: _starts(arrivals[number])):
+        each = arrivals[number]
+        group = Group(each.con_id, each.group)
+        came = max(0.0, (each.at - begin).total_seconds())
+        if came < before.get(group, 0.0) <= came + _SETTLED:
+            came = before[group]
+        before[group] = came
+        found.append((came, number))
+    return sorted(found, key=lambda arrival: arrival[0])
 
 
 def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:

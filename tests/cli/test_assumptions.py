@@ -8,11 +8,21 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from presman.base.release import SUPPORTED
+from presman.base.release import SUPPORTED, Release
 from presman.config.targets import parse_target
 from presman.embedded.database import EmbeddedDatabase, columns_of
 from presman.records.queries import Scope
-from presman.setup.assumptions import ASSUMPTIONS, Assumption, Observation, between, check, in_markdown, multiple, only
+from presman.setup.assumptions import (
+    ASSUMPTIONS,
+    Assumption,
+    Observation,
+    between,
+    check,
+    in_markdown,
+    multiple,
+    only,
+    unseen,
+)
 from tests.cli.run import QUEUEING
 
 ASKED = [each for each in ASSUMPTIONS if each.sql]
@@ -35,6 +45,47 @@ def test_it_is_one_select_of_columns_that_the_release_has(each: Assumption) -> N
         database.close()
 
 
+def answered(key: str, **views: tuple[str, list[tuple[object, ...]]]) -> str:
+    """What an assumption's check says of a 19c database with these rows: columns, and values in their order."""
+    each = next(one for one in ASKED if one.key == key)
+    database = EmbeddedDatabase(Release(19))
+    for view, (columns, rows) in views.items():
+        database.replace(f"GV${view.upper()}", columns.split(), rows)
+    section = database.run(each.query(), Scope.CLUSTER, {})
+    database.close()
+    return unseen(section) or each.judge(section.rows)
+
+
+PROCESSES = "INST_ID SERVER_NAME IS_GV"
+
+
+def test_a_second_family_of_gv_servers_is_found() -> None:
+    usual: list[tuple[object, ...]] = [(1, "P000", "FALSE"), (1, "PZ99", "TRUE")]
+    assert answered("gv-server-names", px_process=(PROCESSES, usual)) == "holds: PZ99 1 (1)"
+    second = answered("gv-server-names", px_process=(PROCESSES, [*usual, (1, "PPA7", "TRUE")]))
+    assert second == "does NOT hold: PPA7 1 (0)"
+    unmarked = answered("gv-server-names", px_process=(PROCESSES, [*usual, (1, "PPA7", "FALSE")]))
+    assert unmarked == "holds: PZ99 1 (1), PPA7 0 (0)"
+
+
+def test_what_the_queue_counts_stands_beside_what_works() -> None:
+    """Two instances count 48 and 16, so 64; 80 servers work, 16 of them counted nowhere. A coordinator is none."""
+    plan = (
+        "INST_ID NAME IS_TOP_PLAN PARALLEL_SERVERS_ACTIVE PARALLEL_SERVERS_TOTAL",
+        [(1, "DAY", "TRUE", 48, 64), (2, "DAY", "TRUE", 16, 64), (1, "SUB", "FALSE", 7, 64)],
+    )
+    servers: list[tuple[object, ...]] = [(1, sid, 8) for sid in range(80)]
+    sessions = ("INST_ID SID DEGREE", [*servers, (1, 99, None)])
+    assert answered("counted-servers", rsrc_plan=plan, px_session=sessions) == "look: DAY 64 (80)"
+    assert answered("target-of-a-cluster", rsrc_plan=plan) == "look: DAY 48 (64), DAY 16 (64)"
+
+
+def test_directives_of_19c_have_an_ordinary_status_more() -> None:
+    each = next(one for one in ASKED if one.key == "pending-directives")
+    rows = [Observation(status, None, None) for status in ("", "LEGACY", "PENDING")]
+    assert each.judge(rows) == "holds: (empty), LEGACY, PENDING"
+
+
 def answers(lines: Sequence[str]) -> dict[str, str]:
     """The answers by key: the line with an arrow belongs to the last head before it."""
     found, key = {}, ""
@@ -51,6 +102,15 @@ def test_a_database_is_asked_all_of_them() -> None:
     assert not [answer for answer in found.values() if answer.startswith(("not known", "does NOT"))]
     assert found["session-states"].startswith("holds: ")
     assert found["cpu-exhausted-percent"].startswith("holds: ")
+
+
+def test_what_a_document_says_stands_with_it() -> None:
+    lines = list(check(parse_target("demo:rac?release=26ai&speed=10")))
+    told = {line.removeprefix("  document: ") for line in lines if line.startswith("  document: ")}
+    assert told == {each.document for each in ASSUMPTIONS if each.document}
+    assert any("two disagree" in document for document in told)
+    in_full = {"metric-milliseconds", "critical-words"}
+    assert not in_full & {each.key for each in ASSUMPTIONS}, "what a manual says in full is no assumption"
 
 
 def test_an_old_release_is_not_asked_what_it_has_not() -> None:
@@ -89,3 +149,4 @@ def test_the_list_names_each_with_what_to_run() -> None:
     for each in ASSUMPTIONS:
         assert f"- **{each.key}**: {each.taken} Confirmed if: {each.confirmed}." in text
         assert not each.sql or f"`{each.sql};`" in text
+        assert not each.document or f"{each.confirmed}. Document: {each.document}\n" in text

@@ -57,7 +57,8 @@ def test_doctor_of_a_demo(inside: Run) -> None:
 def test_grants(inside: Run) -> None:
     done = inside("grants", "--account", "common")
     assert done.returncode == exit_codes.OK
-    assert "GRANT SELECT ON SYS.GV_$SESSION TO C##PRESMAN;" in done.stdout
+    assert "GRANT READ ON SYS.GV_$SESSION TO C##PRESMAN;" in done.stdout
+    assert "GRANT SELECT ON SYS.GV_$SESSION TO PRESMAN;" in inside("grants", "--release", "11.2").stdout
     wrong = inside("grants", "--account", "common", "--release", "11.2")
     assert wrong.returncode == exit_codes.USAGE
     assert "no pluggable databases" in wrong.stderr

@@ -35,7 +35,7 @@ def doctor() -> Parser:
     parser.add_argument(
         "--assumptions",
         action="store_true",
-        help="what presman takes as so without a document, the SELECT that tells, and what it says there",
+        help="what presman takes as so and no document says in full, the SELECT that tells, and what it says there",
     )
     return parser
 

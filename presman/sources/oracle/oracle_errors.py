@@ -7,8 +7,9 @@ from typing import Any
 
 import oracledb
 
+from presman.base.release import Release
 from presman.base.text import clean, one_line
-from presman.records.queries import Query, Scope
+from presman.records.queries import Query, Scope, grant_of_view
 from presman.records.snapshot import Problem
 from presman.sources import SourceError
 
@@ -139,13 +140,14 @@ def source_error(error: Any, user: str | None = "") -> SourceError:
     return SourceError(f"{text} - {hint}" if hint else text, code=code, retry=not codes & HOPELESS)
 
 
-def problem(error: Any, query: Query, scope: Scope, user: str) -> Problem:
+def problem(error: Any, query: Query, scope: Scope, user: str, release: Release) -> Problem:
     """Return why `query` has no rows, with what would cure it; `user` may be ``proxy[user]``."""
     code, text = code_of(error), text_of(error)
     cure = ""
     if code in {"ORA-00942", "ORA-01031", "ORA-41900"}:
         inner = re.search(r"\[(.+)\]", user)
-        cure = f"GRANT SELECT ON SYS.{query.grant_in(scope)} TO {(inner[1] if inner else user).upper() or 'the user'}"
+        name = (inner[1] if inner else user).upper() or "the user"
+        cure = grant_of_view(query.grant_in(scope), name, release)
     elif code in {"ORA-12801", "ORA-12850", "ORA-12805"}:
         cure = "read this instance only: --scope instance"
     return Problem(code, text.removeprefix(f"{code}: "), query.view_in(scope), cure)

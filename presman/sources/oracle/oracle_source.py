@@ -16,7 +16,7 @@ import oracledb
 from presman.base.release import Release
 from presman.base.text import clean
 from presman.records.conversion import field_types, has_long_texts, shortened, to_records
-from presman.records.queries import Query, Scope, bind_names
+from presman.records.queries import OLDEST, Query, Scope, bind_names
 from presman.records.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, OutcomeUnknown, Request, SourceError
 from presman.sources.oracle.fetch_sizes import FetchSizes
@@ -88,6 +88,7 @@ class OracleSource:
         self._settings = settings
         self._clock = clock
         self._connect_timeout = connect_timeout
+        self._release = OLDEST
         self._connection: Connection | None = None
         self._identity: SessionIdentity | None = None
         self._fetch_sizes = FetchSizes()
@@ -106,9 +107,9 @@ class OracleSource:
         self.close()
         self._cancelled = False
         self._connect(self._connect_timeout)
-        release = Release.parse(self._connected.version)
-        self._cloud = self._fact(ABOUT_CLOUD) if release >= AUTONOMOUS_SINCE else ""
-        return release
+        self._release = Release.parse(self._connected.version)
+        self._cloud = self._fact(ABOUT_CLOUD) if self._release >= AUTONOMOUS_SINCE else ""
+        return self._release
 
     def _connect(self, timeout: float) -> None:
         connection: Connection = (
@@ -409,7 +410,7 @@ class OracleSource:
 
     def _failed(self, query: Query, error: Any, seconds: float) -> Section:
         if code_of(error):
-            why = problem(error, query, self.scope, self._settings.user or "")
+            why = problem(error, query, self.scope, self._settings.user or "", self._release)
         else:
             late = isinstance(error, TimeoutError)
             why = Problem("", clean(str(error)) or type(error).__name__, query.view_in(self.scope), late=late)
