@@ -233,7 +233,7 @@ ELAPSED = Running(
 R_STATE = Running(
     "state", "State", TEXT,
     "What it does now. ○ idle holder: the coordinator is INACTIVE (LAST_CALL_ET shown) while its cursor keeps the "
-    "servers, or SNIPED; ✕ its session was killed and is being cleaned up; ▼ downgraded: percent of the degree it lost; "
+    "servers, or SNIPED; ✕ its session was killed and is being cleaned up; ▼ downgraded: percent of the degree lost; "
     "● what the coordinator waits for (V$SESSION.EVENT), and which session it or one of its servers waits for "
     "(FINAL_BLOCKING_SESSION). Before it what works there if that is no user's statement: SMON, RMAN, SYS.",
     running_state, order=lambda row: (row.idle is None, -(row.idle or 0), row.event), width=19, most=44,

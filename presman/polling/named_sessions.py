@@ -1,4 +1,6 @@
-"""Idle sessions that others name, looked up by SID: a narrow poll leaves the others out.
+"""Sessions that others name and that are not listed, looked up by SID.
+
+They are idle ones, which a narrow poll leaves out, and background processes.
 
 A coordinator that keeps its servers while its client does not fetch, and a session that holds a lock others wait for,
 are INACTIVE and matter more than most that work. V$PX_SESSION and V$SESSION.BLOCKING_SESSION name them.
@@ -33,12 +35,19 @@ RETRY = timedelta(seconds=60)
 """When one that was not found is asked for again if it is named all the time: a background process, mostly."""
 
 
+def coordinators(px_sessions: Iterable[PxSession]) -> set[Place]:
+    """Return the coordinators of parallel servers."""
+    return {(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid) for row in px_sessions if row.qcsid}
+
+
 def named(sessions: Iterable[Session], px_sessions: Iterable[PxSession]) -> set[Place]:
     """Return the coordinators of parallel servers and those whom sessions wait for, idle or not."""
-    found = {(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid) for row in px_sessions if row.qcsid}
+    found = coordinators(px_sessions)
     for row in sessions:
         if row.blocking_session and is_waiting(row.state):
             found.add((row.blocking_instance or row.inst_id, row.blocking_session))
+            if row.final_blocking_session:
+                found.add((row.final_blocking_instance or row.inst_id, row.final_blocking_session))
     return found
 
 

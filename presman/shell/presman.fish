@@ -415,7 +415,7 @@ function __presman_table
 --at|@any|as it was then, replay: from then on: 2026-11-22 03:12, 03:12, ’3m ago’
 --from|@any|from then on
 --to|@any|up to then
---assumptions||what presman takes as so without a document, the SELECT that tells, and what it says there
+--assumptions||what presman takes as so and no document says in full, the SELECT that tells, and what it says there
 |@target|what to examine (default: the one of config.ini)'
         case grants
             set table '-h||show this help message and exit

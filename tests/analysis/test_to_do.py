@@ -200,7 +200,8 @@ def test_nobody_is_ended_where_a_rival_may_be_served_first_and_wait_on() -> None
     assert told(both).text == (
         "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH may start; ETL wants the same servers"
     )
-    larger = replace(both, heads=(both.heads[0], replace(both.heads[1], wants=Servers(48, 48))))
+    etl = replace(both.heads[1], wants=Servers(48, 48), shortages=(Shortage(48, everybody=True),))
+    larger = replace(both, heads=(both.heads[0], etl))
     assert told(larger).commands == ()
     assert told(larger).text == (
         "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use, but is not to be ended now: "

@@ -14,8 +14,14 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead
 from tests.situations.spooled import RELEASE_19, Views, reading, readings
 
-PLAN = "INST_ID | CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | PARALLEL_SERVERS_ACTIVE | PARALLEL_SERVERS_TOTAL | PARALLEL_EXECUTION_MANAGED"
-WAITS = "INST_ID | CON_ID | SID | SERIAL# | USERNAME | STATUS | RESOURCE_CONSUMER_GROUP | SQL_ID | EVENT | STATE | WAIT_TIME_MICRO"
+PLAN = (
+    "INST_ID | CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | PARALLEL_SERVERS_ACTIVE | PARALLEL_SERVERS_TOTAL "
+    "| PARALLEL_EXECUTION_MANAGED"
+)
+WAITS = (
+    "INST_ID | CON_ID | SID | SERIAL# | USERNAME | STATUS | RESOURCE_CONSUMER_GROUP | SQL_ID | EVENT | STATE "
+    "| WAIT_TIME_MICRO"
+)
 INFO = "INST_ID | CON_ID | SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP"
 
 
@@ -65,10 +71,14 @@ def polls(*active: int, extra: tuple[tuple[int, str], ...] = ()) -> Views:
         "V$RSRC_PLAN": table(f"SAMPLE_TIME | {PLAN}", *(
             f"{at} | 1 | 0 | DAY | TRUE | ON | {count} | 64 | FULL" for at, count in zip(times, active, strict=True))),
         "V$SESSION": table(f"SAMPLE_TIME | {WAITS}", *(
-            f"{at} | {waits(sid, group, 60 + 10 * number)}" for number, at in enumerate(times) for sid, group in queue)),
+            f"{at} | {waits(sid, group, 60 + 10 * number)}"
+            for number, at in enumerate(times) for sid, group in queue)),
         "V$RSRC_SESSION_INFO": table(f"SAMPLE_TIME | {INFO}", *(
             f"{at} | {info(sid, group)}" for at in times for sid, group in queue)),
     }  # fmt: skip
+
+
+ROOM = "wants 16 servers (DOP 8, two sets by PQ_SERVERS) and 40 are free"
 
 
 def test_a_start_that_did_not_come_is_not_promised_again(tmp_path: Path) -> None:
@@ -80,9 +90,8 @@ def test_a_start_that_did_not_come_is_not_promised_again(tmp_path: Path) -> None
     for later in (second, third):
         assert head(later).cause is Cause.UNEXPLAINED
         assert head(later).sentence == (
-            "wants 16 servers (DOP 8, two sets by PQ_SERVERS) and 40 are free, and so it was before: the servers counted "
-            "do not explain why it waits; a limit that presman cannot see here may (of its container, of a service, of "
-            "another instance)"
+            f"{ROOM}, and so it was before: the servers counted do not explain why it waits; a limit that presman "
+            "cannot see here may (of its container, of a service, of another instance)"
         )
         assert advice(later) == (
             "look what else limits the head of REPORTS: the servers it wants are free, and it is still queued"
@@ -132,7 +141,14 @@ CDB = {
     "V$DATABASE": "NAME | CDB\nCDB1 | YES",
     "V$PDBS": "CON_ID | NAME | OPEN_MODE\n2 | PDB$SEED | READ ONLY\n3 | SALES | READ WRITE",
 }
-PARAMETERS = "NAME | VALUE | CON_ID\nparallel_max_servers | 320 | 0\nparallel_servers_target | 320 | 0\nparallel_threads_per_cpu | 1 | 0\ncpu_count | 16 | 0\nsga_target | 8589934592 | 0\nmemory_target | 0 | 0\npga_aggregate_target | 1073741824 | 0"
+PARAMETERS = """NAME | VALUE | CON_ID
+parallel_max_servers | 320 | 0
+parallel_servers_target | 320 | 0
+parallel_threads_per_cpu | 1 | 0
+cpu_count | 16 | 0
+sga_target | 8589934592 | 0
+memory_target | 0 | 0
+pga_aggregate_target | 1073741824 | 0"""
 
 
 def container(*parameters: str, held: int, **more: str) -> Views:
@@ -166,7 +182,7 @@ def test_a_container_queues_at_its_own_target(
 
 def test_where_the_target_of_a_container_is_not_known_nothing_is_promised(tmp_path: Path) -> None:
     views = container(held=0)
-    few = PARAMETERS.split("\nsga")[0]  # without the parameters of memory the default cannot be worked out
+    few = PARAMETERS.partition("\nsga")[0]  # without the parameters of memory the default cannot be worked out
     found = reading(tmp_path, {**views, "V$SYSTEM_PARAMETER": few})
     assert head(found).sentence.endswith(
         "how many SALES may have is not known, so whether it starts is not known either"
@@ -242,7 +258,8 @@ def test_without_v_px_session_nobody_is_said_to_be_there(tmp_path: Path) -> None
     assert advice(found).startswith("find out who holds the servers that the head of REPORTS wants: ")
 
 
-LONGOPS = "SID | SERIAL# | SQL_ID | OPNAME | TARGET | SOFAR | TOTALWORK | TIME_REMAINING\n1 | 1001 | 9md3ukhghgj58 | {} | SALES | 97 | 100 | 3"
+LONGOPS = """SID | SERIAL# | SQL_ID | OPNAME | TARGET | SOFAR | TOTALWORK | TIME_REMAINING
+1 | 1001 | 9md3ukhghgj58 | {} | SALES | 97 | 100 | 3"""
 SCAN = ("SELECT STATEMENT", "PX COORDINATOR", "PX SEND", "PX BLOCK", "TABLE ACCESS")
 JOIN = (
     "SELECT STATEMENT",

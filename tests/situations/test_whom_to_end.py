@@ -22,7 +22,10 @@ SESSION = (
     "| FINAL_BLOCKING_SESSION"
 )
 SQL = "9md3ukhghgj58"
-HEAD = "1 | 9 | 1009 | RPT | ACTIVE | REPORTS | JDBC | | 7xq3hdwx1kkd0 | | 60 | | resmgr:pq queued | Scheduler | WAITING | 60000000 | USER | |"
+HEAD = (
+    "1 | 9 | 1009 | RPT | ACTIVE | REPORTS | JDBC | | 7xq3hdwx1kkd0 | | 60 | | resmgr:pq queued | Scheduler | WAITING "
+    "| 60000000 | USER | |"
+)
 """The head of REPORTS: it has waited for a minute."""
 
 
@@ -39,10 +42,8 @@ def idle(sid: int, seconds: int, user: str = "MARTIN", status: str = "INACTIVE",
 def busy(sid: int, seconds: int = 100, started: str = "", **also: str) -> str:
     """A session whose parallel statement works."""
     program, user = also.get("program", "batch@etl01"), also.get("user", "ETL")
-    return (
-        f"1 | {sid} | {sid + 1000} | {user} | ACTIVE | {also.get('group', 'BATCH')} | {program} | {also.get('module', '')} "
-        f"| {SQL} | | {seconds} | {started} | PX Deq: Execute Reply | Idle | WAITING | 1000 | USER | |"
-    )
+    group, module = also.get("group", "BATCH"), also.get("module", "")
+    return f"1 | {sid} | {sid + 1000} | {user} | ACTIVE | {group} | {program} | {module} | {SQL} | | {seconds} | {started} | PX Deq: Execute Reply | Idle | WAITING | 1000 | USER | |"
 
 
 def servers(*held: tuple[int, int]) -> str:
@@ -141,7 +142,10 @@ def test_a_coordinator_without_a_row_gets_no_command(tmp_path: Path) -> None:
     assert "V$SESSION has no row of its coordinator" in candidate(found, 77).refused
 
 
-SMON = "1 | 17 | 1017 | | ACTIVE | | oracle@db1 (SMON) | | | | 900 | | PX Deq: Txn Recovery Start | Idle | WAITING | 5 | BACKGROUND | |"
+SMON = (
+    "1 | 17 | 1017 | | ACTIVE | | oracle@db1 (SMON) | | | | 900 | | PX Deq: Txn Recovery Start | Idle | WAITING | 5 "
+    "| BACKGROUND | |"
+)
 ROLLBACK = "STATE | UNDOBLOCKSDONE | UNDOBLOCKSTOTAL\nRECOVERING | 6300 | 10000\nRECOVERED | 100 | 100"
 
 
@@ -166,13 +170,19 @@ def test_a_session_queues_behind_itself(tmp_path: Path) -> None:
     # PL/SQL with an open parallel cursor: the coordinator of 48 servers is the session that is queued
     found = reading(tmp_path, site(busy(1), held=((9, 48), (1, 16))))
     assert told(found).step is Step.CHANGE
-    expected = "RPT 1:9 queues behind itself: it keeps 48 servers by a cursor that is still open (close it, or raise the limit)"
+    expected = (
+        "RPT 1:9 is queued behind itself: it keeps 48 servers by a cursor that is still open (close that, or raise the "
+        "limit)"
+    )
     assert told(found).text == expected
     assert way(found).sentence.startswith(expected)
     assert 9 not in {each.statement.sid for each in way(found).candidates}
 
 
-BLOCKER = "1 | 88 | 1088 | ANNA | INACTIVE | ADHOC | SQL Developer | | | | 1300 | | SQL*Net message from client | Idle | WAITING | 5 | USER | |"
+BLOCKER = (
+    "1 | 88 | 1088 | ANNA | INACTIVE | ADHOC | SQL Developer | | | | 1300 | | SQL*Net message from client | Idle "
+    "| WAITING | 5 | USER | |"
+)
 
 
 def test_servers_that_are_blocked_make_the_statement_blocked(tmp_path: Path) -> None:

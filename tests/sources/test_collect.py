@@ -166,7 +166,7 @@ def filled(release: Release, seed: int) -> EmbeddedDatabase:
         rows = [[_value(column.name, column.datatype, rng) for column in columns] for _ in range(5)]
         database.replace(each.view, names, rows)
     database.driver.execute("""UPDATE "GV$SESSION" SET sql_id = 'abc', sql_child_number = 0, inst_id = 1, type = 'USER',
-        event = CASE WHEN sid % 2 = 0 THEN 'resmgr:pq queued' ELSE event END""")
+        state = 'WAITING', event = CASE WHEN rowid = 1 THEN 'resmgr:pq queued' ELSE event END""")
     for view in ("GV$SQL", "GV$SQL_PLAN"):
         database.driver.execute(
             f"""UPDATE "{view}" SET inst_id = 1, child_number = 0,

@@ -228,7 +228,10 @@ def test_statements_on_show_are_looked_up_once() -> None:
     source = FakeSource(
         answers=answers,
         rows={
-            Session: (row(Session, inst_id=1, sid=7, sql_id="q1", event="resmgr:pq queued"),),
+            Session: (
+                row(Session, inst_id=1, sid=7, sql_id="q1", event="resmgr:pq queued"),
+                row(Session, inst_id=1, sid=8),
+            ),
             PxSession: (row(PxSession, inst_id=1, sid=9, qcsid=8, qcinst_id=1),),
         },
     )

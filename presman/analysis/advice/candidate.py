@@ -1,4 +1,4 @@
-"""How to let the head of a queue start, and the running statements that may be ended, or waited for, for that."""
+"""Ways to let the head of a queue start, and the running statements that may be ended, or waited for, for that."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Unblock(Struct, frozen=True):
     comes first, and then `needed` is 0. `by_itself` are those that let it start without anybody being ended, as far as
     the time they have left tells, the last to end at the end; () where that is not known. `rivals` are the groups that
     want the same servers and may get them first. `itself` is a statement of the head's own session that holds servers
-    it is short of: it queues behind itself. `unknown` is why it is not known who holds servers, "" where it is.
+    it is short of: it is queued behind itself. `unknown` is why it is not known who holds servers, "" where it is.
     `in_vain` are the rivals that may be served first and want more than comes free, so that nobody would start.
     """
 

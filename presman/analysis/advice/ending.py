@@ -1,4 +1,4 @@
-"""Who may be ended: the one function that decides whether commands are offered for a session, and which.
+"""Decision whether a session may be ended: the one function that says which commands are offered, or why none is.
 
 Everything that offers a command goes through :func:`ending`: the line DO, the ways to start a head, the keys that copy,
 the dialog, report and JSON. :func:`objection` tells what speaks against DO naming a session, which asks for more: that
@@ -27,6 +27,9 @@ NEARLY_DONE = 30.0
 
 PATIENCE = 600.0
 """Seconds within which Oracle's own end of an idle session takes the place of a command."""
+
+WORKS = "its work would be lost"
+"""What speaks against the end of a statement that works."""
 
 KILLED, SNIPED = "KILLED", "SNIPED"
 """V$SESSION.STATUS of a session that was killed and is being cleaned up, and of one that was idle for longer than its
@@ -58,7 +61,7 @@ def _refusals(row: RunningStatement | QueuedStatement | SessionReading) -> Itera
     """Yield the tests that a session fails: then no command ends it, or none is needed."""
     running = row if isinstance(row, RunningStatement) else None
     if running is not None and not running.seen:
-        yield "V$SESSION has no row of its coordinator, so who that is is not known"
+        yield "V$SESSION has no row of its coordinator, so nobody knows who that is"
     kind = None if isinstance(row, QueuedStatement) else row.kind
     if kind is not None and kind.is_background:
         yield _background(kind)
@@ -95,7 +98,7 @@ def _objections(each: RunningStatement) -> Iterator[str]:
     if (left := ends_in(each)) is not None:
         yield f"it should end by itself {in_about(left)}"
     if each.idle is None:
-        yield "it works: its work would be lost"
+        yield WORKS
     elif each.idle < LONG_IDLE and each.status != SNIPED:
         yield f"idle {duration(each.idle)}, perhaps between two fetches (offered from {duration(LONG_IDLE)} on)"
 

@@ -35,7 +35,8 @@ def queues_behind_itself(own: RunningStatement) -> str:
     """Say that the session that is queued holds servers itself: its end would end the statement that waits, too."""
     who = f"{own.user or '?'} {own.inst_id}:{own.sid}"
     held = counted(own.servers, "server")
-    return f"{who} queues behind itself: it keeps {held} by a cursor that is still open (close it, or raise the limit)"
+    cure = "close that, or raise the limit"
+    return f"{who} is queued behind itself: it keeps {held} by a cursor that is still open ({cure})"
 
 
 def _blocked_first(blocked: Sequence[RunningStatement]) -> str:

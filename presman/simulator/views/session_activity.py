@@ -108,7 +108,8 @@ def coordinator(execution: Execution, now: float, scan: str, release: Release) -
             return SessionActivity("ACTIVE", "resmgr:pq queued", "Scheduler", "WAITING", micro(since), state)
         case Phase.HOLDING:
             idle = idle_for(now - execution.held_since)
-            return idle._replace(status=execution.status)
+            state = "EXITING" if execution.status == "KILLED" else idle.rsrc_state
+            return idle._replace(status=execution.status, rsrc_state=state)
         case Phase.RUNNING if execution.blocker is not None and not execution.servers_blocked:
             return _blocked(now - execution.started)
     part = (execution.number * _GOLDEN + int(now) * 0.37) % 1.0

@@ -7,7 +7,7 @@ from typing import Any
 
 from presman.analysis.advice.candidate import Candidate, Unblock
 from presman.analysis.advice.contenders import want_the_same
-from presman.analysis.advice.ending import ending, ends_in, objection
+from presman.analysis.advice.ending import WORKS, ending, ends_in, objection
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.advice.unblock_words import refusal
 from presman.analysis.readings.reading import Reading
@@ -219,7 +219,7 @@ def candidates_lines(found: Unblock) -> list[Line]:
         alone = "" if candidate.enough or place < found.needed else "; not enough alone"
         lines += [(), (("  ", ""), (f"{number} {brief(candidate)}{alone}", needed))]
         lost = "no work is lost" if candidate.lost == 0 else f"{_lost(candidate.lost)} of work would be lost"
-        lost += f"; DO does not name it: {candidate.objection}" if candidate.objection else ""
+        lost += f"; DO does not name it: {candidate.objection}" if candidate.objection not in {"", WORKS} else ""
         about = f"{each.group}, SQL_ID {each.sql_id or ABSENT}, program {each.program}; {lost}"
         lines.append((("     ", ""), (about, "dim")))
         if each.sql_text:
