@@ -43,7 +43,10 @@ def busy(sid: int, seconds: int = 100, started: str = "", **also: str) -> str:
     """A session whose parallel statement works."""
     program, user = also.get("program", "batch@etl01"), also.get("user", "ETL")
     group, module = also.get("group", "BATCH"), also.get("module", "")
-    return f"1 | {sid} | {sid + 1000} | {user} | ACTIVE | {group} | {program} | {module} | {SQL} | | {seconds} | {started} | PX Deq: Execute Reply | Idle | WAITING | 1000 | USER | |"
+    return (
+        f"1 | {sid} | {sid + 1000} | {user} | ACTIVE | {group} | {program} | {module} | {SQL} | | {seconds} | {started} "
+        "| PX Deq: Execute Reply | Idle | WAITING | 1000 | USER | |"
+    )
 
 
 def servers(*held: tuple[int, int]) -> str:
