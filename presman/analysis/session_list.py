@@ -8,7 +8,6 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.counter_deltas import SessionRates, of_sessions
 from presman.analysis.parallel.running import Coordinator, Holdings
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.session_kind import kind_of
 from presman.records.session_rows import Session, SessionInfo
 from presman.records.wait_events import ON_CPU, blocker, doing, is_held, is_queued
 
@@ -105,5 +104,6 @@ def _session(
         row.osuser,
         row.action,
         row.sql_exec_id,
-        kind=kind_of(row),
+        None,
+        row.type,
     )

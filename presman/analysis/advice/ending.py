@@ -8,15 +8,17 @@ nothing is lost, and that it is proven to help.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.session_readings import SessionKind, SessionReading
+from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.base.formats import duration, in_about
 from presman.base.release import Release
 from presman.records.commands import Command, Victim, for_queued, to_end
+from presman.records.session_kind import SessionKind
 from presman.records.session_rows import IDLE_STATUSES
 
 LONG_IDLE = 120.0
@@ -45,8 +47,7 @@ class Ending(Struct, frozen=True):
 
 def ending(row: RunningStatement | QueuedStatement | SessionReading, reading: Reading) -> Ending:
     """Return what may be offered to end a session, or to start it where it is queued."""
-    refused = next(_refusals(row), "")
-    if refused:
+    if refused := refusal(row):
         return Ending(refused=refused)
     victim = victim_of(row)
     release, autonomous = release_of(reading), reading.header.autonomous
@@ -55,6 +56,11 @@ def ending(row: RunningStatement | QueuedStatement | SessionReading, reading: Re
     else:
         found = to_end(victim, release, idle=_executes_nothing(row), autonomous=autonomous)
     return Ending(found, "" if found else "its SID and SERIAL# are not known")
+
+
+def refusal(row: RunningStatement | QueuedStatement | SessionReading) -> str:
+    """Return which test a session fails, so that no command is offered for it; "" if none."""
+    return next(_refusals(row), "")
 
 
 def _refusals(row: RunningStatement | QueuedStatement | SessionReading) -> Iterator[str]:
@@ -80,12 +86,12 @@ def _background(kind: SessionKind) -> str:
     return f"{kind.name} is a background process, which no command ends"
 
 
-def objection(statement: RunningStatement, reading: Reading) -> str:
+def objection(statement: RunningStatement) -> str:
     """Return why DO does not name a statement to be ended, "" if nothing speaks against it.
 
     It names idle sessions only, idle for longer than a pause between two fetches, who lose nothing but the cursor.
     """
-    return ending(statement, reading).refused or next(_objections(statement), "")
+    return refusal(statement) or next(_objections(statement), "")
 
 
 def _objections(each: RunningStatement) -> Iterator[str]:
@@ -134,8 +140,13 @@ def lost(statement: RunningStatement) -> float | None:
 
 def release_of(reading: Reading) -> Release | None:
     """Return the database's release, None where V$INSTANCE could not be read."""
+    return _release(reading.header.version)
+
+
+@lru_cache(maxsize=8)
+def _release(version: str) -> Release | None:
     try:
-        return Release.parse(reading.header.version)
+        return Release.parse(version)
     except ValueError:
         return None
 

@@ -17,7 +17,7 @@ from presman.analysis.advice.candidate import Candidate, Unblock
 from presman.analysis.advice.contenders import listed, want_the_same
 from presman.analysis.advice.ending import ending, objection, time_left
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.advice.unblock_words import queues_behind_itself, refusal
+from presman.analysis.advice.unblock_words import queues_behind_itself, refused_holder
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import GroupReading, Verdict
@@ -194,7 +194,7 @@ def _against(found: Unblock) -> str | None:
     """Return who holds servers that the head could use and is not to be ended now, and why; None for nobody."""
     fixed = next((each for each in found.candidates if each.refused and each.ends_in is None), None)
     if fixed is not None and not found.needed:
-        return refusal(fixed)
+        return refused_holder(fixed)
     held_up = (each for each in found.candidates if each.objection or found.in_vain)
     idle = next((each for each in held_up if each.statement.idle is not None), None)
     if idle is None:
@@ -277,11 +277,11 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     idle = [each for each in reading.running if each.idle is not None]
     if not idle or reading.queue:
         return None
-    idle = [each for each in idle if not objection(each, reading)] or idle
+    idle = [each for each in idle if not objection(each)] or idle
     most = max(idle, key=lambda each: (each.servers, each.idle or 0.0))
     held = counted(most.servers, "server")
     pool = reading.header.servers
-    if pool.maximum and pool.in_use >= pool.maximum and not objection(most, reading):
+    if pool.maximum and pool.in_use >= pool.maximum and not objection(most):
         who = f"{_session(most)} (idle {duration(most.idle)})"
         affects = f"{most.user or ABSENT}, idle {duration(most.idle)}; what it has not committed is rolled back"
         commands = ending(most, reading).commands[:1]

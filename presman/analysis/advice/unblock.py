@@ -20,7 +20,7 @@ from presman.analysis.advice.candidate import Candidate, Unblock
 from presman.analysis.advice.choice import by_time, covers, in_order
 from presman.analysis.advice.contenders import contenders, too_large
 from presman.analysis.advice.counted import Counted
-from presman.analysis.advice.ending import ending, lost, objection
+from presman.analysis.advice.ending import ending, lost, objection, refusal
 from presman.analysis.advice.freeing import Freeing, freeing
 from presman.analysis.advice.unblock_words import nobody_named, sentence
 from presman.analysis.readings.reading import Reading
@@ -49,7 +49,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     itself = next((each.statement for each in helpers if _is_of(each.statement, head.statement)), None)
     helpers = [each for each in helpers if each.statement is not itself]
     blocked = tuple(each.statement for each in helpers if each.statement.blocker)
-    fixed = [each for each in helpers if each.ends_in is None and ending(each.statement, reading).refused]
+    fixed = [each for each in helpers if each.ends_in is None and refusal(each.statement)]
     helpers = [each for each in helpers if not each.statement.blocker and each not in fixed]
     short = [each.short for each in shortages]
     chosen, others = in_order(helpers, blocked, short)
@@ -83,5 +83,5 @@ def _candidate(helper: Freeing, shortages: Sequence[Shortage], reading: Reading)
         commands=() if helper.ends_in is not None else found.commands,
         ends_in=helper.ends_in,
         refused=found.refused,
-        objection=objection(each, reading) or doubt,
+        objection=objection(each) or doubt,
     )

@@ -55,12 +55,12 @@ def _what_helps(found: Unblock, doubtful: int) -> str:
     if not found.needed:
         refused = [each for each in found.candidates if each.refused and each.ends_in is None]
         if len(refused) == len(found.candidates):
-            return "; ".join(dict.fromkeys(refusal(each) for each in refused))
+            return "; ".join(dict.fromkeys(refused_holder(each) for each in refused))
         return "not even all of these together are known to free enough"
     return _chosen(found.candidates[: found.needed], found.rivals)
 
 
-def refusal(candidate: Candidate) -> str:
+def refused_holder(candidate: Candidate) -> str:
     """Say who holds servers and cannot be ended, and why."""
     each = candidate.statement
     who = f"{each.user or '?'} {each.inst_id}:{each.sid}"

@@ -11,9 +11,9 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel import idle_limits, last_operation
 from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.readings.statement_readings import RunningStatement
-from presman.analysis.session_kind import kind_of
 from presman.records import wait_events
 from presman.records.parallel_rows import FastStartTransaction, PxSession
+from presman.records.session_kind import session_kind
 from presman.records.session_rows import IDLE_STATUSES, Session
 
 SAME_CLOCK = 2.0
@@ -144,7 +144,9 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
     idle = float(session.last_call_et) if session and session.status in IDLE_STATUSES else None
     blocked = _blocker(facts, holding)
     work = next(iter(facts.sessions.operations.get((inst_id, sid, sql_id), ())), None) if idle is None else None
-    kind = kind_of(session) if session else None
+    kind = None
+    if session is not None:
+        kind = session_kind(session.type, session.username, session.program, session.module, session.service_name)
     oracle_ends_in, ended_by = idle_limits.ends_in(facts, session, idle) if session and idle is not None else (None, "")
     return RunningStatement(
         inst_id=inst_id,

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
@@ -40,12 +41,14 @@ _FORCED_SERIAL = "FORCED SERIAL"
 Cursor = tuple[str, int | None]
 
 
-class WantedServers(Struct, frozen=True):
-    """What is known of the server sets of cursors: `running` executions, `plans`, and the `means` of groups' queues."""
+class WantedServers(Struct, frozen=True, dict=True):
+    """What is known of the server sets of cursors: `running` executions, and what is looked up where they tell nothing.
 
+    On an Autonomous Database one set takes twice its DOP, too, so that nothing is left open there (published for 19c).
+    """
+
+    facts: Facts
     running: Mapping[Cursor, int]
-    plans: Mapping[Any, int]
-    means: Mapping[tuple[int, str], float]
 
     @classmethod
     def of(cls, facts: Facts, running: Iterable[RunningStatement]) -> WantedServers:
@@ -54,7 +57,20 @@ class WantedServers(Struct, frozen=True):
         for each in running:
             if each.sql_id and each.tree_sets:
                 held[each.sql_id, each.child] = max(each.tree_sets, held.get((each.sql_id, each.child), 0))
-        return cls(held, _planned(facts), means(facts.snapshot.rows(GroupMetric)))
+        return cls(facts, held)
+
+    @cached_property
+    def plans(self) -> Mapping[Any, int]:
+        """The server sets that the plans of cursors need, by cursor."""
+        cursors = self.facts.cursors
+        return by_cursor(
+            (lines[0], server_sets(lines, cursors.story(*lines[0][:3]).skipped)) for lines in cursors.plans
+        )
+
+    @cached_property
+    def means(self) -> Mapping[tuple[int, str], float]:
+        """The servers that the queued statements of each group wanted on average in the last minute."""
+        return means(self.facts.snapshot.rows(GroupMetric))
 
     def by(self, session: Session, info: SessionInfo | None, group: str, dop: int | None) -> Servers | None:
         """Return the servers that a queued session wants for its statement of degree `dop`, None if nothing tells."""
@@ -67,23 +83,17 @@ class WantedServers(Struct, frozen=True):
         if told and told % dop == 0 and told <= _SMALL * dop:
             return Servers(told, told, WantsSource.PQ_SERVERS)
         child = session.sql_child_number
+        least = 2 if self.facts.snapshot.cloud_service else 1
         if sets := self.running.get((session.sql_id, child)):
-            return by_sets(dop, sets, WantsSource.RUNNING)
+            return by_sets(dop, max(least, sets), WantsSource.RUNNING)
         if sets := of_cursor(self.plans, session.inst_id, session.sql_id, child):
-            return by_sets(dop, sets, WantsSource.PLAN)
-        return Servers(dop, 2 * dop, WantsSource.DEGREE)
+            return by_sets(dop, max(least, sets), WantsSource.PLAN)
+        return by_sets(dop, least, WantsSource.DEGREE)
 
 
 def by_sets(dop: int, sets: int, source: WantsSource) -> Servers:
     """Return DOP x sets. For one set it is a range: whether the queue then counts the DOP or twice it is not known."""
     return Servers(dop, 2 * dop, source) if sets == 1 else Servers(dop * sets, dop * sets, source)
-
-
-def _planned(facts: Facts) -> Mapping[Any, int]:
-    """Return the server sets that the plans of cursors need, by cursor."""
-    return by_cursor(
-        (lines[0], server_sets(lines, facts.cursors.story(*lines[0][:3]).skipped)) for lines in facts.cursors.plans
-    )
 
 
 def server_sets(lines: Iterable[PxPlanLine], skipped: Collection[int] = ()) -> int:

@@ -5,16 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-
-class SessionKind(NamedTuple):
-    """What works in a session that is no user's ordinary one, and what is lost when it is ended.
-
-    A background process cannot be ended: the database answers ORA-00029.
-    """
-
-    name: str
-    loss: str
-    is_background: bool = False
+from presman.records.session_kind import SessionKind, session_kind
 
 
 class SessionReading(NamedTuple):
@@ -30,8 +21,8 @@ class SessionReading(NamedTuple):
     Three groups: `mapped_group` is the mapping rule's (by `mapping_attribute`), `original_group` where the active plan
     put the session at first (OTHER_GROUPS if it has no directive for the mapped one), `group` where it is now.
     `coordinator` is that of a parallel server (instance, SID, SERIAL#), None for others.
-    `last_action` is what Resource Manager last did to it, as the view words it ("" before 12.1). `kind` is what works
-    in it where that is not a user's statement: a background process, RMAN, SYS.
+    `last_action` is what Resource Manager last did to it, as the view words it ("" before 12.1). `type` is USER or
+    BACKGROUND.
     """
 
     inst_id: int
@@ -74,4 +65,9 @@ class SessionReading(NamedTuple):
     action: str = ""
     exec_id: int | None = None
     coordinator: tuple[int, int, int] | None = None
-    kind: SessionKind | None = None
+    type: str = ""
+
+    @property
+    def kind(self) -> SessionKind | None:
+        """What works in it where that is not a user's statement: a background process, RMAN, SYS."""
+        return session_kind(self.type, self.user, self.program, self.module, self.service)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from presman.analysis.readings.session_readings import SessionKind
+from presman.records.session_kind import SessionKind
 
 
 class Cause(Enum):

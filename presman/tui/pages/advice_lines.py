@@ -9,7 +9,7 @@ from presman.analysis.advice.candidate import Candidate, Unblock
 from presman.analysis.advice.contenders import want_the_same
 from presman.analysis.advice.ending import WORKS, ending, ends_in, objection
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.advice.unblock_words import refusal
+from presman.analysis.advice.unblock_words import refused_holder
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, counted, duration, in_about
@@ -101,7 +101,7 @@ def _with_servers(candidate: Candidate, who: str) -> str:
     if candidate.ends_in is not None:
         who = _wait_for(candidate)
     elif candidate.refused:
-        return refusal(candidate)
+        return refused_holder(candidate)
     doubt = ", perhaps not counted" if candidate.frees < candidate.perhaps else ""
     kind = f", {each.kind.name}: {each.kind.loss}" if each.kind is not None else ""
     return f"{who}, holds {each.servers}{doubt}{kind}"
@@ -196,7 +196,7 @@ def why_not_ended(row: QueuedStatement | RunningStatement, reading: Reading) -> 
     found = ending(row, reading).refused
     if found or isinstance(row, QueuedStatement):
         return f"No command is offered: {found}." if found else ""
-    against = objection(row, reading)
+    against = objection(row)
     return f"DO does not name it: {against}." if against else ""
 
 

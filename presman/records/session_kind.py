@@ -8,9 +8,21 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
-from presman.analysis.readings.session_readings import SessionKind
-from presman.records.session_rows import Session
+from presman.records.session_rows import BACKGROUND
+
+
+class SessionKind(NamedTuple):
+    """What works in a session that is no user's ordinary one, and what is lost when it is ended.
+
+    A background process cannot be ended: the database answers ORA-00029.
+    """
+
+    name: str
+    loss: str
+    is_background: bool = False
+
 
 _PROCESS = re.compile(r"\(([A-Z][A-Z0-9]{3})\)\s*$")
 """The process in PROGRAM: ``oracle@host (SMON)``."""
@@ -45,13 +57,9 @@ _ADMINISTRATORS = {
 }
 
 
-def kind_of(session: Session) -> SessionKind | None:
-    """Return what works in a session, None for a user's ordinary one."""
-    return _kind(session.type, session.username, session.program, session.module, session.service_name)
-
-
 @lru_cache(maxsize=4096)
-def _kind(type_: str, user: str, program: str, module: str, service: str) -> SessionKind | None:
+def session_kind(type_: str, user: str, program: str, module: str, service: str) -> SessionKind | None:
+    """Return what works in a session, by columns of V$SESSION; None for a user's ordinary one."""
     found = _PROCESS.search(program)
     process = found[1] if found else ""
     if _is_background(type_, user, process, service):
@@ -69,5 +77,5 @@ def _kind(type_: str, user: str, program: str, module: str, service: str) -> Ses
 def _is_background(type_: str, user: str, process: str, service: str) -> bool:
     """Tell a background process: by TYPE, and where that is not told by a process or service without a user."""
     if type_:
-        return type_ == "BACKGROUND"
+        return type_ == BACKGROUND
     return not user and (service == "SYS$BACKGROUND" or bool(process and not _PARALLEL_SERVER.fullmatch(process)))
