@@ -307,3 +307,34 @@ def test_what_is_too_large_may_never_start(tmp_path: Path) -> None:
     found = reading(tmp_path, site("1 | 0 | P | TRUE | ON | 0 | 64 | FULL", (9, "REPORTS", 60), wants=128))
     assert head(found).cause is Cause.NEVER_FITS
     assert "can never" not in " ".join(alert.text for alert in wrong(found))
+
+
+def test_an_end_that_does_not_come_nearer_is_not_promised_again(tmp_path: Path) -> None:
+    times = [f"2026-11-23 10:00:{second}" for second in ("00", "05", "10")]
+    left = (9, 4, 4)  # 5 s on it is 5 s nearer, and 5 s later no nearer at all
+    worker = "1 | 0 | 1 | 1001 | ETL | ACTIVE | BATCH | 9md3ukhghgj58 | PX Deq: Execute Reply | WAITING | 10"
+    px = (f"{500 + n} | 1 | 1 | 1001 | 1 | 1 | 64 | 64" for n in range(64))
+    lines = (f"9md3ukhghgj58 | 0 | {n} | {n} | {each} | :Q1000" for n, each in enumerate(SCAN))
+    scan = "1 | 1001 | 9md3ukhghgj58 | Table Scan | SALES | 97 | 100"
+    px_rows = list(px)
+    views = {
+        **RELEASE_19,
+        "V$RSRC_PLAN": table(
+            f"SAMPLE_TIME | {PLAN}", *(f"{at} | 1 | 0 | DAY | TRUE | ON | 64 | 64 | FULL" for at in times)
+        ),
+        "V$SESSION": table(
+            f"SAMPLE_TIME | {WAITS}", *(f"{at} | {each}" for at in times for each in (waits(9, "REPORTS", 60), worker))
+        ),
+        "V$RSRC_SESSION_INFO": table(f"SAMPLE_TIME | {INFO}", *(f"{at} | {info(9, 'REPORTS')}" for at in times)),
+        "V$PX_SESSION": table(
+            "SAMPLE_TIME | SID | SERIAL# | QCSID | QCSERIAL# | QCINST_ID | SERVER_SET | DEGREE | REQ_DEGREE",
+            *(f"{at} | {each}" for at in times for each in px_rows),
+        ),
+        "V$SESSION_LONGOPS": table(
+            "SAMPLE_TIME | SID | SERIAL# | SQL_ID | OPNAME | TARGET | SOFAR | TOTALWORK | TIME_REMAINING",
+            *(f"{at} | {scan} | {seconds}" for at, seconds in zip(times, left, strict=True)),
+        ),
+        "V$SQL_PLAN": table("SQL_ID | CHILD_NUMBER | ID | DEPTH | OPERATION | OBJECT_NODE", *lines),
+    }
+    said = [advice(found) for found in readings(tmp_path, views)]
+    assert ["should start by itself" in text for text in said] == [True, True, False]

@@ -44,8 +44,8 @@ def busy(sid: int, seconds: int = 100, started: str = "", **also: str) -> str:
     program, user = also.get("program", "batch@etl01"), also.get("user", "ETL")
     group, module = also.get("group", "BATCH"), also.get("module", "")
     return (
-        f"1 | {sid} | {sid + 1000} | {user} | ACTIVE | {group} | {program} | {module} | {SQL} | | {seconds} | {started} "
-        "| PX Deq: Execute Reply | Idle | WAITING | 1000 | USER | |"
+        f"1 | {sid} | {sid + 1000} | {user} | ACTIVE | {group} | {program} | {module} | {SQL} | | {seconds} "
+        f"| {started} | PX Deq: Execute Reply | Idle | WAITING | 1000 | USER | |"
     )
 
 

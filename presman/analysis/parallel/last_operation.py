@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from presman.analysis.facts.facts import Facts
+from presman.analysis.readings.detail_readings import Operation
 from presman.records.cursor_rows import PxPlanLine
+from presman.records.session_rows import SessionLongops
 
 _WORK = (
     "TABLE ACCESS",
@@ -26,6 +29,20 @@ _WORK = (
 
 _NAMED = {"Table Scan": "TABLE ACCESS", "Index Fast Full Scan": "INDEX", "Hash Join": "HASH JOIN"}
 """V$SESSION_LONGOPS.OPNAME, and the plan's operation. A `Rowid Range Scan` is one of many parts of a scan."""
+
+
+def comes_nearer(facts: Facts, work: Operation, place: tuple[int, int], sql_id: str) -> bool:
+    """Tell whether less is left of an operation than at the poll before, or nothing was told of it then.
+
+    An end that stays as far away as it was is not promised again. `place` is the coordinator's instance and SID.
+    """
+    rows = facts.deltas.previous.rows(SessionLongops) if facts.deltas.previous is not None else ()
+    named = (row for row in rows if (row.inst_id, row.qcsid or row.sid, row.sql_id) == (*place, sql_id))
+    left = [row.time_remaining for row in named if (row.opname, row.target) == (work.name, work.target)]
+    known = [each for each in left if each is not None]
+    if not known or work.remaining is None or facts.deltas.interval(SessionLongops) is None:
+        return True
+    return work.remaining < max(known)
 
 
 def is_last(operation: str, lines: Iterable[PxPlanLine]) -> bool:

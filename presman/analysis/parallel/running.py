@@ -184,7 +184,9 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         kind=kind,
         seen=session is not None,
         last_call=float(session.last_call_et) if session else None,
-        is_last=work is not None and last_operation.is_last(work.name, facts.cursors.lines(inst_id, sql_id, child)),
+        is_last=work is not None
+        and last_operation.is_last(work.name, facts.cursors.lines(inst_id, sql_id, child))
+        and last_operation.comes_nearer(facts, work, (inst_id, sid), sql_id),
         queued=session is not None and wait_events.is_queued(session.event, session.state),
         oracle_ends_in=oracle_ends_in,
         ended_by=ended_by,

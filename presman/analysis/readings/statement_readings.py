@@ -137,9 +137,9 @@ class RunningStatement(Struct, frozen=True):
     SQL_EXEC_ID.
     `kind` is what works in its session where that is no user's ordinary one; `seen` is false where V$SESSION has no row
     of the coordinator. `last_call` is seconds since its session became ACTIVE or INACTIVE (LAST_CALL_ET). `is_last`
-    tells that its plan has nothing left to do after `operation`. `queued` tells that its session waits in the parallel
-    queue with another statement. `oracle_ends_in` is in how many seconds Oracle itself ends the idle session, by the
-    parameter `ended_by`, None where it does not.
+    tells that its plan has nothing left to do after `operation`, and that this comes to its end. `queued` tells that
+    its session waits in the parallel queue with another statement. `oracle_ends_in` is in how many seconds Oracle
+    itself ends the idle session, by the parameter `ended_by`, None where it does not.
     """
 
     inst_id: int
