@@ -204,6 +204,6 @@ def test_nobody_is_ended_where_a_rival_may_be_served_first_and_wait_on() -> None
     larger = replace(both, heads=(both.heads[0], etl))
     assert told(larger).commands == ()
     assert told(larger).text == (
-        "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use, but is not to be ended now: "
+        "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; "
         "ETL may be served first and wait on for more than that"
     )

@@ -106,7 +106,8 @@ def _objections(each: RunningStatement) -> Iterator[str]:
     if each.idle is None:
         yield WORKS
     elif each.idle < LONG_IDLE and each.status != SNIPED:
-        yield f"idle {duration(each.idle)}, perhaps between two fetches (offered from {duration(LONG_IDLE)} on)"
+        pause = f"idle {duration(each.idle)}, so perhaps between two fetches"
+        yield f"{pause}: end it if it stays idle (from {duration(LONG_IDLE)} on DO offers it)"
 
 
 def time_left(statement: RunningStatement) -> float | None:

@@ -201,7 +201,7 @@ def _against(found: Unblock) -> str | None:
         return None
     why = idle.objection or f"{listed(found.in_vain)} may be served first and wait on for more than that"
     keeps = f"{_session(idle.statement)} keeps {counted(idle.statement.servers, 'server')}"
-    return f"{keeps} that {_whose(found.head)} could use, but is not to be ended now: {why}"
+    return f"{keeps} that {_whose(found.head)} could use; {why}"
 
 
 def _session(each: RunningStatement) -> str:
