@@ -10,7 +10,7 @@ from operator import itemgetter
 from msgspec import Struct
 
 from presman.records.group_rows import ConsumerGroup
-from presman.records.instance_rows import ActiveService, Database, Instance, Osstat, Parameter, Pdb
+from presman.records.instance_rows import SEED, ActiveService, Database, Instance, Osstat, Parameter, Pdb
 from presman.records.parallel_rows import PxProcessSysstat, PxSession
 from presman.records.plan_rows import RsrcPlan
 from presman.records.session_rows import Session
@@ -29,11 +29,25 @@ class SystemFacts(Struct, frozen=True, dict=True):
     snapshot: Snapshot
 
     @cached_property
-    def inst_ids(self) -> tuple[int, ...]:
+    def seen_ids(self) -> tuple[int, ...]:
         """The instances that any view speaks of, in order."""
         return tuple(
             sorted(set[int]().union(*(map(_first, self.snapshot.section(kind).rows) for kind in _TAKING_PART)))
         )
+
+    @cached_property
+    def inst_ids(self) -> tuple[int, ...]:
+        """The instances that take part, in order: those that are open, for the others have nothing to give.
+
+        All of them where none is open, as of a standby database that is mounted.
+        """
+        return tuple(inst_id for inst_id in self.seen_ids if inst_id not in self.not_open) or self.seen_ids
+
+    @cached_property
+    def not_open(self) -> Mapping[int, str]:
+        """V$INSTANCE.STATUS of the instances that are not open (STARTED, MOUNTED)."""
+        rows = self.snapshot.rows(Instance)
+        return {row.inst_id: row.status for row in rows if row.status and not row.status.startswith("OPEN")}
 
     @cached_property
     def instances(self) -> Mapping[int, Instance]:
@@ -66,6 +80,14 @@ class SystemFacts(Struct, frozen=True, dict=True):
         value = self.parameter_of(inst_id, con_id, name).strip()
         return (int(value) or None) if value.isascii() and value.isdecimal() else None
 
+    def amount(self, inst_id: int, con_id: int, name: str) -> float | None:
+        """Return what a container has set a parameter to for itself, which need not be a whole number; None if not."""
+        value = self.parameter_of(inst_id, con_id, name).strip()
+        try:
+            return float(value) if value and isfinite(float(value)) and float(value) > 0 else None
+        except ValueError:
+            return None
+
     def parameter_of(self, inst_id: int, con_id: int, name: str) -> str:
         """Return what a container has set a parameter to for itself, "" if it has not."""
         return self._settings.get((inst_id, con_id, name), "")
@@ -76,16 +98,39 @@ class SystemFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def pdbs(self) -> Mapping[int, str]:
-        """Open containers by CON_ID, the seed left out."""
-        return {
-            row.con_id: row.name
-            for row in self.snapshot.rows(Pdb)
-            if row.con_id > 2 and not row.open_mode.startswith("MOUNT")
-        }
+        """Containers that are open on an instance at least, by CON_ID, the seed left out."""
+        return {con_id: name for own in self._open_pdbs.values() for con_id, name in own.items()}
+
+    def open_pdbs(self, inst_id: int) -> Mapping[int, str]:
+        """Return the containers that are open on an instance; those open anywhere if V$PDBS tells nothing of it."""
+        return self._open_pdbs.get(inst_id, self.pdbs)
+
+    def is_closed(self, inst_id: int, con_id: int) -> bool:
+        """Whether V$PDBS says that a pluggable database is not open on an instance."""
+        return (inst_id, con_id) in self._closed
+
+    @cached_property
+    def _open_pdbs(self) -> Mapping[int, Mapping[int, str]]:
+        found: dict[int, dict[int, str]] = {}
+        for row in self.snapshot.rows(Pdb):
+            own = found.setdefault(row.inst_id, {})
+            if row.con_id > SEED and (row.inst_id, row.con_id) not in self._closed:
+                own[row.con_id] = row.name
+        return found
+
+    @cached_property
+    def _closed(self) -> frozenset[tuple[int, int]]:
+        rows = self.snapshot.rows(Pdb)
+        return frozenset((row.inst_id, row.con_id) for row in rows if row.open_mode.startswith("MOUNT"))
+
+    @cached_property
+    def pdb_names(self) -> Mapping[int, str]:
+        """Names of the containers by CON_ID, of those that are open nowhere, too."""
+        return {row.con_id: row.name for row in self.snapshot.rows(Pdb) if row.con_id > SEED}
 
     def container_name(self, con_id: int) -> str:
         """Return a pluggable database's name, its number where that is not known, "" for what is none."""
-        return self.pdbs.get(con_id) or (f"container {con_id}" if con_id > 2 else "")
+        return self.pdb_names.get(con_id) or (f"container {con_id}" if con_id > SEED else "")
 
     @cached_property
     def services(self) -> Mapping[str, frozenset[int]]:

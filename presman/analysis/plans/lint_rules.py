@@ -42,7 +42,7 @@ def no_other_groups(case: Case) -> Found:
 def zero_share(case: Case) -> Found:
     """A group without a share gets CPU only when nobody else wants it."""
     for name in case.directives:
-        if case.share(name) == 0 and name in case.reached:
+        if case.divides and case.share(name) == 0 and name in case.reached:
             text = (
                 f"{name} is guaranteed nothing, and sessions can be in it: while the others want all CPU, they can "
                 "hang (and hold locks) rather than just be slow."
@@ -277,3 +277,6 @@ RULES: tuple[Rule, ...] = (
     queue_never_used,
 )
 """All rules; what matters most first."""
+
+OF_CPU = frozenset({zero_share, overfull_level, percent_or_shares, tiny_other_groups, limit_below_share, unallocated})
+"""Those that are about CPU: they say nothing where Resource Manager does not manage it."""

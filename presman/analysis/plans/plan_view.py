@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from presman.analysis.facts.cdb_plan import whole_servers
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.plan_book import DORMANT, UNNAMED, Branch, PlanPosition, leaves, places
+from presman.analysis.facts.plan_book import PENDING, UNNAMED, Branch, PlanPosition, leaves, places
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
@@ -174,9 +174,11 @@ def running_plans(facts: Facts) -> tuple[PlanRun, ...]:
 
 
 def plans_by_instance(facts: Facts, con_id: int) -> dict[str, list[int]]:
-    """Return which instances run which plan in a container, in order of instances."""
+    """Return which instances run which plan in a container that is open there, in order of instances."""
     plans: dict[str, list[int]] = {}
     for inst_id in facts.system.inst_ids:
+        if con_id > ROOT and con_id not in facts.plans.containers(inst_id):
+            continue
         plans.setdefault(facts.plans.plan_of(inst_id, con_id), []).append(inst_id)
     return plans
 
@@ -344,7 +346,7 @@ def _mappings(facts: Facts, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]
             facts.system.container_name(con_id),
         )
         for con_id, attribute, value, group, status in rules
-        if status not in DORMANT
+        if status != PENDING
     )
 
 
