@@ -40,8 +40,12 @@ VERDICT_MARKS: dict[Verdict, tuple[str, State]] = {
     Verdict.CONTENDED: ("▬", "note"),
     Verdict.CAGED: ("▬", "note"),
     Verdict.THROTTLED: ("▬", "note"),
+    Verdict.NOT_EXHAUSTED: ("▬", "note"),
+    Verdict.HOST: ("▲", "warn"),
+    Verdict.SHORT: ("▲", "warn"),
     Verdict.STARVED: ("✕", "bad"),
     Verdict.ZERO_SHARE: ("✕", "bad"),
+    Verdict.LITTLE_SHARE: ("▲", "warn"),
 }
 """The glyph and the state that go with each verdict's words."""
 

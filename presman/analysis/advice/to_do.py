@@ -186,9 +186,11 @@ def _blocked(_alert: Alert, reading: Reading) -> ToDo | None:
 
 
 def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
-    names = [row.title for row in reading.cluster_groups() if row.verdict is Verdict.ZERO_SHARE]
+    without = [row for row in reading.cluster_groups() if row.verdict in {Verdict.ZERO_SHARE, Verdict.LITTLE_SHARE}]
+    names = [row.title for row in without]
+    what = "nothing" if any(row.verdict is Verdict.ZERO_SHARE for row in without) else "little"
     listed = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
-    text = f"give {listed} a share on a level that is not used up, or set another plan: this one leaves them nothing"
+    text = f"give {listed} a share on a level that is not used up, or set another plan: this one leaves them {what}"
     return ToDo(Step.CHANGE, text, f"give {listed} a share in the plan", "plan", subject=alert.subject)
 
 
@@ -219,7 +221,7 @@ def _no_plan(alert: Alert, _reading: Reading) -> ToDo:
 
 
 def _host(alert: Alert, _reading: Reading) -> ToDo:
-    text = f"look at the host: {alert.short}, and no plan of this database limits them"
+    text = f"look at the host: {alert.text.removeprefix('CPU: ')}"
     return ToDo(Step.LOOK, text, "look at the host: others use its CPUs", "cpu", subject=alert.subject)
 
 

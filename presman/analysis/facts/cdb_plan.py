@@ -1,9 +1,9 @@
 """Gifts of a container database to each pluggable database: its part of the CPUs, its limit, its limit on servers.
 
-Its part goes by SHARES of the CDB plan. Where that plan sets neither SHARES nor UTILIZATION_LIMIT, Resource Manager goes
-by CPU_MIN_COUNT of the containers (Database Reference 19: CPU_MIN_COUNT; its default is CPU_COUNT), and in 18, which has
-no such parameter, by CPU_COUNT. Three things may limit its CPU, and the smallest holds: UTILIZATION_LIMIT in the CDB
-plan, its own CPU_COUNT, and what V$RSRCPDBMETRIC shows as RUNNING_SESSIONS_LIMIT.
+Its part goes by SHARES of the CDB plan. Where that plan sets neither SHARES nor UTILIZATION_LIMIT, Resource Manager
+goes by CPU_MIN_COUNT of the containers (Database Reference 19: CPU_MIN_COUNT; its default is CPU_COUNT), and in 18,
+which has no such parameter, by CPU_COUNT. Three things may limit its CPU, and the smallest holds: UTILIZATION_LIMIT in
+the CDB plan, its own CPU_COUNT, and what V$RSRCPDBMETRIC shows as RUNNING_SESSIONS_LIMIT.
 """
 
 from __future__ import annotations

@@ -141,6 +141,10 @@ class PlanShares(Struct, frozen=True):
             tuple(_caps(root)),
         )
 
+    def divides(self, con_id: int) -> bool:
+        """Whether any group of a container has a guaranteed share: a plan may have nothing but limits."""
+        return any(share > 0 for key, share in self.shares.items() if key[0] == con_id)
+
     def entitled(self, wanted: Mapping[Key, float], whole: float = 1.0) -> dict[Key, float]:
         """Return what each group that wants CPU is due now; all in fractions of the whole.
 

@@ -73,7 +73,7 @@ class Case(Struct, frozen=True, dict=True):
     @cached_property
     def divides(self) -> bool:
         """Whether the plan gives any group of its container a part of the CPUs."""
-        return any(share > 0 for (con_id, _), share in self.shares.shares.items() if con_id == self.con_id)
+        return self.shares.divides(self.con_id)
 
     def servers_limit(self, row: PlanDirective) -> int | None:
         """Return the servers a directive lets its group hold; None without a limit or a known target."""

@@ -181,8 +181,8 @@ def over_provisioned(case: CdbCase) -> Found:
     if total > case.cpus > 0:
         each = ", ".join(f"{name} {cpus:g}" for name, cpus in case.least_cpus.items())
         text = (
-            f"Over-provisioned: CPU_MIN_COUNT of the open containers adds up to {total:g} of {case.cpus:g} CPUs ({each}; "
-            "CPU_COUNT where it is not set). "
+            f"Over-provisioned: CPU_MIN_COUNT of the open containers adds up to {total:g} of {case.cpus:g} CPUs "
+            f"({each}; CPU_COUNT where it is not set). "
         )
         in_force = case.weighed_by != SHARES
         text += (

@@ -21,8 +21,12 @@ class Verdict(Enum):
     CONTENDED = "contended, gets its share"
     CAGED = "caged, gets its share"
     THROTTLED = "throttled, share not known"
+    NOT_EXHAUSTED = "waits, CPUs not exhausted"
+    HOST = "host used by others"
+    SHORT = "less than its due"
     STARVED = "starved"
     ZERO_SHARE = "no share while others run"
+    LITTLE_SHARE = "little share while others run"
 
 
 class IoRates(NamedTuple):
@@ -126,6 +130,10 @@ class GroupState(NamedTuple):
 _CPU_LEVELS: dict[Verdict, Literal["bad", "warn", "note", "good", "dim"]] = {
     Verdict.STARVED: "bad",
     Verdict.ZERO_SHARE: "bad",
+    Verdict.SHORT: "warn",
+    Verdict.LITTLE_SHARE: "warn",
+    Verdict.HOST: "warn",
+    Verdict.NOT_EXHAUSTED: "note",
     Verdict.CAPPED: "note",
     Verdict.CONTENDED: "note",
     Verdict.CAGED: "note",
