@@ -250,9 +250,8 @@ def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
         return elsewhere
     if missing > NEAR * most and (full or found.inside):
         return Verdict.STARVED
-    if not shareless:
-        return Verdict.SHORT
-    return Verdict.ZERO_SHARE if claim < SLACK / NEAR * load.wanted else Verdict.LITTLE_SHARE
+    small = Verdict.ZERO_SHARE if claim < SLACK / NEAR * load.wanted else Verdict.LITTLE_SHARE
+    return small if shareless else Verdict.SHORT
 
 
 def _elsewhere(load: Load, found: Frame) -> Verdict | None:
