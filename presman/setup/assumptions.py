@@ -191,10 +191,12 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     ),
     Assumption(
         "pending-directives",
-        "STATUS of directives that are in force is empty or ACTIVE; a pending area shows each row a second time.",
-        "there is no other status than these and PENDING",
+        "STATUS of directives that are in force is empty or ACTIVE; a pending area shows each row a second time. "
+        "LEGACY is the plan as it was before an import into a pluggable database made one that is allowed there of it "
+        "(Reference of 19c): it counts only where no other directive of that plan is there.",
+        "there is no other status than these, PENDING and LEGACY",
         "SELECT DISTINCT COALESCE(status, '') AS name, NULL AS value, NULL AS against FROM dba_rsrc_plan_directives",
-        only("", "ACTIVE", "PENDING"),
+        only("", "ACTIVE", "PENDING", "LEGACY"),
     ),
     Assumption(
         "critical-words",
@@ -218,7 +220,8 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption(
         "what-the-cdb-gives",
         "Inside a pluggable database V$RSRC_PLAN shows what the CDB plan gives it; the Reference of 12.1 calls the "
-        "columns internal. On Autonomous Databases UTILIZATION_LIMIT holds CPU_COUNT and no percentage.",
+        "columns internal. On Autonomous Databases (CLOUD_SERVICE is set, or the plan is DWCS_PLAN or OLTP_PLAN) "
+        "UTILIZATION_LIMIT holds the number of CPUs and no percentage.",
         "UTILIZATION_LIMIT (first) and SHARES (second) are what the CDB plan says",
         "SELECT name, utilization_limit AS value, shares AS against FROM gv$rsrc_plan WHERE is_top_plan = 'TRUE'",
         since=Release(12, 1),
@@ -235,6 +238,15 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         "limit the container",
         "SELECT con_id AS name, running_sessions_limit AS value, num_cpus AS against FROM gv$rsrcpdbmetric",
         since=Release(12, 2),
+    ),
+    Assumption(
+        "cpu-min-count",
+        "Where the CDB plan sets SHARES or UTILIZATION_LIMIT for any container, the others have one share each, and "
+        "CPU_MIN_COUNT and CPU_COUNT are nobody's part. The Reference speaks of a plan without either only.",
+        "under load, in a CDB plan that sets SHARES for one container only: AVG_RUNNING_SESSIONS (first) of the others "
+        "does not follow their CPU_MIN_COUNT; the second figure is AVG_WAITING_SESSIONS",
+        "SELECT con_id AS name, avg_running_sessions AS value, avg_waiting_sessions AS against FROM gv$rsrcpdbmetric",
+        since=Release(19),
     ),
     Assumption(
         "unallocated-cpu",

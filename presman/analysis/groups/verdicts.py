@@ -111,7 +111,7 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
             )
         case Verdict.HOST:
             full = host or "the host is full"
-            seen = f"this database used {group.all_used or 0.0:.1f} of {group.capacity:.0f} CPUs, and {full}"
+            seen = f"the groups here used {group.all_used or 0.0:.1f} of {group.capacity:.0f} CPUs, and {full}"
             return f"{_due(group)}; {seen}: others on the host have what it lacks"
         case Verdict.NOT_EXHAUSTED:
             return "; ".join(part for part in (_due(group), _unused(group), host, minute) if part)
@@ -143,10 +143,12 @@ def _due(group: Judged) -> str:
 
 def _short(group: Judged, missing: float) -> str:
     """Return how much less than its due a group gets, where that is little or where not all CPUs were used."""
-    due, missing = (group.used or 0.0) + missing, max(0.0, missing)
-    if missing > NEAR * slack(due) and (free := _free(group)):
-        return f"{_due(group)}, {missing:.1f} less than its due, while no group used {free:.1f} CPUs"
-    return f"{_due(group)}, a little less than its due ({missing:.1f} CPUs): the plan is nearly kept"
+    used, missing = group.used or 0.0, max(0.0, missing)
+    if missing <= min(NEAR * slack(used + missing), used):
+        return f"{_due(group)}, a little less than its due ({missing:.1f} CPUs): the plan is nearly kept"
+    free = _free(group)
+    tail = f", while no group used {free:.1f} CPUs" if free else ""
+    return f"{_due(group)}, {missing:.1f} less than its due{tail}"
 
 
 def _unused(group: Judged) -> str:
