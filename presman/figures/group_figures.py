@@ -45,7 +45,6 @@ VERDICT_MARKS: dict[Verdict, tuple[str, State]] = {
     Verdict.SHORT: ("▲", "warn"),
     Verdict.STARVED: ("✕", "bad"),
     Verdict.ZERO_SHARE: ("✕", "bad"),
-    Verdict.LITTLE_SHARE: ("▲", "warn"),
 }
 """The glyph and the state that go with each verdict's words."""
 

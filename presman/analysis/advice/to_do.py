@@ -186,11 +186,9 @@ def _blocked(_alert: Alert, reading: Reading) -> ToDo | None:
 
 
 def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
-    without = [row for row in reading.cluster_groups() if row.verdict in {Verdict.ZERO_SHARE, Verdict.LITTLE_SHARE}]
-    names = [row.title for row in without]
-    what = "nothing" if any(row.verdict is Verdict.ZERO_SHARE for row in without) else "little"
+    names = [row.title for row in reading.cluster_groups() if row.verdict is Verdict.ZERO_SHARE]
     listed = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
-    text = f"give {listed} a share on a level that is not used up, or set another plan: this one leaves them {what}"
+    text = f"give {listed} a share on a level that is not used up, or set another plan: this one leaves them nothing"
     return ToDo(Step.CHANGE, text, f"give {listed} a share in the plan", "plan", subject=alert.subject)
 
 

@@ -33,14 +33,10 @@ _TOLD: Mapping[Verdict, _Told] = MappingProxyType(
         Verdict.STARVED: _Told("cpu_starved", "bad", "✕"),
         Verdict.SHORT: _Told("cpu_starved", "warn", "▲", "gets less than its due"),
         Verdict.ZERO_SHARE: _Told("cpu_zero_share", "bad", "✕"),
-        Verdict.LITTLE_SHARE: _Told("cpu_zero_share", "warn", "▲"),
         Verdict.CAPPED: _Told("cpu_capped", "note", "▬"),
     }
 )
 """A group near the edge of being starved is told by the same rule as one that is, less severely."""
-
-_NEAR = frozenset({Verdict.SHORT, Verdict.LITTLE_SHARE})
-"""What is told less severely whatever thresholds there are."""
 
 
 def groups_held_off(reading: Reading) -> list[Alert]:
@@ -59,7 +55,8 @@ def _group(group: GroupReading, told: _Told) -> Alert:
         of = "" if group.verdict is Verdict.ZERO_SHARE else f" of {number(most)}"
         cpus = f"{number(group.used)}{of} CPUs"
         short = f"{group.title} {told.words or group.verdict.value}, {cpus}"
-    amount = None if group.verdict in _NEAR else group.throttled_percent
+    # What is near the edge is told less severely whatever thresholds there are.
+    amount = None if group.verdict is Verdict.SHORT else group.throttled_percent
     return Alert(told.state, told.glyph, f"CPU: {short}{wants}", short, told.key, group.title, amount)
 
 
@@ -111,8 +108,8 @@ def _used_beside(reading: Reading, instance: InstanceReading) -> float:
 
 
 def _used(reading: Reading, inst_id: int) -> float | None:
-    """Return the CPUs that all groups of an instance use."""
-    used = [group.used for group in reading.instance_groups(inst_id)]
+    """Return the CPUs that all groups of an instance use; one without a row in V$RSRC_CONSUMER_GROUP uses none."""
+    used = [group.used for group in reading.instance_groups(inst_id) if group.usage is not None]
     return None if None in used or not used else sum(each for each in used if each is not None)
 
 

@@ -33,7 +33,7 @@ _RULES = (
               "group"),
     AlertRule("cpu_starved", "critical", "a group gets less CPU than it is due; warning if it is a little less",
               "group", "%", "percent of its CPU demand that waits"),
-    AlertRule("cpu_zero_share", "critical", "a group gets no share of the CPU while others run; warning: little",
+    AlertRule("cpu_zero_share", "critical", "a group gets no share of the CPU while others run",
               "group", "%", "percent of its CPU demand that waits"),
     AlertRule("cpu_capped", "note", "a group is at its limit of CPU",
               "group", "%", "percent of its CPU demand that waits"),

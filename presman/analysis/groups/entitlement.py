@@ -21,8 +21,7 @@ SLACK = 0.15
 """What a group may get less than its due before that is told, in CPUs and as a fraction of its due."""
 
 NEAR = 2
-"""Up to so many times that it is told as a little less; only beyond that is a group starved. In the same way a group
-without a share is told as one with a little where what others leave is more than half of what would be enough."""
+"""Up to so many times that it is told as a little less; only beyond that is a group starved."""
 
 DIVIDED = 0.75
 """Fraction of the capacity from which on what the groups used is taken for all there was while sessions wait: published
@@ -42,7 +41,6 @@ _WORST_FIRST = (
     Verdict.STARVED,
     Verdict.ZERO_SHARE,
     Verdict.SHORT,
-    Verdict.LITTLE_SHARE,
     Verdict.HOST,
     Verdict.CAPPED,
     Verdict.CAGED,
@@ -250,8 +248,7 @@ def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
         return elsewhere
     if missing > NEAR * most and (full or found.inside):
         return Verdict.STARVED
-    small = Verdict.ZERO_SHARE if claim < SLACK / NEAR * load.wanted else Verdict.LITTLE_SHARE
-    return small if shareless else Verdict.SHORT
+    return Verdict.ZERO_SHARE if shareless else Verdict.SHORT
 
 
 def _elsewhere(load: Load, found: Frame) -> Verdict | None:

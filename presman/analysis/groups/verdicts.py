@@ -21,7 +21,7 @@ _OUTSIDE = frozenset({Verdict.HOST, Verdict.NOT_EXHAUSTED})
 _JUDGED = frozenset(
     {
         *(Verdict.NOT_THROTTLED, Verdict.CAPPED, Verdict.CONTENDED, Verdict.CAGED),
-        *(Verdict.SHORT, Verdict.STARVED, Verdict.ZERO_SHARE, Verdict.LITTLE_SHARE),
+        *(Verdict.SHORT, Verdict.STARVED, Verdict.ZERO_SHARE),
     }
 )
 """Verdicts of groups that want CPU, whose due is known, and of whom the plan decides whether they get it."""
@@ -117,8 +117,6 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
             return "; ".join(part for part in (_due(group), _unused(group), host, minute) if part)
         case Verdict.ZERO_SHARE:
             return f"{_due(group)}, and nothing while the levels above take all: its sessions can hang"
-        case Verdict.LITTLE_SHARE:
-            return f"{_due(group)}, which is what the levels above leave: it has no share of its own"
         case Verdict.CONTENDED:
             return "; ".join(part for part in (_due(group), _left(group, host_busy), minute) if part)
         case Verdict.CAGED:

@@ -26,7 +26,6 @@ class Verdict(Enum):
     SHORT = "less than its due"
     STARVED = "starved"
     ZERO_SHARE = "no share while others run"
-    LITTLE_SHARE = "little share while others run"
 
 
 class IoRates(NamedTuple):
@@ -131,7 +130,6 @@ _CPU_LEVELS: dict[Verdict, Literal["bad", "warn", "note", "good", "dim"]] = {
     Verdict.STARVED: "bad",
     Verdict.ZERO_SHARE: "bad",
     Verdict.SHORT: "warn",
-    Verdict.LITTLE_SHARE: "warn",
     Verdict.HOST: "warn",
     Verdict.NOT_EXHAUSTED: "note",
     Verdict.CAPPED: "note",
