@@ -117,10 +117,10 @@ def _kind_of_database(found: Mapping[type[Any], Section]) -> Iterator[str]:
         cluster = "RAC" if any(row.parallel == "YES" for row in instances) else "single instance"
         yield _line("instances", f"{len(instances)} ({cluster}): {names}")
     if Pdb in found and found[Pdb].rows:
-        yield _line("pdbs", ", ".join(_modes(found[Pdb].rows)))
+        yield _line("pdbs", ", ".join(open_modes(found[Pdb].rows)))
 
 
-def _modes(rows: Sequence[Pdb]) -> Iterator[str]:
+def open_modes(rows: Sequence[Pdb]) -> Iterator[str]:
     """Return each container with its open mode, or with that on each instance where they differ."""
     by_name: dict[str, dict[str, list[int]]] = {}
     for row in rows:
