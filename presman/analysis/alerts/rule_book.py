@@ -31,7 +31,7 @@ _RULES = (
               "group", "s", "seconds that the first of the queue has waited"),
     AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT)",
               "group"),
-    AlertRule("cpu_starved", "critical", "a group gets less CPU than it is due; warning if it is a little less",
+    AlertRule("cpu_starved", "critical", "a group gets less CPU than it is due",
               "group", "%", "percent of its CPU demand that waits"),
     AlertRule("cpu_zero_share", "critical", "a group gets no share of the CPU while others run",
               "group", "%", "percent of its CPU demand that waits"),
