@@ -174,8 +174,7 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
     elif deltas.activated:
         found.append("a plan was activated since the last poll: no rates of its groups yet")
     for inst_id, status in facts.system.not_open.items():
-        if inst_id not in facts.system.inst_ids:
-            found.append(f"instance {inst_id} is {status}, not OPEN: it has no part in CPUs, shares and servers")
+        found.append(f"instance {inst_id} is {status}, not OPEN: it has no part in CPUs, shares and servers")
     if top.mixed_plans:
         found.append("the instances run different plans")
     if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.system.instances.values()):

@@ -273,7 +273,7 @@ def _together(rows: list[PdbReading]) -> PdbReading:
         **_together_limited(rows),
         sga_bytes=_whole(row.sga_bytes for row in rows),
         pga_bytes=_whole(row.pga_bytes for row in rows),
-        usage=together_used([row.usage for row in rows]),
+        usage=together_used([row.usage for row in there]),
     )
 
 

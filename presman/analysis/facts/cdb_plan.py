@@ -51,13 +51,16 @@ class Allotment(NamedTuple):
 
 def allotments(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allotment]:
     """Return what each pluggable database is given on an instance that hands out so many CPUs."""
+    containers = sorted(plans.system.pdbs.keys() | plans.own_containers)
+    if not containers:
+        return {}
     metrics = {
         row.con_id: row.running_sessions_limit for row in plans.snapshot.rows(PdbMetric) if row.inst_id == inst_id
     }
     given = directives(plans, inst_id)
     weighed_by = _weighed_by(plans, inst_id, given)
     found = {}
-    for con_id in sorted(plans.system.pdbs.keys() | plans.own_containers):
+    for con_id in containers:
         row = given.get(con_id)
         limits = dict(_limits(plans, inst_id, con_id, cpus, row))
         running = metrics.get(con_id)
@@ -75,7 +78,7 @@ def allotments(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allotme
 def _weighed_by(plans: PlanFacts, inst_id: int, given: Mapping[int, CdbPlanDirective]) -> str:
     """Return what says each container's part: the plan's SHARES if it has any rule about CPU, else a parameter."""
     release = plans.snapshot.release
-    if release < _BY_CPU_COUNT or any(_rules_cpu(row) for row in (*_in_plan(plans, inst_id), *given.values())):
+    if release < _BY_CPU_COUNT or _plan(plans, inst_id).rules_cpu or any(map(_rules_cpu, given.values())):
         return SHARES
     return "CPU_MIN_COUNT" if release >= BY_CPU_MIN_COUNT else "CPU_COUNT"
 
@@ -123,17 +126,41 @@ def _limits(
         yield "CPU_COUNT", own / cpus
 
 
-def _in_plan(plans: PlanFacts, inst_id: int) -> list[CdbPlanDirective]:
-    """Return the directives of the CDB plan that an instance runs."""
-    plan = plans.plan_of(inst_id, ROOT)
-    return [row for row in plans.snapshot.rows(CdbPlanDirective) if row.plan == plan and row.status != PENDING]
+class _CdbPlan(NamedTuple):
+    """The directives of one CDB plan, and whether any of them sets SHARES or UTILIZATION_LIMIT."""
+
+    by_name: Mapping[str, CdbPlanDirective]
+    by_profile: Mapping[str, CdbPlanDirective]
+    rules_cpu: bool
+
+
+_NO_PLAN = _CdbPlan({}, {}, rules_cpu=False)
+
+
+def _plan(plans: PlanFacts, inst_id: int) -> _CdbPlan:
+    """Return the CDB plan that an instance runs, as far as its directives can be read."""
+    known = plans.cache.call(_by_plan, plans.snapshot.rows(CdbPlanDirective))
+    return known.get(plans.plan_of(inst_id, ROOT), _NO_PLAN)
+
+
+def _by_plan(rows: Iterable[CdbPlanDirective]) -> dict[str, _CdbPlan]:
+    found: dict[str, list[CdbPlanDirective]] = {}
+    for row in rows:
+        if row.status != PENDING:
+            found.setdefault(row.plan, []).append(row)
+    return {
+        plan: _CdbPlan(
+            {row.pluggable_database: row for row in own if row.pluggable_database},
+            {row.profile: row for row in own if row.profile and not row.pluggable_database},
+            any(map(_rules_cpu, own)),
+        )
+        for plan, own in found.items()
+    }
 
 
 def directives(plans: PlanFacts, inst_id: int) -> Mapping[int, CdbPlanDirective]:
     """Return the directive of each container: its own, its profile's, what V$RSRC_PLAN shows of it, or the default."""
-    rows = _in_plan(plans, inst_id)
-    by_name = {row.pluggable_database: row for row in rows if row.pluggable_database}
-    by_profile = {row.profile: row for row in rows if row.profile and not row.pluggable_database}
+    by_name, by_profile, _ = _plan(plans, inst_id)
     found = {}
     for con_id in plans.system.pdbs.keys() | plans.own_containers:
         row = (

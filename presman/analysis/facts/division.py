@@ -39,7 +39,7 @@ class PlanDivision(Struct, frozen=True, dict=True):
         read = rows(Plan), rows(PlanDirective), rows(ContainerPlan), rows(ContainerPlanDirective)
         known = self.cache.call(_trees_of, *read)
         found: dict[int, PlanShares] = {}
-        open_on = {inst_id: self._containers(inst_id) for inst_id in self.system.seen_ids}
+        open_on = self._containers()
         for inst_id, containers in open_on.items():
             given = tuple(self.allotments(inst_id).items())
             plans = tuple(
@@ -53,20 +53,18 @@ class PlanDivision(Struct, frozen=True, dict=True):
             found[inst_id] = known[key]
         return found if len(set(open_on.values())) < 2 else _with_servers_of_all(found, open_on)
 
-    def _containers(self, inst_id: int) -> tuple[int, ...]:
-        """Return the containers that run plans of their own on an instance."""
-        seen = self._seen_containers.get(inst_id, frozenset())
-        found = seen | (self.plans.containers(inst_id).keys() if self.plans.plan_rows else frozenset())
-        return tuple(sorted(con_id for con_id in found if not self.system.is_closed(inst_id, con_id))) or (0,)
-
-    @cached_property
-    def _seen_containers(self) -> Mapping[int, frozenset[int]]:
-        """The containers of which V$RSRC_PLAN or V$RSRC_CONSUMER_GROUP has rows, by instance."""
-        places = {*self.plans.plan_rows, *((row.inst_id, row.con_id) for row in self.snapshot.rows(ConsumerGroup))}
-        found: dict[int, set[int]] = {}
-        for inst_id, con_id in places:
-            found.setdefault(inst_id, set()).add(con_id)
-        return {inst_id: frozenset(con_ids) for inst_id, con_ids in found.items()}
+    def _containers(self) -> dict[int, tuple[int, ...]]:
+        """Return the containers that run plans of their own on each instance."""
+        places = {(row.inst_id, row.con_id) for row in self.snapshot.rows(ConsumerGroup)}
+        places.update(self.plans.plan_rows)
+        if self.system.pdb_names:
+            seen = self.system.seen_ids if self.plans.plan_rows else ()
+            places.update((inst_id, con_id) for inst_id in seen for con_id in self.system.open_pdbs(inst_id))
+            places = {place for place in places if not self.system.is_closed(*place)}
+        found: dict[int, tuple[int, ...]] = dict.fromkeys(self.system.seen_ids, ())
+        for inst_id, con_id in sorted(places):
+            found[inst_id] += (con_id,)
+        return {inst_id: containers or (0,) for inst_id, containers in found.items()}
 
     def _tree(self, inst_id: int, containers: tuple[int, ...]) -> Branch:
         pdbs = [con_id for con_id in containers if con_id > 2]

@@ -127,8 +127,8 @@ class PlanFacts(Struct, frozen=True, dict=True):
     @cached_property
     def autonomous(self) -> bool:
         """Whether this is an Autonomous Database: by its service, or by the plans that only such databases have."""
-        plans = (plan_name(row.name) for row in self.plan_rows.values())
-        return bool(self.snapshot.cloud_service) or any(plan in _OF_AUTONOMOUS for plan in plans)
+        plans = (row.name.rpartition(":")[2] for row in self.plan_rows.values())
+        return bool(self.snapshot.cloud_service) or not _OF_AUTONOMOUS.isdisjoint(plans)
 
     def server_wide(self, inst_id: int) -> bool:
         """Whether CPU is handed out over all instances of the server: then one instance's CPUs are not what is shared.

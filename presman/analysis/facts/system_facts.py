@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from math import isfinite
 from operator import itemgetter
+from typing import NamedTuple
 
 from msgspec import Struct
 
+from presman.analysis.facts.row_cache import RowCache
 from presman.records.group_rows import ConsumerGroup
 from presman.records.instance_rows import SEED, ActiveService, Database, Instance, Osstat, Parameter, Pdb
 from presman.records.parallel_rows import PxProcessSysstat, PxSession
@@ -23,10 +25,36 @@ _TAKING_PART = (Instance, RsrcPlan, ConsumerGroup, PxProcessSysstat, Osstat, Ses
 _first = itemgetter(0)
 
 
+class _Containers(NamedTuple):
+    """The pluggable databases by CON_ID: names, those open on each instance and anywhere, where which is closed."""
+
+    names: Mapping[int, str]
+    open_on: Mapping[int, Mapping[int, str]]
+    open_anywhere: Mapping[int, str]
+    closed: frozenset[tuple[int, int]]
+
+    @classmethod
+    def read(cls, rows: Iterable[Pdb]) -> _Containers:
+        """Sort the rows of V$PDBS."""
+        names, closed = {}, set()
+        open_on: dict[int, dict[int, str]] = {}
+        for row in rows:
+            own = open_on.setdefault(row.inst_id, {})
+            if row.con_id > SEED:
+                names[row.con_id] = row.name
+                if row.open_mode.startswith("MOUNT"):
+                    closed.add((row.inst_id, row.con_id))
+                else:
+                    own[row.con_id] = row.name
+        anywhere = {con_id: name for own in open_on.values() for con_id, name in own.items()}
+        return cls(names, open_on, anywhere, frozenset(closed))
+
+
 class SystemFacts(Struct, frozen=True, dict=True):
     """Lookups into what a snapshot says of instances, parameters, containers and hosts."""
 
     snapshot: Snapshot
+    cache: RowCache
 
     @cached_property
     def seen_ids(self) -> tuple[int, ...]:
@@ -41,13 +69,15 @@ class SystemFacts(Struct, frozen=True, dict=True):
 
         All of them where none is open, as of a standby database that is mounted.
         """
-        return tuple(inst_id for inst_id in self.seen_ids if inst_id not in self.not_open) or self.seen_ids
+        closed = self.not_open
+        return tuple(inst_id for inst_id in self.seen_ids if inst_id not in closed) if closed else self.seen_ids
 
-    @cached_property
+    @property
     def not_open(self) -> Mapping[int, str]:
-        """V$INSTANCE.STATUS of the instances that are not open (STARTED, MOUNTED)."""
+        """V$INSTANCE.STATUS of the instances that are not open (STARTED, MOUNTED) while others are."""
         rows = self.snapshot.rows(Instance)
-        return {row.inst_id: row.status for row in rows if row.status and not row.status.startswith("OPEN")}
+        found = {row.inst_id: row.status for row in rows if row.status and not row.status.startswith("OPEN")}
+        return found if len(found) < len(self.seen_ids) else {}
 
     @cached_property
     def instances(self) -> Mapping[int, Instance]:
@@ -97,36 +127,26 @@ class SystemFacts(Struct, frozen=True, dict=True):
         return {(row.inst_id, row.con_id, row.name): row.value for row in self.snapshot.rows(Parameter)}
 
     @cached_property
+    def _containers(self) -> _Containers:
+        return self.cache.call(_Containers.read, self.snapshot.rows(Pdb))
+
+    @property
     def pdbs(self) -> Mapping[int, str]:
         """Containers that are open on an instance at least, by CON_ID, the seed left out."""
-        return {con_id: name for own in self._open_pdbs.values() for con_id, name in own.items()}
+        return self._containers.open_anywhere
+
+    @property
+    def pdb_names(self) -> Mapping[int, str]:
+        """Names of the containers by CON_ID, of those that are open nowhere, too."""
+        return self._containers.names
 
     def open_pdbs(self, inst_id: int) -> Mapping[int, str]:
         """Return the containers that are open on an instance; those open anywhere if V$PDBS tells nothing of it."""
-        return self._open_pdbs.get(inst_id, self.pdbs)
+        return self._containers.open_on.get(inst_id, self.pdbs)
 
     def is_closed(self, inst_id: int, con_id: int) -> bool:
         """Whether V$PDBS says that a pluggable database is not open on an instance."""
-        return (inst_id, con_id) in self._closed
-
-    @cached_property
-    def _open_pdbs(self) -> Mapping[int, Mapping[int, str]]:
-        found: dict[int, dict[int, str]] = {}
-        for row in self.snapshot.rows(Pdb):
-            own = found.setdefault(row.inst_id, {})
-            if row.con_id > SEED and (row.inst_id, row.con_id) not in self._closed:
-                own[row.con_id] = row.name
-        return found
-
-    @cached_property
-    def _closed(self) -> frozenset[tuple[int, int]]:
-        rows = self.snapshot.rows(Pdb)
-        return frozenset((row.inst_id, row.con_id) for row in rows if row.open_mode.startswith("MOUNT"))
-
-    @cached_property
-    def pdb_names(self) -> Mapping[int, str]:
-        """Names of the containers by CON_ID, of those that are open nowhere, too."""
-        return {row.con_id: row.name for row in self.snapshot.rows(Pdb) if row.con_id > SEED}
+        return (inst_id, con_id) in self._containers.closed
 
     def container_name(self, con_id: int) -> str:
         """Return a pluggable database's name, its number where that is not known, "" for what is none."""

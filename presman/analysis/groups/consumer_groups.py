@@ -361,12 +361,14 @@ def _cluster(
 ) -> GroupReading:
     """Return the sum over the instances; rates only where every instance that has the group has one."""
     first = rows[0]
+    number, percent = server_pools.allowed((first.con_id, first.name), facts, budgets)
+    if len(rows) == 1:
+        return first._replace(inst_id=CLUSTER, servers_limit=number, servers_limit_percent=percent, all_used=together)
     sums: dict[str, Any] = dict(zip(_SUMMED, map(_sum, zip(*map(_summed, rows), strict=True)), strict=True))
-    there = [row for row in rows if row.usage is not None] or rows
-    if len(there) < len(rows):
+    there = rows if sums["used"] is not None else [row for row in rows if row.usage is not None] or rows
+    if there is not rows:
         sums |= {name: _sum(tuple(getattr(row, name) for row in there)) for name in _RATES}
-    key, capacity = (first.con_id, first.name), sums["capacity"]
-    number, percent = server_pools.allowed(key, facts, budgets)
+    capacity = sums["capacity"]
     capped = [row for row in rows if row.limit_allowed is not None]
     waits = [row.head_waited for row in rows if row.head_waited is not None]
     claims = [row.entitled for row in rows if row.entitled is not None]
@@ -389,7 +391,7 @@ def _cluster(
         limited_by=capped[0].limited_by if capped else "",
         limit_used=_sum(tuple(row.limit_used for row in capped)) if capped else None,
         limit_allowed=_sum(tuple(row.limit_allowed for row in capped)) if capped else None,
-        usage=together_used([row.usage for row in rows]),
+        usage=together_used([row.usage for row in there]),
         **sums,
     )
 
@@ -399,6 +401,4 @@ def _sum(values: tuple[Any, ...]) -> Any:
 
 
 def _sum_totals(parts: list[QueueTotals]) -> QueueTotals:
-    if len(parts) == 1:
-        return parts[0]
     return QueueTotals._make(map(sum, zip(*parts, strict=True)))
