@@ -56,7 +56,7 @@ class PdbReading(Struct, frozen=True):
     waiting: float | None
     capacity: float
     limit: float | None
-    guaranteed: float
+    guaranteed: float | None
     entitled: float | None
     verdict: Verdict
     io: IoRates | None
@@ -163,6 +163,7 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
         counters, metric = rows.get(con_id, no_row), metrics.get(con_id, no_metric)
         row = _row(facts, inst_id, (con_id, name), frame, counters, metric)
         row = replace(row, io=io, shares=given[con_id].shares if con_id in given else None, hidden=hidden)
+        row = replace(row, guaranteed=None) if hidden == entitlement.SERVER_WIDE else row
         used = usage_of_container(rows.get(con_id))
         found.append(replace(row, io_verdict=io_limits.verdict(row), cpu_exhausted=exhausted.get(con_id), usage=used))
     return found
@@ -256,7 +257,7 @@ def _together(rows: list[PdbReading]) -> PdbReading:
         waiting=_sum(row.waiting for row in there),
         capacity=capacity,
         limit=_sum(row.limit for row in rows),
-        guaranteed=sum(row.guaranteed for row in rows),
+        guaranteed=_sum(row.guaranteed for row in rows),
         entitled=sum(claims) if claims else None,
         verdict=entitlement.worst(row.verdict for row in rows),
         io=together(ios) if len(ios) == len(there) else None,

@@ -256,7 +256,7 @@ def _row(
         capacity=here.capacities[con_id],
         limit=limit,
         share=share,
-        guaranteed=due if limit is None else min(due, limit),
+        guaranteed=None if here.hidden == entitlement.SERVER_WIDE else due if limit is None else min(due, limit),
         entitled=claim * frame.capacity if claim is not None and frame.whole_plan else None,
         verdict=verdict,
         active_sessions=row.active_sessions,

@@ -49,7 +49,7 @@ class Judged(Loaded, Protocol):
     """What a verdict is about: a consumer group or a container."""
 
     @property
-    def guaranteed(self) -> float: ...  # noqa: D102
+    def guaranteed(self) -> float | None: ...  # noqa: D102
     @property
     def verdict(self) -> Verdict: ...  # noqa: D102
     @property
@@ -80,7 +80,7 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
     if group.used is None or group.waiting is None:
         return "No delta yet: rates need two polls of the same instance start and the same plan window."
     wanted = group.used + group.waiting
-    if group.verdict is Verdict.IDLE and group.hidden:
+    if group.verdict is Verdict.IDLE and group.guaranteed is None:
         return f"Wants no CPU now; {group.hidden}, so what it is guaranteed is not known."
     if group.verdict is Verdict.IDLE:
         return f"Wants no CPU now; guaranteed {group.guaranteed:.1f} of {group.capacity:.0f} when all are busy."
@@ -162,7 +162,7 @@ def _free(group: Judged) -> float:
 
 def _left(group: Judged, host_busy: float | None) -> str:
     """Return how what it is due comes about, and who has the rest."""
-    more = (group.entitled or 0.0) - group.guaranteed
+    more = (group.entitled or 0.0) - (group.guaranteed or 0.0)
     found = [f"{more:.1f} of it is what others leave"] if more >= 0.05 else []
     free = _free(group)
     if free and host_busy is not None and host_busy >= FULL:

@@ -45,7 +45,7 @@ class PlanRow(NamedTuple):
     by_weight: bool
     share: float
     by_level: tuple[float, ...]
-    guaranteed: float
+    guaranteed: float | None
     entitled: float | None
     limit: float | None
     limit_percent: int | None
@@ -152,6 +152,8 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
     trees = [(facts.division.shares[each.inst_id].root, each.num_cpus) for each in instances if each.inst_id in on]
     placed = _together(trees or [(shares.root, capacity)])
     lines = tuple(_with_plan(_line(*each, capacity, target, rows), facts, on) for each in placed)
+    if any(facts.plans.server_wide(inst_id) for inst_id in on):
+        lines = tuple(line._replace(guaranteed=None) for line in lines)
     windows = plan_windows(snapshot)
     return PlanView(
         plan=name,

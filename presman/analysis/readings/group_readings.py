@@ -166,7 +166,8 @@ class GroupReading(NamedTuple):
 
     `used`, `waiting`: CPUs since the last poll (None without a delta); `capacity`: CPUs handed out; `limit`: CPUs
     at its UTILIZATION_LIMIT (limits above it multiplied in), None without one; `guaranteed`: CPUs it gets when
-    everyone is busy; `entitled`: CPUs it is due now, of what all groups want; `share` is the guaranteed
+    everyone is busy, None where it is not the CPUs of one instance that are shared; `entitled`: CPUs it is due now, of
+    what all groups want; `share` is the guaranteed
     minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about.
     `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice; `all_used` is the CPUs that all
     groups of the instance (the cluster) used together. `cpu_exhausted` is the percent of the last closed minute in
@@ -190,7 +191,7 @@ class GroupReading(NamedTuple):
     capacity: float
     limit: float | None
     share: float
-    guaranteed: float
+    guaranteed: float | None
     entitled: float | None
     verdict: Verdict
     active_sessions: int
