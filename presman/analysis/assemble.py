@@ -45,7 +45,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     """
     facts = Facts.of(previous, current, cache)
     pools = server_pools.pools(facts)
-    cluster = server_pools.together(pools[inst_id] for inst_id in facts.system.open_ids)
+    cluster = server_pools.together(pools[inst_id] for inst_id in facts.system.inst_ids)
     budgets = server_pools.budgets(facts, cluster)
     each = instances.instances(facts, pools)
     holdings = running.holdings(facts)
@@ -173,6 +173,8 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         found.append(f"instance {numbers} restarted since the last poll: no rates yet")
     elif deltas.activated:
         found.append("a plan was activated since the last poll: no rates of its groups yet")
+    for inst_id, status in facts.system.not_open.items():
+        found.append(f"instance {inst_id} is {status}, not OPEN: it has no part in CPUs, shares and servers")
     if top.mixed_plans:
         found.append("the instances run different plans")
     if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.system.instances.values()):

@@ -12,7 +12,7 @@ ROOT = "CDB$ROOT"
 
 def container_of(pdbs: Sequence[Pdb]) -> str:
     """Return the container connected to: a pluggable database sees only itself in V$PDBS, the root sees the seed."""
-    return pdbs[0].name if len(pdbs) == 1 and pdbs[0].con_id > SEED else ROOT
+    return pdbs[0].name if len({row.con_id for row in pdbs}) == 1 and pdbs[0].con_id > SEED else ROOT
 
 
 def on_exadata(events: Iterable[SystemEvent]) -> bool:

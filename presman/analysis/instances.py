@@ -78,7 +78,7 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
         uptime=max(0.0, (facts.snapshot.at - started).total_seconds()) if started else None,
         mixed_plans=len({each.plan for each in found}) > 1,
         exadata=on_exadata(events),
-        autonomous=bool(snapshot.cloud_service),
+        autonomous=facts.plans.autonomous,
         nature=database_kind(
             snapshot.rows(Database), snapshot.rows(Instance), snapshot.rows(Pdb), events, snapshot.cloud_service
         ),

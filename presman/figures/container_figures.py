@@ -57,7 +57,7 @@ PDBS: Table[PdbReading] = Table(
     (
         Pdb("inst_id", "Inst", INSTANCE, "INST_ID; `all` is the sum over the cluster.", "inst_id"),
         Pdb("con_id", "Con", NUMBER, "CON_ID.", "con_id"),
-        Pdb("pdb", "PDB", TEXT, "V$PDBS.NAME.", "name", width=10, most=22),
+        Pdb("pdb", "PDB", TEXT, "GV$PDBS.NAME.", "name", width=10, most=22),
         Pdb("cpu_bar", "CPU", CPUS,
             "The whole width is all CPUs. █ CPUs used and ▒ waited for, both the change of CONSUMED_CPU_TIME and "
             f"CPU_WAIT_TIME in {_VIEW} since the last poll; │ what it may claim now; ┊ its limit.", "used", side="left",
@@ -68,7 +68,8 @@ PDBS: Table[PdbReading] = Table(
             "verdict", text=lambda row: verdict_text(row.verdict), width=18, most=28,
             state=lambda row: VERDICT_MARKS[row.verdict][1]),
         Pdb("entitled_cpus", "entitled", CPUS,
-            "CPUs it is due now: shares handed out by what each container wants, never above its limit.", "entitled"),
+            "CPUs it is due now: shares handed out by what each container wants, never above its limit. Where the CDB "
+            "plan sets neither SHARES nor UTILIZATION_LIMIT, by CPU_MIN_COUNT (18: CPU_COUNT).", "entitled"),
         Pdb("limit_cpus", "limit", CPUS,
             "CPUs at its UTILIZATION_LIMIT in the CDB plan, or its own CPU_COUNT if that is less.", "limit"),
         Pdb("shares", "shares", COUNT, "DBA_CDB_RSRC_PLAN_DIRECTIVES.SHARES.", "shares"),

@@ -40,6 +40,9 @@ VERDICT_MARKS: dict[Verdict, tuple[str, State]] = {
     Verdict.CONTENDED: ("▬", "note"),
     Verdict.CAGED: ("▬", "note"),
     Verdict.THROTTLED: ("▬", "note"),
+    Verdict.NOT_EXHAUSTED: ("▬", "note"),
+    Verdict.HOST: ("▲", "warn"),
+    Verdict.SHORT: ("▲", "warn"),
     Verdict.STARVED: ("✕", "bad"),
     Verdict.ZERO_SHARE: ("✕", "bad"),
 }
@@ -156,8 +159,8 @@ WAITING = Group(
 )
 CAPACITY = Group(
     "capacity_cpus", "CPUs", CPUS,
-    "CPUs Resource Manager hands out: V$RSRCMGRMETRIC.NUM_CPUS, else CPU_COUNT if the instance is caged, else the "
-    "host's.", "capacity",
+    "CPUs Resource Manager hands out: V$RSRCMGRMETRIC.NUM_CPUS, else UTILIZATION_LIMIT of V$RSRC_PLAN on an Autonomous "
+    "Database, else CPU_COUNT if the instance is caged, else the host's.", "capacity",
 )
 STATE = Group(
     "state", "state", TEXT,
@@ -173,8 +176,11 @@ VERDICT = Group(
     "verdict", "CPU verdict", WORD,
     "What happens to the group's CPU, since the last poll. ● not throttled: next to nothing waits. ▬ at its limit: "
     "UTILIZATION_LIMIT holds it, even if CPU is free. ▬ contended, gets its share: all CPUs are busy and it gets what "
-    "the plan entitles it to. ✕ starved: it waits and gets less than that. ✕ no share while others run: the plan "
-    "gives it nothing under contention. ○ CPU not managed: the plan leaves CPU to the operating system.",
+    "the plan entitles it to. ✕ starved: it waits and gets much less than that, and other groups have the rest. "
+    "▲ less than its due: the same by a little, or while not all CPUs were used. ▲ host used by others: the host is "
+    "full, and it is not the groups that use it. ▬ waits, CPUs not exhausted: CPUs were left over. ✕ no share while "
+    "others run: the plan gives it nothing under contention. ○ CPU not managed: the plan leaves CPU to the operating "
+    "system.",
     "verdict", text=lambda row: verdict_text(row.verdict), width=18, most=28, narrow=False,
     state=lambda row: VERDICT_MARKS[row.verdict][1],
 )
@@ -184,7 +190,8 @@ LIMIT = Group(
 )
 GUARANTEED = Group(
     "guaranteed_cpus", "min", CPUS,
-    "CPUs the group is guaranteed when every group wants all it can get (DBA_RSRC_PLAN_DIRECTIVES, levels or shares).",
+    "CPUs the group is guaranteed when every group wants all it can get (DBA_RSRC_PLAN_DIRECTIVES, levels or shares); "
+    "empty where CPU is handed out over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE).",
     "guaranteed", narrow=False,
 )
 GUARANTEED_SHARE = Group(

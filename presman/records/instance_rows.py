@@ -8,7 +8,7 @@ SEED = 2
 
 
 class Instance(NamedTuple):
-    """GV$INSTANCE: one row per open instance."""
+    """GV$INSTANCE: one row per instance that runs; `status` is OPEN, or OPEN MIGRATE, where the database is open."""
 
     inst_id: int
     instance_name: str
@@ -30,8 +30,12 @@ class Database(NamedTuple):
 
 
 class Pdb(NamedTuple):
-    """V$PDBS (12.1 and later): the containers this connection may see."""
+    """GV$PDBS (12.1 and later): the containers this connection may see, and how each instance has them open.
 
+    `inst_id` is 0 in recordings made before it was read: then the row is about the instance connected to.
+    """
+
+    inst_id: int
     con_id: int
     name: str
     open_mode: str

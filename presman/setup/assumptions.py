@@ -213,7 +213,9 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     ),
     Assumption(
         "pending-directives",
-        "A pending area shows each directive a second time, with STATUS PENDING.",
+        "A pending area shows each directive a second time, with STATUS PENDING. LEGACY is the plan as it was before "
+        "an import into a pluggable database made one that is allowed there of it: it counts only where no other "
+        "directive of that plan is there.",
         "there is no other status than PENDING, LEGACY, ACTIVE and none; while a pending area is open its plan's "
         "directives are there twice",
         "SELECT DISTINCT COALESCE(status, '') AS name, NULL AS value, NULL AS against FROM dba_rsrc_plan_directives",
@@ -233,7 +235,8 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption(
         "what-the-cdb-gives",
         "Inside a pluggable database V$RSRC_PLAN shows what the CDB plan gives it; the Reference of 12.1 calls the "
-        "columns internal. On Autonomous Databases UTILIZATION_LIMIT holds CPU_COUNT and no percentage.",
+        "columns internal. On Autonomous Databases (CLOUD_SERVICE is set, or the plan is DWCS_PLAN or OLTP_PLAN) "
+        "UTILIZATION_LIMIT holds the number of CPUs and no percentage.",
         "UTILIZATION_LIMIT (first) and SHARES (second) are what the CDB plan says",
         "SELECT name, utilization_limit AS value, shares AS against FROM gv$rsrc_plan WHERE is_top_plan = 'TRUE'",
         since=Release(12, 1),
@@ -252,6 +255,15 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         since=Release(12, 2),
         document="the Reference of 23: how many of its sessions may run at once, NUM_CPUS times its UTILIZATION_LIMIT. "
         "Whether its own CPU_COUNT is in it is open.",
+    ),
+    Assumption(
+        "cpu-min-count",
+        "Where the CDB plan sets SHARES or UTILIZATION_LIMIT for any container, the others have one share each, and "
+        "CPU_MIN_COUNT and CPU_COUNT are nobody's part. The Reference speaks of a plan without either only.",
+        "under load, in a CDB plan that sets SHARES for one container only: AVG_RUNNING_SESSIONS (first) of the others "
+        "does not follow their CPU_MIN_COUNT; the second figure is AVG_WAITING_SESSIONS",
+        "SELECT con_id AS name, avg_running_sessions AS value, avg_waiting_sessions AS against FROM gv$rsrcpdbmetric",
+        since=Release(19),
     ),
     Assumption(
         "unallocated-cpu",

@@ -117,7 +117,17 @@ def _kind_of_database(found: Mapping[type[Any], Section]) -> Iterator[str]:
         cluster = "RAC" if any(row.parallel == "YES" for row in instances) else "single instance"
         yield _line("instances", f"{len(instances)} ({cluster}): {names}")
     if Pdb in found and found[Pdb].rows:
-        yield _line("pdbs", ", ".join(f"{row.name} {row.open_mode}" for row in found[Pdb].rows))
+        yield _line("pdbs", ", ".join(open_modes(found[Pdb].rows)))
+
+
+def open_modes(rows: Sequence[Pdb]) -> Iterator[str]:
+    """Return each container with its open mode, or with that on each instance where they differ."""
+    by_name: dict[str, dict[str, list[int]]] = {}
+    for row in rows:
+        by_name.setdefault(row.name, {}).setdefault(row.open_mode, []).append(row.inst_id)
+    for name, modes in by_name.items():
+        where = (f"{mode} on {', '.join(map(str, on))}" if len(modes) > 1 else mode for mode, on in modes.items())
+        yield f"{name} {' and '.join(where)}"
 
 
 def _latency(source: Source, now: Callable[[], datetime]) -> Iterator[str]:

@@ -68,7 +68,7 @@ function __presman_table
 --tour||show around, or do not (default: until it was gone through once)
 --no-tour||show around, or do not (default: until it was gone through once)
 --bell||ring the terminal’s bell when a new alert appears
-|@scenario holders locked mixed noplan pdb queueing quiet rac storm throttled|name or FILE.toml (default: mixed)'
+|@scenario holders locked mixed noplan pdb queueing quiet rac storm tenants throttled|name or FILE.toml (default: mixed)'
         case connect
             set table '-h||show this help message and exit
 --help||show this help message and exit
@@ -535,6 +535,7 @@ demo:queueing|A 36-way statement queues behind a 12-way one on a target of 24
 demo:quiet|Nothing wrong: a few sessions, no queue, no throttling
 demo:rac|A cluster of two: one queue over both instances
 demo:storm|Dozens queued: a group limit, the system target and an idle holder
+demo:tenants|Tenants by CPU_MIN_COUNT, both busy
 demo:throttled|One group takes all CPU, two below it get none; a full session pool')
             echo spool:
             if test "$values" = @csv

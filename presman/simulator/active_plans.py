@@ -90,8 +90,8 @@ class ActivePlans:
         plans = self.scenario.plans
         self.root: Node | None = None
         if self.cdb:
-            cpus = self.scenario.capacity.cpu_count
-            self.root = cdb_tree(self.scenario.header.cdb_plan, self.scenario.pdbs, self.active, plans, cpus)
+            cpus, name = self.scenario.capacity.cpu_count, self.scenario.header.cdb_plan
+            self.root = cdb_tree(name, self.scenario.pdbs, self.active, plans, cpus, self.release)
         elif self.active[0]:
             self.root = plan_tree(plans[self.active[0]], plans)
         self.ceilings: dict[Group, float] = {}

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from presman.base.release import Release
 from presman.simulator.scenario import OTHER_GROUPS, Directive, PdbSpec, PlanSpec
 
 LEVELS = 8
@@ -59,13 +60,18 @@ def plan_tree(plan: PlanSpec, plans: Mapping[str, PlanSpec], con_id: int = 0, **
 
 
 def cdb_tree(
-    cdb_plan: str, pdbs: Sequence[PdbSpec], active: Mapping[int, str], plans: Mapping[str, PlanSpec], cpus: int
+    cdb_plan: str,
+    pdbs: Sequence[PdbSpec],
+    active: Mapping[int, str],
+    plans: Mapping[str, PlanSpec],
+    cpus: int,
+    release: Release,
 ) -> Node:
     """Return the tree of a CDB plan; `active` is each container's own plan, "" for none, `cpus` those to divide."""
-    shares = sum(pdb.directive.shares for pdb in pdbs)
+    parts = _parts(pdbs, cpus, release)
     nodes = []
-    for pdb in pdbs:
-        weights = (pdb.directive.shares / shares,) + (0.0,) * (LEVELS - 1)
+    for pdb, part in zip(pdbs, parts, strict=True):
+        weights = (part / sum(parts),) + (0.0,) * (LEVELS - 1)
         limit = pdb.directive.cpu_limit(cpus)
         own = active.get(pdb.con_id, "")
         if own:
@@ -74,6 +80,18 @@ def cdb_tree(
             children = (Node(OTHER_GROUPS, group=Group(pdb.con_id, OTHER_GROUPS)),)
         nodes.append(Node(pdb.name, weights, limit, children))
     return Node(cdb_plan, children=tuple(nodes))
+
+
+def _parts(pdbs: Sequence[PdbSpec], cpus: int, release: Release) -> list[float]:
+    """Return each container's weight: its shares, or where nobody has shares or a limit CPU_MIN_COUNT (18: CPU_COUNT).
+
+    Database Reference 19, CPU_MIN_COUNT: where SHARES and UTILIZATION_LIMIT are unset.
+    """
+    given = [pdb.directive for pdb in pdbs]
+    if release < Release(18) or any(each.shares or each.utilization_limit for each in given):
+        return [float(each.shares or 1) for each in given]
+    least = [each.cpu_min_count if release >= Release(19) else None for each in given]
+    return [float(own or each.cpu_count or cpus) for own, each in zip(least, given, strict=True)]
 
 
 def shares_among(nodes: Sequence[Node], wanting: Collection[int]) -> list[float]:

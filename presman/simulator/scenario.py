@@ -85,17 +85,25 @@ class PlanSpec:
 class PdbDirective:
     """What the CDB plan gives one pluggable database, by its name or by its `profile`, and what it has set for itself.
 
-    `cpu_count`, `max_iops`, `max_mbps` (12.2 and later) and `parallel_servers_target` hold on each instance.
+    `cpu_count`, `cpu_min_count` (19 and later), `max_iops`, `max_mbps` (12.2 and later) and `parallel_servers_target`
+    hold on each instance. Without `shares`, and a directive of its own, the default directive gives it one.
     """
 
-    shares: int = key(whole(1, 100), 1)
+    shares: int | None = key(whole(1, 100), None)
     utilization_limit: int | None = key(whole(1, 100), None)
     parallel_server_limit: int | None = key(whole(0, 100), None)
     profile: str = key(identifier, "")
     cpu_count: int | None = key(whole(1, 1024), None)
+    cpu_min_count: float | None = key(number(0.1, 1024), None)
     parallel_servers_target: int | None = key(whole(1, 32767), None)
     max_iops: int | None = key(whole(1), None)
     max_mbps: int | None = key(whole(1), None)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the CDB plan has a directive for it, by its name or profile."""
+        given = (self.shares, self.utilization_limit, self.parallel_server_limit, self.profile or None)
+        return any(each is not None for each in given)
 
     def cpu_limit(self, cpus: int) -> float:
         """Return the part it may use of so many CPUs: by UTILIZATION_LIMIT, and by its own CPU_COUNT."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from presman.analysis.containers import io_limits
 from presman.analysis.containers.containers import PdbReading, io_limited
+from presman.analysis.groups.entitlement import RANK
 from presman.analysis.groups.verdicts import Conformance, conformance, explain, in_words
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER
@@ -19,7 +20,6 @@ CPU_LEGEND = "of all CPUs: █ used ▒ waiting │ entitled ┊ limit"
 """What the bars of CPU are made of."""
 
 _QUIET = frozenset({Verdict.IDLE, Verdict.NOT_THROTTLED, Verdict.UNKNOWN, Verdict.NOT_MANAGED})
-_ORDER = (Verdict.STARVED, Verdict.ZERO_SHARE, Verdict.CAPPED, Verdict.CAGED, Verdict.CONTENDED, Verdict.THROTTLED)
 
 
 def verdict_lines(reading: Reading, groups: Sequence[GroupReading]) -> list[Line]:
@@ -31,7 +31,7 @@ def verdict_lines(reading: Reading, groups: Sequence[GroupReading]) -> list[Line
             glyph, state = _mark(kept)
             name = f"instance {kept.inst_id}: " if several else ""
             lines.append(((f" {glyph} ", state), (name + kept.sentence, "")))
-    waiting = sorted((row for row in groups if row.verdict not in _QUIET), key=lambda row: _ORDER.index(row.verdict))
+    waiting = sorted((row for row in groups if row.verdict not in _QUIET), key=lambda row: RANK[row.verdict])
     for row in waiting:
         mark, state = VERDICT_MARKS[row.verdict]
         where = f" on {row.inst_id}" if row.inst_id else ""
@@ -48,7 +48,7 @@ def _mark(kept: Conformance) -> tuple[str, State]:
         return "○", "dim"
     if kept.score < 99.95:
         return "✕", "bad"
-    return ("▲", "warn") if kept.shareless else ("●", "good")
+    return ("▲", "warn") if kept.shareless or kept.near or kept.outside else ("●", "good")
 
 
 def pdb_lines(rows: tuple[PdbReading, ...]) -> list[Line]:

@@ -1,9 +1,10 @@
--- Which pluggable databases does this connection see?
+-- Which pluggable databases does this connection see, and on which instances are they open?
 -- every: minute
--- needs: V_$PDBS
+-- needs: GV_$PDBS
 -- pack: none
 SELECT
+    inst_id,
     con_id,
     name,
     open_mode
-FROM v$pdbs
+FROM gv$pdbs

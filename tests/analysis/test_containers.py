@@ -15,7 +15,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.records.container_rows import PdbMetric
 from presman.records.group_rows import ConsumerGroup, GroupMetric
-from presman.records.instance_rows import Database, Parameter, Pdb
+from presman.records.instance_rows import Database, Osstat, Parameter, Pdb
 from presman.records.plan_rows import (
     CdbPlanDirective,
     ContainerGroupMapping,
@@ -183,10 +183,45 @@ def test_inside_the_cdbs_limit_on_cpu_is_read() -> None:
     assert of(reading, 4, "OTHER_GROUPS").limited_by == "HR (UTILIZATION_LIMIT)"
 
 
-def test_on_autonomous_databases_the_limit_is_a_number_of_cpus() -> None:
-    cpus = row(Parameter, con_id=4, name="cpu_count", value="16")
-    reading = loads({(4, "PAY"): (6.3, 9.0)}, *inside(shares=2, utilization_limit=16), cpus)
+@pytest.mark.parametrize("told_by", ["service", "plan"])
+def test_on_autonomous_databases_the_limit_is_a_number_of_cpus(told_by: str) -> None:
+    """16 is the number of CPUs: no limit of its own, whoever says that it is such a database."""
+    given = inside(shares=2, utilization_limit=16)
+    rows = [*INSIDE[:-2], active_plan("DWCS_PLAN", con_id=4, shares=2, utilization_limit=16),
+            directive("DWCS_PLAN", "PAY", 3), directive("DWCS_PLAN", "OTHER_GROUPS", 1)]  # fmt: skip
+    reading = (
+        loads({(4, "PAY"): (6.3, 9.0)}, *given, cloud_service="DWCS")
+        if told_by == "service"
+        else loads({(4, "PAY"): (6.3, 9.0)}, *rows)
+    )
     assert (of(reading, 4, "PAY").limit, of(reading, 4, "PAY").verdict) == (None, Verdict.CONTENDED)
+
+
+def test_elsewhere_the_limit_is_a_percentage_also_where_it_is_the_same_number_as_cpu_count() -> None:
+    """16 % of 16 CPUs is 2.56."""
+    cpus = row(Parameter, con_id=4, name="cpu_count", value="16")
+    found = of(loads({(4, "PAY"): (2.5, 9.0)}, *inside(shares=2, utilization_limit=16), cpus), 4, "PAY")
+    assert (found.limit, found.verdict) == (pytest.approx(2.56), Verdict.CAPPED)
+    smaller = row(Parameter, con_id=4, name="cpu_count", value="8")  # of 16: 16 % of how many is not seen
+    assert of(loads({(4, "PAY"): (2.5, 9.0)}, *inside(shares=2, utilization_limit=16), smaller), 4, "PAY").limit == 8.0
+
+
+@pytest.mark.parametrize(
+    ("others", "cpus", "limit"),
+    [
+        ([], 16.0, None),  # nothing else tells the CPUs: those are the 16
+        ([row(Osstat, stat_name="NUM_CPUS", value=128.0)], 16.0, None),
+        ([row(GroupMetric, con_id=4, consumer_group_name="X", num_cpus=64)], 64.0, 16.0),
+    ],
+)
+def test_an_autonomous_database_has_the_cpus_that_its_limit_says(
+    others: list[Any], cpus: float, limit: float | None
+) -> None:
+    plan = active_plan("OLTP_PLAN", con_id=4, shares=2, utilization_limit=16)
+    rows = [instance(), row(Pdb, con_id=4, name="HR", open_mode="READ WRITE"), plan, directive("OLTP_PLAN", "PAY", 1)]
+    reading = analyse(None, snapshot(*rows, *others))
+    assert reading.header.num_cpus == cpus
+    assert of(reading, 4, "PAY").limit == limit
 
 
 def test_inside_without_what_the_cdb_gives_nothing_is_claimed() -> None:

@@ -22,6 +22,7 @@ CELLS = row(SystemEvent, event="cell single block physical read", total_waits=7)
         ({"databases": [CDB], "pdbs": [SEED, APP, OTHER]}, ("CDB root",)),
         ({"databases": [CDB], "pdbs": [SEED]}, ("CDB root",)),
         ({"databases": [CDB], "pdbs": [APP]}, ("PDB",)),
+        ({"databases": [CDB], "pdbs": [APP, APP._replace(inst_id=2)]}, ("PDB",)),
         ({"instances": [row(Instance, parallel="NO")]}, ()),
         ({"instances": [row(Instance, parallel="YES")]}, ("RAC",)),
         ({"instances": [row(Instance), row(Instance, inst_id=2)]}, ("RAC",)),

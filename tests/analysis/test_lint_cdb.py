@@ -11,6 +11,7 @@ from presman.analysis.plans.lint import lint
 from presman.analysis.plans.lint_case import Finding
 from presman.analysis.plans.lint_cdb import RULES
 from presman.base.release import Release
+from presman.records.group_rows import GroupMetric
 from presman.records.instance_rows import Database, Parameter, Pdb
 from presman.records.plan_rows import CdbPlanDirective, RsrcPlanHistory
 from presman.records.wait_rows import SystemEvent
@@ -22,6 +23,10 @@ PLANNED = [active_plan("OWN", con_id=3), active_plan("OWN", con_id=4), directive
 
 def given(pdb: str, shares: int | None = 1, **values: Any) -> CdbPlanDirective:
     return row(CdbPlanDirective, plan="CDB", pluggable_database=pdb, shares=shares, **values)
+
+
+def least(con_id: int, cpus: str) -> Parameter:
+    return row(Parameter, con_id=con_id, name="cpu_min_count", value=cpus)
 
 
 def window(plan: str, **values: Any) -> RsrcPlanHistory:
@@ -52,6 +57,7 @@ CASES: dict[str, tuple[list[Any], list[Any]]] = {
         [given("SALES", 3, parallel_server_limit=50), given("HR", 1)],
     ),
     "cdb-autotask-first": ([*BOTH, given("ORA$AUTOTASK", 4)], [*BOTH, given("ORA$AUTOTASK", 3)]),
+    "cdb-over-provisioned": ([*BOTH, least(3, "12"), least(4, "5")], [*BOTH, least(3, "12"), least(4, "4")]),
     "cdb-io-limit-on-exadata": (
         [*BOTH, EXADATA, row(Parameter, con_id=3, name="max_iops", value="500")],
         [*BOTH, row(Parameter, con_id=3, name="max_iops", value="500")],
@@ -73,8 +79,9 @@ def found(*rows: Any) -> list[Finding]:
     if not any(type(each).__name__ == "RsrcPlan" for each in rows):
         fixed += PLANNED[::2]
     rows = tuple(each for each in rows if each is not NEW) if (new := NEW in rows) else rows
-    target = row(Parameter, name="parallel_servers_target", value="128")
-    now = snapshot(*fixed, target, *rows, release=NEW if new else Release(19))
+    fixed.append(row(Parameter, name="parallel_servers_target", value="128"))
+    fixed.append(row(GroupMetric, con_id=1, consumer_group_name="X", num_cpus=16))
+    now = snapshot(*fixed, *rows, release=NEW if new else Release(19))
     return list(lint(analyse(None, now), now))
 
 

@@ -12,6 +12,7 @@ from presman.analysis.groups.cpu_waiters import cpu_waiters
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import Verdict
+from presman.codec.shapes import shape_of
 from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.records.group_rows import ConsumerGroup, GroupMetric
 from presman.records.instance_rows import Database, Parameter, Pdb
@@ -109,6 +110,25 @@ def test_only_a_change_of_the_cdb_plan_ends_the_deltas(con_id: int, survives: bo
     before = [*fixed, row(RsrcPlanHistory, sequence=1, **opened), *used(SALES=(1.0, 0.0))]
     after = [*fixed, row(RsrcPlanHistory, sequence=2, **opened), *used(SALES=(3.0, 0.0))]
     assert compare(before, after)[0, "SALES"].used == (2.0 if survives else None)
+
+
+def test_a_recording_without_instances_in_v_pdbs_shows_its_containers_on_all_of_them() -> None:
+    """INST_ID was not read before: such rows have 0, and are of the instance connected to."""
+    assert shape_of("Pdb con_id name open_mode").lacking == {"inst_id"}
+    fixed = [each._replace(inst_id=0) if isinstance(each, Pdb) else each for each in containers(1, 2)]
+    busy = {"SALES": (4.0, 0.0), "HR": (1.0, 0.0)}
+    before = [*fixed, *used(1, 0, **busy), *used(2, 0, **busy)]
+    found = compare(before, [*fixed, *used(1, **busy), *used(2, **busy)])
+    assert set(found) == {(inst_id, name) for inst_id in (0, 1, 2) for name in ("SALES", "HR")}
+    assert (found[0, "SALES"].used, found[0, "SALES"].capacity) == (8.0, 32.0)
+
+
+def test_a_container_that_is_idle_on_one_instance_has_what_it_is_due_on_the_other() -> None:
+    fixed = containers(1, 2)
+    busy, idle = {"SALES": (12.0, 5.0), "HR": (4.0, 0.0)}, {"SALES": (0.0, 0.0), "HR": (0.0, 0.0)}
+    before = [*fixed, *used(1, 0, **busy), *used(2, 0, **idle)]
+    found = compare(before, [*fixed, *used(1, **busy), *used(2, **idle)])
+    assert (found[2, "SALES"].entitled, found[0, "SALES"].entitled) == (None, pytest.approx(12.0))
 
 
 def test_counters_that_went_back_or_an_instance_that_restarted_give_no_rate() -> None:

@@ -112,6 +112,20 @@ def test_pending_and_legacy_directives_do_not_count() -> None:
     assert percents(shares("P", rows)) == pytest.approx({"A": 60, "B": 40})
 
 
+def test_a_plan_of_which_only_legacy_directives_are_seen_is_what_they_say() -> None:
+    """The Reference knows them as what was there before an import made another of it; where there is no other, they are
+    what there is."""
+    rows = [directive("P", "A", 60, status="LEGACY"), directive("P", "B", 40, status="LEGACY")]
+    rows += [directive("P", "A", 10, status="PENDING")]
+    assert percents(shares("P", rows)) == pytest.approx({"A": 60, "B": 40})
+
+
+def test_the_method_of_a_plan_is_that_of_the_one_in_force() -> None:
+    now, before = row(Plan, plan="P", mgmt_method="RATIO"), row(Plan, plan="P", mgmt_method="EMPHASIS", status="LEGACY")
+    for plans in ((now, before), (before, now)):
+        assert PlanBook.read(plans, []).methods == {"P": "RATIO"}
+
+
 def test_limits_multiply_along_the_tree() -> None:
     rows = [
         directive("P", "SUB", 50, type="PLAN", utilization_limit=40),

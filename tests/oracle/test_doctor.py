@@ -10,10 +10,11 @@ from presman.base.release import SUPPORTED, Release
 from presman.base.secret import Secret
 from presman.config.target import Target
 from presman.config.targets import parse_target
+from presman.records.instance_rows import Pdb
 from presman.records.queries import Scope, load
 from presman.setup import credentials
 from presman.setup.assumptions import ASSUMPTIONS, check
-from presman.setup.doctor import doctor
+from presman.setup.doctor import doctor, open_modes
 from presman.setup.grants import AccountKind, grants_script
 from presman.sources import SourceError
 from presman.sources.oracle.connect_arguments import connect_arguments
@@ -58,6 +59,12 @@ def test_all_is_well(serve: Callable[..., OracleServer], release: Release) -> No
     for query in load(release).values():
         assert any(line.startswith(f"{query.name} ") and query.view in line for line in lines), query.name
     assert "presman/presman" not in text
+
+
+def test_containers_are_told_with_what_each_instance_has_them_open_as() -> None:
+    modes = {(1, "P1"): "READ WRITE", (2, "P1"): "READ WRITE", (1, "P2"): "MOUNTED", (2, "P2"): "READ ONLY"}
+    rows = [Pdb(inst_id, 3, name, mode) for (inst_id, name), mode in modes.items()]
+    assert list(open_modes(rows)) == ["P1 READ WRITE", "P2 MOUNTED on 1 and READ ONLY on 2"]
 
 
 @pytest.mark.parametrize("release", [Release(12, 1), Release(19)], ids=str)

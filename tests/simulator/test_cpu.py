@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from presman.base.release import Release
 from presman.simulator.cpu_sharing import hand_out
-from presman.simulator.plan_tree import LEVELS, Group, Node, guaranteed, plan_tree
-from presman.simulator.scenario import Directive, PlanSpec
+from presman.simulator.plan_tree import LEVELS, Group, Node, cdb_tree, guaranteed, plan_tree
+from presman.simulator.scenario import OTHER_GROUPS, Directive, PdbDirective, PdbSpec, PlanSpec
 
 
 def levels(*parts: float) -> tuple[float, ...]:
@@ -53,6 +54,28 @@ def test_limit_holds_on_an_idle_host() -> None:
 def test_nested_limits_multiply() -> None:
     sub = Node("SUB", levels(1.0), 0.4, (leaf("A", 1.0, limit=0.9),))
     assert amounts(plan(sub), 100, A=100) == {"A": 36}
+
+
+@pytest.mark.parametrize(
+    ("release", "given_", "parts"),
+    [
+        (Release(19), [PdbDirective(cpu_min_count=4), PdbDirective(cpu_min_count=1)], (3.2, 0.8)),
+        (Release(19), [PdbDirective(cpu_count=3), PdbDirective(cpu_min_count=1)], (3.0, 1.0)),
+        (Release(19), [PdbDirective(cpu_min_count=4, shares=1), PdbDirective(cpu_min_count=1)], (2.0, 2.0)),
+        (Release(19), [PdbDirective(cpu_min_count=4), PdbDirective(utilization_limit=90)], (2.0, 2.0)),
+        (Release(18), [PdbDirective(cpu_count=3, cpu_min_count=1), PdbDirective(cpu_count=1)], (3.0, 1.0)),
+        (Release(12, 2), [PdbDirective(cpu_count=3), PdbDirective(cpu_count=2)], (2.0, 2.0)),
+    ],
+)
+def test_containers_are_divided_by_shares_or_by_their_own_cpus(
+    release: Release, given_: list[PdbDirective], parts: tuple[float, float]
+) -> None:
+    """4 CPUs, and both containers want them all."""
+    pdbs = [PdbSpec(f"P{number}", number, "", each) for number, each in enumerate(given_, start=3)]
+    root = cdb_tree("CDB", pdbs, {}, {}, 4, release)
+    groups = [Group(number, OTHER_GROUPS) for number in (3, 4)]
+    found = hand_out(root, dict.fromkeys(groups, 9.0), 4.0)
+    assert tuple(found[group] for group in groups) == pytest.approx(parts)
 
 
 def test_no_allocation_gets_only_leavings() -> None:

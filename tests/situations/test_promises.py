@@ -338,3 +338,21 @@ def test_an_end_that_does_not_come_nearer_is_not_promised_again(tmp_path: Path) 
     }
     said = [advice(found) for found in readings(tmp_path, views)]
     assert ["should start by itself" in text for text in said] == [True, True, False]
+
+
+def test_a_container_that_is_open_on_one_node_has_its_target_there(tmp_path: Path) -> None:
+    views = cluster((1, "CDB_PLAN", 64, 320), (2, "CDB_PLAN", 0, 320))
+    views = {
+        name: table_.replace(" | 0 | ", " | 1 | ", 1) if "PLAN" in name else table_ for name, table_ in views.items()
+    }
+    found = head(reading(tmp_path, {
+        **views,
+        "V$DATABASE": "NAME | CDB\nCDB1 | YES",
+        "GV$PDBS": "INST_ID | CON_ID | NAME | OPEN_MODE\n1 | 2 | PDB$SEED | READ ONLY\n1 | 3 | SALES | READ WRITE\n"
+        "2 | 2 | PDB$SEED | READ ONLY\n2 | 3 | SALES | MOUNTED",
+        "GV$SYSTEM_PARAMETER": "INST_ID | NAME | VALUE | CON_ID\n1 | parallel_servers_target | 64 | 3",
+        "GV$SESSION": table(WAITS, waits(9, "REPORTS", 60, con=3)),
+        "GV$RSRC_SESSION_INFO": table(INFO, info(9, "REPORTS", con=3)),
+        "GV$RSRC_PDB": "INST_ID | CON_ID | PDB_NAME | CURRENT_PQ_SERVERS_ACTIVE\n1 | 3 | SALES | 64",
+    }))  # fmt: skip
+    assert "SALES holds 64 of 64 allowed" in found.sentence

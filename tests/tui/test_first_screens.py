@@ -88,6 +88,10 @@ SENTENCES = {
         ),
         ("idle 8:5", "ETL may start; REPORTS wants the same servers"),
     ),
+    "tenants": Sentence(
+        "Nothing is wrong: both want more CPU than there is, and CPU_MIN_COUNT gives GOLD four times as much.",
+        ("● Nothing is wrong in CDB$ROOT", "no starved group", "contended, gets its share", "GOLD", "BRONZE"),
+    ),
     "throttled": Sentence(
         "WEB takes all CPU and the plan leaves BATCH and CAPPED nothing: change it; 14 wait for BATCH's session pool.",
         (

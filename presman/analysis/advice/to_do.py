@@ -259,7 +259,7 @@ def _no_plan(alert: Alert, _reading: Reading) -> ToDo:
 
 
 def _host(alert: Alert, _reading: Reading) -> ToDo:
-    text = f"look at the host: {alert.short}, and no plan of this database limits them"
+    text = f"look at the host: {alert.text.removeprefix('CPU: ')}"
     return ToDo(Step.LOOK, text, "look at the host: others use its CPUs", "cpu", subject=alert.subject)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from presman.analysis.readings.alert import Alert
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from presman.analysis.readings.alert import Alert, Severity
 from presman.analysis.readings.group_readings import GroupReading, Verdict
-from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
+from presman.analysis.readings.instance_readings import InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import number
 
@@ -12,37 +16,48 @@ FULL = 0.95
 """The part of the CPUs from which they count as all in use."""
 
 OTHERS = 0.25
-"""The part of a host's CPUs that somebody else must use to be named for it."""
+"""The part of a host's CPUs that somebody else must use to be named for it where nobody here is held up by that."""
+
+
+class _Told(NamedTuple):
+    """How a verdict is told: the rule, how severely, its glyph and, where they are others, the words."""
+
+    key: str
+    state: Severity
+    glyph: str
+    words: str = ""
+
+
+_TOLD: Mapping[Verdict, _Told] = MappingProxyType(
+    {
+        Verdict.STARVED: _Told("cpu_starved", "bad", "✕"),
+        Verdict.SHORT: _Told("cpu_starved", "warn", "▲", "gets less than its due"),
+        Verdict.ZERO_SHARE: _Told("cpu_zero_share", "bad", "✕"),
+        Verdict.CAPPED: _Told("cpu_capped", "note", "▬"),
+    }
+)
+"""A group near the edge of being starved is told by the same rule as one that is, less severely."""
 
 
 def groups_held_off(reading: Reading) -> list[Alert]:
     """Tell which groups get less than their due, nothing at all, or are held by a limit."""
-    rows = reading.cluster_groups()
-    return [_group(row) for row in rows if row.verdict in {Verdict.STARVED, Verdict.ZERO_SHARE, Verdict.CAPPED}]
+    return [_group(row, _TOLD[row.verdict]) for row in reading.cluster_groups() if row.verdict in _TOLD]
 
 
-def _group(group: GroupReading) -> Alert:
-    bad = group.verdict is not Verdict.CAPPED
+def _group(group: GroupReading, told: _Told) -> Alert:
     wants = f"; wants {number(group.wanted)}" if group.wanted is not None else ""
     if group.limited_by:
         cpus = f"{number(group.limit_used)} of {number(group.limit_allowed)} CPUs"
         short = f"{group.title}: {group.limited_by} at its limit, {cpus}"
         wants = f"; the group uses {number(group.used)}{wants}"
     else:
-        most = group.limit if not bad else group.entitled
+        most = group.limit if group.verdict is Verdict.CAPPED else group.entitled
         of = "" if group.verdict is Verdict.ZERO_SHARE else f" of {number(most)}"
         cpus = f"{number(group.used)}{of} CPUs"
-        short = f"{group.title} {group.verdict.value}, {cpus}"
-    key = f"cpu_{group.verdict.name.lower()}"
-    return Alert(
-        "bad" if bad else "note",
-        "✕" if bad else "▬",
-        f"CPU: {short}{wants}",
-        short,
-        key,
-        group.title,
-        group.throttled_percent,
-    )
+        short = f"{group.title} {told.words or group.verdict.value}, {cpus}"
+    # What is near the edge is told less severely whatever thresholds there are.
+    amount = None if group.verdict is Verdict.SHORT else group.throttled_percent
+    return Alert(told.state, told.glyph, f"CPU: {short}{wants}", short, told.key, group.title, amount)
 
 
 def cpu_without_plan(reading: Reading) -> list[Alert]:
@@ -62,23 +77,39 @@ def host_shared(reading: Reading) -> list[Alert]:
     """Tell where a full host works for somebody else, too."""
     found = []
     for each in reading.header.instances:
-        used = _used(reading, each.inst_id)
-        if used is None or each.host_busy is None or not each.host_cpus or each.host_busy < FULL:
+        used, here = _used(reading, each.inst_id), reading.instance_groups(each.inst_id)
+        if used is None or each.host_busy is None or not each.host_cpus:
             continue
         others = each.host_busy * each.host_cpus - used
-        if others < OTHERS * each.host_cpus:
+        held_up = any(row.verdict is Verdict.HOST for row in here)
+        if not held_up and (each.host_busy < FULL or others - _used_beside(reading, each) < OTHERS * each.host_cpus):
             continue
         short = f"{number(others)} of the host's {each.host_cpus:.0f} CPUs are used by others{_where(each, reading)}"
         busy = f"the host is {100 * each.host_busy:.0f} % busy"
-        text = f"CPU: {busy}, {short}: no plan of this database limits them"
+        text = f"CPU: {busy}, {short}: {_whose(reading, each, others)}"
         found.append(Alert("warn", "▲", text, short, "host_shared", _subject(each, reading)))
     return found
 
 
+def _whose(reading: Reading, instance: InstanceReading, others: float) -> str:
+    """Return who may limit what others use of a host: its other instances are of this database."""
+    beside = _used_beside(reading, instance)
+    if not beside:
+        return "no plan of this database limits them"
+    known = f"{number(min(beside, others))} of them by other instances of this database"
+    return f"{known}, each with a plan of its own"
+
+
+def _used_beside(reading: Reading, instance: InstanceReading) -> float:
+    """Return the CPUs that other instances of the database are known to use on the host of an instance."""
+    beside = [each for each in reading.header.instances if each.host and each.host == instance.host]
+    used = [_used(reading, each.inst_id) for each in beside if each.inst_id != instance.inst_id]
+    return sum(each for each in used if each is not None)
+
+
 def _used(reading: Reading, inst_id: int) -> float | None:
-    """Return the CPUs that all groups of an instance use; on one instance the cluster's rows are that instance's."""
-    alone = len(reading.header.instances) == 1
-    used = [group.used for group in reading.groups if group.inst_id == (CLUSTER if alone else inst_id)]
+    """Return the CPUs that all groups of an instance use; one without a row in V$RSRC_CONSUMER_GROUP uses none."""
+    used = [group.used for group in reading.instance_groups(inst_id) if group.usage is not None]
     return None if None in used or not used else sum(each for each in used if each is not None)
 
 

@@ -29,6 +29,7 @@ from presman.analysis.usage_totals import together_used, usage_of_container
 from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.records.conversion import null_row
 from presman.records.group_rows import ConsumerGroup
+from presman.records.instance_rows import SEED
 from presman.records.snapshot import Snapshot
 
 
@@ -55,7 +56,7 @@ class PdbReading(Struct, frozen=True):
     waiting: float | None
     capacity: float
     limit: float | None
-    guaranteed: float
+    guaranteed: float | None
     entitled: float | None
     verdict: Verdict
     io: IoRates | None
@@ -120,40 +121,61 @@ def io_limited(rows: tuple[PdbReading, ...]) -> tuple[PdbReading, ...]:
 
 def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     inst_id = instance.inst_id
-    rows = {row.con_id: row for row in facts.snapshot.rows(RsrcPdb) if row.inst_id == inst_id and row.con_id > 2}
-    names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.system.pdbs)
+    rows = {
+        row.con_id: row
+        for row in facts.snapshot.rows(RsrcPdb)
+        if row.inst_id == inst_id and row.con_id > SEED and not facts.system.is_closed(inst_id, row.con_id)
+    }
+    names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.system.open_pdbs(inst_id))
     given = facts.division.allotments(inst_id)
     shares = PlanShares.of(_tree(names, given))
     grown = grown_counters(facts, inst_id)
     seconds = facts.deltas.interval(RsrcPdb)
     lasting = _lasting(facts, inst_id)
+    exhausted = {
+        row.con_id: row.cpu_exhausted for row in facts.snapshot.rows(PdbCpuExhausted) if row.inst_id == inst_id
+    }
     loads = {
         (con_id, names[con_id]): entitlement.Load(
             deltas.consumed_cpu_time / 1000 / seconds,
             deltas.cpu_wait_time / 1000 / seconds,
             lasting=lasting.get(con_id, 1.0),
+            exhausted=exhausted.get(con_id),
         )
         for con_id, deltas in grown.items()
         if seconds and con_id in names
     }
-    spare = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
-    spare = spare and (instance.host_busy is None or instance.host_busy < entitlement.FULL)
-    visible = facts.plans.inside is None and bool(facts.division.cdb_directives(inst_id))
-    frame = entitlement.frame(instance.num_cpus, instance.cpu_managed, spare, shares, loads, visible)
+    hidden = _hidden(facts, inst_id)
+    frame = entitlement.frame(
+        instance.num_cpus,
+        instance.cpu_managed,
+        entitlement.has_spare_host(instance),
+        shares,
+        loads,
+        not hidden,
+        host=entitlement.host_of(instance),
+    )
     metrics = {row.con_id: row for row in facts.snapshot.rows(PdbMetric) if row.inst_id == inst_id}
-    exhausted = {
-        row.con_id: row.cpu_exhausted for row in facts.snapshot.rows(PdbCpuExhausted) if row.inst_id == inst_id
-    }
     found, no_row, no_metric = [], null_row(RsrcPdb), null_row(PdbMetric)
     for con_id, name in sorted(names.items()):
         deltas = grown.get(con_id) if seconds else None
         io = rates(deltas, seconds) if deltas and seconds else None
         counters, metric = rows.get(con_id, no_row), metrics.get(con_id, no_metric)
         row = _row(facts, inst_id, (con_id, name), frame, counters, metric)
-        row = replace(row, io=io, shares=given[con_id].shares if con_id in given else None)
+        row = replace(row, io=io, shares=given[con_id].shares if con_id in given else None, hidden=hidden)
+        row = replace(row, guaranteed=None) if hidden == entitlement.SERVER_WIDE else row
         used = usage_of_container(rows.get(con_id))
         found.append(replace(row, io_verdict=io_limits.verdict(row), cpu_exhausted=exhausted.get(con_id), usage=used))
     return found
+
+
+def _hidden(facts: Facts, inst_id: int) -> str:
+    """Return why no container's due is known, "" if it is."""
+    if facts.plans.server_wide(inst_id):
+        return entitlement.SERVER_WIDE
+    if facts.plans.inside is not None:
+        return "what other containers want is not seen from inside one"
+    return "" if facts.division.cdb_directives(inst_id) else "the CDB plan cannot be read"
 
 
 def _tree(names: Mapping[int, str], given: Mapping[int, Allotment]) -> Branch:
@@ -161,7 +183,7 @@ def _tree(names: Mapping[int, str], given: Mapping[int, Allotment]) -> Branch:
     for con_id, name in names.items():
         own = given.get(con_id, Allotment())
         cap = f"{name} ({own.limited_by})"
-        branches.append(Branch(name, (float(own.shares or 1),), (con_id, name), own.limit, own.servers, cap=cap))
+        branches.append(Branch(name, (own.weight,), (con_id, name), own.limit, own.servers, cap=cap))
     return Branch("", (100.0,), by_weight=True, branches=tuple(branches))
 
 
@@ -217,23 +239,28 @@ def _row(facts: Facts, inst_id: int, key: Key, frame: entitlement.Frame, row: Rs
 
 
 def _together(rows: list[PdbReading]) -> PdbReading:
-    """Return a container's row over the instances; rates only where every instance has one."""
+    """Return a container's row over the instances on which it is open; rates only where each of them has one.
+
+    One of which V$RSRC_PDB has no row adds nothing to them.
+    """
     first = rows[0]
+    there = [row for row in rows if row.usage is not None] or rows
     capacity = sum(row.capacity for row in rows)
-    ios = [row.io for row in rows if row.io is not None]
+    ios = [row.io for row in there if row.io is not None]
+    claims = [row.entitled for row in there if row.entitled is not None]
     throttles = [row.io_throttle_ms for row in rows if row.io_throttle_ms is not None]
     return replace(
         first,
         inst_id=CLUSTER,
         share=sum(row.share * row.capacity for row in rows) / capacity if capacity else first.share,
-        used=_sum(row.used for row in rows),
-        waiting=_sum(row.waiting for row in rows),
+        used=_sum(row.used for row in there),
+        waiting=_sum(row.waiting for row in there),
         capacity=capacity,
         limit=_sum(row.limit for row in rows),
-        guaranteed=sum(row.guaranteed for row in rows),
-        entitled=_sum(row.entitled for row in rows),
+        guaranteed=_sum(row.guaranteed for row in rows),
+        entitled=sum(claims) if claims else None,
         verdict=entitlement.worst(row.verdict for row in rows),
-        io=together(ios) if len(ios) == len(rows) else None,
+        io=together(ios) if len(ios) == len(there) else None,
         io_throttle_ms=max(throttles, default=None),
         io_verdict=io_limits.worst(row.io_verdict for row in rows),
         cpu_exhausted=max([row.cpu_exhausted for row in rows if row.cpu_exhausted is not None], default=None),
@@ -243,11 +270,11 @@ def _together(rows: list[PdbReading]) -> PdbReading:
         px_servers=sum(row.px_servers for row in rows),
         px_queued=sum(row.px_queued for row in rows),
         servers_limit=max((row.servers_limit for row in rows if row.servers_limit is not None), default=None),
-        all_used=_sum(row.all_used for row in rows),
+        all_used=_sum(row.all_used for row in there),
         **_together_limited(rows),
         sga_bytes=_whole(row.sga_bytes for row in rows),
         pga_bytes=_whole(row.pga_bytes for row in rows),
-        usage=together_used([row.usage for row in rows]),
+        usage=together_used([row.usage for row in there]),
     )
 
 

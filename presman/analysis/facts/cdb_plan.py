@@ -1,7 +1,9 @@
-"""Gifts of a container database to each pluggable database: its shares, its limit on CPU, its limit on servers.
+"""Gifts of a container database to each pluggable database: its part of the CPUs, its limit, its limit on servers.
 
-Three things may limit its CPU, and the smallest holds: UTILIZATION_LIMIT in the CDB plan, its own CPU_COUNT, and what
-V$RSRCPDBMETRIC shows as RUNNING_SESSIONS_LIMIT.
+Its part goes by SHARES of the CDB plan. Where that plan sets neither SHARES nor UTILIZATION_LIMIT, Resource Manager
+goes by CPU_MIN_COUNT of the containers (Database Reference 19: CPU_MIN_COUNT; its default is CPU_COUNT), and in 18,
+which has no such parameter, by CPU_COUNT. Three things may limit its CPU, and the smallest holds: UTILIZATION_LIMIT in
+the CDB plan, its own CPU_COUNT, and what V$RSRCPDBMETRIC shows as RUNNING_SESSIONS_LIMIT.
 """
 
 from __future__ import annotations
@@ -9,14 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from presman.analysis.facts.plan_book import PENDING
 from presman.analysis.facts.plan_facts import PlanFacts
 from presman.analysis.facts.system_facts import ROOT
+from presman.base.release import Release
 from presman.records.container_rows import PdbMetric
 from presman.records.plan_rows import CdbPlanDirective, RsrcPlan
 
-DORMANT_CDB = frozenset({"PENDING", "LEGACY"})
 DEFAULT_PDB = "ORA$DEFAULT_PDB_DIRECTIVE"
 """The directive of the containers that no other one names."""
+
+AUTOTASK = "ORA$AUTOTASK"
+"""The directive of maintenance tasks, which is about no container."""
+
+SHARES = "SHARES"
+"""What says a container's part where the CDB plan has any rule about CPU."""
+
+_BY_CPU_COUNT, BY_CPU_MIN_COUNT = Release(18), Release(19)
+"""The releases from which on these parameters of a container are its part where the CDB plan has no rule."""
 
 _ALIKE = 0.01
 """Limits closer than this, as fractions, are one and the same: views round."""
@@ -25,23 +37,30 @@ _ALIKE = 0.01
 class Allotment(NamedTuple):
     """What one container is given. `limit` is a fraction of the instance's CPUs, `servers` of its servers target.
 
-    `limited_by` says what the limit on CPU is, "" without one.
+    `weight` is its part, against those of the others, and `weighed_by` what says so: SHARES, CPU_MIN_COUNT or
+    CPU_COUNT. `shares` are those of its directive. `limited_by` says what the limit on CPU is, "" without one.
     """
 
     shares: int | None = None
     limit: float | None = None
     limited_by: str = ""
     servers: float | None = None
+    weight: float = 1.0
+    weighed_by: str = SHARES
 
 
 def allotments(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allotment]:
     """Return what each pluggable database is given on an instance that hands out so many CPUs."""
+    containers = sorted(plans.system.pdbs.keys() | plans.own_containers)
+    if not containers:
+        return {}
     metrics = {
         row.con_id: row.running_sessions_limit for row in plans.snapshot.rows(PdbMetric) if row.inst_id == inst_id
     }
     given = directives(plans, inst_id)
+    weighed_by = _weighed_by(plans, inst_id, given)
     found = {}
-    for con_id in sorted(plans.system.pdbs.keys() | plans.own_containers):
+    for con_id in containers:
         row = given.get(con_id)
         limits = dict(_limits(plans, inst_id, con_id, cpus, row))
         running = metrics.get(con_id)
@@ -50,33 +69,102 @@ def allotments(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allotme
         least = min(limits.values(), default=None)
         name = next((name for name, limit in limits.items() if least is not None and limit <= least + _ALIKE), "")
         servers = percent_fraction(row.parallel_server_limit) if row else None
-        found[con_id] = Allotment(row.shares if row else None, least, name, servers)
+        shares = row.shares if row else None
+        weight = shares or 1 if weighed_by == SHARES else least_cpus(plans, inst_id, con_id, cpus)
+        found[con_id] = Allotment(shares, least, name, servers, float(weight), weighed_by)
     return found
+
+
+def _weighed_by(plans: PlanFacts, inst_id: int, given: Mapping[int, CdbPlanDirective]) -> str:
+    """Return what says each container's part: the plan's SHARES if it has any rule about CPU, else a parameter."""
+    release = plans.snapshot.release
+    if release < _BY_CPU_COUNT or _plan(plans, inst_id).rules_cpu or any(map(_rules_cpu, given.values())):
+        return SHARES
+    return "CPU_MIN_COUNT" if release >= BY_CPU_MIN_COUNT else "CPU_COUNT"
+
+
+def _rules_cpu(row: CdbPlanDirective) -> bool:
+    """Whether a directive sets SHARES or UTILIZATION_LIMIT; every plan has a default one with one share.
+
+    V$RSRC_PLAN, where it stands for the plan, does not tell one share that was set from the default.
+    """
+    if row.pluggable_database == AUTOTASK:
+        return False
+    usual = (None, 1) if row.pluggable_database == DEFAULT_PDB or not row.plan else (None,)
+    return row.shares not in usual or percent_fraction(row.utilization_limit) is not None
+
+
+def least_cpus(plans: PlanFacts, inst_id: int, con_id: int, cpus: float) -> float:
+    """Return CPU_MIN_COUNT of a container (CPU_COUNT in 18): its own, else its CPU_COUNT, else that of the whole."""
+    system = plans.system
+    count = system.setting(inst_id, con_id, "cpu_count")
+    if plans.snapshot.release < BY_CPU_MIN_COUNT:
+        return count or cpus
+    return system.amount(inst_id, con_id, "cpu_min_count") or count or whole_least_cpus(plans, inst_id, cpus)
+
+
+def whole_least_cpus(plans: PlanFacts, inst_id: int, cpus: float) -> float:
+    """Return CPU_MIN_COUNT of the whole, which is CPU_COUNT unless it was set."""
+    own = (plans.system.amount(inst_id, con_id, "cpu_min_count") for con_id in (0, ROOT))
+    return next((amount for amount in own if amount), cpus)
 
 
 def _limits(
     plans: PlanFacts, inst_id: int, con_id: int, cpus: float, row: CdbPlanDirective | None
 ) -> Iterable[tuple[str, float]]:
     """Yield the limits that the CDB plan and the container itself set."""
+    shown = plans.plan_rows.get((inst_id, con_id))
+    if plans.autonomous and shown is not None and 0 < (shown.utilization_limit or 0) < cpus:
+        yield "UTILIZATION_LIMIT", (shown.utilization_limit or 0) / cpus
     own = plans.system.setting(inst_id, con_id, "cpu_count")
     limit = percent_fraction(row.utilization_limit) if row else None
-    # Inside a container with a CPU_COUNT of its own the CPUs of the whole, of which this is a part, are not seen.
-    if limit is not None and not (plans.inside == con_id and own):
+    # Inside a container whose CPU_COUNT is less than the host has the CPUs of which this is a part are not seen.
+    whole = not own or plans.inside != con_id or own >= (plans.system.host_cpus(inst_id) or cpus)
+    if limit is not None and whole:
         yield "UTILIZATION_LIMIT", limit
     if own and own < cpus:
         yield "CPU_COUNT", own / cpus
 
 
+class _CdbPlan(NamedTuple):
+    """The directives of one CDB plan, and whether any of them sets SHARES or UTILIZATION_LIMIT."""
+
+    by_name: Mapping[str, CdbPlanDirective]
+    by_profile: Mapping[str, CdbPlanDirective]
+    rules_cpu: bool
+
+
+_NO_PLAN = _CdbPlan({}, {}, rules_cpu=False)
+
+
+def _plan(plans: PlanFacts, inst_id: int) -> _CdbPlan:
+    """Return the CDB plan that an instance runs, as far as its directives can be read."""
+    known = plans.cache.call(_by_plan, plans.snapshot.rows(CdbPlanDirective))
+    return known.get(plans.plan_of(inst_id, ROOT), _NO_PLAN)
+
+
+def _by_plan(rows: Iterable[CdbPlanDirective]) -> dict[str, _CdbPlan]:
+    found: dict[str, list[CdbPlanDirective]] = {}
+    for row in rows:
+        if row.status != PENDING:
+            found.setdefault(row.plan, []).append(row)
+    return {
+        plan: _CdbPlan(
+            {row.pluggable_database: row for row in own if row.pluggable_database},
+            {row.profile: row for row in own if row.profile and not row.pluggable_database},
+            any(map(_rules_cpu, own)),
+        )
+        for plan, own in found.items()
+    }
+
+
 def directives(plans: PlanFacts, inst_id: int) -> Mapping[int, CdbPlanDirective]:
     """Return the directive of each container: its own, its profile's, what V$RSRC_PLAN shows of it, or the default."""
-    plan = plans.plan_of(inst_id, ROOT)
-    rows = [row for row in plans.snapshot.rows(CdbPlanDirective) if row.plan == plan and row.status not in DORMANT_CDB]
-    by_name = {row.pluggable_database: row for row in rows if row.pluggable_database}
-    by_profile = {row.profile: row for row in rows if row.profile and not row.pluggable_database}
+    by_name, by_profile, _ = _plan(plans, inst_id)
     found = {}
     for con_id in plans.system.pdbs.keys() | plans.own_containers:
         row = (
-            by_name.get(plans.system.pdbs.get(con_id, ""))
+            by_name.get(plans.system.pdb_names.get(con_id, ""))
             or by_profile.get(profile(plans, inst_id, con_id))
             or _in_force(plans, inst_id, con_id)
             or by_name.get(DEFAULT_PDB)
@@ -100,10 +188,9 @@ def _in_force(plans: PlanFacts, inst_id: int, con_id: int) -> CdbPlanDirective |
     row: RsrcPlan | None = plans.plan_rows.get((inst_id, con_id))
     if row is None or row.shares is None:
         return None
-    own = plans.system.setting(inst_id, con_id, "cpu_count") or plans.system.number(inst_id, "cpu_count")
-    limit = None if row.utilization_limit == own else row.utilization_limit
+    limit = None if plans.autonomous else row.utilization_limit
     return CdbPlanDirective(
-        "", plans.system.pdbs.get(con_id, ""), row.shares, limit, row.parallel_server_limit, "", row.profile
+        "", plans.system.pdb_names.get(con_id, ""), row.shares, limit, row.parallel_server_limit, "", row.profile
     )
 
 

@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.analysis.facts import cdb_plan
 from presman.analysis.facts.cdb_plan import Allotment
-from presman.analysis.facts.plan_book import NOTHING, OTHER_GROUPS, UNNAMED, Branch, PlanShares
+from presman.analysis.facts.plan_book import NOTHING, OTHER_GROUPS, UNNAMED, Branch, Key, PlanShares
 from presman.analysis.facts.plan_facts import PlanFacts
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
@@ -29,29 +30,41 @@ class PlanDivision(Struct, frozen=True, dict=True):
 
     @cached_property
     def shares(self) -> Mapping[int, PlanShares]:
-        """The plan's figures by instance; instances that run the same plans share one object."""
+        """The plan's figures by instance; instances that run the same plans in the same containers share one object.
+
+        A container that is not open on an instance has no part of its CPUs. Limits on parallel servers are there all
+        the same: they are of the target of the cluster, wherever the container is open.
+        """
         rows = self.snapshot.rows
         read = rows(Plan), rows(PlanDirective), rows(ContainerPlan), rows(ContainerPlanDirective)
         known = self.cache.call(_trees_of, *read)
         found: dict[int, PlanShares] = {}
-        containers = self._containers()
-        for inst_id in self.system.inst_ids:
+        open_on = self._containers()
+        for inst_id, containers in open_on.items():
             given = tuple(self.allotments(inst_id).items())
             plans = tuple(
-                (con_id, self.system.pdbs.get(con_id), self.plans.plan_of(inst_id, con_id)) for con_id in containers
+                (con_id, self.system.pdb_names.get(con_id), self.plans.plan_of(inst_id, con_id))
+                for con_id in containers
             )
             key = plans, self.plans.plan_of(inst_id, ROOT), given
             if key not in known:
                 runs_plans = any(plan for _, _, plan in plans)
                 known[key] = PlanShares.of(self._tree(inst_id, containers)) if runs_plans else NOTHING
             found[inst_id] = known[key]
-        return found
+        return found if len(set(open_on.values())) < 2 else _with_servers_of_all(found, open_on)
 
-    def _containers(self) -> tuple[int, ...]:
-        """Return the containers that run plans of their own."""
-        from_plans = {con_id for _, con_id in self.plans.plan_rows}
-        from_groups = {row.con_id for row in self.snapshot.rows(ConsumerGroup)}
-        return tuple(sorted(from_plans | from_groups | (set(self.system.pdbs) if from_plans else set()) or {0}))
+    def _containers(self) -> dict[int, tuple[int, ...]]:
+        """Return the containers that run plans of their own on each instance."""
+        places = {(row.inst_id, row.con_id) for row in self.snapshot.rows(ConsumerGroup)}
+        places.update(self.plans.plan_rows)
+        if self.system.pdb_names:
+            seen = self.system.seen_ids if self.plans.plan_rows else ()
+            places.update((inst_id, con_id) for inst_id in seen for con_id in self.system.open_pdbs(inst_id))
+            places = {place for place in places if not self.system.is_closed(*place)}
+        found: dict[int, tuple[int, ...]] = dict.fromkeys(self.system.seen_ids, ())
+        for inst_id, con_id in sorted(places):
+            found[inst_id] += (con_id,)
+        return {inst_id: containers or (0,) for inst_id, containers in found.items()}
 
     def _tree(self, inst_id: int, containers: tuple[int, ...]) -> Branch:
         pdbs = [con_id for con_id in containers if con_id > 2]
@@ -68,7 +81,7 @@ class PlanDivision(Struct, frozen=True, dict=True):
 
         Where the directives of its plan are not visible its groups stand together, unnamed.
         """
-        name, plan = self.system.pdbs.get(con_id, ""), self.plans.plan_of(inst_id, con_id)
+        name, plan = self.system.pdb_names.get(con_id, ""), self.plans.plan_of(inst_id, con_id)
         cap = f"{self.system.container_name(con_id)} ({given.limited_by})" if given.limit is not None else ""
         tree = self.plans.book_of(con_id).tree(plan, con_id, given.limit)
         inside = tree.branches
@@ -76,7 +89,7 @@ class PlanDivision(Struct, frozen=True, dict=True):
             inside = (Branch(plan, (1.0,), (con_id, UNNAMED if plan else OTHER_GROUPS), given.limit),)
         return Branch(
             name,
-            (float(given.shares or 1),),
+            (given.weight,),
             limit=given.limit,
             servers=given.servers,
             by_weight=tree.by_weight or not tree.branches,
@@ -97,6 +110,21 @@ class PlanDivision(Struct, frozen=True, dict=True):
     def cdb_directives(self, inst_id: int) -> Mapping[int, CdbPlanDirective]:
         """Return the CDB plan's directive for each container, the default one where none is about it."""
         return cdb_plan.directives(self.plans, inst_id)
+
+
+def _with_servers_of_all(
+    found: Mapping[int, PlanShares], open_on: Mapping[int, tuple[int, ...]]
+) -> dict[int, PlanShares]:
+    """Return the figures of each instance with the limits on servers of the containers that are open elsewhere."""
+    every: dict[Key, float] = {}
+    for each in found.values():
+        every = {**each.servers, **every}
+    return {
+        inst_id: replace(
+            each, servers={**{key: part for key, part in every.items() if key[0] not in here}, **each.servers}
+        )
+        for (inst_id, each), here in zip(found.items(), open_on.values(), strict=True)
+    }
 
 
 def _trees_of(*_rows: Any) -> dict[Hashable, PlanShares]:

@@ -31,7 +31,7 @@ class Facts(Struct, frozen=True, dict=True):
     @cached_property
     def system(self) -> SystemFacts:
         """Instances, parameters, containers, hosts."""
-        return SystemFacts(self.snapshot)
+        return SystemFacts(self.snapshot, self.cache)
 
     @cached_property
     def plans(self) -> PlanFacts:

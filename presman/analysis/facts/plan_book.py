@@ -37,8 +37,12 @@ FEW = 50
 """Percent: a plan of one level that hands out less than this may be meant to hold shares."""
 _ENOUGH = 1e-12
 """A fraction of the whole that is no more than rounding."""
-DORMANT = frozenset({"PENDING", "LEGACY"})
-"""STATUS of directives and plans that are not in force: an edit under way, and what an illegal PDB plan was."""
+PENDING = "PENDING"
+"""STATUS of what is not in force: it is part of an edit under way."""
+
+_LEGACY = "LEGACY"
+"""STATUS of the plan as it was before an import into a pluggable database made one that is allowed there of it, under
+the same name (Database Reference 19: DBA_RSRC_PLAN_DIRECTIVES)."""
 
 _PREFIX = re.compile(r"^(?:FORCE:|SCHEDULER\[[^\]]*\]:)+", re.IGNORECASE)
 
@@ -137,6 +141,10 @@ class PlanShares(Struct, frozen=True):
             tuple(_caps(root)),
         )
 
+    def divides(self, con_id: int) -> bool:
+        """Whether any group of a container has a guaranteed share: a plan may have nothing but limits."""
+        return any(share > 0 for key, share in self.shares.items() if key[0] == con_id)
+
     def entitled(self, wanted: Mapping[Key, float], whole: float = 1.0) -> dict[Key, float]:
         """Return what each group that wants CPU is due now; all in fractions of the whole.
 
@@ -171,13 +179,14 @@ class PlanBook(Struct, frozen=True, dict=True):
     def read(
         cls, plans: Iterable[Plan], directives: Iterable[PlanDirective], cpu_limits_servers: bool = True
     ) -> PlanBook:
-        """Sort the rows by plan, leaving out what is pending or legacy."""
+        """Sort the rows by plan, leaving out what is pending, and what is legacy where something took its place."""
         found: dict[str, list[PlanDirective]] = {}
+        before: dict[str, list[PlanDirective]] = {}
         for row in directives:
-            if row.status not in DORMANT:
-                found.setdefault(row.plan, []).append(row)
-        in_force = tuple(row for row in plans if row.status not in DORMANT)
-        return cls({plan: tuple(rows) for plan, rows in found.items()}, in_force, cpu_limits_servers)
+            if row.status != PENDING:
+                (before if row.status == _LEGACY else found).setdefault(row.plan, []).append(row)
+        in_force = tuple(sorted((row for row in plans if row.status != PENDING), key=lambda row: row.status != _LEGACY))
+        return cls({plan: tuple(rows) for plan, rows in {**before, **found}.items()}, in_force, cpu_limits_servers)
 
     @cached_property
     def methods(self) -> Mapping[str, str]:

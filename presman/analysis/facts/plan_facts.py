@@ -13,12 +13,15 @@ from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.base.release import Release
 from presman.records.group_rows import GroupMetric
-from presman.records.instance_rows import Pdb
+from presman.records.instance_rows import SEED, Pdb
 from presman.records.plan_rows import ContainerPlan, ContainerPlanDirective, Plan, PlanDirective, RsrcPlan
 from presman.records.snapshot import Snapshot
 
 NO_BOOK = PlanBook()
 """The plans of a container that cannot be read."""
+
+_OF_AUTONOMOUS = frozenset({"DWCS_PLAN", "OLTP_PLAN"})
+"""The plans that Autonomous Databases come with (CS_RESOURCE_MANAGER.UPDATE_PLAN_DIRECTIVE)."""
 
 
 class PlanFacts(Struct, frozen=True, dict=True):
@@ -100,6 +103,45 @@ class PlanFacts(Struct, frozen=True, dict=True):
         """The pluggable databases that V$RSRC_PLAN shows a plan of."""
         return frozenset(con_id for _, con_id in self.plan_rows if con_id > 2)
 
+    def containers(self, inst_id: int) -> Mapping[int, str]:
+        """Return the pluggable databases that are open on an instance, by CON_ID, with names where those are known.
+
+        V$PDBS says it; where that tells nothing of one, V$RSRC_PLAN does by showing a plan of it.
+        """
+        return self._containers.get(inst_id) or self.system.open_pdbs(inst_id)
+
+    def open_on(self, con_id: int) -> tuple[int, ...]:
+        """Return the instances on which a pluggable database is open."""
+        return tuple(inst_id for inst_id in self.system.inst_ids if con_id in self.containers(inst_id))
+
+    @cached_property
+    def _containers(self) -> Mapping[int, Mapping[int, str]]:
+        found: dict[int, dict[int, str]] = {}
+        for inst_id, con_id in self.plan_rows:
+            if con_id > SEED and not self.system.is_closed(inst_id, con_id):
+                own = found.setdefault(inst_id, dict(self.system.open_pdbs(inst_id)))
+                own.setdefault(con_id, self.system.pdb_names.get(con_id, ""))
+        return found
+
+    def cpu_managed(self, inst_id: int, con_id: int) -> bool:
+        """Whether the plan of a container steers CPU, unless V$RSRC_PLAN says that it does not."""
+        row = self.plan_rows.get((inst_id, con_id)) or self.top_rows.get(inst_id)
+        return row is None or row.cpu_managed.upper() != "OFF"
+
+    @cached_property
+    def autonomous(self) -> bool:
+        """Whether this is an Autonomous Database: by its service, or by the plans that only such databases have."""
+        plans = (row.name.rpartition(":")[2] for row in self.plan_rows.values())
+        return bool(self.snapshot.cloud_service) or not _OF_AUTONOMOUS.isdisjoint(plans)
+
+    def server_wide(self, inst_id: int) -> bool:
+        """Whether CPU is handed out over all instances of the server: then one instance's CPUs are not what is shared.
+
+        RESOURCE_MANAGER_CPU_SCOPE says so (23ai on). V$RSRC_PLAN.CPU_SCOPE would, too; which updates have it is not
+        known, and a column that is lacking would cost all that is read of the view.
+        """
+        return self.system.parameters.get((inst_id, "resource_manager_cpu_scope"), "").upper() == "SERVER_WIDE"
+
     @cached_property
     def inside(self) -> int | None:
         """The pluggable database connected to, None in the root and without containers. It sees its own plan only."""
@@ -133,7 +175,8 @@ class PlanFacts(Struct, frozen=True, dict=True):
     def num_cpus(self, inst_id: int, con_id: int = 0) -> float:
         """Return the CPUs that Resource Manager hands out; 0.0 where no view tells.
 
-        V$RSRCMGRMETRIC says it; else CPU_COUNT if the instance is caged, else the host's CPUs.
+        V$RSRCMGRMETRIC says it; else UTILIZATION_LIMIT on an Autonomous Database, where that is the number of CPUs;
+        else CPU_COUNT if the instance is caged, else the host's CPUs.
         """
         known = self.capacities
         places = (con_id, ROOT, 0) if self.inside is None else (con_id, self.inside)
@@ -141,6 +184,8 @@ class PlanFacts(Struct, frozen=True, dict=True):
         if own > 0:
             return float(own)
         row = self.top_rows.get(inst_id)
+        if row is not None and self.autonomous and row.utilization_limit:
+            return float(row.utilization_limit)
         count = self.system.number(inst_id, "cpu_count") or 0
         if row is not None and row.instance_caging == "ON" and count:
             return float(count)

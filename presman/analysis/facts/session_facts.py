@@ -11,7 +11,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from presman.analysis.facts.longops import Work, operations
-from presman.analysis.facts.plan_book import DORMANT
+from presman.analysis.facts.plan_book import PENDING
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.analysis.readings.detail_readings import Operation
 from presman.records.group_rows import ConsumerGroup
@@ -102,7 +102,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
         return names | {
             row.consumer_group_id: row.consumer_group
             for row in self.snapshot.rows(ConsumerGroupDefinition)
-            if row.status not in DORMANT
+            if row.status != PENDING
         }
 
     @cached_property

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from math import isfinite
 from operator import itemgetter
+from typing import NamedTuple
 
 from msgspec import Struct
 
+from presman.analysis.facts.row_cache import RowCache
 from presman.records.group_rows import ConsumerGroup
-from presman.records.instance_rows import ActiveService, Database, Instance, Osstat, Parameter, Pdb
+from presman.records.instance_rows import SEED, ActiveService, Database, Instance, Osstat, Parameter, Pdb
 from presman.records.parallel_rows import PxProcessSysstat, PxSession
 from presman.records.plan_rows import RsrcPlan
 from presman.records.session_rows import Session
@@ -23,34 +25,64 @@ _TAKING_PART = (Instance, RsrcPlan, ConsumerGroup, PxProcessSysstat, Osstat, Ses
 _first = itemgetter(0)
 
 
+class _Containers(NamedTuple):
+    """The pluggable databases by CON_ID: names, those open on each instance and anywhere, where which is closed."""
+
+    names: Mapping[int, str]
+    open_on: Mapping[int, Mapping[int, str]]
+    open_anywhere: Mapping[int, str]
+    closed: frozenset[tuple[int, int]]
+
+    @classmethod
+    def read(cls, rows: Iterable[Pdb]) -> _Containers:
+        """Sort the rows of V$PDBS."""
+        names, closed = {}, set()
+        open_on: dict[int, dict[int, str]] = {}
+        for row in rows:
+            own = open_on.setdefault(row.inst_id, {})
+            if row.con_id > SEED:
+                names[row.con_id] = row.name
+                if row.open_mode.startswith("MOUNT"):
+                    closed.add((row.inst_id, row.con_id))
+                else:
+                    own[row.con_id] = row.name
+        anywhere = {con_id: name for own in open_on.values() for con_id, name in own.items()}
+        return cls(names, open_on, anywhere, frozenset(closed))
+
+
 class SystemFacts(Struct, frozen=True, dict=True):
     """Lookups into what a snapshot says of instances, parameters, containers and hosts."""
 
     snapshot: Snapshot
+    cache: RowCache
 
     @cached_property
-    def inst_ids(self) -> tuple[int, ...]:
+    def seen_ids(self) -> tuple[int, ...]:
         """The instances that any view speaks of, in order."""
         return tuple(
             sorted(set[int]().union(*(map(_first, self.snapshot.section(kind).rows) for kind in _TAKING_PART)))
         )
 
     @cached_property
+    def inst_ids(self) -> tuple[int, ...]:
+        """The instances that take part, in order: those that are open, for the others have nothing to give.
+
+        All of them where none is open, as of a standby database that is mounted.
+        """
+        closed = self.not_open
+        return tuple(inst_id for inst_id in self.seen_ids if inst_id not in closed) if closed else self.seen_ids
+
+    @property
+    def not_open(self) -> Mapping[int, str]:
+        """V$INSTANCE.STATUS of the instances that are not open (STARTED, MOUNTED) while others are."""
+        rows = self.snapshot.rows(Instance)
+        found = {row.inst_id: row.status for row in rows if row.status and not row.status.startswith("OPEN")}
+        return found if len(found) < len(self.seen_ids) else {}
+
+    @cached_property
     def instances(self) -> Mapping[int, Instance]:
         """V$INSTANCE by instance."""
         return {row.inst_id: row for row in self.snapshot.rows(Instance)}
-
-    @cached_property
-    def open_ids(self) -> tuple[int, ...]:
-        """The instances that are open, in order; one that V$INSTANCE does not list, or without a STATUS, may be."""
-        closed = {
-            inst_id for inst_id, row in self.instances.items() if row.status and not row.status.startswith("OPEN")
-        }
-        return tuple(inst_id for inst_id in self.inst_ids if inst_id not in closed)
-
-    def open_on(self, con_id: int) -> tuple[int, ...]:
-        """Return the instances on which a container is open."""
-        return self.open_ids
 
     @cached_property
     def database(self) -> Database | None:
@@ -78,6 +110,14 @@ class SystemFacts(Struct, frozen=True, dict=True):
         value = self.parameter_of(inst_id, con_id, name).strip()
         return (int(value) or None) if value.isascii() and value.isdecimal() else None
 
+    def amount(self, inst_id: int, con_id: int, name: str) -> float | None:
+        """Return what a container has set a parameter to for itself, which need not be a whole number; None if not."""
+        value = self.parameter_of(inst_id, con_id, name).strip()
+        try:
+            return float(value) if value and isfinite(float(value)) and float(value) > 0 else None
+        except ValueError:
+            return None
+
     def parameter_of(self, inst_id: int, con_id: int, name: str) -> str:
         """Return what a container has set a parameter to for itself, "" if it has not."""
         return self._settings.get((inst_id, con_id, name), "")
@@ -87,17 +127,30 @@ class SystemFacts(Struct, frozen=True, dict=True):
         return {(row.inst_id, row.con_id, row.name): row.value for row in self.snapshot.rows(Parameter)}
 
     @cached_property
+    def _containers(self) -> _Containers:
+        return self.cache.call(_Containers.read, self.snapshot.rows(Pdb))
+
+    @property
     def pdbs(self) -> Mapping[int, str]:
-        """Open containers by CON_ID, the seed left out."""
-        return {
-            row.con_id: row.name
-            for row in self.snapshot.rows(Pdb)
-            if row.con_id > 2 and not row.open_mode.startswith("MOUNT")
-        }
+        """Containers that are open on an instance at least, by CON_ID, the seed left out."""
+        return self._containers.open_anywhere
+
+    @property
+    def pdb_names(self) -> Mapping[int, str]:
+        """Names of the containers by CON_ID, of those that are open nowhere, too."""
+        return self._containers.names
+
+    def open_pdbs(self, inst_id: int) -> Mapping[int, str]:
+        """Return the containers that are open on an instance; those open anywhere if V$PDBS tells nothing of it."""
+        return self._containers.open_on.get(inst_id, self.pdbs)
+
+    def is_closed(self, inst_id: int, con_id: int) -> bool:
+        """Whether V$PDBS says that a pluggable database is not open on an instance."""
+        return (inst_id, con_id) in self._containers.closed
 
     def container_name(self, con_id: int) -> str:
         """Return a pluggable database's name, its number where that is not known, "" for what is none."""
-        return self.pdbs.get(con_id) or (f"container {con_id}" if con_id > 2 else "")
+        return self.pdb_names.get(con_id) or (f"container {con_id}" if con_id > SEED else "")
 
     @cached_property
     def services(self) -> Mapping[str, frozenset[int]]:

@@ -124,23 +124,28 @@ def _instance(
     keys = {(con_id, name) for place, con_id, name in rows if place == inst_id}
     keys |= {(con_id, name) for place, con_id, name in parallel if place == inst_id and name}
     keys |= {key for key in shares.shares if key[1] != UNNAMED}
-    loads = _loads(facts, inst_id, rows, grown)
-    spare = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
-    spare = spare and (instance.host_busy is None or instance.host_busy < entitlement.FULL)
+    exhausted = {
+        (row.con_id, row.consumer_group_name): row.cpu_exhausted
+        for row in facts.snapshot.rows(CpuExhausted)
+        if row.inst_id == inst_id
+    }
+    loads = _loads(facts, inst_id, rows, grown, exhausted)
     hidden = _hidden(facts, inst_id, {key[0] for key in keys})
     frame = entitlement.frame(
-        instance.num_cpus, instance.cpu_managed, spare, shares, loads, not hidden, facts.plans.inside is not None
+        instance.num_cpus,
+        instance.cpu_managed,
+        entitlement.has_spare_host(instance),
+        shares,
+        loads,
+        not hidden,
+        facts.plans.inside is not None,
+        entitlement.host_of(instance),
     )
     full = frame.full
     metrics = {
         (row.con_id, row.consumer_group_name): row for row in facts.snapshot.rows(GroupMetric) if row.inst_id == inst_id
     }
     capacities = {con_id: facts.plans.num_cpus(inst_id, con_id) for con_id in {key[0] for key in keys}}
-    exhausted = {
-        (row.con_id, row.consumer_group_name): row.cpu_exhausted
-        for row in facts.snapshot.rows(CpuExhausted)
-        if row.inst_id == inst_id
-    }
     pools = session_pools.of_groups(waits, rows, shares.directives, inst_id, keys)
     seconds = facts.deltas.interval(ConsumerGroup)
     here = _Place(facts, inst_id, frame, metrics, seconds, capacities, exhausted, pools, hidden)
@@ -163,7 +168,12 @@ def _is_subplan(shares: PlanShares, key: Key) -> bool:
 
 
 def _hidden(facts: Facts, inst_id: int, con_ids: Set[int]) -> str:
-    """Return which plan that has a say cannot be read, "" if all can: inside a container V$RSRC_PLAN stands for it."""
+    """Return why nobody's due is known, "" if it is: a plan that has a say cannot be read, or it is not one instance's.
+
+    Inside a container V$RSRC_PLAN stands for the CDB plan.
+    """
+    if facts.plans.server_wide(inst_id):
+        return entitlement.SERVER_WIDE
     if not any(con_id > 2 for con_id in con_ids) or facts.snapshot.rows(CdbPlanDirective):
         return ""
     return "" if facts.division.cdb_directives(inst_id) else "the CDB plan above it cannot be read"
@@ -179,7 +189,11 @@ def _unknown(here: _Place, key: Key) -> str:
 
 
 def _loads(
-    facts: Facts, inst_id: int, rows: Mapping[GroupPlace, ConsumerGroup], grown: Mapping[GroupPlace, CounterDeltas]
+    facts: Facts,
+    inst_id: int,
+    rows: Mapping[GroupPlace, ConsumerGroup],
+    grown: Mapping[GroupPlace, CounterDeltas],
+    exhausted: Mapping[Key, float | None],
 ) -> dict[Key, entitlement.Load]:
     seconds = facts.deltas.interval(ConsumerGroup)
     absent = facts.snapshot.section(ConsumerGroup).absent
@@ -193,6 +207,7 @@ def _loads(
             deltas.cpu_wait_time / milliseconds,
             rows[place, con_id, name].execution_waiters,
             entitlement.lasting(before[place, con_id, name].active_sessions, rows[place, con_id, name].active_sessions),
+            exhausted.get((con_id, name)),
         )
         for (place, con_id, name), deltas in grown.items()
         if place == inst_id
@@ -240,7 +255,7 @@ def _row(
         capacity=here.capacities[con_id],
         limit=limit,
         share=share,
-        guaranteed=due if limit is None else min(due, limit),
+        guaranteed=None if here.hidden == entitlement.SERVER_WIDE else due if limit is None else min(due, limit),
         entitled=claim * frame.capacity if claim is not None and frame.whole_plan else None,
         verdict=verdict,
         active_sessions=row.active_sessions,
@@ -334,28 +349,36 @@ _SUMMED = (
 )
 """What the cluster's row has the sum of; nothing where an instance has none."""
 
+_RATES = ("used", "waiting", "yields_per_s", "requests_per_s", "cpu_waits_per_s")
+"""Those that come from V$RSRC_CONSUMER_GROUP: an instance on which that has no row of the group adds nothing."""
+
 _summed = itemgetter(*(GroupReading._fields.index(name) for name in _SUMMED))
 
 
 def _cluster(
     facts: Facts, rows: list[GroupReading], budgets: Mapping[int, ServerBudget], together: float | None
 ) -> GroupReading:
-    """Return the sum over the instances; rates only where every instance has one."""
+    """Return the sum over the instances; rates only where every instance that has the group has one."""
     first = rows[0]
+    number, percent = server_pools.allowed((first.con_id, first.name), facts, budgets)
+    if len(rows) == 1:
+        return first._replace(inst_id=CLUSTER, servers_limit=number, servers_limit_percent=percent, all_used=together)
     sums: dict[str, Any] = dict(zip(_SUMMED, map(_sum, zip(*map(_summed, rows), strict=True)), strict=True))
-    key, capacity = (first.con_id, first.name), sums["capacity"]
-    number, percent = server_pools.allowed(key, facts, budgets)
+    there = rows if sums["used"] is not None else [row for row in rows if row.usage is not None] or rows
+    if there is not rows:
+        sums |= {name: _sum(tuple(getattr(row, name) for row in there)) for name in _RATES}
+    capacity = sums["capacity"]
     capped = [row for row in rows if row.limit_allowed is not None]
     waits = [row.head_waited for row in rows if row.head_waited is not None]
     claims = [row.entitled for row in rows if row.entitled is not None]
-    ios = [row.io for row in rows if row.io is not None]
+    ios = [row.io for row in there if row.io is not None]
     return first._replace(
         inst_id=CLUSTER,
         in_plan=any(row.in_plan for row in rows),
         share=sum([row.share * row.capacity for row in rows]) / capacity if capacity else first.share,
         entitled=sum(claims) if claims else None,
         verdict=entitlement.worst([row.verdict for row in rows]),
-        io=io_rates.together(ios) if len(ios) == len(rows) else None,
+        io=io_rates.together(ios) if len(ios) == len(there) else None,
         servers_limit=number,
         servers_limit_percent=percent,
         head_waited=max(waits, default=None),
@@ -367,7 +390,7 @@ def _cluster(
         limited_by=capped[0].limited_by if capped else "",
         limit_used=_sum(tuple(row.limit_used for row in capped)) if capped else None,
         limit_allowed=_sum(tuple(row.limit_allowed for row in capped)) if capped else None,
-        usage=together_used([row.usage for row in rows]),
+        usage=together_used([row.usage for row in there]),
         **sums,
     )
 
@@ -377,6 +400,4 @@ def _sum(values: tuple[Any, ...]) -> Any:
 
 
 def _sum_totals(parts: list[QueueTotals]) -> QueueTotals:
-    if len(parts) == 1:
-        return parts[0]
     return QueueTotals._make(map(sum, zip(*parts, strict=True)))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from typing import NamedTuple
 
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
 from presman.analysis.readings.group_readings import Verdict
+from presman.analysis.readings.instance_readings import InstanceReading
 
 QUIET = 0.02
 """CPUs: less used or waited for than this is noise."""
@@ -16,38 +18,65 @@ FULL = 0.9
 
 SLACK_CPUS = 0.25
 SLACK = 0.15
-"""What a group may get less than its due before it is called starved, in CPUs and as a fraction of its due."""
+"""What a group may get less than its due before that is told, in CPUs and as a fraction of its due."""
+
+NEAR = 2
+"""Up to so many times that it is told as a little less; only beyond that is a group starved."""
 
 DIVIDED = 0.75
 """Fraction of the capacity from which on what the groups used is taken for all there was while sessions wait: published
-measurements have 4 to 13 % of a host that no group used although groups waited."""
+measurements have 4 to 13 % of a host that no group used although groups waited. Below it others of this database did
+not have what a group lacks."""
+
+SPARE = 0.25
+"""Fraction of the capacity from which on what is idle of the host is CPU to spare."""
+
+NOT_EXHAUSTED = 0.5
+"""Percent of a minute: CPU_EXHAUSTED below this is told as 0."""
+
+SERVER_WIDE = "CPU is handed out over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE = SERVER_WIDE)"
+"""Why nobody's due is known where it is not the CPUs of one instance that are shared."""
 
 _WORST_FIRST = (
     Verdict.STARVED,
     Verdict.ZERO_SHARE,
+    Verdict.SHORT,
+    Verdict.HOST,
     Verdict.CAPPED,
     Verdict.CAGED,
     Verdict.CONTENDED,
+    Verdict.NOT_EXHAUSTED,
     Verdict.THROTTLED,
     Verdict.NOT_THROTTLED,
     Verdict.IDLE,
     Verdict.NOT_MANAGED,
     Verdict.UNKNOWN,
 )
-_RANK = {verdict: place for place, verdict in enumerate(_WORST_FIRST)}
+RANK = {verdict: place for place, verdict in enumerate(_WORST_FIRST)}
+"""Verdicts by how much they need a look: 0 is the worst."""
+
+
+class Host(Enum):
+    """What is known of the host's CPUs: all busy, some to spare, or neither for certain."""
+
+    FULL = "full"
+    SPARE = "spare"
+    UNKNOWN = "unknown"
 
 
 class Load(NamedTuple):
     """CPUs a group used and waited for, and its sessions that wait for a slice at this moment.
 
     `lasting` is the part of its active sessions that were there at both ends of the interval. Who came in the middle
-    of it wanted nothing before, which a mean over the interval does not show.
+    of it wanted nothing before, which a mean over the interval does not show. `exhausted` is CPU_EXHAUSTED, percent of
+    the last closed minute, None where it is not known.
     """
 
     used: float
     waiting: float
     waiters: int = 0
     lasting: float = 1.0
+    exhausted: float | None = None
 
     @property
     def wanted(self) -> float:
@@ -58,6 +87,11 @@ class Load(NamedTuple):
     def due(self, claim: float) -> float:
         """Return the CPUs it should have got of a `claim`: no more than it certainly wanted all the time."""
         return min(self.wanted * self.lasting, claim)
+
+
+def slack(due: float) -> float:
+    """Return the CPUs that a group may get less than its due before that is told."""
+    return max(SLACK_CPUS, SLACK * due)
 
 
 def lasting(before: int, now: int) -> float:
@@ -78,7 +112,7 @@ class Frame(NamedTuple):
 
     `claims` are what each group is due of what all want, as fractions of the capacity. `whole_plan` tells that no plan
     above this one is hidden; without it nobody's due is known. `capped` has for the groups of which a limit is reached
-    that limit, the innermost; `used` is CPUs of all groups together.
+    that limit, the innermost; `used` is CPUs of all groups together. `inside` tells that only one container is seen.
     """
 
     capacity: float
@@ -90,11 +124,37 @@ class Frame(NamedTuple):
     whole_plan: bool = True
     capped: Mapping[Key, ReachedCap] = {}
     used: float = 0.0
+    inside: bool = False
+    host: Host = Host.UNKNOWN
 
     @property
     def full(self) -> bool:
         """Whether the CPUs handed out are used up."""
         return self.capacity > 0 and self.used >= FULL * self.capacity
+
+    @property
+    def divided(self) -> bool:
+        """Whether nearly all CPUs were used by the groups seen, so that what one lacks others of them have.
+
+        Inside a container the others are not seen: there it is doubted only where the host has CPU to spare.
+        """
+        return self.host is not Host.SPARE if self.inside else self.used >= DIVIDED * self.capacity
+
+
+def host_of(instance: InstanceReading) -> Host:
+    """Return what is known of the CPUs of an instance's host (V$OSSTAT)."""
+    if instance.host_busy is None or not instance.host_cpus:
+        return Host.UNKNOWN
+    if instance.host_busy >= FULL:
+        return Host.FULL
+    idle = (1 - instance.host_busy) * instance.host_cpus
+    return Host.SPARE if idle >= SPARE * instance.num_cpus else Host.UNKNOWN
+
+
+def has_spare_host(instance: InstanceReading) -> bool:
+    """Whether an instance is caged (CPU_COUNT) on a host that has CPUs besides, and is not known to be full."""
+    caged = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
+    return caged and (instance.host_busy is None or instance.host_busy < FULL)
 
 
 def frame(
@@ -105,6 +165,7 @@ def frame(
     loads: Mapping[Key, Load],
     whole_plan: bool = True,
     inside: bool = False,
+    host: Host = Host.UNKNOWN,
 ) -> Frame:
     """Return the frame with everyone's claim worked out.
 
@@ -114,7 +175,7 @@ def frame(
     loads = {**loads, **_unnamed(shares, loads)}
     whole = used / capacity if capacity > 0 and (inside or DIVIDED * capacity <= used <= capacity) else 1.0
     claims, capped = _claims(shares, loads, capacity, min(1.0, whole)), _capped(shares, loads, capacity)
-    return Frame(capacity, cpu_managed, spare_host, shares, loads, claims, whole_plan, capped, used)
+    return Frame(capacity, cpu_managed, spare_host, shares, loads, claims, whole_plan, capped, used, inside, host)
 
 
 def _claims(shares: PlanShares, loads: Mapping[Key, Load], capacity: float, whole: float) -> dict[Key, float]:
@@ -154,7 +215,7 @@ def verdict(key: Key, found: Frame, full: bool) -> Verdict:
     """Return what happens to a group's CPU. `full` is `found.full`, worked out once for all groups.
 
     Waiting counts only Resource Manager's own waits. The order is that of the remedies: a limit explains a wait
-    even on an idle host; then what is less than its due; then plain contention.
+    even on an idle host; then what is less than its due, where others of this database have it; then plain contention.
     """
     if found.cpu_managed == "OFF":
         return Verdict.NOT_MANAGED
@@ -179,13 +240,24 @@ def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
         return Verdict.THROTTLED
     claim = found.claims.get(key, 0.0) * found.capacity
     due = load.due(claim)
-    if load.used < due - max(SLACK_CPUS, SLACK * due):
+    missing, most = due - load.used, slack(due)
+    shareless = shares.shares[key] <= 0 and claim < SLACK * load.wanted and shares.divides(key[0])
+    if missing <= most and not shareless:
+        return Verdict.CAGED if full and found.spare_host else Verdict.CONTENDED
+    if elsewhere := _elsewhere(load, found):
+        return elsewhere
+    if missing > NEAR * most and (full or found.inside):
         return Verdict.STARVED
-    if shares.shares[key] <= 0 and claim < SLACK * load.wanted:
-        return Verdict.ZERO_SHARE
-    return Verdict.CAGED if full and found.spare_host else Verdict.CONTENDED
+    return Verdict.ZERO_SHARE if shareless else Verdict.SHORT
+
+
+def _elsewhere(load: Load, found: Frame) -> Verdict | None:
+    """Return why a group gets less than its due although no other has what it lacks, None if others may have it."""
+    if not found.divided:
+        return Verdict.HOST if found.host is Host.FULL else Verdict.NOT_EXHAUSTED
+    return Verdict.NOT_EXHAUSTED if load.exhausted is not None and load.exhausted < NOT_EXHAUSTED else None
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict to show for a group on several instances: the one most in need of a look."""
-    return min(verdicts, key=_RANK.__getitem__, default=Verdict.UNKNOWN)
+    return min(verdicts, key=RANK.__getitem__, default=Verdict.UNKNOWN)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
-from presman.analysis.groups.entitlement import FULL, QUIET
+from presman.analysis.groups.entitlement import FULL, NEAR, QUIET, slack
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
@@ -15,14 +15,18 @@ from presman.analysis.readings.reading import Reading
 _AT_LIMIT = 0.95
 """Part of a limit from which on it surely is what holds; between `FULL` and this it may be something else."""
 
-_JUDGED = frozenset(
-    {Verdict.NOT_THROTTLED, Verdict.CAPPED, Verdict.CONTENDED, Verdict.CAGED, Verdict.STARVED, Verdict.ZERO_SHARE}
-)
-"""Verdicts of groups that want CPU and whose due is known."""
+_OUTSIDE = frozenset({Verdict.HOST, Verdict.NOT_EXHAUSTED})
+"""Verdicts of groups that get less than their due although others of this database do not have it."""
 
-_WAITING = frozenset(
-    {Verdict.CAPPED, Verdict.STARVED, Verdict.ZERO_SHARE, Verdict.CONTENDED, Verdict.CAGED, Verdict.THROTTLED}
+_JUDGED = frozenset(
+    {
+        *(Verdict.NOT_THROTTLED, Verdict.CAPPED, Verdict.CONTENDED, Verdict.CAGED),
+        *(Verdict.SHORT, Verdict.STARVED, Verdict.ZERO_SHARE),
+    }
 )
+"""Verdicts of groups that want CPU, whose due is known, and of whom the plan decides whether they get it."""
+
+_WAITING = _JUDGED - {Verdict.NOT_THROTTLED} | _OUTSIDE | {Verdict.THROTTLED}
 """Verdicts of groups that wait for CPU."""
 
 
@@ -45,7 +49,7 @@ class Judged(Loaded, Protocol):
     """What a verdict is about: a consumer group or a container."""
 
     @property
-    def guaranteed(self) -> float: ...  # noqa: D102
+    def guaranteed(self) -> float | None: ...  # noqa: D102
     @property
     def verdict(self) -> Verdict: ...  # noqa: D102
     @property
@@ -76,6 +80,8 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
     if group.used is None or group.waiting is None:
         return "No delta yet: rates need two polls of the same instance start and the same plan window."
     wanted = group.used + group.waiting
+    if group.verdict is Verdict.IDLE and group.guaranteed is None:
+        return f"Wants no CPU now; {group.hidden}, so what it is guaranteed is not known."
     if group.verdict is Verdict.IDLE:
         return f"Wants no CPU now; guaranteed {group.guaranteed:.1f} of {group.capacity:.0f} when all are busy."
     if group.verdict is Verdict.NOT_MANAGED:
@@ -99,13 +105,23 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
         case Verdict.STARVED:
             due = min(wanted, group.entitled or 0.0)
             return f"{_due(group)}, {max(0.0, due - used):.1f} less than its due: the plan is not kept"
+        case Verdict.SHORT:
+            return "; ".join(
+                part for part in (_short(group, min(wanted, group.entitled or 0.0) - used), minute) if part
+            )
+        case Verdict.HOST:
+            full = host or "the host is full"
+            seen = f"the groups here used {group.all_used or 0.0:.1f} of {group.capacity:.0f} CPUs, and {full}"
+            return f"{_due(group)}; {seen}: others on the host have what it lacks"
+        case Verdict.NOT_EXHAUSTED:
+            return "; ".join(part for part in (_due(group), _unused(group), host, minute) if part)
         case Verdict.ZERO_SHARE:
             return f"{_due(group)}, and nothing while the levels above take all: its sessions can hang"
         case Verdict.CONTENDED:
-            return "; ".join(part for part in (_due(group), _left(group), minute) if part)
+            return "; ".join(part for part in (_due(group), _left(group, host_busy), minute) if part)
         case Verdict.CAGED:
             tail = f", while {host}" if host else ", while the host has CPUs to spare"
-            return f"{_due(group)}; {_left(group)}; the cage (CPU_COUNT) is full{tail}"
+            return f"{_due(group)}; {_left(group, host_busy)}; the cage (CPU_COUNT) is full{tail}"
         case Verdict.THROTTLED:
             return f"{group.hidden or 'a plan above it cannot be read'}, so what it is entitled to is not known"
         case _:
@@ -123,12 +139,35 @@ def _due(group: Judged) -> str:
     return f"entitled to {group.entitled or 0.0:.1f} now"
 
 
-def _left(group: Judged) -> str:
-    """Return how what it is due comes about, and who has the rest."""
-    more = (group.entitled or 0.0) - group.guaranteed
-    found = [f"{more:.1f} of it is what others leave"] if more >= 0.05 else []
+def _short(group: Judged, missing: float) -> str:
+    """Return how much less than its due a group gets, where that is little or where not all CPUs were used."""
+    used, missing = group.used or 0.0, max(0.0, missing)
+    if missing <= min(NEAR * slack(used + missing), used):
+        return f"{_due(group)}, a little less than its due ({missing:.1f} CPUs): the plan is nearly kept"
+    free = _free(group)
+    tail = f", while no group used {free:.1f} CPUs" if free else ""
+    return f"{_due(group)}, {missing:.1f} less than its due{tail}"
+
+
+def _unused(group: Judged) -> str:
+    """Return that nobody here has what a group lacks."""
+    return f"no group used {free:.1f} CPUs, so no other has what it lacks" if (free := _free(group)) else ""
+
+
+def _free(group: Judged) -> float:
+    """Return the CPUs that no group used, 0.0 where that is next to nothing or is not seen."""
     free = 0.0 if group.inside or group.all_used is None else group.capacity - group.all_used
-    if free > (1 - FULL) * group.capacity:  # a mean over the interval: nothing tells when in it they were taken
+    return free if free > (1 - FULL) * group.capacity else 0.0
+
+
+def _left(group: Judged, host_busy: float | None) -> str:
+    """Return how what it is due comes about, and who has the rest."""
+    more = (group.entitled or 0.0) - (group.guaranteed or 0.0)
+    found = [f"{more:.1f} of it is what others leave"] if more >= 0.05 else []
+    free = _free(group)
+    if free and host_busy is not None and host_busy >= FULL:
+        return ", ".join([*found, f"no group used {free:.1f} CPUs, but the host is {100 * host_busy:.0f} % busy"])
+    if free:  # a mean over the interval: nothing tells when in it they were taken
         return ", ".join([*found, f"{free:.1f} CPUs were free on average, so all were taken for a part of it at most"])
     alone = group.all_used is not None and group.all_used - (group.used or 0.0) < QUIET
     here = " in this container" if group.inside else ""
@@ -154,8 +193,9 @@ class Conformance(Struct, frozen=True):
 
     `due` sums over the groups that want CPU the lesser of what each wants and what it is entitled to now; `missing`
     what starved groups get less than that. `score` is 100 x (1 - missing / due): 100 exactly while no group is
-    starved, however many are throttled. None where nobody's due is known. `shareless` tells that it leaves some groups
-    nothing, `sentence` says it in words.
+    starved, however many are throttled. None where nobody's due is known. `near` tells that a group gets less than its
+    due without being starved, `outside` that one does so although no group has what it lacks, `shareless` that the plan
+    leaves some groups nothing. `sentence` says it in words.
     """
 
     inst_id: int
@@ -168,6 +208,8 @@ class Conformance(Struct, frozen=True):
     host_busy: float | None
     sentence: str
     shareless: bool = False
+    near: bool = False
+    outside: bool = False
 
 
 def conformance(reading: Reading) -> tuple[Conformance, ...]:
@@ -187,7 +229,9 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
     total = sum(used) if used else None
     score = 100 * (1 - missing / due) if due > 0 else None
     shareless = _shareless(rows)
-    kept = _kept(instance, score, missing, shareless)
+    near = [row.title for row in rows if row.verdict is Verdict.SHORT]
+    outside = [row.title for row in rows if row.verdict in _OUTSIDE]
+    kept = _lacking(near, outside) if missing <= 0 and (near or outside) else _kept(instance, score, missing, shareless)
     return Conformance(
         inst_id=instance.inst_id,
         score=score,
@@ -199,7 +243,16 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
         host_busy=instance.host_busy,
         sentence=f"{kept}{shareless} {_pressure(instance, total, rows)}".strip(),
         shareless=bool(shareless),
+        near=bool(near),
+        outside=bool(outside),
     )
+
+
+def _lacking(near: Sequence[str], outside: Sequence[str]) -> str:
+    """Return who gets less than its due without being starved, of those of whom most is known."""
+    who = " and ".join(near or outside)
+    gets = f"{who} gets less than its due" if len(near or outside) == 1 else f"{who} get less than their due"
+    return f"The plan is nearly kept: {gets}." if near else f"{gets}, and no other group has what is lacking."
 
 
 def _kept(instance: InstanceReading, score: float | None, missing: float, shareless: str) -> str:
@@ -235,19 +288,21 @@ def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[Gr
         return f"{facts}: {why}."
     if {row.verdict for row in groups} & _WAITING == {Verdict.CAPPED}:
         return f"{facts}: who waits is held by a limit, not by lack of CPU."
+    if busy is not None and busy >= FULL:
+        return f"{facts}: others on the host use the rest."
     return f"{facts}."
 
 
 def in_words(reading: Reading, group: GroupReading) -> str:
     """Return the verdict on a group's row of a reading as a sentence.
 
-    The cluster's row has the worst verdict of its instances: where they differ, the figures are those of the instance
-    that has it and waits most.
+    The cluster's row has the worst verdict of its instances: where they differ, or not all have the group, the figures
+    are those of the instance that has it and waits most.
     """
     if group.inst_id == CLUSTER:
         rows = [row for row in reading.groups if row.inst_id and (row.con_id, row.name) == (group.con_id, group.name)]
         bad = [row for row in rows if row.verdict is group.verdict]
-        if 0 < len(bad) < len(rows):
+        if 0 < len(bad) < len(reading.header.instances):
             worst = max(bad, key=lambda row: row.waiting or 0.0)
             return f"On instance {worst.inst_id}: {explain(worst, host_busy_of(reading, worst))}"
     return explain(group, host_busy_of(reading, group))

@@ -40,7 +40,7 @@ def _system(before: Facts, now: ServerBudget) -> ServerBudget:
     found = pools(before)
     if now.inst_ids:
         return budget_of(together(found[inst_id] for inst_id in now.inst_ids if inst_id in found))
-    return budget_of(together(found[inst_id] for inst_id in before.system.open_ids))
+    return budget_of(together(found[inst_id] for inst_id in before.system.inst_ids))
 
 
 def _held(before: Facts, limit: ServerLimit) -> int:

@@ -129,7 +129,7 @@ def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     it holds V$RSRC_PDB tells, else its groups.
     """
     whole = cluster.target
-    found = {ROOT: budget_of(cluster)._replace(instances=len(facts.system.open_ids))}
+    found = {ROOT: budget_of(cluster)._replace(instances=len(facts.system.inst_ids))}
     held = Counter[int]()
     for group in facts.snapshot.rows(ConsumerGroup):
         held[group.con_id] += group.current_pq_servers_active
@@ -150,7 +150,7 @@ def container_target(facts: Facts, con_id: int, whole: int | None) -> int | None
     instance on which it is open.
     """
     limits = []
-    inside, places = facts.plans.inside == con_id, facts.system.open_on(con_id)
+    inside, places = facts.plans.inside == con_id, facts.plans.open_on(con_id)
     if not inside:
         own = [_own_target(facts, inst_id, con_id) for inst_id in places]
         limits += [sum(each or 0 for each in own)] if own and None not in own else []
@@ -187,7 +187,7 @@ def _given(facts: Facts, con_id: int, *, inside: bool) -> float | None:
 
     From inside V$RSRC_PLAN tells; the target that it is a part of is taken for the one that is seen there.
     """
-    places = facts.system.open_on(con_id)
+    places = facts.plans.open_on(con_id)
     if not places:
         return None
     if inside:
@@ -213,7 +213,7 @@ def allowed(
     its plan cannot be read V$RSRCMGRMETRIC says the limit, on one instance.
     """
     if inst_id is None:
-        limits = {allowed(key, facts, found, each) for each in facts.system.open_ids}
+        limits = {allowed(key, facts, found, each) for each in facts.system.inst_ids}
         return limits.pop() if len(limits) == 1 else (None, None)
     budget = found.get(key[0]) or found[ROOT]
     target = budget.target if budget.target is not None else found[ROOT].target

@@ -83,7 +83,7 @@ class WantedServers(Struct, frozen=True, dict=True):
         if told and told % dop == 0 and told <= _SMALL * dop:
             return Servers(told, told, WantsSource.PQ_SERVERS)
         child = session.sql_child_number
-        least = 2 if self.facts.snapshot.cloud_service else 1
+        least = 2 if self.facts.plans.autonomous else 1
         if sets := self.running.get((session.sql_id, child)):
             return by_sets(dop, max(least, sets), WantsSource.RUNNING)
         if sets := of_cursor(self.plans, session.inst_id, session.sql_id, child):

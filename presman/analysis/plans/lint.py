@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.plan_book import DORMANT, OTHER_GROUPS, UNNAMED, PlanBook, PlanShares
+from presman.analysis.facts.plan_book import OTHER_GROUPS, PENDING, UNNAMED, PlanBook, PlanShares
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel.server_pools import container_target
 from presman.analysis.plans.lint_case import Case, Finding, Severity
+from presman.analysis.plans.lint_cdb import OF_CPU as CDB_OF_CPU
 from presman.analysis.plans.lint_cdb import RULES as CDB_RULES
 from presman.analysis.plans.lint_cdb import cdb_case
-from presman.analysis.plans.lint_rules import RULES
+from presman.analysis.plans.lint_rules import OF_CPU, RULES
 from presman.analysis.plans.plan_view import plan_windows, plans_by_instance
 from presman.analysis.readings.instance_readings import ServerPool
 from presman.analysis.readings.reading import Reading
@@ -28,11 +29,15 @@ _ORDER = {severity: place for place, severity in enumerate(Severity)}
 
 def lint(reading: Reading, snapshot: Snapshot) -> tuple[Finding, ...]:
     """Return what is doubtful about the plans in force, what matters most first."""
-    found = [finding for case in cases(reading, snapshot) for rule in RULES for finding in rule(case)]
+    found = []
+    for case in cases(reading, snapshot):
+        rules = [rule for rule in RULES if case.cpu_managed or rule not in OF_CPU]
+        found += [finding for rule in rules for finding in rule(case)]
     facts = Facts.of(None, snapshot)
     for inst_id in facts.system.inst_ids if facts.system.cdb else ():
         if (cdb := cdb_case(facts, reading, inst_id)) is not None:
-            found += [finding for rule in CDB_RULES for finding in rule(cdb)]
+            of_cdb = [rule for rule in CDB_RULES if cdb.cpu_managed or rule not in CDB_OF_CPU]
+            found += [finding for rule in of_cdb for finding in rule(cdb)]
     found += instances_differ(facts)
     found += idle_holders_stay(reading)
     return tuple(dict.fromkeys(sorted(found, key=lambda finding: _ORDER[finding.severity])))
@@ -129,6 +134,7 @@ def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) 
         degree_policy=facts.system.parameters.get((inst_id, "parallel_degree_policy"), ""),
         windows=tuple(window for window in plan_windows(facts.snapshot) if window.inst_id == inst_id),
         tree_groups=frozenset(_names(shares, con_id)),
+        cpu_managed=facts.plans.cpu_managed(inst_id, con_id),
     )
 
 
@@ -137,9 +143,7 @@ def _mapped(facts: Facts, con_id: int) -> tuple[tuple[str, str, str], ...]:
     rows = [GroupMapping._make(row[1:]) for row in facts.snapshot.rows(ContainerGroupMapping) if row.con_id == con_id]
     if con_id <= ROOT or facts.plans.inside == con_id:
         rows = rows or list(facts.snapshot.rows(GroupMapping))
-    return tuple(
-        (attribute, value, group) for attribute, value, group, status in rows if status not in DORMANT and group
-    )
+    return tuple((attribute, value, group) for attribute, value, group, status in rows if status != PENDING and group)
 
 
 def _pool(facts: Facts, reading: Reading, con_id: int) -> ServerPool:

@@ -39,7 +39,8 @@ class Case(Struct, frozen=True, dict=True):
 
     `reached` are the groups that sessions are in, are mapped to or are switched to; `by_weight` tells that level 1
     holds shares, `doubt` why it may be the other way round. `degree_limit` is PARALLEL_DEGREE_LIMIT where it is a
-    number; `cpu_limits_servers` is that of the plan book.
+    number; `cpu_limits_servers` is that of the plan book. `cpu_managed` tells that Resource Manager may manage CPU by
+    the plan: not where the plan has nothing but limits on runaway calls.
     """
 
     plan: str
@@ -58,6 +59,7 @@ class Case(Struct, frozen=True, dict=True):
     tree_groups: frozenset[str]
     doubt: str = ""
     cpu_limits_servers: bool = True
+    cpu_managed: bool = True
 
     @cached_property
     def directives(self) -> dict[str, PlanDirective]:
@@ -67,6 +69,11 @@ class Case(Struct, frozen=True, dict=True):
     def share(self, group: str) -> float | None:
         """Return the guaranteed share of a group, None for one the active tree has not."""
         return self.shares.shares.get((self.con_id, group))
+
+    @cached_property
+    def divides(self) -> bool:
+        """Whether the plan gives any group of its container a part of the CPUs."""
+        return self.shares.divides(self.con_id)
 
     def servers_limit(self, row: PlanDirective) -> int | None:
         """Return the servers a directive lets its group hold; None without a limit or a known target."""

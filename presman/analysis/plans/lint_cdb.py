@@ -8,8 +8,18 @@ from functools import cached_property
 from msgspec import Struct
 
 from presman.analysis.containers.io_limits import limits_of
-from presman.analysis.facts.cdb_plan import DEFAULT_PDB, DORMANT_CDB, percent_fraction, whole_servers
+from presman.analysis.facts.cdb_plan import (
+    AUTOTASK,
+    BY_CPU_MIN_COUNT,
+    DEFAULT_PDB,
+    SHARES,
+    least_cpus,
+    percent_fraction,
+    whole_least_cpus,
+    whole_servers,
+)
 from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.plan_book import PENDING
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.plans.lint_case import Finding, Severity
 from presman.analysis.plans.lint_rules import TINY, swapping_windows
@@ -19,7 +29,6 @@ from presman.base.formats import counted
 from presman.base.release import Release
 from presman.records.plan_rows import CdbPlanDirective
 
-AUTOTASK = "ORA$AUTOTASK"
 _OWN = frozenset({DEFAULT_PDB, AUTOTASK})
 """Directives that are about no container by name."""
 
@@ -27,16 +36,20 @@ _GUIDE = "Multitenant Administrator's Guide: Using Oracle Resource Manager for P
 _DIRECTIVES = "Database Reference: DBA_CDB_RSRC_PLAN_DIRECTIVES"
 _QUEUE = "VLDB and Partitioning Guide: Managing Parallel Statement Queuing for CDBs and PDBs"
 _IO = "Database Reference: MAX_IOPS, MAX_MBPS"
+_LEAST = "Database Reference: CPU_MIN_COUNT"
 
 
 class CdbCase(Struct, frozen=True, dict=True):
-    """The CDB plan in force with all that a rule may want to know.
+    """The CDB plan that an instance runs with all that a rule may want to know.
 
-    `rows` are its directives by container, `given` what each open container gets of them (the default directive where
-    none names it), `plans` the containers' own plans ("" without one), `io_limits` those that limit their I/O.
+    `rows` are its directives by container, `given` what each container that is open there gets of them (the default
+    directive where none names it), `plans` their own plans ("" without one), `io_limits` those that limit their I/O.
+    `weights` are their parts of the CPUs and `weighed_by` what says so; `least_cpus` their CPU_MIN_COUNT, where one of
+    them sets it or CPU_COUNT, of `cpus` of the whole. `open_somewhere` are the containers open on any instance.
     """
 
     plan: str
+    cpu_managed: bool
     rows: Mapping[str, CdbPlanDirective]
     given: Mapping[str, CdbPlanDirective]
     plans: Mapping[str, str]
@@ -45,13 +58,17 @@ class CdbCase(Struct, frozen=True, dict=True):
     release: Release
     exadata: bool
     windows: tuple[PlanPeriod, ...]
+    weights: Mapping[str, float]
+    weighed_by: str
+    least_cpus: Mapping[str, float]
+    cpus: float
+    open_somewhere: frozenset[str]
 
     @cached_property
     def shares(self) -> dict[str, float]:
-        """What each open container is guaranteed, as a fraction; without a directive it has one share."""
-        weights = {name: float(row.shares or 1) if (row := self.given.get(name)) else 1.0 for name in self.plans}
-        total = sum(weights.values())
-        return {name: weight / total for name, weight in weights.items()}
+        """What each open container is guaranteed, as a fraction."""
+        total = sum(self.weights.values())
+        return {name: weight / total for name, weight in self.weights.items()}
 
     def finding(self, rule: str, severity: Severity, subject: str, text: str, source: str) -> Finding:
         """Return a finding about the CDB plan."""
@@ -65,7 +82,10 @@ def tiny_share(case: CdbCase) -> Found:
     """Shares are of the sum of all."""
     for name, share in case.shares.items():
         if share < TINY:
-            text = f"{name} is guaranteed {100 * share:.2f} % of CPU: its shares are few among all open containers'."
+            text = (
+                f"{name} is guaranteed {100 * share:.2f} % of CPU: its {case.weighed_by} is small beside that of all "
+                "open containers."
+            )
             yield case.finding("cdb-tiny-share", Severity.WARNING, name, text, _GUIDE)
 
 
@@ -140,17 +160,38 @@ def default_directive(case: CdbCase) -> Found:
     if named:
         row = case.rows.get(DEFAULT_PDB)
         what = counted(row.shares or 1, "share") if row else "one share"
+        if case.weighed_by != SHARES:
+            what = f"no SHARES and no limit are set, so {case.weighed_by} decides"
         limit = f", at most {row.utilization_limit} % of CPU" if row and percent_fraction(row.utilization_limit) else ""
         text = f"No directive names {', '.join(named)}: the default directive rules there ({what}{limit})."
         yield case.finding("cdb-default-directive", Severity.NOTE, named[0], text, _GUIDE)
 
 
 def nobody_there(case: CdbCase) -> Found:
-    """A directive for a container that is not open divides nothing."""
-    gone = sorted(name for name in case.rows if name and name not in case.plans and name not in _OWN)
+    """A directive for a container that is open on no instance divides nothing."""
+    gone = sorted(name for name in case.rows if name and name not in case.open_somewhere and name not in _OWN)
     if gone:
         text = f"Directives name {', '.join(gone)}, not open here: their shares count for nothing while that is so."
         yield case.finding("cdb-nobody-there", Severity.NOTE, gone[0], text, _DIRECTIVES)
+
+
+def over_provisioned(case: CdbCase) -> Found:
+    """Minima that add up to more than there is cannot all be kept."""
+    total = sum(case.least_cpus.values())
+    if total > case.cpus > 0:
+        each = ", ".join(f"{name} {cpus:g}" for name, cpus in case.least_cpus.items())
+        text = (
+            f"Over-provisioned: CPU_MIN_COUNT of the open containers adds up to {total:g} of {case.cpus:g} CPUs "
+            f"({each}; CPU_COUNT where it is not set). "
+        )
+        in_force = case.weighed_by != SHARES
+        text += (
+            "When all are busy each gets less than its minimum, in proportion."
+            if in_force
+            else "The CDB plan sets SHARES or UTILIZATION_LIMIT, and these decide instead."
+        )
+        severity = Severity.WARNING if in_force else Severity.NOTE
+        yield case.finding("cdb-over-provisioned", severity, "", text, _LEAST)
 
 
 def container_without_plan(case: CdbCase) -> Found:
@@ -181,6 +222,7 @@ RULES: tuple[Callable[[CdbCase], Iterable[Finding]], ...] = (
     servers_for_nobody,
     servers_by_plan,
     autotask_first,
+    over_provisioned,
     io_limit_on_exadata,
     window_swaps_plan,
     default_directive,
@@ -189,6 +231,11 @@ RULES: tuple[Callable[[CdbCase], Iterable[Finding]], ...] = (
 )
 """All rules about a CDB plan; what matters most first."""
 
+OF_CPU = frozenset(
+    {tiny_share, limit_below_share, limits_leave_idle, autotask_first, over_provisioned, default_directive}
+)
+"""Those that are about CPU: they say nothing where Resource Manager does not manage it."""
+
 
 def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:
     """Return the CDB plan as an instance runs it, None where there is none or it cannot be seen."""
@@ -196,19 +243,36 @@ def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:
     rows = {
         row.pluggable_database: row
         for row in facts.snapshot.rows(CdbPlanDirective)
-        if row.plan == plan and row.status not in DORMANT_CDB and row.pluggable_database
+        if row.plan == plan and row.status != PENDING and row.pluggable_database
     }
-    if not rows or not facts.system.pdbs:
+    here = facts.system.open_pdbs(inst_id)
+    if not rows or not here:
         return None
-    given = facts.division.cdb_directives(inst_id)
+    given, allotted = facts.division.cdb_directives(inst_id), facts.division.allotments(inst_id)
+    cpus = facts.plans.num_cpus(inst_id)
     return CdbCase(
         plan=plan,
+        cpu_managed=facts.plans.cpu_managed(inst_id, ROOT),
         rows=rows,
-        given={facts.system.pdbs[con_id]: row for con_id, row in given.items() if con_id in facts.system.pdbs},
-        plans={name: facts.plans.plan_of(inst_id, con_id) for con_id, name in facts.system.pdbs.items()},
-        io_limits=tuple(name for con_id, name in facts.system.pdbs.items() if any(limits_of(facts, inst_id, con_id))),
+        given={here[con_id]: row for con_id, row in given.items() if con_id in here},
+        plans={name: facts.plans.plan_of(inst_id, con_id) for con_id, name in here.items()},
+        io_limits=tuple(name for con_id, name in here.items() if any(limits_of(facts, inst_id, con_id))),
         target=reading.header.servers.target,
         release=facts.snapshot.release,
         exadata=reading.header.exadata,
         windows=tuple(each for each in plan_windows(facts.snapshot) if (each.inst_id, each.con_id) == (inst_id, ROOT)),
+        weights={name: allotted[con_id].weight for con_id, name in here.items()},
+        weighed_by=next((allotted[con_id].weighed_by for con_id in here), SHARES),
+        least_cpus=_least_cpus(facts, inst_id, here, cpus),
+        cpus=whole_least_cpus(facts.plans, inst_id, cpus),
+        open_somewhere=frozenset(facts.system.pdbs.values()),
     )
+
+
+def _least_cpus(facts: Facts, inst_id: int, here: Mapping[int, str], cpus: float) -> dict[str, float]:
+    """Return CPU_MIN_COUNT of the containers open on an instance, nothing where none of them sets a number of CPUs."""
+    names = ("cpu_min_count", "cpu_count")
+    own = any(facts.system.amount(inst_id, con_id, name) for con_id in here for name in names)
+    if not own or facts.snapshot.release < BY_CPU_MIN_COUNT:
+        return {}
+    return {name: least_cpus(facts.plans, inst_id, con_id, cpus) for con_id, name in here.items()}

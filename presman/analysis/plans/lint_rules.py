@@ -42,7 +42,7 @@ def no_other_groups(case: Case) -> Found:
 def zero_share(case: Case) -> Found:
     """A group without a share gets CPU only when nobody else wants it."""
     for name in case.directives:
-        if case.share(name) == 0 and name in case.reached:
+        if case.divides and case.share(name) == 0 and name in case.reached:
             text = (
                 f"{name} is guaranteed nothing, and sessions can be in it: while the others want all CPU, they can "
                 "hang (and hold locks) rather than just be slow."
@@ -174,7 +174,7 @@ def percent_or_shares(case: Case) -> Found:
 
 def unallocated(case: Case) -> Found:
     """What no level hands out is nobody's by right."""
-    if case.top and case.rows and not case.doubt and case.shares.unallocated >= TINY:
+    if case.top and case.divides and not case.doubt and case.shares.unallocated >= TINY:
         text = (
             f"{100 * case.shares.unallocated:.1f} % of CPU is unallocated; it goes to whoever wants it, in "
             "proportion. Add it to a group, or put OTHER_GROUPS with 100 % at the last level."
@@ -277,3 +277,6 @@ RULES: tuple[Rule, ...] = (
     queue_never_used,
 )
 """All rules; what matters most first."""
+
+OF_CPU = frozenset({zero_share, overfull_level, percent_or_shares, tiny_other_groups, limit_below_share, unallocated})
+"""Those that are about CPU: they say nothing where Resource Manager does not manage it."""

@@ -5,15 +5,15 @@ Made only while somebody looks: the plan tab, `presman lint` and `once` call it,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.facts.cdb_plan import whole_servers
+from presman.analysis.facts.cdb_plan import SHARES, whole_servers
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.plan_book import DORMANT, UNNAMED, Branch, PlanPosition, leaves, places
+from presman.analysis.facts.plan_book import PENDING, UNNAMED, Branch, Key, PlanPosition, leaves, places
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
@@ -33,7 +33,8 @@ class PlanRow(NamedTuple):
     `share` is the guaranteed minimum as a fraction of all CPU and `by_level` how it comes about, level by level;
     `guaranteed`, `entitled` and `limit` are CPUs of the cluster, `servers_limit` parallel servers. `entitled`, `used`,
     `waiting` and `verdict` are None where the plan is not the active one. Percentages and seconds are the directive's;
-    `capacity` is all the CPUs there are, `runs` the plan of a container.
+    `capacity` is all the CPUs there are, `runs` the plan of a container, `weighed_by` what its part goes by if that is
+    not SHARES.
     """
 
     depth: int
@@ -44,7 +45,7 @@ class PlanRow(NamedTuple):
     by_weight: bool
     share: float
     by_level: tuple[float, ...]
-    guaranteed: float
+    guaranteed: float | None
     entitled: float | None
     limit: float | None
     limit_percent: int | None
@@ -64,6 +65,7 @@ class PlanRow(NamedTuple):
     comments: str
     capacity: float
     runs: str = ""
+    weighed_by: str = ""
 
 
 class PlanPeriod(Struct, frozen=True):
@@ -147,7 +149,11 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
     rows = _groups(reading, on if partly else (CLUSTER,)) if active else {}
     instances = [each for each in reading.header.instances if not partly or each.inst_id in on]
     capacity, target = sum(each.num_cpus for each in instances), reading.header.servers.target
-    lines = tuple(_with_plan(_line(each, capacity, target, rows), facts, on) for each in places(shares.root))
+    trees = [(facts.division.shares[each.inst_id].root, each.num_cpus) for each in instances if each.inst_id in on]
+    placed = _together(trees or [(shares.root, capacity)])
+    lines = tuple(_with_plan(_line(*each, capacity, target, rows), facts, on) for each in placed)
+    if any(facts.plans.server_wide(inst_id) for inst_id in on):
+        lines = tuple(line._replace(guaranteed=None) for line in lines)
     windows = plan_windows(snapshot)
     return PlanView(
         plan=name,
@@ -167,6 +173,33 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
     )
 
 
+def _together(trees: Sequence[tuple[Branch, float]]) -> Iterable[tuple[PlanPosition, float]]:
+    """Yield every branch of the trees of some instances, with what it gets of all their CPUs and the CPUs where it is.
+
+    The trees differ in the containers that are open. `trees` has each with the CPUs of its instance.
+    """
+    whole = sum(cpus for _, cpus in trees)
+    if len({id(root) for root, _ in trees}) == 1:
+        yield from ((each, whole) for each in places(trees[0][0]))
+        return
+    parts: dict[tuple[str | Key, ...], list[tuple[PlanPosition, float]]] = {}
+    for root, cpus in trees:
+        path: list[str | Key] = []
+        for each in places(root):
+            path[each.depth :] = [each.branch.key or each.branch.name]
+            parts.setdefault(tuple(path), []).append((each, cpus))
+    for _, found in sorted(parts.items(), key=lambda item: _container_of(item[1][0][0].branch)):
+        first, there = found[0][0], sum(cpus for _, cpus in found)
+        levels = (zip(*(each.by_level for each, _ in found), strict=True)) if whole else ()
+        by_level = [sum(part * cpus for part, (_, cpus) in zip(level, found, strict=True)) / whole for level in levels]
+        share = sum(each.share * cpus for each, cpus in found) / whole if whole else first.share
+        yield first._replace(share=share, by_level=tuple(by_level) or first.by_level), there
+
+
+def _container_of(branch: Branch) -> int:
+    return min((leaf.key[0] for leaf in leaves(branch) if leaf.key), default=0)
+
+
 def running_plans(facts: Facts) -> tuple[PlanRun, ...]:
     """Return the top plans in force with the instances that run each."""
     plans = plans_by_instance(facts, 0)
@@ -174,9 +207,11 @@ def running_plans(facts: Facts) -> tuple[PlanRun, ...]:
 
 
 def plans_by_instance(facts: Facts, con_id: int) -> dict[str, list[int]]:
-    """Return which instances run which plan in a container, in order of instances."""
+    """Return which instances run which plan in a container that is open there, in order of instances."""
     plans: dict[str, list[int]] = {}
     for inst_id in facts.system.inst_ids:
+        if con_id > ROOT and con_id not in facts.plans.containers(inst_id):
+            continue
         plans.setdefault(facts.plans.plan_of(inst_id, con_id), []).append(inst_id)
     return plans
 
@@ -200,7 +235,11 @@ def _plans(facts: Facts, runs: Iterable[PlanRun]) -> tuple[str, ...]:
 
 
 def _line(
-    placed: PlanPosition, capacity: float, target: int | None, rows: Mapping[tuple[int, str], list[GroupReading]]
+    placed: PlanPosition,
+    there: float,
+    capacity: float,
+    target: int | None,
+    rows: Mapping[tuple[int, str], list[GroupReading]],
 ) -> PlanRow:
     branch, directive = placed.branch, placed.branch.directive
     row = directive or null_row(PlanDirective)
@@ -209,11 +248,11 @@ def _line(
     own = found if branch.key is not None else []
     held = own[0].servers_limit if own and own[0].inst_id == CLUSTER else None
     servers = None if branch.servers is None or target is None else whole_servers(branch.servers, target)
-    limit = None if branch.limit is None else branch.limit * capacity
+    limit = None if branch.limit is None else branch.limit * there
     return PlanRow(
         depth=placed.depth,
         kind=_kind(branch),
-        con_id=branch.key[0] if branch.key else min((key[0] for key in below), default=0),
+        con_id=_container_of(branch),
         name=branch.name or (branch.key[1] if branch.key else "") or "not visible",
         parts=branch.parts,
         by_weight=placed.by_weight,
@@ -242,7 +281,13 @@ def _line(
 
 
 def _with_plan(line: PlanRow, facts: Facts, on: tuple[int, ...]) -> PlanRow:
-    return line._replace(runs=facts.plans.plan_of(on[0], line.con_id)) if on and line.kind == CONTAINER else line
+    there = [inst_id for inst_id in on if line.con_id in facts.plans.containers(inst_id)]
+    if line.kind != CONTAINER or not there:
+        return line
+    weighed_by = facts.division.allotments(there[0])[line.con_id].weighed_by
+    return line._replace(
+        runs=facts.plans.plan_of(there[0], line.con_id), weighed_by="" if weighed_by == SHARES else weighed_by
+    )
 
 
 def _kind(branch: Branch) -> str:
@@ -344,7 +389,7 @@ def _mappings(facts: Facts, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]
             facts.system.container_name(con_id),
         )
         for con_id, attribute, value, group, status in rules
-        if status not in DORMANT
+        if status != PENDING
     )
 
 
@@ -386,6 +431,8 @@ def _facts(line: PlanRow) -> dict[str, str]:
 def parts_text(line: PlanRow) -> str:
     """Return a directive's allocation: ``L2 50 %`` per level, or its shares."""
     parts = [(level, part) for level, part in enumerate(line.parts, start=1) if part]
+    if line.weighed_by:
+        return f"{line.weighed_by} {line.parts[0]:g}"
     if line.by_weight:
         return f"{line.parts[0]:g} share{'s' * (line.parts[0] != 1)}" if line.parts and line.parts[0] else "no share"
     return ", ".join(f"L{level} {part:g} %" for level, part in parts) or "no share"

@@ -21,6 +21,9 @@ class Verdict(Enum):
     CONTENDED = "contended, gets its share"
     CAGED = "caged, gets its share"
     THROTTLED = "throttled, share not known"
+    NOT_EXHAUSTED = "waits, CPUs not exhausted"
+    HOST = "host used by others"
+    SHORT = "less than its due"
     STARVED = "starved"
     ZERO_SHARE = "no share while others run"
 
@@ -126,6 +129,9 @@ class GroupState(NamedTuple):
 _CPU_LEVELS: dict[Verdict, Literal["bad", "warn", "note", "good", "dim"]] = {
     Verdict.STARVED: "bad",
     Verdict.ZERO_SHARE: "bad",
+    Verdict.SHORT: "warn",
+    Verdict.HOST: "warn",
+    Verdict.NOT_EXHAUSTED: "note",
     Verdict.CAPPED: "note",
     Verdict.CONTENDED: "note",
     Verdict.CAGED: "note",
@@ -160,7 +166,8 @@ class GroupReading(NamedTuple):
 
     `used`, `waiting`: CPUs since the last poll (None without a delta); `capacity`: CPUs handed out; `limit`: CPUs
     at its UTILIZATION_LIMIT (limits above it multiplied in), None without one; `guaranteed`: CPUs it gets when
-    everyone is busy; `entitled`: CPUs it is due now, of what all groups want; `share` is the guaranteed
+    everyone is busy, None where it is not the CPUs of one instance that are shared; `entitled`: CPUs it is due now, of
+    what all groups want; `share` is the guaranteed
     minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about.
     `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice; `all_used` is the CPUs that all
     groups of the instance (the cluster) used together. `cpu_exhausted` is the percent of the last closed minute in
@@ -184,7 +191,7 @@ class GroupReading(NamedTuple):
     capacity: float
     limit: float | None
     share: float
-    guaranteed: float
+    guaranteed: float | None
     entitled: float | None
     verdict: Verdict
     active_sessions: int

@@ -114,5 +114,5 @@ class Reading(Struct, frozen=True):
 
     def instance_groups(self, inst_id: int) -> tuple[GroupReading, ...]:
         """Return the groups of one instance (the cluster's if `inst_id` is 0 or there is just one instance)."""
-        own = tuple(group for group in self.groups if group.inst_id == inst_id)
-        return own or self.cluster_groups()
+        alone = len(self.header.instances) < 2
+        return tuple(group for group in self.groups if group.inst_id == (CLUSTER if alone else inst_id))

@@ -134,6 +134,8 @@ def _cdb_directives(simulation: Simulation) -> Iterator[Row]:
         return
     for pdb in simulation.scenario.pdbs:
         given = pdb.directive
+        if not given.is_named:
+            continue
         limits = (given.utilization_limit, given.parallel_server_limit)
         kind, name = ("PROFILE", None) if given.profile else ("PDB", pdb.name)
         yield (plan, name, given.profile or None, kind, given.shares, *limits, None, None, "NO")

@@ -42,7 +42,7 @@ def _rsrc_plan(simulation: Simulation) -> Iterator[Row]:
             name = in_force.active[pdb.con_id]
             if name:
                 given = pdb.directive
-                own = (given.shares, given.utilization_limit, given.parallel_server_limit, given.profile or None)
+                own = (given.shares or 1, given.utilization_limit, given.parallel_server_limit, given.profile or None)
                 plans.append((pdb.con_id, name, "TRUE", *own))
     else:
         plans.append((0, in_force.top, "TRUE", None, None, None, None))
@@ -213,8 +213,8 @@ def _throttle(deltas: Sequence[float]) -> float:
 def _memory(simulation: Simulation, con_id: int) -> tuple[int, int, int, int]:
     """Return a PDB's SGA, buffer cache, shared pool and PGA in bytes: SGA by its shares, PGA by its sessions."""
     pdbs = simulation.scenario.pdbs
-    shares = sum(pdb.directive.shares for pdb in pdbs)
-    own = next(pdb.directive.shares for pdb in pdbs if pdb.con_id == con_id)
+    shares = sum(pdb.directive.shares or 1 for pdb in pdbs)
+    own = next(pdb.directive.shares or 1 for pdb in pdbs if pdb.con_id == con_id)
     sessions = sum(session.con_id == con_id for session in simulation.workload.sessions)
     buffers, pool = _BUFFER_CACHE * own // shares, _SHARED_POOL * own // shares
     return buffers + pool, buffers, pool, sessions * _PGA_EACH

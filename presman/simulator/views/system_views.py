@@ -27,7 +27,7 @@ _VERSIONS = {
     Release(23, 26): ("23.0.0.0.0", "23.26.1.0.0"),
 }
 _OF_CONTAINERS = {
-    **{name: name for name in ("cpu_count", "max_iops", "max_mbps", "parallel_servers_target")},
+    **{name: name for name in ("cpu_count", "cpu_min_count", "max_iops", "max_mbps", "parallel_servers_target")},
     "db_performance_profile": "profile",
 }
 """Parameters that a pluggable database may set for itself."""
@@ -97,6 +97,8 @@ def _parameters(simulation: Simulation) -> Iterator[Row]:
         values.append(("pga_aggregate_limit", 6, 12 << 30, True))
     if simulation.release >= Release(12, 2):
         values += [("db_performance_profile", 2, "", True), ("max_iops", 3, 0, True), ("max_mbps", 3, 0, True)]
+    if simulation.release >= Release(19):
+        values.append(("cpu_min_count", 2, capacity.cpu_count, True))
     if simulation.release >= Release(23):
         values.append(("resource_manager_cpu_scope", 2, "INSTANCE_ONLY", True))
     for machine in simulation.machines:
@@ -106,7 +108,8 @@ def _parameters(simulation: Simulation) -> Iterator[Row]:
             for pdb in simulation.scenario.pdbs if name in _OF_CONTAINERS else ():
                 own = getattr(pdb.directive, _OF_CONTAINERS[name])
                 if own:
-                    yield (machine.inst_id, number, name, kind, str(own), str(own), "FALSE", pdb.con_id)
+                    text = f"{own:g}" if isinstance(own, float) else str(own)
+                    yield (machine.inst_id, number, name, kind, text, text, "FALSE", pdb.con_id)
 
 
 def _active_services(simulation: Simulation) -> Iterator[Row]:

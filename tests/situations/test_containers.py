@@ -1,0 +1,282 @@
+"""Containers that are divided by CPU_MIN_COUNT, that are open on one instance only, or seen from inside: from files.
+
+Counters are of one minute; figures are worked out by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from presman.analysis import analyse
+from presman.analysis.containers.containers import PdbReading, pdbs
+from presman.analysis.groups.verdicts import explain
+from presman.analysis.plans.lint import lint
+from presman.analysis.plans.plan_view import parts_text, plan_view
+from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.reading import Reading
+from presman.records.snapshot import Snapshot
+from tests.situations.spooled import Views, reading, snapshots
+
+FIRST, SECOND = "2026-03-14 12:00:00", "2026-03-14 12:01:00"
+NAMES = {3: "P1", 4: "P2", 5: "P3"}
+
+
+def database(version: str, cpus: int) -> Views:
+    return {
+        "V$INSTANCE": f"INSTANCE_NUMBER | VERSION | STATUS\n1 | {version} | OPEN",
+        "V$DATABASE": "NAME | CDB\nCDB1 | YES",
+        "V$OSSTAT": f"STAT_NAME | VALUE\nNUM_CPUS | {cpus}",
+        "V$RSRC_PLAN": "CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | INSTANCE_CAGING\n1 | CDB | TRUE | ON | OFF",
+        "V$PDBS": "CON_ID | NAME | OPEN_MODE\n2 | PDB$SEED | READ ONLY\n3 | P1 | READ WRITE\n4 | P2 | READ WRITE",
+    }
+
+
+def given(*rows: str) -> Views:
+    """The CDB plan: the default directive, as every plan has it, and these."""
+    head = "PLAN | PLUGGABLE_DATABASE | SHARES | UTILIZATION_LIMIT | PARALLEL_SERVER_LIMIT"
+    usual = ("CDB | ORA$DEFAULT_PDB_DIRECTIVE | 1 | 100 | 100", "CDB | ORA$AUTOTASK | | 90 | 100")
+    return {"DBA_CDB_RSRC_PLAN_DIRECTIVES": "\n".join([head, *usual, *rows])}
+
+
+def parameters(*rows: str) -> Views:
+    return {"V$SYSTEM_PARAMETER": "\n".join(["CON_ID | NAME | VALUE", *rows])}
+
+
+def used(cpus: Mapping[int, tuple[float, float]]) -> Views:
+    """What containers used and waited for in the minute, all of it in OTHER_GROUPS, for they run no plan."""
+    of_pdbs = ["SAMPLE_TIME | CON_ID | PDB_NAME | CONSUMED_CPU_TIME | CPU_WAIT_TIME"]
+    of_groups = ["SAMPLE_TIME | CON_ID | NAME | ACTIVE_SESSIONS | CONSUMED_CPU_TIME | CPU_WAIT_TIME"]
+    for at, factor in ((FIRST, 0), (SECOND, 60_000)):
+        for con_id, (cpu, waiting) in cpus.items():
+            counters = f"{round(factor * cpu)} | {round(factor * waiting)}"
+            of_pdbs.append(f"{at} | {con_id} | {NAMES[con_id]} | {counters}")
+            of_groups.append(f"{at} | {con_id} | OTHER_GROUPS | 9 | {counters}")
+    return {"V$RSRC_PDB": "\n".join(of_pdbs), "V$RSRC_CONSUMER_GROUP": "\n".join(of_groups)}
+
+
+def containers(folder: Path, views: Views) -> tuple[dict[tuple[int, str], PdbReading], Reading, Snapshot]:
+    before, after = snapshots(folder, views)
+    found = analyse(before, after)
+    return {(row.inst_id, row.name): row for row in pdbs(found, before, after)}, found, after
+
+
+def of(found: Reading, con_id: int, name: str = "OTHER_GROUPS") -> GroupReading:
+    return next(row for row in found.cluster_groups() if (row.con_id, row.name) == (con_id, name))
+
+
+LAB = {3: (3.08, 3.0), 4: (0.80, 3.0)}
+"""Oracle's lab on 19c: 4 CPUs, CPU_MIN_COUNT 4 and 1, both busy: 77 and 20 % of the CPUs are used."""
+MINIMA = parameters("0 | cpu_count | 4", "0 | cpu_min_count | 4", "3 | cpu_min_count | 4", "4 | cpu_min_count | 1")
+
+
+def test_oracles_lab_is_kept(tmp_path: Path) -> None:
+    """3.88 CPUs were handed out: 4/5 of them are 3.10 and 1/5 is 0.78. By shares both would be due 1.94."""
+    rows, found, after = containers(tmp_path, database("19.22.0.0.0", 4) | given() | MINIMA | used(LAB))
+    assert (rows[0, "P1"].entitled, rows[0, "P2"].entitled) == pytest.approx((3.88 * 4 / 5, 3.88 * 1 / 5))
+    assert (rows[0, "P1"].guaranteed, rows[0, "P2"].guaranteed) == pytest.approx((3.2, 0.8))
+    assert {row.verdict for row in rows.values()} == {of(found, 3).verdict, of(found, 4).verdict} == {Verdict.CONTENDED}
+    lines = {line.name: parts_text(line) for line in plan_view(found, after).lines if line.kind == "container"}
+    assert lines == {"P1": "CPU_MIN_COUNT 4", "P2": "CPU_MIN_COUNT 1"}
+    (finding,) = [each for each in lint(found, after) if each.rule == "cdb-over-provisioned"]
+    assert finding.severity.value == "warning"
+    assert "adds up to 5 of 4 CPUs (P1 4, P2 1;" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("version", "settings", "directives", "guaranteed"),
+    [
+        ("19.22.0.0.0", ["3 | cpu_min_count | 3", "4 | cpu_min_count | 0.5"], [], (24 / 7, 4 / 7)),
+        ("19.22.0.0.0", ["3 | cpu_count | 3", "4 | cpu_count | 1"], [], (3.0, 1.0)),  # the default is CPU_COUNT
+        ("18.14.0.0.0", ["3 | cpu_count | 3", "4 | cpu_count | 1"], [], (3.0, 1.0)),
+        ("12.2.0.1.0", ["3 | cpu_count | 4", "4 | cpu_count | 3"], [], (2.0, 2.0)),  # shares, one each
+        ("19.22.0.0.0", ["3 | cpu_min_count | 4", "4 | cpu_min_count | 1"], ["CDB | P1 | 3 | | "], (3.0, 1.0)),
+        ("19.22.0.0.0", ["3 | cpu_min_count | 4", "4 | cpu_min_count | 1"], ["CDB | P1 | | 90 | "], (2.0, 2.0)),
+        ("19.22.0.0.0", ["3 | cpu_min_count | 4", "4 | cpu_min_count | 1"], ["CDB | P1 | | | 50"], (3.2, 0.8)),
+    ],
+    ids=["19c", "19c by CPU_COUNT", "18", "12.2", "SHARES set", "UTILIZATION_LIMIT set", "servers alone are limited"],
+)
+def test_what_decides_the_part_of_a_container(
+    tmp_path: Path, version: str, settings: list[str], directives: list[str], guaranteed: tuple[float, float]
+) -> None:
+    views = database(version, 4) | given(*directives) | parameters("0 | cpu_count | 4", *settings) | used(LAB)
+    rows, _, _ = containers(tmp_path, views)
+    assert (rows[0, "P1"].guaranteed, rows[0, "P2"].guaranteed) == pytest.approx(guaranteed)
+
+
+def test_a_closed_container_takes_no_part_of_the_minima(tmp_path: Path) -> None:
+    views = database("19.22.0.0.0", 4) | given() | used(LAB)
+    views["V$PDBS"] += "\n5 | P3 | MOUNTED"
+    rows = ("3 | cpu_min_count | 2", "4 | cpu_min_count | 1", "5 | cpu_min_count | 4")
+    views |= parameters("0 | cpu_count | 4", *rows)
+    found, read, after = containers(tmp_path, views)
+    assert set(found) == {(0, "P1"), (0, "P2")}
+    assert found[0, "P1"].guaranteed == pytest.approx(4 * 2 / 3)
+    assert [each.rule for each in lint(read, after) if each.rule == "cdb-over-provisioned"] == [], "3 of 4 CPUs"
+
+
+def test_cpu_min_count_that_shares_override_is_but_a_note(tmp_path: Path) -> None:
+    directives = given("CDB | P1 | 1 | | ", "CDB | P2 | 1 | | ")
+    _, found, after = containers(tmp_path, database("19.22.0.0.0", 4) | directives | MINIMA | used(LAB))
+    (finding,) = [each for each in lint(found, after) if each.rule == "cdb-over-provisioned"]
+    assert finding.severity.value == "note"
+    assert finding.text.endswith("sets SHARES or UTILIZATION_LIMIT, and these decide instead.")
+
+
+def test_cpu_shared_over_the_whole_server_leaves_what_is_due_unknown(tmp_path: Path) -> None:
+    scope = parameters("0 | cpu_count | 4", "0 | resource_manager_cpu_scope | SERVER_WIDE")
+    rows, found, _ = containers(tmp_path, database("23.6.0.24.10", 4) | given("CDB | P1 | 3 | | ") | scope | used(LAB))
+    for row in (rows[0, "P1"], rows[0, "P2"], of(found, 3), of(found, 4)):
+        assert (row.verdict, row.entitled, row.guaranteed) == (Verdict.THROTTLED, None, None)
+        assert "handed out over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE = SERVER_WIDE)" in explain(row)
+    here = scope | parameters("0 | cpu_count | 4", "0 | resource_manager_cpu_scope | INSTANCE_ONLY")
+    folder = tmp_path / "one instance"
+    folder.mkdir()
+    rows, _, _ = containers(folder, database("23.6.0.24.10", 4) | given("CDB | P1 | 3 | | ") | here | used(LAB))
+    assert rows[0, "P1"].verdict is Verdict.CONTENDED
+
+
+def inside(plan: str, *parameter_rows: str) -> Views:
+    """One container seen from inside, to which the CDB gives UTILIZATION_LIMIT 16."""
+    own = plan.removeprefix("FORCE:")
+    found = {
+        "V$INSTANCE": "INSTANCE_NUMBER | VERSION | STATUS\n1 | 19.22.0.0.0 | OPEN",
+        "V$DATABASE": "NAME | CDB\nCDB1 | YES",
+        "V$PDBS": "CON_ID | NAME | OPEN_MODE\n3 | P1 | READ WRITE",
+        "V$RSRC_PLAN": "CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | INSTANCE_CAGING | SHARES | UTILIZATION_LIMIT\n"
+        f"3 | {plan} | TRUE | ON | OFF | 2 | 16",
+        "DBA_RSRC_PLAN_DIRECTIVES": "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1\n"
+        f"{own} | HIGH | CONSUMER_GROUP | 4\n{own} | OTHER_GROUPS | CONSUMER_GROUP | 1",
+    }
+    if parameter_rows:
+        found |= parameters(*parameter_rows) | {"V$OSSTAT": "STAT_NAME | VALUE\nNUM_CPUS | 16"}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("views", "cpus", "limit"),
+    [
+        (inside("DAY", "3 | cpu_count | 16"), 16.0, 2.56),
+        (inside("DAY", "0 | cpu_count | 16"), 16.0, 2.56),
+        (inside("DWCS_PLAN", "3 | cpu_count | 16"), 16.0, None),
+        (inside("FORCE:OLTP_PLAN"), 16.0, None),
+    ],
+    ids=["plain, set for itself", "plain, inherited", "autonomous", "autonomous without V$PARAMETER"],
+)
+def test_a_percentage_stays_one(tmp_path: Path, views: Views, cpus: float, limit: float | None) -> None:
+    """16 % of 16 CPUs is 2.56; on an Autonomous Database 16 is the number of CPUs."""
+    found = reading(tmp_path, views)
+    assert found.header.num_cpus == cpus
+    assert of(found, 3, "HIGH").limit == (limit if limit is None else pytest.approx(limit))
+
+
+NODES = {
+    "GV$INSTANCE": "INST_ID | INSTANCE_NUMBER | VERSION | STATUS\n"
+    "1 | 1 | 19.22.0.0.0 | OPEN\n2 | 2 | 19.22.0.0.0 | OPEN",
+    "V$DATABASE": "NAME | CDB\nCDB1 | YES",
+    "GV$OSSTAT": "INST_ID | STAT_NAME | VALUE\n1 | NUM_CPUS | 8\n2 | NUM_CPUS | 16",
+    "GV$RSRC_PLAN": """
+        INST_ID | CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | INSTANCE_CAGING
+        1 | 1 | CDB | TRUE | ON | OFF
+        2 | 1 | CDB | TRUE | ON | OFF
+        1 | 3 | OWN | TRUE | ON | OFF
+        2 | 4 | OWN | TRUE | ON | OFF
+    """,
+    "GV$PDBS": """
+        INST_ID | CON_ID | NAME | OPEN_MODE
+        1 | 2 | PDB$SEED | READ ONLY
+        2 | 2 | PDB$SEED | READ ONLY
+        1 | 3 | P1 | READ WRITE
+        1 | 4 | P2 | MOUNTED
+        2 | 3 | P1 | MOUNTED
+        2 | 4 | P2 | READ WRITE
+        1 | 5 | P3 | MOUNTED
+        2 | 5 | P3 | MOUNTED
+    """,
+    "CDB_RSRC_PLAN_DIRECTIVES": """
+        CON_ID | PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT
+        3 | OWN | WEB | CONSUMER_GROUP | 3 | 50
+        3 | OWN | OTHER_GROUPS | CONSUMER_GROUP | 1 |
+        4 | OWN | PAY | CONSUMER_GROUP | 1 | 25
+        4 | OWN | OTHER_GROUPS | CONSUMER_GROUP | 1 |
+    """,
+    **given("CDB | P1 | 3 | | ", "CDB | P2 | 1 | | "),
+    "GV$RSRC_PDB": f"""
+        SAMPLE_TIME | INST_ID | CON_ID | PDB_NAME | CONSUMED_CPU_TIME | CPU_WAIT_TIME | SMALL_READ_REQUESTS
+        {FIRST} | 1 | 3 | P1 | 0 | 0 | 0
+        {FIRST} | 2 | 4 | P2 | 0 | 0 | 0
+        {SECOND} | 1 | 3 | P1 | 360000 | 0 | 600
+        {SECOND} | 2 | 4 | P2 | 780000 | 240000 | 1200
+    """,
+    "GV$RSRC_CONSUMER_GROUP": f"""
+        SAMPLE_TIME | INST_ID | CON_ID | NAME | ACTIVE_SESSIONS | CONSUMED_CPU_TIME | CPU_WAIT_TIME
+        {FIRST} | 1 | 3 | WEB | 9 | 0 | 0
+        {FIRST} | 2 | 4 | PAY | 9 | 0 | 0
+        {SECOND} | 1 | 3 | WEB | 9 | 360000 | 0
+        {SECOND} | 2 | 4 | PAY | 9 | 780000 | 240000
+    """,
+    "GV$PARAMETER": """
+        INST_ID | CON_ID | NAME | VALUE
+        1 | 0 | parallel_servers_target | 100
+        2 | 0 | parallel_servers_target | 100
+    """,
+}
+"""A cluster of 8 and 16 CPUs with a container open on each; P1 uses 6 CPUs, P2 13 and waits for 4 more."""
+
+
+def test_containers_open_on_one_instance_each_are_summed_over_those(tmp_path: Path) -> None:
+    rows, found, _ = containers(tmp_path, NODES)
+    assert set(rows) == {(0, "P1"), (0, "P2"), (1, "P1"), (2, "P2")}
+    p1, p2 = rows[0, "P1"], rows[0, "P2"]
+    assert (p1.used, p1.waiting, p1.capacity, p1.guaranteed) == (6.0, 0.0, 8.0, 8.0)
+    assert (p2.used, p2.waiting, p2.capacity, p2.guaranteed) == (13.0, 4.0, 16.0, 16.0)
+    assert p1.io is not None
+    assert p2.io is not None
+    assert (p1.io.small_read_requests, p2.io.small_read_requests) == (10.0, 20.0)
+    assert {(row.inst_id, row.con_id) for row in found.groups} == {(0, 3), (1, 3), (0, 4), (2, 4)}
+    web, pay = of(found, 3, "WEB"), of(found, 4, "PAY")
+    assert (web.used, web.container, web.guaranteed) == (6.0, "P1", 6.0)  # 3/4 of the 8 CPUs of its instance
+    assert (pay.used, pay.container, pay.verdict) == (13.0, "P2", Verdict.CONTENDED)
+    assert (web.servers_limit, pay.servers_limit) == (100, 50), "of 200 servers of the cluster"
+
+
+def test_one_instance_without_a_row_of_a_container_takes_no_rate_away(tmp_path: Path) -> None:
+    """P1 is open on both, but only instance 1 has counters of it."""
+    views = NODES | {"GV$PDBS": NODES["GV$PDBS"].replace("2 | 3 | P1 | MOUNTED", "2 | 3 | P1 | READ WRITE")}
+    rows, found, _ = containers(tmp_path, views)
+    assert (rows[0, "P1"].used, rows[1, "P1"].used, rows[2, "P1"].used) == (6.0, 6.0, None)
+    assert of(found, 3, "WEB").used == 6.0
+    assert rows[2, "P1"].guaranteed == pytest.approx(16 * 3 / 4), "it is open there, and may come"
+
+
+def test_the_plan_of_a_cluster_has_what_is_open_on_any_instance(tmp_path: Path) -> None:
+    """P1 has all of instance 1, 8 of the 24 CPUs, and P2 the 16 of the other."""
+    _, found, after = containers(tmp_path, NODES)
+    lines = {(line.con_id, line.name): line for line in plan_view(found, after).lines}
+    assert list(lines) == [(3, "P1"), (3, "WEB"), (3, "OTHER_GROUPS"), (4, "P2"), (4, "PAY"), (4, "OTHER_GROUPS")]
+    assert (lines[3, "P1"].share, lines[4, "P2"].share) == pytest.approx((8 / 24, 16 / 24))
+    assert (lines[3, "WEB"].guaranteed, lines[4, "PAY"].guaranteed) == pytest.approx((6.0, 8.0))
+    assert (lines[3, "P1"].runs, lines[4, "P2"].runs) == ("OWN", "OWN")
+
+
+def test_the_linter_says_nothing_of_a_container_where_it_is_not_open(tmp_path: Path) -> None:
+    _, found, after = containers(tmp_path, NODES)
+    rules = {finding.rule for finding in lint(found, after)}
+    assert rules & {"instances-differ", "cdb-container-without-plan", "cdb-nobody-there", "cdb-tiny-share"} == set()
+    gone = NODES | given("CDB | P1 | 3 | | ", "CDB | P2 | 1 | | ", "CDB | P3 | 9 | | ")
+    folder = tmp_path / "more"
+    folder.mkdir()
+    _, found, after = containers(folder, gone)
+    (finding,) = [each for each in lint(found, after) if each.rule == "cdb-nobody-there"]
+    assert finding.text.startswith("Directives name P3, not open")
+
+
+def test_v_pdbs_of_one_instance_still_tells_what_is_open_there(tmp_path: Path) -> None:
+    """A spool of V$PDBS has the modes of the instance it was made on; the other's containers show by their plans."""
+    views = {name: table for name, table in NODES.items() if name != "GV$PDBS"}
+    views["V$PDBS"] = "CON_ID | NAME | OPEN_MODE\n2 | PDB$SEED | READ ONLY\n3 | P1 | READ WRITE\n4 | P2 | MOUNTED"
+    rows, found, _ = containers(tmp_path, views)
+    assert (rows[0, "P1"].used, rows[0, "P2"].used) == (6.0, 13.0)
+    assert of(found, 4, "PAY").container == "P2"
