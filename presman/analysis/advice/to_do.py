@@ -91,8 +91,9 @@ def _queue(reading: Reading) -> ToDo | None:
 
 
 def _urgency(found: Unblock) -> tuple[float, float]:
-    left = found.head.statement.timeout_left
-    return (left if left is not None and left <= 300.0 else 300.0, -found.head.statement.waited)
+    first = found.head.statement
+    left = first.timeout_left if first.timeout_action != "RUN" else None
+    return (left if left is not None and left <= 300.0 else 300.0, -first.waited)
 
 
 def _head(found: Unblock, reading: Reading) -> ToDo:

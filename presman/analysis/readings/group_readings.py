@@ -169,7 +169,8 @@ class GroupReading(NamedTuple):
     name, "" outside of one. `limited_by` is whose limit holds the group where it is not its own, with the CPUs used
     under it and allowed; `hidden` is what keeps its due from being known; `inside` tells that other containers, with
     which it shares the CPUs, are not seen. `head_cause` is why its queue waits, None without one, `timeout_left` the
-    seconds until the first of it times out; `io_held_by` is the I/O limit of its container that holds I/O back while
+    seconds until the first of it times out, `starts_in` those until the first of it starts by its timeout
+    (PQ_TIMEOUT_ACTION RUN); `io_held_by` is the I/O limit of its container that holds I/O back while
     the group does some; `blocked` are the servers that its statements hold while they wait for another session.
     `usage` are its counters as they stand, None where V$RSRC_CONSUMER_GROUP has no row of it: then
     `totals` and `sessions` say nothing either.
@@ -213,6 +214,7 @@ class GroupReading(NamedTuple):
     inside: bool = False
     head_cause: Cause | None = None
     timeout_left: float | None = None
+    starts_in: float | None = None
     io_held_by: str = ""
     blocked: int = 0
     usage: UsageTotals | None = None
@@ -281,7 +283,8 @@ def _queue_state(row: GroupReading) -> list[GroupState]:
     near = row.timeout_left is not None and row.timeout_left <= SOON
     waited = "" if row.head_waited is None else f" {duration(row.head_waited)}"
     why = f" (timeout {duration(row.timeout_left)})" if near else _BRIEF_CAUSES.get(row.head_cause or Cause.UNKNOWN, "")
-    level: Literal["bad", "warn"] = "bad" if near or row.head_cause is Cause.NEVER_FITS else "warn"
+    stuck = row.head_cause is Cause.NEVER_FITS and row.starts_in is None
+    level: Literal["bad", "warn"] = "bad" if near or stuck else "warn"
     text = f"{row.px_queued} queued{waited}"
     return [GroupState("queued", level, f"{text}{why}", text)]
 
