@@ -142,11 +142,13 @@ WAITED = Queued(
 TIMEOUT = Queued(
     "timeout_left_s", "Timeout in", SECONDS,
     "Time left to PARALLEL_QUEUE_TIMEOUT of its group's directive. Then: ✕ it ends with ORA-07454 (always before 18, "
-    "later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at once and may be downgraded (RUN), ? which of the two was not read. Empty without a timeout.",
+    "later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at once and may be downgraded (RUN), ? which of the two "
+    "was not read. Empty without a timeout.",
     "timeout_left", text=_timeout, state=_timeout_state, narrow=False,
 )
 TIMEOUT_ACTION = Queued(
-    "timeout_action", "then", NAME, "What happens at the timeout: CANCEL or RUN (PQ_TIMEOUT_ACTION). Empty where it was not read.", "timeout_action",
+    "timeout_action", "then", NAME,
+    "What happens at the timeout: CANCEL or RUN (PQ_TIMEOUT_ACTION). Empty where it was not read.", "timeout_action",
 )
 REQUESTED = Queued(
     "requested_dop", "DOP req", COUNT, "Degree of parallelism asked for (V$RSRC_SESSION_INFO.DOP).", "requested",

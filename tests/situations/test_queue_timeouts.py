@@ -11,8 +11,8 @@ from presman.output.plugin_line import PluginState, result
 from tests.situations.spooled import RELEASE_19, reading
 
 QUEUED = """
-SID | SERIAL# | USERNAME | STATUS | RESOURCE_CONSUMER_GROUP | SQL_ID        | EVENT            | STATE   | WAIT_TIME_MICRO
- 71 |     901 | RPT      | ACTIVE | REPORTS                 | 4m7m0t6fjcs5x | resmgr:pq queued | WAITING | 280000000
+SID | USERNAME | STATUS | RESOURCE_CONSUMER_GROUP | SQL_ID        | EVENT            | STATE   | WAIT_TIME_MICRO
+ 71 | RPT      | ACTIVE | REPORTS                 | 4m7m0t6fjcs5x | resmgr:pq queued | WAITING | 280000000
 """
 DIRECTIVES = """
 PLAN | GROUP_OR_SUBPLAN | TYPE           | MGMT_P1 | PARALLEL_QUEUE_TIMEOUT{column}

@@ -26,6 +26,7 @@ def _pool(group: GroupReading) -> Alert:
     allowed = "" if pool.allowed is None else f" of {pool.allowed} allowed"
     text = f"{short}; {group.active_sessions}{allowed} work (ACTIVE_SESS_POOL_P1)"
     end = "they wait without end" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
+    end = end if pool.timeout_known else "the timeout is not known"
     near = pool.near_timeout
     glyph = "✕" if near else "▲"
     amount = None if near else pool.longest  # close to its end it is bad whatever the threshold

@@ -29,8 +29,8 @@ class AlertRule(NamedTuple):
 _RULES = (
     AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first may never start",
               "group", "s", "seconds that the first of the queue has waited"),
-    AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT); a note if "
-              "it then starts (PQ_TIMEOUT_ACTION RUN)", "group"),
+    AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT); "
+              "a note if it then starts (PQ_TIMEOUT_ACTION RUN)", "group"),
     AlertRule("cpu_starved", "critical", "a group gets less CPU than it is due",
               "group", "%", "percent of its CPU demand that waits"),
     AlertRule("cpu_zero_share", "critical", "a group gets no share of the CPU while others run",

@@ -28,6 +28,7 @@ from presman.analysis.usage_totals import together_used, usage_of_group
 from presman.records.conversion import null_row
 from presman.records.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
 from presman.records.plan_rows import CdbPlanDirective
+from presman.records.wait_events import is_pooled
 
 
 class Statements(Struct, frozen=True):
@@ -74,7 +75,9 @@ def groups(
     parallel = _parallel(found)
     if not rows:
         _count_sessions(facts, parallel)
-    waits = session_pools.longest_waits(facts)
+    waits = session_pools.waits(facts)
+    for place in waits:
+        parallel.setdefault(place, _Parallel())
     per_instance: list[GroupReading] = []
     for instance in instances:
         per_instance += _instance(facts, instance, rows, grown, parallel, waits)
@@ -104,9 +107,9 @@ def _parallel(found: Statements) -> dict[GroupPlace, _Parallel]:
 
 
 def _count_sessions(facts: Facts, counts: dict[GroupPlace, _Parallel]) -> None:
-    """Count active sessions by group, for sources without V$RSRC_CONSUMER_GROUP."""
+    """Count active sessions by group, for sources without V$RSRC_CONSUMER_GROUP: who waits for the pool is none."""
     for session in facts.sessions.users:
-        if session.status == "ACTIVE":
+        if session.status == "ACTIVE" and not is_pooled(session.event, session.state):
             place = (session.inst_id, session.con_id, facts.sessions.group_of(session))
             counts.setdefault(place, _Parallel()).sessions += 1
 
@@ -117,12 +120,16 @@ def _instance(
     rows: Mapping[GroupPlace, ConsumerGroup],
     grown: Mapping[GroupPlace, CounterDeltas],
     parallel: Mapping[GroupPlace, _Parallel],
-    waits: Mapping[GroupPlace, float],
+    waits: Mapping[GroupPlace, session_pools.PoolWaits],
 ) -> list[GroupReading]:
     inst_id = instance.inst_id
     shares = facts.division.shares[inst_id]
     keys = {(con_id, name) for place, con_id, name in rows if place == inst_id}
-    keys |= {(con_id, name) for place, con_id, name in parallel if place == inst_id and name}
+    keys |= {
+        (con_id, name)
+        for place, con_id, name in parallel
+        if place == inst_id and (name or (place, con_id, name) in waits)
+    }
     keys |= {key for key in shares.shares if key[1] != UNNAMED}
     loads = _loads(facts, inst_id, rows, grown)
     spare = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
@@ -141,7 +148,7 @@ def _instance(
         for row in facts.snapshot.rows(CpuExhausted)
         if row.inst_id == inst_id
     }
-    pools = session_pools.of_groups(waits, rows, shares.directives, inst_id, keys)
+    pools = session_pools.of_groups(facts, waits, rows, shares.directives, inst_id, keys)
     seconds = facts.deltas.interval(ConsumerGroup)
     here = _Place(facts, inst_id, frame, metrics, seconds, capacities, exhausted, pools, hidden)
     found = []

@@ -72,14 +72,16 @@ class ActiveSessionPool(NamedTuple):
     """The active session pool of a group, now.
 
     `allowed` sessions may be in a call at a time (ACTIVE_SESS_POOL_P1, summed over the instances shown; None where it
-    cannot be read), `queued` wait for a place (V$RSRC_CONSUMER_GROUP.QUEUE_LENGTH), the first of them for `longest`
-    seconds (V$SESSION); after `timeout` seconds (QUEUEING_P1) its call ends with an error, None: never.
+    cannot be read), `queued` wait for a place (V$RSRC_CONSUMER_GROUP.QUEUE_LENGTH or V$SESSION, whichever counts
+    more), the first of them for `longest` seconds (V$SESSION); after `timeout` seconds (QUEUEING_P1) its call ends with
+    an error, None: never, or not known where the directive could not be read.
     """
 
     allowed: int | None
     queued: int
     longest: float | None = None
     timeout: int | None = None
+    timeout_known: bool = True
 
     @property
     def near_timeout(self) -> bool:
@@ -241,7 +243,8 @@ class GroupReading(NamedTuple):
     @property
     def title(self) -> str:
         """Its name, with that of its container where several are seen."""
-        return f"{self.name} ({self.container})" if self.container and not self.inside else self.name
+        name = self.name or "unknown group"
+        return f"{name} ({self.container})" if self.container and not self.inside else name
 
     @property
     def wanted(self) -> float | None:

@@ -91,8 +91,8 @@ def group_title(row: InGroup) -> str:
 class QueuedStatement(Struct, frozen=True):
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
-    `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `timeout_action` what comes then (CANCEL, RUN,
-    "" where it was not read); `wants` is None if nothing tells of it.
+    `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `timeout_action` what comes then (CANCEL or
+    RUN, "" where it was not read); `wants` is None if nothing tells of it.
     `container` is the name of its pluggable database where others are seen, too.
     """
 

@@ -329,6 +329,7 @@ def _session_pool(row: GroupReading) -> list[Line]:
     if pool.queued:
         longest = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
         end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
+        end = end if pool.timeout_known else "the timeout is not known"
         told += f"; waiting: {pool.queued}{longest}, {end}"
     return [fact("session pool", told, "warn" if pool.queued else "")]
 
