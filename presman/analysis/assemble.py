@@ -59,6 +59,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     header = instances.header(facts, each, cluster)
     waited = system_waits.events(facts)
     histograms = system_waits.histograms(facts)
+    operations = system_waits.downgrades(facts)
     return Reading(
         target=current.target,
         kind=current.kind,
@@ -75,7 +76,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         sessions=LazyRows(lambda: session_list.sessions(facts, holdings)),
         waits=waited,
         histograms=histograms,
-        downgrades=system_waits.downgrades(facts),
+        downgrades=operations,
         unmanaged_servers=server_pools.unmanaged(facts, cluster),
         monitor_servers=server_pools.of_monitors(facts, holdings.monitors.values()),
         troubles=troubles(current),
@@ -84,7 +85,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         hour=facts.cache.call(hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))),
         redo=redo.redo(facts, waited),
         outliers=io_outliers.outliers(facts, histograms),
-        basis=sight.bases(current, cluster_rows),
+        basis=sight.bases(current, cluster_rows, operations, facts.system.open_ids),
         unseen=sight.unseen_views(current),
         statements_to_come=current.statements_to_come,
         late=late(current),

@@ -11,8 +11,10 @@ from typing import Any
 
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.sight_readings import Basis, UnseenView
+from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
 from presman.records.conversion import field_types
 from presman.records.group_rows import ConsumerGroup
+from presman.records.instance_rows import Sysstat
 from presman.records.parallel_rows import PxSession
 from presman.records.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
 from presman.records.queries import Scope
@@ -32,6 +34,7 @@ _VIEWS: dict[RecordType, str] = {
     GroupMapping: "DBA_RSRC_GROUP_MAPPINGS",
     SessionInfo: "GV$RSRC_SESSION_INFO",
     SystemEvent: "GV$SYSTEM_EVENT",
+    Sysstat: "GV$SYSSTAT",
 }
 
 _NOT_THERE = " is not there"
@@ -69,18 +72,34 @@ def listed(lacking: Iterable[str]) -> str:
     return "; ".join([f"{', '.join(missing)} are not there", *(why for why in lacking if not why.endswith(_NOT_THERE))])
 
 
-def bases(snapshot: Snapshot, groups: Sequence[GroupReading]) -> tuple[Basis, ...]:
+def bases(
+    snapshot: Snapshot, groups: Sequence[GroupReading], operations: Sequence[Downgrades], inst_ids: Iterable[int]
+) -> tuple[Basis, ...]:
     """Return what the answers to "is a statement queued, a group starved, a statement downgraded?" rest on.
 
-    `groups` are the cluster's.
+    `groups` are the cluster's, `operations` what V$SYSSTAT counts on the instances that are open.
     """
     queue = unseen(snapshot, Session, ("event",))
-    downgrade = unseen(snapshot, PxSession, ("degree", "req_degree"))
+    downgrade = unseen(snapshot, PxSession, ("degree", "req_degree")) or _no_downgrades(snapshot, operations, inst_ids)
     return (
         Basis("queue", (view_of(snapshot, Session),), queue),
         Basis("starved group", _starvation_views(snapshot), _no_starvation(snapshot, groups)),
-        Basis("downgrade", (view_of(snapshot, PxSession),), downgrade),
+        Basis("downgrade", (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)), downgrade),
     )
+
+
+def _no_downgrades(snapshot: Snapshot, operations: Sequence[Downgrades], inst_ids: Iterable[int]) -> str:
+    """Return why it is not known whether operations were downgraded since the last poll.
+
+    What is downgraded to serial has no servers, and so no row in V$PX_SESSION: V$SYSSTAT alone counts it.
+    """
+    found = unseen(snapshot, Sysstat, ("name", "value"))
+    if found:
+        return found
+    told = [each for each in operations if is_downgrade(each.name)]
+    if not {each.inst_id for each in told} >= set(inst_ids) or not told:
+        return f"{view_of(snapshot, Sysstat)} does not count them"
+    return "it takes two polls" if any(each.delta is None for each in told) else ""
 
 
 def _starvation_views(snapshot: Snapshot) -> tuple[str, ...]:

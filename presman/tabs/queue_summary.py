@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import is_downgrade
 from presman.base.formats import count, counted
 from presman.drawing.bars import spark
 from presman.drawing.lines import Line, Run, length, wrap
 from presman.watch import Watch
-from presman.watch.queue_marks import is_downgrade
 
 _MANAGED = {
     "FULL": "one queue per consumer group",

@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from presman.analysis.parallel.usual import Comparison, CounterMark, compare, counter_marks
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import is_downgrade
 
 MINUTE = timedelta(seconds=60)
 HOUR = timedelta(hours=1)
 
 _DOWNGRADED = "downgraded"
-_NOT = "not downgraded"
 
 GroupMarks = tuple[tuple[int, str, CounterMark], ...]
 
@@ -66,11 +66,6 @@ class QueueMarks:
         points = [minute.operations for minute in self._minutes if minute.at <= reading.at][-minutes - 1 :]
         sums = [sum(value for name, value in point.items() if is_downgrade(name)) for point in points]
         return tuple(max(0, after - before) for before, after in pairwise(sums))
-
-
-def is_downgrade(name: str) -> bool:
-    """Whether a statistic of V$SYSSTAT counts operations that lost some of their degree."""
-    return _DOWNGRADED in name and _NOT not in name
 
 
 def operations(reading: Reading) -> dict[str, int]:

@@ -20,6 +20,7 @@ RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
     queue_alerts.idle_holders,
     queue_alerts.blocked_holders,
     queue_alerts.downgraded,
+    queue_alerts.downgrades,
     limit_alerts.plan_switched,
 )
 """Each gives what it finds in a reading; its alerts have the rule's key."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from presman.analysis.readings.alert import Alert, Severity
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, group_title
-from presman.base.formats import counted, duration
+from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, group_title, is_downgrade
+from presman.analysis.totals import downgrades_per_minute
+from presman.base.formats import counted, duration, number
 
 IDLE = "○"
 """The glyph of idle holders."""
@@ -133,6 +135,24 @@ def downgraded(reading: Reading) -> list[Alert]:
     short = f"{counted(len(running), 'statement')} downgraded"
     text = f"{short}: {who}{' …' if len(running) > 3 else ''}"
     return [Alert("warn", "▼", text, short, "downgraded", amount=len(running))]
+
+
+def downgrades(reading: Reading) -> list[Alert]:
+    """Tell how many parallel operations were downgraded since the last poll (V$SYSSTAT).
+
+    An operation that is downgraded to serial, or over between two polls, leaves no row in V$PX_SESSION.
+    """
+    grown: Counter[str] = Counter()
+    for each in reading.downgrades:
+        if each.delta and is_downgrade(each.name):
+            grown[each.name.partition("downgraded")[2].strip()] += each.delta
+    if not grown:
+        return []
+    short = f"{counted(grown.total(), 'operation')} downgraded since the last poll"
+    by_class = ", ".join(f"{grown[name]} {name}" for name in sorted(grown, reverse=True))  # the most lost first
+    rate = downgrades_per_minute(reading)
+    often = "" if rate is None else f"{number(rate)} per minute, "
+    return [Alert("warn", "▼", f"{short}: {by_class} ({often}V$SYSSTAT)", short, "downgrades", amount=rate)]
 
 
 def servers_at_maximum(reading: Reading) -> list[Alert]:

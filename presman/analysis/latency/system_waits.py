@@ -165,8 +165,10 @@ def _counts(rows: Iterable[EventHistogram | WatchedHistogram]) -> Counts:
 
 
 def downgrades(facts: Facts) -> tuple[Downgrades, ...]:
-    """Return the parallel operations by class, in the order they were read."""
+    """Return the parallel operations by class, in the order they were read; none where their number is not told."""
     deltas = facts.deltas
+    if not {"name", "value"}.isdisjoint(facts.snapshot.section(Sysstat).absent):
+        return ()
     before = {(row.inst_id, row.name): row.value for row in deltas.before(Sysstat)}
     found = []
     for row in facts.snapshot.rows(Sysstat):

@@ -112,6 +112,10 @@ class Reading(Struct, frozen=True):
         """Return the groups summed over the instances."""
         return tuple(group for group in self.groups if group.inst_id == CLUSTER)
 
+    def why_unseen(self, view: str) -> str:
+        """Return why a view (``V$PX_SESSION``) told nothing, "" where it told something or was not asked."""
+        return next((each.why for each in self.unseen if each.view.removeprefix("G") == view), "")
+
     def instance_groups(self, inst_id: int) -> tuple[GroupReading, ...]:
         """Return the groups of one instance (the cluster's if `inst_id` is 0 or there is just one instance)."""
         own = tuple(group for group in self.groups if group.inst_id == inst_id)

@@ -225,8 +225,13 @@ class QueueHead(Struct, frozen=True):
     equals: int = 0
 
 
+def is_downgrade(name: str) -> bool:
+    """Tell V$SYSSTAT's classes of downgrades from 'Parallel operations not downgraded'."""
+    return "downgraded" in name and "not downgraded" not in name
+
+
 class Downgrades(Struct, frozen=True):
-    """Parallel operations per class since the last poll and since startup (V$SYSSTAT)."""
+    """Parallel operations per class since the last poll (None: not known) and since startup (V$SYSSTAT)."""
 
     inst_id: int
     name: str
