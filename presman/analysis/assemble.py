@@ -14,7 +14,7 @@ from presman.analysis.containers.limited_containers import limited_containers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.groups import consumer_groups
+from presman.analysis.groups import consumer_groups, session_pools
 from presman.analysis.groups.group_reasons import with_reasons
 from presman.analysis.latency import io_outliers, redo, system_waits
 from presman.analysis.lazy_rows import LazyRows
@@ -51,7 +51,10 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     holdings = running.holdings(facts)
     statements = tuple(_placed(facts, each) for each in running.running(facts, holdings.statements))
     queued = tuple(_placed(facts, each) for each in queue.queued(facts, statements))
-    rows = consumer_groups.groups(facts, each, consumer_groups.Statements(queued, statements), budgets)
+    waits = session_pools.waits(facts)
+    quiesce = session_pools.quiesce(facts, [instance.plan for instance in each], waits)
+    by_group = consumer_groups.Statements(queued, statements)
+    rows = consumer_groups.groups(facts, each, by_group, budgets, None if quiesce else waits)
     rows = sight.known_only(rows, current.section(ConsumerGroup).absent)
     cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
     heads = queue_heads.heads(facts, queued, cluster_rows, budgets, pools)
@@ -94,6 +97,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         histograms_at=current.section(EventHistogram).at,
         io_limited=limited,
         switched=facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
+        quiesce=quiesce,
         activity=activity(facts.sessions.users) if _was_read(current) else None,
         since_startup=LazyRows(lambda: instance_totals(current)),
     )

@@ -8,7 +8,7 @@ SEED = 2
 
 
 class Instance(NamedTuple):
-    """GV$INSTANCE: one row per open instance."""
+    """GV$INSTANCE: one row per open instance. `active_state` is NORMAL, QUIESCING or QUIESCED."""
 
     inst_id: int
     instance_name: str
@@ -17,6 +17,7 @@ class Instance(NamedTuple):
     startup_time: datetime | None
     status: str
     parallel: str
+    active_state: str
 
 
 class Database(NamedTuple):

@@ -254,6 +254,17 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)
 
 
+def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
+    found = reading.quiesce
+    if found is None:
+        return None
+    who = f"ask {found.by[0]}" if found.by else "find out who quiesced the database"
+    held = "those that wait" if found.waiting is None else counted(found.waiting, "session")
+    more = f"{who}{'' if found.by else ' and'} whether that may end"
+    text = f"{more}: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets {held} in"
+    return ToDo(Step.LOOK, text, f"{who}: ALTER SYSTEM UNQUIESCE lets {held} in", "top")
+
+
 def _no_plan(alert: Alert, _reading: Reading) -> ToDo:
     text = "set a plan that divides CPU (RESOURCE_MANAGER_PLAN): all CPUs are used and none does"
     return ToDo(Step.CHANGE, text, "set a plan that divides CPU", "plan", subject=alert.subject)
@@ -295,6 +306,7 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
 _ADVICE: dict[str, Callable[[Alert, Reading], ToDo | None]] = {
     "cpu_starved": _starved,
     "cpu_zero_share": _shareless,
+    "quiesced": _quiesced,
     "session_pool": _pool,
     "cpu_without_plan": _no_plan,
     "host_shared": _host,

@@ -9,6 +9,7 @@ from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 
 RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
+    limit_alerts.quiesced,
     queue_alerts.heads,
     queue_alerts.timeouts,
     cpu_alerts.groups_held_off,

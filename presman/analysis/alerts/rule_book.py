@@ -39,6 +39,7 @@ _RULES = (
               "group", "%", "percent of its CPU demand that waits"),
     AlertRule("session_pool", "warning", "sessions wait for the active session pool; critical 5:00 before its timeout",
               "group", "s", "seconds that the first has waited"),
+    AlertRule("quiesced", "critical", "the database is being quiesced, or is: only SYS and SYSTEM get in"),
     AlertRule("cpu_without_plan", "warning", "all CPUs are in use and no plan divides them", "instance"),
     AlertRule("host_shared", "warning", "a full host works for others, too", "instance"),
     AlertRule("io_limit", "warning", "MAX_IOPS or MAX_MBPS holds a container's I/O back", "container"),

@@ -64,10 +64,15 @@ _NONE = _Parallel()
 
 
 def groups(
-    facts: Facts, instances: tuple[InstanceReading, ...], found: Statements, budgets: Mapping[int, ServerBudget]
+    facts: Facts,
+    instances: tuple[InstanceReading, ...],
+    found: Statements,
+    budgets: Mapping[int, ServerBudget],
+    waits: Mapping[GroupPlace, session_pools.PoolWaits] | None,
 ) -> tuple[GroupReading, ...]:
     """Return the rows of the cluster, then those of the instances where there are several.
 
+    `waits` are those for session pools, None while the database is quiesced: then they are for none.
     Shown are the groups of the plans in force and any other with activity, by guaranteed share.
     """
     grown = of_groups(facts)
@@ -75,8 +80,7 @@ def groups(
     parallel = _parallel(found)
     if not rows:
         _count_sessions(facts, parallel)
-    waits = session_pools.waits(facts)
-    for place in waits:
+    for place in waits or ():
         parallel.setdefault(place, _Parallel())
     per_instance: list[GroupReading] = []
     for instance in instances:
@@ -120,7 +124,7 @@ def _instance(
     rows: Mapping[GroupPlace, ConsumerGroup],
     grown: Mapping[GroupPlace, CounterDeltas],
     parallel: Mapping[GroupPlace, _Parallel],
-    waits: Mapping[GroupPlace, session_pools.PoolWaits],
+    waits: Mapping[GroupPlace, session_pools.PoolWaits] | None,
 ) -> list[GroupReading]:
     inst_id = instance.inst_id
     shares = facts.division.shares[inst_id]
@@ -128,7 +132,7 @@ def _instance(
     keys |= {
         (con_id, name)
         for place, con_id, name in parallel
-        if place == inst_id and (name or (place, con_id, name) in waits)
+        if place == inst_id and (name or (place, con_id, name) in (waits or ()))
     }
     keys |= {key for key in shares.shares if key[1] != UNNAMED}
     loads = _loads(facts, inst_id, rows, grown)

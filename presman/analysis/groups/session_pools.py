@@ -1,4 +1,7 @@
-"""Active session pools: how many sessions of a group may work at a time, who waits for a place, and for how long."""
+"""Active session pools: how many sessions of a group may work at a time, who waits for a place, and for how long.
+
+While the database is quiesced, sessions wait for the same event, and for no place in a pool.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.groups.counter_deltas import GroupPlace
 from presman.analysis.readings.group_readings import ActiveSessionPool
+from presman.analysis.readings.instance_readings import Quiesce
+from presman.analysis.sight import unseen
 from presman.records.group_rows import ConsumerGroup
 from presman.records.plan_rows import ContainerPlanDirective, PlanDirective
 from presman.records.session_rows import Session
-from presman.records.wait_events import is_pooled
+from presman.records.wait_events import POOL_WAIT, QUIESCE_PLAN, QUIESCE_WAIT, is_pooled
 
 
 class PoolWaits(NamedTuple):
@@ -26,13 +31,31 @@ def waits(facts: Facts) -> dict[GroupPlace, PoolWaits]:
     """Return who waits for the pool of each group on each instance (V$SESSION)."""
     found: dict[GroupPlace, list[Session]] = {}
     for row in facts.sessions.users:
-        if is_pooled(row.event, row.state):
+        if row.event == POOL_WAIT and is_pooled(row.event, row.state):
             found.setdefault((row.inst_id, row.con_id, facts.sessions.group_of(row)), []).append(row)
     timed = "wait_time_micro" not in facts.snapshot.section(Session).absent
     return {
         place: PoolWaits(len(rows), max(row.wait_time_micro for row in rows) / 1e6 if timed else None)
         for place, rows in found.items()
     }
+
+
+def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupPlace, PoolWaits]) -> Quiesce | None:
+    """Return that the database is being quiesced, or is; None where nothing says so.
+
+    It is by V$INSTANCE.ACTIVE_STATE, by the `plans` in force, or by a session that waits for the end of it.
+    """
+    states = {row.active_state for row in facts.system.instances.values()} & {"QUIESCING", "QUIESCED"}
+    finishing = [row for row in facts.sessions.users if row.event == QUIESCE_WAIT]
+    if not states and QUIESCE_PLAN not in plans and not any(row.state in {"WAITING", ""} for row in finishing):
+        return None
+    longest = [each.longest for each in found.values() if each.longest is not None]
+    return Quiesce(
+        min(states, default="QUIESCING" if finishing else ""),  # as long as one is QUIESCING, the database is
+        tuple(f"{row.username or 'session'} {row.inst_id}:{row.sid}" for row in finishing),
+        None if unseen(facts.snapshot, Session, ("event",)) else sum(each.sessions for each in found.values()),
+        max(longest, default=None),
+    )
 
 
 def pool(
@@ -70,13 +93,15 @@ def together(pools: Iterable[ActiveSessionPool | None]) -> ActiveSessionPool | N
 
 def of_groups(
     facts: Facts,
-    found: Mapping[GroupPlace, PoolWaits],
+    found: Mapping[GroupPlace, PoolWaits] | None,
     rows: Mapping[GroupPlace, ConsumerGroup],
     directives: Mapping[Key, PlanDirective],
     inst_id: int,
     keys: Iterable[Key],
 ) -> dict[Key, ActiveSessionPool]:
-    """Return the pools of the groups of one instance that have one."""
+    """Return the pools of the groups of one instance that have one; none while all wait for another reason."""
+    if found is None:
+        return {}
     sections = facts.snapshot.sections
     asked = [sections[record] for record in (PlanDirective, ContainerPlanDirective) if record in sections]
     read = any("queueing_p1" not in section.absent for section in asked)

@@ -48,6 +48,20 @@ class InstanceReading(Struct, frozen=True):
     servers: ServerPool
 
 
+class Quiesce(Struct, frozen=True):
+    """The database is being quiesced, or is: a call of anybody but SYS and SYSTEM waits for `resmgr:become active`.
+
+    `state` is QUIESCING, QUIESCED, or "" where V$INSTANCE.ACTIVE_STATE does not tell. `by` are the sessions that wait
+    for `wait for possible quiesce finish`, in words. `waiting` sessions are held, None where V$SESSION does not tell;
+    the first of them for `longest` seconds.
+    """
+
+    state: str
+    by: tuple[str, ...]
+    waiting: int | None
+    longest: float | None
+
+
 class SwitchedPlan(Struct, frozen=True):
     """The newest change of plan (V$RSRC_PLAN_HISTORY): when, the plan that came and the one before, "" for none.
 
