@@ -98,7 +98,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         io_limited=limited,
         switched=facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
         quiesce=quiesce,
-        activity=activity(facts.sessions.users) if _was_read(current) else None,
+        activity=activity(facts.sessions.users) if _sees_activity(current) else None,
         since_startup=LazyRows(lambda: instance_totals(current)),
     )
 
@@ -113,10 +113,9 @@ def _placed(facts: Facts, statement: _Statement) -> _Statement:
     return replace(statement, container=facts.system.container_name(statement.con_id))
 
 
-def _was_read(snapshot: Snapshot) -> bool:
-    """Tell whether the sessions are those of this poll."""
-    section = snapshot.section(Session)
-    return section.at is not None and section.problem is None
+def _sees_activity(snapshot: Snapshot) -> bool:
+    """Tell whether the sessions are those of this poll, and whether they are active."""
+    return snapshot.section(Session).at is not None and not sight.unseen(snapshot, Session, ("status",))
 
 
 @lru_cache(maxsize=64)

@@ -6,12 +6,14 @@ rests on it would be none. Every sentence of the kind "nothing is ..." asks here
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.group_readings import GroupReading, QueueTotals, SessionTotals, Verdict
 from presman.analysis.readings.sight_readings import Basis, UnseenView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
+from presman.analysis.readings.total_readings import UsageTotals
+from presman.analysis.usage_totals import USAGE_COLUMNS
 from presman.records.conversion import field_types
 from presman.records.group_rows import ConsumerGroup
 from presman.records.instance_rows import Sysstat
@@ -133,6 +135,8 @@ _COLUMNS_OF = {
     "yields_per_s": frozenset({"yields"}),
     "requests_per_s": frozenset({"requests"}),
     "cpu_waits_per_s": frozenset({"cpu_waits"}),
+    "execution_waiters": frozenset({"execution_waiters"}),
+    "pool_queue_length": frozenset({"queue_length"}),
     "io": frozenset(
         f"{size}_{kind}_{unit}"
         for size in ("small", "large")
@@ -143,13 +147,37 @@ _COLUMNS_OF = {
 """Figures of a group that may be not known, with the columns of V$RSRC_CONSUMER_GROUP that they are made of."""
 
 
+_TOTALS_OF = {
+    "totals": dict(zip(QueueTotals._fields, (
+        "pqs_queued", "pqs_completed", "pq_servers_used", "pq_active_time", "pq_queued_time", "pq_queue_time_outs",
+    ), strict=True)),
+    "sessions": dict(zip(SessionTotals._fields, (
+        "active_session_limit_hit", "queued_time", "switches_in_cpu_time", "switches_out_cpu_time",
+    ), strict=True)),
+    "usage": dict(zip(UsageTotals._fields, USAGE_COLUMNS, strict=True)),
+}  # fmt: skip
+"""The column of V$RSRC_CONSUMER_GROUP that each counter of a group's totals is."""
+
+
 def known_only(rows: tuple[GroupReading, ...], absent: Collection[str]) -> tuple[GroupReading, ...]:
     """Return the groups without figures that are made of columns which are not there: they are not zero."""
     gone: dict[str, Any] = {field: None for field, columns in _COLUMNS_OF.items() if not columns.isdisjoint(absent)}
-    if not gone:
+    lost = {
+        field: {name: None for name, column in columns.items() if column in absent}
+        for field, columns in (_TOTALS_OF.items() if absent else ())
+    }
+    if not gone and not any(lost.values()):
         return rows
     judged = gone.keys().isdisjoint({"used", "waiting"})
     return tuple(
-        row._replace(**gone, verdict=row.verdict if judged or row.verdict is Verdict.NOT_MANAGED else Verdict.UNKNOWN)
+        row._replace(
+            **gone,
+            **{field: _without(getattr(row, field), names) for field, names in lost.items()},
+            verdict=row.verdict if judged or row.verdict is Verdict.NOT_MANAGED else Verdict.UNKNOWN,
+        )
         for row in rows
     )
+
+
+def _without(totals: Any, names: Mapping[str, None]) -> Any:
+    return totals._replace(**names) if totals is not None else None

@@ -23,8 +23,8 @@ class Totals(Struct, frozen=True):
 
     queued: int | None
     longest: float | None
-    pool_queued: int
-    servers: int
+    pool_queued: int | None
+    servers: int | None
     target: int | None
     maximum: int | None
     idle_held: int | None
@@ -44,7 +44,7 @@ def totals(reading: Reading) -> Totals:
     return Totals(
         queued=None if queue is None else len(queue),
         longest=None if queue is None else max((each.waited for each in queue), default=0.0),
-        pool_queued=sum(each.pool.queued for each in groups if each.pool),
+        pool_queued=_pool_queued(reading, sessions_seen=queue is not None),
         servers=pool.in_use,
         target=pool.target,
         maximum=pool.maximum,
@@ -55,6 +55,14 @@ def totals(reading: Reading) -> Totals:
         waiting=_sum([each.waiting for each in groups]),
         cpus=reading.header.num_cpus or None,
     )
+
+
+def _pool_queued(reading: Reading, *, sessions_seen: bool) -> int | None:
+    """Return the sessions that wait for a session pool; None where neither V$SESSION nor QUEUE_LENGTH tells."""
+    groups = reading.cluster_groups()
+    if not sessions_seen and (not groups or any(each.pool_queue_length is None for each in groups)):
+        return None
+    return sum(each.pool.queued for each in groups if each.pool)
 
 
 def _has_degrees(running: RunningStatement) -> bool:

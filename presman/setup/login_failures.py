@@ -50,7 +50,7 @@ _SILENCE = Explanation(
     (
         "Ask whether this machine may reach that port; an Autonomous Database has an access control list.",
         "A port with TLS answers to tcps://host:port/service alone, one without it says nothing to that.",
-        "If other clients hang as well, SYS may see that the database is quiesced: SELECT active_state FROM v$instance.",
+        "If other clients hang, too: is the database quiesced? SYS may look: SELECT active_state FROM v$instance.",
     ),
     ADDRESS,
 )

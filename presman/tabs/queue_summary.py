@@ -99,7 +99,7 @@ def holders(reading: Reading) -> Line:
     if reading.unmanaged_servers:
         runs.append((f" · others {count(reading.unmanaged_servers)}", "dim"))
     if len(reading.header.instances) > 1:
-        parts = (f"{each.inst_id}: {each.servers.in_use}" for each in reading.header.instances)
+        parts = (f"{each.inst_id}: {count(each.servers.in_use)}" for each in reading.header.instances)
         runs.append((f" · by instance {', '.join(parts)}", "dim"))
     return tuple(run for run in runs if run[0])
 

@@ -83,4 +83,6 @@ def _began_anew(before: _Minute, after: _Minute) -> bool:
         return True
     old = {(con_id, name): mark.totals for con_id, name, mark in before.groups}
     pairs = [(old[con_id, name], mark.totals) for con_id, name, mark in after.groups if (con_id, name) in old]
-    return any(now.queued < then.queued or now.completed < then.completed for then, now in pairs)
+    return any(
+        (now.queued or 0) < (then.queued or 0) or (now.completed or 0) < (then.completed or 0) for then, now in pairs
+    )

@@ -160,7 +160,7 @@ def test_what_a_database_says_is_explained(server: OracleServer, code: int, word
 @pytest.mark.parametrize(
     ("stage", "about", "said", "advice"),
     [
-        (Stage.CONNECT, "", ": no answer within 0.5 s", "If other clients hang as well"),
+        (Stage.CONNECT, "", ": no answer within 0.5 s", "If other clients hang, too"),
         (Stage.LOGIN, "", "s, though the login had begun - a quiesced database lets nobody in", "UNQUIESCE"),
         (Stage.STATEMENT, "sys_context", "s, though the login had begun - a quiesced database", "session pool"),
     ],

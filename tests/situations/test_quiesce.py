@@ -44,7 +44,7 @@ def said(folder: Path, **views: str) -> Reading:
     assert not [each for each in by_rules(found) if each.key == "session_pool"]
     assert [row.pool for row in found.groups] == [None] * len(found.groups)
     assert not [state.word for row in found.groups for state in row.states if state.word == "session_pool"]
-    assert totals(found).pool_queued == 0
+    assert not totals(found).pool_queued
     told = json.loads(json.dumps(document(found), default=str))
     assert all(row["pool"] is None for row in told["groups"])
     return found

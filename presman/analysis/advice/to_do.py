@@ -293,7 +293,7 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     most = max(idle, key=lambda each: (each.servers, each.idle or 0.0))
     held = counted(most.servers, "server")
     pool = reading.header.servers
-    if pool.maximum and pool.in_use >= pool.maximum and not objection(most):
+    if pool.maximum and (pool.in_use or 0) >= pool.maximum and not objection(most):
         who = f"{_session(most)} (idle {duration(most.idle)})"
         affects = f"{most.user or ABSENT}, idle {duration(most.idle)}; what it has not committed is rolled back"
         commands = ending(most, reading).commands[:1]

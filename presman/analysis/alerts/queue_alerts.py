@@ -158,7 +158,7 @@ def downgrades(reading: Reading) -> list[Alert]:
 def servers_at_maximum(reading: Reading) -> list[Alert]:
     """Tell where no parallel server is left: what does not queue is downgraded, or fails."""
     pools = [each.servers for each in reading.header.instances if each.servers.maximum]
-    full = [pool for pool in pools if pool.in_use >= (pool.maximum or 0)]
+    full = [pool for pool in pools if pool.in_use is not None and pool.in_use >= (pool.maximum or 0)]
     if not full:
         return []
     where = ", ".join(str(pool.inst_id) for pool in full) if len(reading.header.instances) > 1 else ""

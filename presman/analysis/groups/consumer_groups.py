@@ -78,7 +78,7 @@ def groups(
     grown = of_groups(facts)
     rows = {(row.inst_id, row.con_id, row.name): row for row in facts.snapshot.rows(ConsumerGroup)}
     parallel = _parallel(found)
-    if not rows:
+    if not rows or "active_sessions" in facts.snapshot.section(ConsumerGroup).absent:
         _count_sessions(facts, parallel)
     for place in waits or ():
         parallel.setdefault(place, _Parallel())
@@ -237,7 +237,7 @@ def _row(
     due = share * frame.capacity
     claim = frame.claims.get(key)
     counts = parallel or _NONE
-    row = found or _counted(counts)
+    row = _told(found, counts, here.facts.snapshot.section(ConsumerGroup).absent)
     percent = shares.servers.get(key)
     cap = frame.capped.get(key) or frame.capped.get((con_id, UNNAMED)) if verdict is Verdict.CAPPED else None
     rated = deltas if deltas is not None and seconds else None
@@ -255,10 +255,10 @@ def _row(
         entitled=claim * frame.capacity if claim is not None and frame.whole_plan else None,
         verdict=verdict,
         active_sessions=row.active_sessions,
-        execution_waiters=row.execution_waiters,
+        execution_waiters=row.execution_waiters if found else None,
         yields_per_s=rated.yields / seconds if rated and seconds else None,
         requests_per_s=rated.requests / seconds if rated and seconds else None,
-        pool_queue_length=row.queue_length,
+        pool_queue_length=row.queue_length if found else None,
         io=io_rates.rates(rated, seconds) if rated and seconds else None,
         px_active=row.current_pqs_active,
         px_servers=row.current_pq_servers_active,
@@ -266,11 +266,11 @@ def _row(
         servers_limit=None,
         servers_limit_percent=None if percent is None else round(100 * percent),
         head_waited=counts.waited,
-        totals=_totals(row),
+        totals=_totals(found),
         cpu_waits_per_s=rated.cpu_waits / seconds if rated and seconds else None,
         all_used=frame.used if load else None,
         cpu_exhausted=here.exhausted.get(key),
-        sessions=_session_totals(row),
+        sessions=_session_totals(found),
         pool=here.pools.get(key),
         container=here.facts.system.container_name(con_id),
         limited_by=cap.owner if cap else "",
@@ -282,14 +282,17 @@ def _row(
     )
 
 
-def _counted(counts: _Parallel) -> ConsumerGroup:
-    """Return what is known of a group without a row in V$RSRC_CONSUMER_GROUP."""
-    return null_row(ConsumerGroup)._replace(
-        active_sessions=counts.sessions,
-        current_pqs_active=counts.active,
-        current_pq_servers_active=counts.held,
-        current_pqs_queued=counts.queued,
-    )
+def _told(found: ConsumerGroup | None, counts: _Parallel, absent: Set[str]) -> ConsumerGroup:
+    """Return a group's row; what V$RSRC_CONSUMER_GROUP does not tell of it now is counted in the views of sessions."""
+    counted: dict[str, Any] = {
+        "active_sessions": counts.sessions,
+        "current_pqs_active": counts.active,
+        "current_pq_servers_active": counts.held,
+        "current_pqs_queued": counts.queued,
+    }
+    if found is None:
+        return null_row(ConsumerGroup)._replace(**counted)
+    return found._replace(**{name: counted[name] for name in counted.keys() & absent}) if absent else found
 
 
 def _limit(fraction: float | None, metric: GroupMetric | None, capacity: float) -> float | None:
@@ -300,7 +303,9 @@ def _limit(fraction: float | None, metric: GroupMetric | None, capacity: float) 
     return shown if 0 < shown < capacity else None
 
 
-def _totals(row: ConsumerGroup) -> QueueTotals:
+def _totals(row: ConsumerGroup | None) -> QueueTotals:
+    if row is None:
+        return QueueTotals(None, None, None, None, None, None)
     return QueueTotals(
         row.pqs_queued,
         row.pqs_completed,
@@ -311,7 +316,9 @@ def _totals(row: ConsumerGroup) -> QueueTotals:
     )
 
 
-def _session_totals(row: ConsumerGroup) -> SessionTotals:
+def _session_totals(row: ConsumerGroup | None) -> SessionTotals:
+    if row is None:
+        return SessionTotals(None, None, None, None)
     return SessionTotals(
         row.active_session_limit_hit, row.queued_time, row.switches_in_cpu_time, row.switches_out_cpu_time
     )
@@ -371,7 +378,7 @@ def _cluster(
         servers_limit_percent=percent,
         head_waited=max(waits, default=None),
         totals=_sum_totals([row.totals for row in rows]),
-        sessions=SessionTotals._make(map(sum, zip(*(row.sessions for row in rows), strict=True))),
+        sessions=SessionTotals._make(map(_sum, zip(*(row.sessions for row in rows), strict=True))),
         pool=session_pools.together(row.pool for row in rows),
         all_used=together,
         cpu_exhausted=max([row.cpu_exhausted for row in rows if row.cpu_exhausted is not None], default=None),
@@ -390,4 +397,4 @@ def _sum(values: tuple[Any, ...]) -> Any:
 def _sum_totals(parts: list[QueueTotals]) -> QueueTotals:
     if len(parts) == 1:
         return parts[0]
-    return QueueTotals._make(map(sum, zip(*parts, strict=True)))
+    return QueueTotals._make(map(_sum, zip(*parts, strict=True)))

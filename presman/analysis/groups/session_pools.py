@@ -33,11 +33,14 @@ def waits(facts: Facts) -> dict[GroupPlace, PoolWaits]:
     for row in facts.sessions.users:
         if row.event == POOL_WAIT and is_pooled(row.event, row.state):
             found.setdefault((row.inst_id, row.con_id, facts.sessions.group_of(row)), []).append(row)
-    timed = "wait_time_micro" not in facts.snapshot.section(Session).absent
-    return {
-        place: PoolWaits(len(rows), max(row.wait_time_micro for row in rows) / 1e6 if timed else None)
-        for place, rows in found.items()
-    }
+    return {place: PoolWaits(len(rows), _longest(rows)) for place, rows in found.items()}
+
+
+def _longest(rows: Iterable[Session]) -> float | None:
+    """Return the seconds that the first has waited; None where they are not told of one of them."""
+    micro = [row.wait_time_micro for row in rows]
+    known = [each for each in micro if each is not None]
+    return max(known) / 1e6 if known and len(known) == len(micro) else None
 
 
 def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupPlace, PoolWaits]) -> Quiesce | None:

@@ -34,7 +34,7 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
 
 def _waited(session: Session, info: SessionInfo | None) -> float:
     """Return seconds in the queue. A wait may be renewed, so Resource Manager's own clock counts where it is longer."""
-    waited = session.wait_time_micro / 1e6
+    waited = (session.wait_time_micro or 0) / 1e6
     return max(0.0, waited, info.current_pq_queued_time / 1e3 if info else 0.0)
 
 

@@ -59,13 +59,13 @@ class SessionTotals(NamedTuple):
     """Counters of a group's sessions since the plan was activated (V$RSRC_CONSUMER_GROUP).
 
     `pool_waits` calls had to wait for the active session pool, `pool_ms` milliseconds in all; `switched_in` and
-    `switched_out` count sessions that SWITCH_TIME moved into and out of the group.
+    `switched_out` count sessions that SWITCH_TIME moved into and out of the group. None: not told.
     """
 
-    pool_waits: int = 0
-    pool_ms: int = 0
-    switched_in: int = 0
-    switched_out: int = 0
+    pool_waits: int | None = 0
+    pool_ms: int | None = 0
+    switched_in: int | None = 0
+    switched_out: int | None = 0
 
 
 class ActiveSessionPool(NamedTuple):
@@ -90,14 +90,14 @@ class ActiveSessionPool(NamedTuple):
 
 
 class QueueTotals(NamedTuple):
-    """Counters of a group's parallel statements since the plan was activated (V$RSRC_CONSUMER_GROUP)."""
+    """Counters of a group's parallel statements since the plan was activated (V$RSRC_CONSUMER_GROUP); None: not told."""
 
-    queued: int
-    completed: int
-    servers_used: int
-    active_ms: int
-    queued_ms: int
-    timeouts: int
+    queued: int | None
+    completed: int | None
+    servers_used: int | None
+    active_ms: int | None
+    queued_ms: int | None
+    timeouts: int | None
 
 
 SOON = 300.0
@@ -191,10 +191,10 @@ class GroupReading(NamedTuple):
     entitled: float | None
     verdict: Verdict
     active_sessions: int
-    execution_waiters: int
+    execution_waiters: int | None
     yields_per_s: float | None
     requests_per_s: float | None
-    pool_queue_length: int
+    pool_queue_length: int | None
     io: IoRates | None
     px_active: int
     px_servers: int

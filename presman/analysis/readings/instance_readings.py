@@ -14,12 +14,12 @@ class ServerPool(Struct, frozen=True):
     """Parallel servers of one instance (V$PX_PROCESS_SYSSTAT, V$RSRC_PLAN, V$SYSTEM_PARAMETER).
 
     `in_use` and `available` are processes now; `counted` is PARALLEL_SERVERS_ACTIVE, what the queue counts;
-    `target` is PARALLEL_SERVERS_TARGET and `maximum` PARALLEL_MAX_SERVERS, None where not readable.
+    `target` is PARALLEL_SERVERS_TARGET and `maximum` PARALLEL_MAX_SERVERS. None: no view tells it.
     """
 
     inst_id: int
-    in_use: int
-    available: int
+    in_use: int | None
+    available: int | None
     counted: int | None
     target: int | None
     maximum: int | None

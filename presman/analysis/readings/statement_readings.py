@@ -215,7 +215,7 @@ class QueueHead(Struct, frozen=True):
     wants: Servers | None
     held: int
     allowed: int | None
-    in_use: int
+    in_use: int | None
     target: int | None
     short: int | None
     sentence: str
