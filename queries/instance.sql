@@ -1,4 +1,4 @@
--- Which instances are open, since when, and of which release?
+-- Which instances are open, since when, of which release, and is one being quiesced?
 -- every: refresh
 -- needs: GV_$INSTANCE
 -- pack: none
@@ -9,5 +9,6 @@ SELECT
     version,
     startup_time,
     status,
-    parallel
+    parallel,
+    active_state
 FROM gv$instance

@@ -14,7 +14,7 @@ from presman.analysis.containers.limited_containers import limited_containers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.groups import consumer_groups
+from presman.analysis.groups import consumer_groups, session_pools
 from presman.analysis.groups.group_reasons import with_reasons
 from presman.analysis.latency import io_outliers, redo, system_waits
 from presman.analysis.lazy_rows import LazyRows
@@ -51,7 +51,10 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     holdings = running.holdings(facts)
     statements = tuple(_placed(facts, each) for each in running.running(facts, holdings.statements))
     queued = tuple(_placed(facts, each) for each in queue.queued(facts, statements))
-    rows = consumer_groups.groups(facts, each, consumer_groups.Statements(queued, statements), budgets)
+    waits = session_pools.waits(facts)
+    quiesce = session_pools.quiesce(facts, [instance.plan for instance in each], waits)
+    by_group = consumer_groups.Statements(queued, statements)
+    rows = consumer_groups.groups(facts, each, by_group, budgets, None if quiesce else waits)
     rows = sight.known_only(rows, current.section(ConsumerGroup).absent)
     cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
     heads = queue_heads.heads(facts, queued, cluster_rows, budgets, pools)
@@ -59,6 +62,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     header = instances.header(facts, each, cluster)
     waited = system_waits.events(facts)
     histograms = system_waits.histograms(facts)
+    operations = system_waits.downgrades(facts)
     return Reading(
         target=current.target,
         kind=current.kind,
@@ -75,7 +79,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         sessions=LazyRows(lambda: session_list.sessions(facts, holdings)),
         waits=waited,
         histograms=histograms,
-        downgrades=system_waits.downgrades(facts),
+        downgrades=operations,
         unmanaged_servers=server_pools.unmanaged(facts, cluster),
         monitor_servers=server_pools.of_monitors(facts, holdings.monitors.values()),
         troubles=troubles(current),
@@ -84,7 +88,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         hour=facts.cache.call(hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))),
         redo=redo.redo(facts, waited),
         outliers=io_outliers.outliers(facts, histograms),
-        basis=sight.bases(current, cluster_rows),
+        basis=sight.bases(current, cluster_rows, operations, facts.system.inst_ids),
         unseen=sight.unseen_views(current),
         statements_to_come=current.statements_to_come,
         late=late(current),
@@ -93,7 +97,8 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         histograms_at=current.section(EventHistogram).at,
         io_limited=limited,
         switched=facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
-        activity=activity(facts.sessions.users) if _was_read(current) else None,
+        quiesce=quiesce,
+        activity=activity(facts.sessions.users) if _sees_activity(current) else None,
         since_startup=LazyRows(lambda: instance_totals(current)),
     )
 
@@ -108,10 +113,9 @@ def _placed(facts: Facts, statement: _Statement) -> _Statement:
     return replace(statement, container=facts.system.container_name(statement.con_id))
 
 
-def _was_read(snapshot: Snapshot) -> bool:
-    """Tell whether the sessions are those of this poll."""
-    section = snapshot.section(Session)
-    return section.at is not None and section.problem is None
+def _sees_activity(snapshot: Snapshot) -> bool:
+    """Tell whether the sessions are those of this poll, and whether they are active."""
+    return snapshot.section(Session).at is not None and not sight.unseen(snapshot, Session, ("status",))
 
 
 @lru_cache(maxsize=64)

@@ -17,7 +17,7 @@ def container_of(pdbs: Sequence[Pdb]) -> str:
 
 def on_exadata(events: Iterable[SystemEvent]) -> bool:
     """Whether storage cells answered: their waits begin with "cell" and are counted nowhere else (V$SYSTEM_EVENT)."""
-    return any(row.event.startswith("cell ") and row.total_waits > 0 for row in events)
+    return any(row.event.startswith("cell ") and (row.total_waits or 0) > 0 for row in events)
 
 
 def database_kind(

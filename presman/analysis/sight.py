@@ -6,13 +6,17 @@ rests on it would be none. Every sentence of the kind "nothing is ..." asks here
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.group_readings import GroupReading, QueueTotals, SessionTotals, Verdict
 from presman.analysis.readings.sight_readings import Basis, UnseenView
+from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
+from presman.analysis.readings.total_readings import UsageTotals
+from presman.analysis.usage_totals import USAGE_COLUMNS
 from presman.records.conversion import field_types
 from presman.records.group_rows import ConsumerGroup
+from presman.records.instance_rows import Sysstat
 from presman.records.parallel_rows import PxSession
 from presman.records.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
 from presman.records.queries import Scope
@@ -32,6 +36,7 @@ _VIEWS: dict[RecordType, str] = {
     GroupMapping: "DBA_RSRC_GROUP_MAPPINGS",
     SessionInfo: "GV$RSRC_SESSION_INFO",
     SystemEvent: "GV$SYSTEM_EVENT",
+    Sysstat: "GV$SYSSTAT",
 }
 
 _NOT_THERE = " is not there"
@@ -69,18 +74,34 @@ def listed(lacking: Iterable[str]) -> str:
     return "; ".join([f"{', '.join(missing)} are not there", *(why for why in lacking if not why.endswith(_NOT_THERE))])
 
 
-def bases(snapshot: Snapshot, groups: Sequence[GroupReading]) -> tuple[Basis, ...]:
+def bases(
+    snapshot: Snapshot, groups: Sequence[GroupReading], operations: Sequence[Downgrades], inst_ids: Iterable[int]
+) -> tuple[Basis, ...]:
     """Return what the answers to "is a statement queued, a group starved, a statement downgraded?" rest on.
 
-    `groups` are the cluster's.
+    `groups` are the cluster's, `operations` what V$SYSSTAT counts on the instances that are open.
     """
     queue = unseen(snapshot, Session, ("event",))
-    downgrade = unseen(snapshot, PxSession, ("degree", "req_degree"))
+    downgrade = unseen(snapshot, PxSession, ("degree", "req_degree")) or _no_downgrades(snapshot, operations, inst_ids)
     return (
         Basis("queue", (view_of(snapshot, Session),), queue),
         Basis("starved group", _starvation_views(snapshot), _no_starvation(snapshot, groups)),
-        Basis("downgrade", (view_of(snapshot, PxSession),), downgrade),
+        Basis("downgrade", (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)), downgrade),
     )
+
+
+def _no_downgrades(snapshot: Snapshot, operations: Sequence[Downgrades], inst_ids: Iterable[int]) -> str:
+    """Return why it is not known whether operations were downgraded since the last poll.
+
+    What is downgraded to serial has no servers, and so no row in V$PX_SESSION: V$SYSSTAT alone counts it.
+    """
+    found = unseen(snapshot, Sysstat, ("name", "value"))
+    if found:
+        return found
+    told = [each for each in operations if is_downgrade(each.name)]
+    if not {each.inst_id for each in told} >= set(inst_ids) or not told:
+        return f"{view_of(snapshot, Sysstat)} does not count them"
+    return "it takes two polls" if any(each.delta is None for each in told) else ""
 
 
 def _starvation_views(snapshot: Snapshot) -> tuple[str, ...]:
@@ -114,6 +135,8 @@ _COLUMNS_OF = {
     "yields_per_s": frozenset({"yields"}),
     "requests_per_s": frozenset({"requests"}),
     "cpu_waits_per_s": frozenset({"cpu_waits"}),
+    "execution_waiters": frozenset({"execution_waiters"}),
+    "pool_queue_length": frozenset({"queue_length"}),
     "io": frozenset(
         f"{size}_{kind}_{unit}"
         for size in ("small", "large")
@@ -124,13 +147,37 @@ _COLUMNS_OF = {
 """Figures of a group that may be not known, with the columns of V$RSRC_CONSUMER_GROUP that they are made of."""
 
 
+_TOTALS_OF = {
+    "totals": dict(zip(QueueTotals._fields, (
+        "pqs_queued", "pqs_completed", "pq_servers_used", "pq_active_time", "pq_queued_time", "pq_queue_time_outs",
+    ), strict=True)),
+    "sessions": dict(zip(SessionTotals._fields, (
+        "active_session_limit_hit", "queued_time", "switches_in_cpu_time", "switches_out_cpu_time",
+    ), strict=True)),
+    "usage": dict(zip(UsageTotals._fields, USAGE_COLUMNS, strict=True)),
+}  # fmt: skip
+"""The column of V$RSRC_CONSUMER_GROUP that each counter of a group's totals is."""
+
+
 def known_only(rows: tuple[GroupReading, ...], absent: Collection[str]) -> tuple[GroupReading, ...]:
     """Return the groups without figures that are made of columns which are not there: they are not zero."""
     gone: dict[str, Any] = {field: None for field, columns in _COLUMNS_OF.items() if not columns.isdisjoint(absent)}
-    if not gone:
+    lost = {
+        field: {name: None for name, column in columns.items() if column in absent}
+        for field, columns in (_TOTALS_OF.items() if absent else ())
+    }
+    if not gone and not any(lost.values()):
         return rows
     judged = gone.keys().isdisjoint({"used", "waiting"})
     return tuple(
-        row._replace(**gone, verdict=row.verdict if judged or row.verdict is Verdict.NOT_MANAGED else Verdict.UNKNOWN)
+        row._replace(
+            **gone,
+            **{field: _without(getattr(row, field), names) for field, names in lost.items()},
+            verdict=row.verdict if judged or row.verdict is Verdict.NOT_MANAGED else Verdict.UNKNOWN,
+        )
         for row in rows
     )
+
+
+def _without(totals: Any, names: Mapping[str, None]) -> Any:
+    return totals._replace(**names) if totals is not None else None

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from presman.analysis.latency.redo import REDO_SIZE
+from presman.analysis.latency.redo import redo_sizes
 from presman.analysis.readings.activity_readings import OTHER
 from presman.analysis.readings.total_readings import InstanceTotals, UsageTotals
 from presman.analysis.readings.wait_readings import EventWaits
 from presman.records.container_rows import RsrcPdb
 from presman.records.group_rows import ConsumerGroup
-from presman.records.instance_rows import Sysstat
 from presman.records.snapshot import Snapshot
 from presman.records.wait_rows import SystemEvent
 
@@ -35,6 +34,9 @@ _COLUMNS = (
 def _columns(record: Any, *more: str) -> Callable[[Any], tuple[int, ...]]:
     return itemgetter(*(record._fields.index(name) for name in (*_COLUMNS, *more)))
 
+
+USAGE_COLUMNS = (*_COLUMNS, "requests", "cpu_waits")
+"""The columns of V$RSRC_CONSUMER_GROUP that UsageTotals has, in its order."""
 
 _of_group = _columns(ConsumerGroup, "requests", "cpu_waits")
 _of_container = _columns(RsrcPdb)
@@ -61,13 +63,19 @@ def together_used(parts: Sequence[UsageTotals | None]) -> UsageTotals | None:
 def instance_totals(snapshot: Snapshot) -> tuple[InstanceTotals, ...]:
     """Return the counters of each instance since it started, in order; of those that a view speaks of."""
     waits: dict[int, dict[str, EventWaits]] = {}
+    untold: set[tuple[int, str]] = set()
     for row in snapshot.rows(SystemEvent):
         classes = waits.setdefault(row.inst_id, {})
         name = row.wait_class or OTHER
+        if row.total_waits is None or row.time_waited_micro is None:
+            untold.add((row.inst_id, name))
+            continue
         known = classes.get(name)
         before = (known.waits, known.microseconds) if known else (0, 0)
         classes[name] = EventWaits(before[0] + row.total_waits, before[1] + row.time_waited_micro)
-    redo = {row.inst_id: row.value for row in snapshot.rows(Sysstat) if row.name == REDO_SIZE}
+    for inst_id, name in untold:
+        waits[inst_id].pop(name, None)
+    redo = redo_sizes(snapshot)
     return tuple(
         InstanceTotals(inst_id, waits.get(inst_id, {}), redo.get(inst_id)) for inst_id in sorted(waits.keys() | redo)
     )

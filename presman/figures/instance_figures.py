@@ -20,6 +20,8 @@ _MEAN_MS = Unit("milliseconds", number, 8)
 
 def pool_bar(pool: ServerPool) -> Bar | None:
     """Return the servers in use against the target, which is what can be full; behind it the maximum."""
+    if pool.in_use is None:
+        return None
     full, most = pool.target or pool.maximum or pool.in_use, max(pool.maximum or 0, pool.in_use)
     return Bar(full, pool.in_use, limit=pool.target, beyond=most if most > full else 0.0) if full else None
 

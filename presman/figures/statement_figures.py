@@ -55,17 +55,23 @@ def at_timeout(row: QueuedStatement) -> str:
     """Return what happens to a queued statement at its timeout. Before 18 there is nothing but the error."""
     if row.timeout_action == "RUN":
         return "it starts at once, downgraded if there are too few servers (PQ_TIMEOUT_ACTION RUN)"
+    if not row.timeout_action:
+        return "it ends with ORA-07454 or starts at once (PQ_TIMEOUT_ACTION was not read)"
     return "it ends with ORA-07454"
+
+
+_TIMEOUT_GLYPHS = {"RUN": "▶", "CANCEL": "✕"}
 
 
 def _timeout(row: QueuedStatement) -> str:
     if row.timeout_left is None:
         return ABSENT
-    return f"{duration(row.timeout_left)} {'▶' if row.timeout_action == 'RUN' else '✕'}"
+    return f"{duration(row.timeout_left)} {_TIMEOUT_GLYPHS.get(row.timeout_action, '?')}"
 
 
 def _timeout_state(row: QueuedStatement) -> State:
-    return "bad" if row.timeout_left is not None and row.timeout_left < 60 else ""
+    near = row.timeout_left is not None and row.timeout_left < 60
+    return "" if not near or row.timeout_action == "RUN" else "bad"
 
 
 def _servers_bar(row: RunningStatement) -> Bar:
@@ -136,11 +142,13 @@ WAITED = Queued(
 TIMEOUT = Queued(
     "timeout_left_s", "Timeout in", SECONDS,
     "Time left to PARALLEL_QUEUE_TIMEOUT of its group's directive. Then: ✕ it ends with ORA-07454 (always before 18, "
-    "later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at once and may be downgraded (RUN). Empty without a timeout.",
+    "later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at once and may be downgraded (RUN), ? which of the two "
+    "was not read. Empty without a timeout.",
     "timeout_left", text=_timeout, state=_timeout_state, narrow=False,
 )
 TIMEOUT_ACTION = Queued(
-    "timeout_action", "then", NAME, "What happens at the timeout: CANCEL or RUN (PQ_TIMEOUT_ACTION).", "timeout_action",
+    "timeout_action", "then", NAME,
+    "What happens at the timeout: CANCEL or RUN (PQ_TIMEOUT_ACTION). Empty where it was not read.", "timeout_action",
 )
 REQUESTED = Queued(
     "requested_dop", "DOP req", COUNT, "Degree of parallelism asked for (V$RSRC_SESSION_INFO.DOP).", "requested",

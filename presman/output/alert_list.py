@@ -19,11 +19,12 @@ _RESTS_ON = {
     "cpu_zero_share": "starved group",
     "cpu_capped": "starved group",
     "throttled": "starved group",
-    "downgraded": "downgrade",
-    "idle_holder": "downgrade",
-    "blocked_holder": "downgrade",
+    "downgraded": "holders",
+    "idle_holder": "holders",
+    "blocked_holder": "holders",
+    "downgrades": "downgrade",
 }
-"""What must be seen for a rule to be silent with reason, by the names in `Reading.basis`."""
+"""What must be seen for a rule to be silent with reason, by the names in `Reading.basis`; holders: V$PX_SESSION."""
 
 
 def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str, ...]) -> str:
@@ -68,6 +69,7 @@ def _state(
     if rule.key == "not_known":
         return "unknown" if lacking or reading.late or any(each.lacking for each in reading.basis) else "ok"
     unseen = {each.what for each in reading.basis if each.lacking}
+    unseen |= {"holders"} if reading.why_unseen("V$PX_SESSION") else set()
     if _RESTS_ON.get(rule.key) in unseen or any(each.startswith(rule.key) for each in lacking):
         return "unknown"
     return "ok"

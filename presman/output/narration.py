@@ -101,7 +101,8 @@ def summary(now: Totals, alerts: int) -> str:
     if now.waiting is not None:
         parts.append("next to none wanted besides" if now.waiting < 0.05 else f"{number(now.waiting)} wanted besides")
     of_target = f" of target {now.target}" if now.target is not None else ""
-    parts.append(f"{counted(now.servers, 'parallel server')} in use{of_target}")
+    if now.servers is not None:
+        parts.append(f"{counted(now.servers, 'parallel server')} in use{of_target}")
     if now.queued is not None:
         longest = f", the longest for {spelled(now.longest)}" if now.queued else ""
         parts.append(f"{counted(now.queued, 'statement')} queued{longest}")

@@ -141,6 +141,7 @@ def perfdata(reading: Reading, settings: AlertSettings) -> str:
         _figure("servers", now.servers, "", most=now.maximum),
         _figure("servers_idle_held", now.idle_held, ""),
         _figure("downgraded", now.downgraded, "", _limits(settings, "downgraded")),
+        _figure("downgrades", now.downgrades, "", _limits(settings, "downgrades")),
         _figure("cpu_used", now.used, "", most=now.cpus),
         _figure("cpu_waiting", now.waiting, ""),
         _figure("poll", reading.poll_seconds, "s", _limits(settings, "own_cost")),

@@ -181,7 +181,7 @@ def servers(pool: ServerPool) -> str:
     >>> servers(ServerPool(0, 12, 4, 12, 128, 320))
     'servers 12 in use of target 128, max 320'
     """
-    return f"servers {pool.in_use} in use of target {count(pool.target)}, max {count(pool.maximum)}"
+    return f"servers {count(pool.in_use)} in use of target {count(pool.target)}, max {count(pool.maximum)}"
 
 
 def _wrapped(line: str, width: int | None) -> list[str]:

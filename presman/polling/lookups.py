@@ -82,7 +82,7 @@ def _heads_and_others(waiting: Iterable[Session]) -> tuple[list[CursorKey], list
     """Return what the first of each group's queue executes, and what the others do; the longest waiting first."""
     heads: dict[tuple[int, str], CursorKey] = {}
     others = []
-    for session in sorted(waiting, key=lambda each: (each.event != NEXT_IN_LINE, -each.wait_time_micro)):
+    for session in sorted(waiting, key=lambda each: (each.event != NEXT_IN_LINE, -(each.wait_time_micro or 0))):
         statement, group = _present(session), (session.con_id, session.resource_consumer_group)
         if heads.setdefault(group, statement) is not statement:
             others.append(statement)

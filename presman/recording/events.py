@@ -128,8 +128,8 @@ def _timeouts(before: Reading, now: Reading) -> list[RecordedEvent]:
     found = []
     for group in now.cluster_groups():
         earlier = old.get((group.con_id, group.name))
-        if earlier is not None and group.totals.timeouts > earlier:
-            number = group.totals.timeouts - earlier
+        if earlier is not None and (group.totals.timeouts or 0) > earlier:
+            number = (group.totals.timeouts or 0) - earlier
             text = f"{group.title}: {number} queue timeout{'s' * (number > 1)}"
             found.append(RecordedEvent(now.at, TIMEOUT, group.name, "", text))
     return found

@@ -25,8 +25,9 @@ from presman.records.snapshot import Problem, Section, Snapshot
 
 KEPT = frozenset(
     {
-        "allowed_automated_switches", "attribute", "cdb", "consumer_group", "consumer_group_name", "cpu_managed",
-        "current_consumer_group", "database_role", "distribution", "enabled_by_scheduler", "event", "function_name",
+        "active_state", "allowed_automated_switches", "attribute", "cdb", "consumer_group", "consumer_group_name",
+        "cpu_managed", "current_consumer_group", "database_role", "distribution", "enabled_by_scheduler", "event",
+        "function_name",
         "group_or_subplan", "instance_caging", "is_gv", "is_top_plan", "last_action", "last_action_reason",
         "mapped_consumer_group", "mapping_attribute", "mgmt_method", "object_node", "open_mode", "operation", "opname",
         "options", "other_tag", "parallel", "parallel_execution_managed", "parallel_stmt_critical", "plan", "pq_status",

@@ -68,23 +68,23 @@ class PxPlanLine(NamedTuple):
 
 
 class CursorTotals(NamedTuple):
-    """GV$SQL: what all executions of a cursor have cost so far. Times in microseconds."""
+    """GV$SQL: what all executions of a cursor have cost so far; None: not told. Times in microseconds."""
 
     inst_id: int
     sql_id: str
     child_number: int
     plan_hash_value: int
-    executions: int
-    px_servers_executions: int
-    elapsed_time: int
-    cpu_time: int
-    user_io_wait_time: int
-    concurrency_wait_time: int
-    buffer_gets: int
-    disk_reads: int
-    rows_processed: int
-    physical_read_bytes: int
-    physical_write_bytes: int
-    io_cell_offload_eligible_bytes: int
-    io_interconnect_bytes: int
-    users_executing: int
+    executions: int | None
+    px_servers_executions: int | None
+    elapsed_time: int | None
+    cpu_time: int | None
+    user_io_wait_time: int | None
+    concurrency_wait_time: int | None
+    buffer_gets: int | None
+    disk_reads: int | None
+    rows_processed: int | None
+    physical_read_bytes: int | None
+    physical_write_bytes: int | None
+    io_cell_offload_eligible_bytes: int | None
+    io_interconnect_bytes: int | None
+    users_executing: int | None

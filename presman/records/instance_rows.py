@@ -8,7 +8,10 @@ SEED = 2
 
 
 class Instance(NamedTuple):
-    """GV$INSTANCE: one row per instance that runs; `status` is OPEN, or OPEN MIGRATE, where the database is open."""
+    """GV$INSTANCE: one row per instance that runs; `status` is OPEN, or OPEN MIGRATE, where the database is open.
+
+    `active_state` is NORMAL, QUIESCING or QUIESCED.
+    """
 
     inst_id: int
     instance_name: str
@@ -17,6 +20,7 @@ class Instance(NamedTuple):
     startup_time: datetime | None
     status: str
     parallel: str
+    active_state: str
 
 
 class Database(NamedTuple):

@@ -36,11 +36,11 @@ class Session(NamedTuple):
     sql_exec_id: int | None
     sql_exec_start: datetime | None
     logon_time: datetime | None
-    last_call_et: int
+    last_call_et: int | None
     event: str
     wait_class: str
     state: str
-    wait_time_micro: int
+    wait_time_micro: int | None
     blocking_instance: int | None
     blocking_session: int | None
     type: str

@@ -13,7 +13,13 @@ QUEUE_WAITS = frozenset({"resmgr:pq queued", NEXT_IN_LINE, "enq: JX - SQL statem
 """What sessions in the parallel queue wait for: the first since 11.2.0.2; before, the next in line and the others."""
 
 POOL_WAIT = "resmgr:become active"
-"""What sessions wait for while the active session pool of their group is full."""
+"""What sessions wait for while the active session pool of their group is full, or the database is quiesced."""
+
+QUIESCE_WAIT = "wait for possible quiesce finish"
+"""What the session waits for that quiesces the database (ALTER SYSTEM QUIESCE RESTRICTED), until nobody is active."""
+
+QUIESCE_PLAN = "INTERNAL_QUIESCE"
+"""The plan that is in force while the database is quiesced: all but SYS and SYSTEM wait for POOL_WAIT then, too."""
 
 ON_CPU = "on CPU"
 """What a session in a call that waits for nothing is said to do; it may stand in the host's run queue."""

@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 
 class SystemEvent(NamedTuple):
-    """GV$SYSTEM_EVENT without idle events: waits and microseconds waited since instance start."""
+    """GV$SYSTEM_EVENT without idle events: waits and microseconds waited since instance start; None: not told."""
 
     inst_id: int
     event: str
     wait_class: str
-    total_waits: int
-    time_waited_micro: int
+    total_waits: int | None
+    time_waited_micro: int | None
 
 
 class EventHistogram(NamedTuple):

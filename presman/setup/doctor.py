@@ -116,6 +116,10 @@ def _kind_of_database(found: Mapping[type[Any], Section]) -> Iterator[str]:
         names = ", ".join(f"{row.instance_name} on {row.host_name}" for row in instances)
         cluster = "RAC" if any(row.parallel == "YES" for row in instances) else "single instance"
         yield _line("instances", f"{len(instances)} ({cluster}): {names}")
+    for row in instances:
+        if row.active_state in {"QUIESCING", "QUIESCED"}:
+            who = f"{row.instance_name} is {row.active_state}: nobody but SYS and SYSTEM gets in"
+            yield _line("quiesced", f"{who} until ALTER SYSTEM UNQUIESCE")
     if Pdb in found and found[Pdb].rows:
         yield _line("pdbs", ", ".join(open_modes(found[Pdb].rows)))
 

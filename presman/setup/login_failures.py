@@ -50,8 +50,19 @@ _SILENCE = Explanation(
     (
         "Ask whether this machine may reach that port; an Autonomous Database has an access control list.",
         "A port with TLS answers to tcps://host:port/service alone, one without it says nothing to that.",
+        "If other clients hang, too: is the database quiesced? SYS may look: SELECT active_state FROM v$instance.",
     ),
     ADDRESS,
+)
+_HELD = Explanation(
+    "A listener answered and the login began, but the database did not end it in time.",
+    (
+        "A database that is being quiesced, or is (ALTER SYSTEM QUIESCE RESTRICTED), lets in SYS and SYSTEM alone; all "
+        "others hang until ALTER SYSTEM UNQUIESCE. SYS sees it: SELECT active_state FROM v$instance.",
+        "Where the account's consumer group has a full active session pool, a login waits for a place in it: "
+        "V$SESSION.EVENT is `resmgr:become active`. A monitor's user is better off in a group without a pool.",
+        "Else the host may be too busy for another process: try again.",
+    ),
 )
 _ALIAS = Explanation(
     "The alias is not in tnsnames.ora, or that file is not where presman looks.",
@@ -195,6 +206,7 @@ BY_TEXT: tuple[tuple[tuple[str, ...], Explanation], ...] = (
     (("ewallet.pem", "DPY-2018", "BAD_DECRYPT", "bad decrypt", "PEM lib"), _WALLET),
     (("Name or service not known", "nodename nor servname", "name resolution", "No address associated"), _NO_NAME),
     (("Connection refused", "[Errno 111]", "[Errno 61]"), _NO_LISTENER),
+    (("though the login had begun",), _HELD),
     (("timed out", "no answer within", "No route to host", "unreachable", "[Errno 113]", "[Errno 110]"), _SILENCE),
     (
         ("not an Oracle listener",),

@@ -68,7 +68,7 @@ function __presman_table
 --tour||show around, or do not (default: until it was gone through once)
 --no-tour||show around, or do not (default: until it was gone through once)
 --bell||ring the terminal’s bell when a new alert appears
-|@scenario holders locked mixed noplan pdb queueing quiet rac storm tenants throttled|name or FILE.toml (default: mixed)'
+|@scenario holders locked mixed noplan pdb queueing quiesce quiet rac storm tenants throttled|name or FILE.toml (default: mixed)'
         case connect
             set table '-h||show this help message and exit
 --help||show this help message and exit
@@ -532,6 +532,7 @@ demo:mixed|OLTP, reports, batch and ETL on 16 CPUs under a three-level plan
 demo:noplan|Resource Manager off: CPU is not managed, one queue for all
 demo:pdb|A CDB plan and the plans of its PDBs
 demo:queueing|A 36-way statement queues behind a 12-way one on a target of 24
+demo:quiesce|ALTER SYSTEM QUIESCE RESTRICTED half a minute ago: nobody but SYS and SYSTEM gets in
 demo:quiet|Nothing wrong: a few sessions, no queue, no throttling
 demo:rac|A cluster of two: one queue over both instances
 demo:storm|Dozens queued: a group limit, the system target and an idle holder

@@ -113,7 +113,7 @@ class Incoming:
         if one.then:
             execution.then = self._serial(one.then, one.user)
         execution.blocker, execution.servers_blocked = one.blocked_by, one.servers_blocked
-        execution.status = one.status
+        execution.status, execution.waits_for = one.status, one.waits_for
         self._workload.enter(execution)
 
     def _serial(self, text: str, user: str) -> Cursor:

@@ -53,7 +53,7 @@ class Directive:
     parallel_queue_timeout: float | None = key(span, None)
     pq_timeout_action: str = key(one_of("CANCEL", "RUN"), "CANCEL")
     parallel_stmt_critical: str = key(one_of("FALSE", "QUEUE", "BYPASS_QUEUE"), "FALSE")
-    active_sess_pool_p1: int | None = key(whole(1), None)
+    active_sess_pool_p1: int | None = key(whole(0), None)
     queueing_p1: float | None = key(span, None)
     switch_group: str = key(identifier, "")
     switch_time: float | None = key(span, None)
@@ -274,7 +274,8 @@ class ScriptedStatement:
     `then` is what its session has executed since, while the cursor holds its servers: the session shows that statement.
     `blocked_by` is the SID of the session on instance 1 whose lock it waits for all the while it runs, with
     `servers_blocked` its servers do and not its coordinator. `status` is KILLED or SNIPED where its session is shown as
-    that while it holds its cursor. `process` is a background process (SMON) that it works for in place of a user.
+    that while it holds its cursor. `process` is a background process (SMON) that it works for in place of a user;
+    `waits_for` is an event that its session waits for all the while.
     """
 
     at: float = key(duration)
@@ -293,6 +294,7 @@ class ScriptedStatement:
     servers_blocked: bool = key(flag, False)
     status: str = key(one_of("INACTIVE", "KILLED", "SNIPED"), "INACTIVE")
     process: str = key(text, "")
+    waits_for: str = key(text, "")
     pdb: str = key(identifier, "")
     sql_id: str = key(text, "")
     sid: int | None = key(whole(1, 65535), None)

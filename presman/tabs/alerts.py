@@ -15,6 +15,7 @@ _CLEARED_BY = {
     "cpu_starved": "starved group",
     "cpu_zero_share": "starved group",
     "downgraded": "downgrade",
+    "downgrades": "downgrade",
 }
 """What there is where a rule speaks, though a threshold may have made its alert a note."""
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import is_downgrade
 from presman.base.formats import count, counted
 from presman.drawing.bars import spark
 from presman.drawing.lines import Line, Run, length, wrap
 from presman.watch import Watch
-from presman.watch.queue_marks import is_downgrade
 
 _MANAGED = {
     "FULL": "one queue per consumer group",
@@ -99,7 +99,7 @@ def holders(reading: Reading) -> Line:
     if reading.unmanaged_servers:
         runs.append((f" · others {count(reading.unmanaged_servers)}", "dim"))
     if len(reading.header.instances) > 1:
-        parts = (f"{each.inst_id}: {each.servers.in_use}" for each in reading.header.instances)
+        parts = (f"{each.inst_id}: {count(each.servers.in_use)}" for each in reading.header.instances)
         runs.append((f" · by instance {', '.join(parts)}", "dim"))
     return tuple(run for run in runs if run[0])
 

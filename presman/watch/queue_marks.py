@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from presman.analysis.parallel.usual import Comparison, CounterMark, compare, counter_marks
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import is_downgrade
 
 MINUTE = timedelta(seconds=60)
 HOUR = timedelta(hours=1)
 
 _DOWNGRADED = "downgraded"
-_NOT = "not downgraded"
 
 GroupMarks = tuple[tuple[int, str, CounterMark], ...]
 
@@ -68,11 +68,6 @@ class QueueMarks:
         return tuple(max(0, after - before) for before, after in pairwise(sums))
 
 
-def is_downgrade(name: str) -> bool:
-    """Whether a statistic of V$SYSSTAT counts operations that lost some of their degree."""
-    return _DOWNGRADED in name and _NOT not in name
-
-
 def operations(reading: Reading) -> dict[str, int]:
     """Return the parallel operations by class since startup, over all instances, as V$SYSSTAT names them."""
     found: dict[str, int] = {}
@@ -88,4 +83,6 @@ def _began_anew(before: _Minute, after: _Minute) -> bool:
         return True
     old = {(con_id, name): mark.totals for con_id, name, mark in before.groups}
     pairs = [(old[con_id, name], mark.totals) for con_id, name, mark in after.groups if (con_id, name) in old]
-    return any(now.queued < then.queued or now.completed < then.completed for then, now in pairs)
+    return any(
+        (now.queued or 0) < (then.queued or 0) or (now.completed or 0) < (then.completed or 0) for then, now in pairs
+    )

@@ -330,7 +330,7 @@ def test_groups_are_counted_from_sessions_where_their_own_view_is_missing() -> N
     (batch,) = [each for each in found if each.name == "BATCH"]
     assert (batch.px_active, batch.px_servers, batch.px_queued, batch.head_waited) == (1, 2, 2, 25.0)
     assert batch.active_sessions == 3  # two that wait, and the coordinator
-    assert (batch.execution_waiters, batch.pool_queue_length) == (0, 0)
+    assert (batch.execution_waiters, batch.pool_queue_length) == (None, None)  # that view alone tells them
 
 
 def test_a_target_of_zero_is_none_and_the_parameter_counts() -> None:

@@ -32,6 +32,8 @@ POOL = ActiveSessionPool(4, 14, 575.0, None)
             "warn",
         ),
         ({"px_queued": 1, "head_cause": Cause.NEVER_FITS}, "✕ 1 queued (too large)", "bad"),
+        ({"px_queued": 1, "head_cause": Cause.NEVER_FITS, "starts_in": 900.0}, "▲ 1 queued (too large)", "warn"),
+        ({"px_queued": 3, "head_cause": Cause.GROUP, "starts_in": 20.0}, "▲ 3 queued (group limit)", "warn"),
         (
             {"px_queued": 27, "head_waited": 254.0, "timeout_left": 300.0, "head_cause": Cause.SYSTEM},
             "✕ 27 queued 4:14 (timeout 5:00)",
@@ -72,6 +74,9 @@ def test_causes_and_timeouts_are_those_of_the_groups_own_queue() -> None:
     assert (rows["BATCH"].head_cause, rows["BATCH"].timeout_left) == (Cause.GROUP, 40.0)
     assert (rows["ETL"].head_cause, rows["ETL"].timeout_left) == (Cause.SYSTEM, None)
     assert rows["REPORTS"].head_cause is None
+    queue = [replace(each, timeout_action="RUN") for each in queue] + [replace(queued(3), timeout_left=80.0)]
+    rows = {row.name: row for row in with_reasons(reading.groups, reading.heads, queue, (), ())}
+    assert (rows["BATCH"].timeout_left, rows["BATCH"].starts_in) == (80.0, 40.0)
 
 
 def test_an_io_limit_is_that_of_the_groups_container_and_only_where_it_does_io() -> None:

@@ -9,12 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis import analyse
-from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.alerts.alert_rules import by_rules, wrong
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.group_readings import ActiveSessionPool
 from presman.analysis.readings.instance_readings import SwitchedPlan
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import duration
 from presman.records.group_rows import GroupMetric
 from presman.records.instance_rows import Osstat, Parameter
@@ -102,6 +103,54 @@ def test_a_statement_is_about_to_time_out() -> None:
     (alert,) = [each for each in shortages(replace(reading, queue=queue)) if "queued" in each.short]
     assert alert.short == "2 queued time out within 5:00"
     assert f"{queue[1].group} {queue[1].sql_id} in 2:10" in alert.text
+
+
+@pytest.mark.parametrize(
+    ("action", "left", "state", "text"),
+    [
+        ("CANCEL", 299.0, "bad", "✕ 1 queued times out within 5:00, the first: {who} in 4:59 (PARALLEL_QUEUE_TIMEOUT)"),
+        (
+            "RUN", 0.0, "note",
+            "▶ 1 queued starts within 5:00 by its timeout, perhaps with fewer servers, the first: {who} in 0:00 "
+            "(PQ_TIMEOUT_ACTION RUN)",
+        ),
+        (
+            "", 22.0, "warn",
+            "▲ 1 queued reaches its timeout within 5:00, the first: {who} in 0:22 "
+            "(PQ_TIMEOUT_ACTION was not read: CANCEL ends it, RUN starts it)",
+        ),
+    ],
+)  # fmt: skip
+def test_what_comes_at_the_timeout_decides_how_bad_it_is(action: str, left: float, state: str, text: str) -> None:
+    first, *_ = busy().queue
+    reading = replace(quiet(), queue=(replace(first, timeout_left=left, timeout_action=action),))
+    (alert,) = by_rules(reading)
+    assert (alert.key, alert.state) == ("queue_timeout", state)
+    assert f"{alert.glyph} {alert.text}" == text.format(who=f"{first.group} {first.sql_id}")
+
+
+def test_one_group_ends_its_statements_and_another_starts_them() -> None:
+    queue = [replace(each, timeout_left=60.0) for each in busy().queue[:3]]
+    actions = ("CANCEL", "RUN", "RUN")
+    reading = replace(
+        quiet(),
+        queue=tuple(replace(each, timeout_action=action) for each, action in zip(queue, actions, strict=True)),
+    )
+    assert [(alert.state, alert.short) for alert in by_rules(reading)] == [
+        ("bad", "1 queued times out within 5:00"),
+        ("note", "2 queued start within 5:00 by their timeout, perhaps with fewer servers"),
+    ]
+
+
+def test_a_head_that_its_timeout_starts_is_not_stuck_for_good() -> None:
+    reading = busy()
+    head = replace(reading.heads[0], cause=Cause.NEVER_FITS)
+
+    def states(action: str) -> list[str]:
+        at_timeout = replace(head, statement=replace(head.statement, timeout_left=900.0, timeout_action=action))
+        return [alert.state for alert in by_rules(replace(quiet(), heads=(at_timeout,)))]
+
+    assert (states("CANCEL"), states("RUN")) == (["bad"], ["warn"])
 
 
 def test_no_server_is_left() -> None:

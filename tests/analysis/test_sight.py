@@ -13,6 +13,7 @@ from presman.analysis.plans.lint_sight import LintSight, lint_sight
 from presman.analysis.readings.group_readings import Verdict
 from presman.output import text_report
 from presman.records.group_rows import ConsumerGroup
+from presman.records.instance_rows import Sysstat
 from presman.records.parallel_rows import PxSession
 from presman.records.plan_rows import PlanDirective, RsrcPlan
 from presman.records.queries import Scope
@@ -23,6 +24,7 @@ from presman.tabs.alerts import alerts
 from presman.tabs.link import Link
 from tests.analysis.make import active_plan, directive, instance, row, snapshot
 
+TO_SERIAL = "Parallel operations downgraded to serial"
 ALL = "Nothing is wrong: no queue, no starved group, no downgrade (by GV$SESSION, GV$RSRC_PLAN, "
 
 
@@ -36,6 +38,7 @@ def calm(after: float = 0.0, **changes: Any) -> Snapshot:
         group,
         row(Session, sid=1),
         row(PxSession, sid=2, qcsid=1),
+        row(Sysstat, name=TO_SERIAL, value=7),
     ]
     return snapshot(*rows, after=after, **changes)
 
@@ -49,15 +52,18 @@ def told(now: Snapshot) -> list[str]:
 
 
 def test_the_all_clear_names_its_views() -> None:
-    assert told(calm(10)) == [ALL + "GV$RSRC_CONSUMER_GROUP, GV$PX_SESSION)."]
-    assert "(by V$SESSION, V$RSRC_PLAN, V$RSRC_CONSUMER_GROUP, V$PX_SESSION)" in told(calm(10, scope=Scope.INSTANCE))[0]
+    assert told(calm(10)) == [ALL + "GV$RSRC_CONSUMER_GROUP, GV$PX_SESSION, GV$SYSSTAT)."]
+    assert (
+        "(by V$SESSION, V$RSRC_PLAN, V$RSRC_CONSUMER_GROUP, V$PX_SESSION, V$SYSSTAT)"
+        in told(calm(10, scope=Scope.INSTANCE))[0]
+    )
 
 
-def test_the_first_poll_knows_of_no_starvation() -> None:
+def test_the_first_poll_knows_of_no_starvation_and_no_downgrade() -> None:
     texts = [alert.text for alert in alerts(analyse(None, calm()), Link())]
     assert texts == [
-        "No queue, no downgrade (by GV$SESSION, GV$PX_SESSION).",
-        "Whether there is a starved group (it takes two polls) is not known.",
+        "No queue (by GV$SESSION).",
+        "Whether there is a starved group (it takes two polls), or a downgrade (it takes two polls) is not known.",
     ]
 
 
@@ -81,6 +87,24 @@ def test_the_first_poll_knows_of_no_starvation() -> None:
             Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$PX_SESSION")),
             "No queue, no starved group",
             "a downgrade (GV$PX_SESSION: ORA-00942)",
+        ),
+        (
+            Sysstat,
+            Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$SYSSTAT")),
+            "No queue, no starved group",
+            "a downgrade (GV$SYSSTAT: ORA-00942)",
+        ),
+        (
+            Sysstat,
+            Section((row(Sysstat, name="Parallel operations not downgraded", value=9),)),
+            "No queue, no starved group",
+            "a downgrade (GV$SYSSTAT does not count them)",
+        ),
+        (
+            Sysstat,
+            Section((row(Sysstat, name=TO_SERIAL, value=6),)),  # less than before: the counter began anew
+            "No queue, no starved group",
+            "a downgrade (it takes two polls)",
         ),
         (
             ConsumerGroup,

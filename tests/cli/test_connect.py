@@ -22,10 +22,12 @@ from presman.setup.connect_answers import Answers, lacks_service, wallet_trouble
 from presman.setup.login_failures import BY_CODE, PASSWORD, explained
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_errors import HINTS
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import Run, command, environment
 from tests.oracle_server import OracleServer
-from tests.oracle_server.faults import Ora, Stage
+from tests.oracle_server.faults import Mute, Ora, Stage
 from tests.oracle_server.simulated import simulated_server
 from tests.scenarios import with_short_past
 
@@ -153,6 +155,33 @@ def test_what_a_database_says_is_explained(server: OracleServer, code: int, word
     found = explained(caught.value.code, str(caught.value))
     assert found is not None
     assert words in found.meaning
+
+
+@pytest.mark.parametrize(
+    ("stage", "about", "said", "advice"),
+    [
+        (Stage.CONNECT, "", ": no answer within 0.5 s", "If other clients hang, too"),
+        (Stage.LOGIN, "", "s, though the login had begun - a quiesced database lets nobody in", "UNQUIESCE"),
+        (Stage.STATEMENT, "sys_context", "s, though the login had begun - a quiesced database", "session pool"),
+    ],
+)
+def test_a_login_that_hangs_says_what_may_hold_it(
+    server: OracleServer, stage: Stage, about: str, said: str, advice: str
+) -> None:
+    server.faults.clear()
+    server.faults.add(stage, Mute(), about)
+    settings = ConnectSettings(f"127.0.0.1:{server.port}/prod.example.com", "presman", Secret("t1ger"))
+    source = OracleSource(settings, connect_timeout=0.5)
+    with pytest.raises(SourceError) as caught:
+        source.open()
+    server.faults.clear()
+    text = str(caught.value)
+    assert text.startswith(f"127.0.0.1:{server.port}: no answer within ")
+    assert said in text
+    assert ("quiesced" in text) == (stage is not Stage.CONNECT)
+    found = explained(caught.value.code, text)
+    assert found is not None
+    assert advice in " ".join(found.advice)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,12 @@ def test_doctor_of_a_demo(inside: Run) -> None:
     assert "this source is inside presman" in done.stdout
 
 
+def test_doctor_names_a_quiesced_database(inside: Run) -> None:
+    said = "quiesced    ORDERS is QUIESCING: nobody but SYS and SYSTEM gets in until ALTER SYSTEM UNQUIESCE\n"
+    assert said in inside("doctor", "demo:quiesce").stdout
+    assert "quiesced" not in inside("doctor", "demo:quiet").stdout
+
+
 def test_grants(inside: Run) -> None:
     done = inside("grants", "--account", "common")
     assert done.returncode == exit_codes.OK

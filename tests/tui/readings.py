@@ -139,14 +139,14 @@ def busy(number: int = 1) -> Reading:
             WaitReading(1, "resmgr:cpu quantum", "Scheduler", 8.4, 40.0, 210.0),
             WaitReading(1, "cell smart table scan", "User I/O", 6.1, 900.0, 6.7),
         ),
-        histograms=(), downgrades=(Downgrades(1, "Parallel operations downgraded 25 to 50 pct", 7, 1),),
+        histograms=(), downgrades=(Downgrades(1, "Parallel operations downgraded 25 to 50 pct", 7, 0),),
         unmanaged_servers=8,
         troubles=(UnansweredQuery("osstat", "GV$OSSTAT", "ORA-00942: table or view does not exist",
                           "grant select on GV_$OSSTAT to the monitoring user"),),
         basis=(
             Basis("queue", ("GV$SESSION",), ""),
             Basis("starved group", ("GV$RSRC_PLAN", "GV$RSRC_CONSUMER_GROUP"), ""),
-            Basis("downgrade", ("GV$PX_SESSION",), ""),
+            Basis("downgrade", ("GV$PX_SESSION", "GV$SYSSTAT"), ""),
         ),
     )  # fmt: skip
 

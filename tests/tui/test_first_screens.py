@@ -70,6 +70,12 @@ SENTENCES = {
         small=("wants more than the target",),
         polls=11,
     ),
+    "quiesce": Sentence(
+        "SYS quiesces the database, which is no session pool: ask, and ALTER SYSTEM UNQUIESCE lets 42 sessions in.",
+        ("✕ the database is being quiesced by SYS 1:311; 42 sessions wait", "ask SYS 1:311", "lets 42 sessions in"),
+        ("whether that may end: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM", "wait for possible quiesce finish"),
+        ("ALTER SYSTEM UNQUIESCE lets",),
+    ),
     "quiet": Sentence(
         "Nothing is wrong.",
         ("● Nothing is wrong: no queue, no starved group, no downgrade", "● not throttled"),

@@ -279,12 +279,17 @@ async def test_a_page_looks_closely_while_it_is_open() -> None:
 
 
 def test_what_happens_at_the_timeout_is_said() -> None:
-    cancelled, run = queued(1), queued(2, timeout_action="RUN")
+    cancelled, run, unread = queued(1), queued(2, timeout_action="RUN"), queued(3, timeout_action="", timeout_left=9.0)
     assert at_timeout(cancelled) == "it ends with ORA-07454"
     assert at_timeout(run).startswith("it starts at once, downgraded if")
     show = QUEUE.column("timeout_left_s").show
     assert (show(cancelled), show(run)) == ("56:26 ✕", "56:33 ▶")
     assert show(queued(1, timeout_left=None)) == "-"
+    assert (at_timeout(unread), show(unread)) == (
+        "it ends with ORA-07454 or starts at once (PQ_TIMEOUT_ACTION was not read)", "0:09 ?"
+    )  # fmt: skip
+    state = QUEUE.column("timeout_left_s").state
+    assert [state(replace(each, timeout_left=59.0)) for each in (cancelled, run)] == ["bad", ""]
     page = "\n".join(plain(line) for line in row_details.page(cancelled, QUEUE, busy()))
     assert "Its queue timeout comes in 56:26: then it ends with ORA-07454." in page
 

@@ -100,7 +100,7 @@ def _could_take(other: QueueHead, queue: Sequence[QueuedStatement], freed: Itera
 
 def _left_of_all(head: QueueHead, freed: Iterable[RunningStatement]) -> float | None:
     """Return what is left below the system's target once `head` has its servers, None where there is no target."""
-    if head.target is None or head.wants is None:
+    if head.target is None or head.wants is None or head.in_use is None:
         return None
     places = {inst_id for each in head.shortages for inst_id in each.inst_ids}
     servers = (

@@ -91,8 +91,9 @@ def _queue(reading: Reading) -> ToDo | None:
 
 
 def _urgency(found: Unblock) -> tuple[float, float]:
-    left = found.head.statement.timeout_left
-    return (left if left is not None and left <= 300.0 else 300.0, -found.head.statement.waited)
+    first = found.head.statement
+    left = first.timeout_left if first.timeout_action != "RUN" else None
+    return (left if left is not None and left <= 300.0 else 300.0, -first.waited)
 
 
 def _head(found: Unblock, reading: Reading) -> ToDo:
@@ -253,6 +254,17 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)
 
 
+def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
+    found = reading.quiesce
+    if found is None:
+        return None
+    who = f"ask {found.by[0]}" if found.by else "find out who quiesced the database"
+    held = "those that wait" if found.waiting is None else counted(found.waiting, "session")
+    more = f"{who}{'' if found.by else ' and'} whether that may end"
+    text = f"{more}: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets {held} in"
+    return ToDo(Step.LOOK, text, f"{who}: ALTER SYSTEM UNQUIESCE lets {held} in", "top")
+
+
 def _no_plan(alert: Alert, _reading: Reading) -> ToDo:
     text = "set a plan that divides CPU (RESOURCE_MANAGER_PLAN): all CPUs are used and none does"
     return ToDo(Step.CHANGE, text, "set a plan that divides CPU", "plan", subject=alert.subject)
@@ -281,7 +293,7 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     most = max(idle, key=lambda each: (each.servers, each.idle or 0.0))
     held = counted(most.servers, "server")
     pool = reading.header.servers
-    if pool.maximum and pool.in_use >= pool.maximum and not objection(most):
+    if pool.maximum and (pool.in_use or 0) >= pool.maximum and not objection(most):
         who = f"{_session(most)} (idle {duration(most.idle)})"
         affects = f"{most.user or ABSENT}, idle {duration(most.idle)}; what it has not committed is rolled back"
         commands = ending(most, reading).commands[:1]
@@ -294,6 +306,7 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
 _ADVICE: dict[str, Callable[[Alert, Reading], ToDo | None]] = {
     "cpu_starved": _starved,
     "cpu_zero_share": _shareless,
+    "quiesced": _quiesced,
     "session_pool": _pool,
     "cpu_without_plan": _no_plan,
     "host_shared": _host,

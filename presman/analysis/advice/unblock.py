@@ -40,7 +40,7 @@ def unblock(reading: Reading) -> tuple[Unblock, ...]:
 
 def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     commands = ending(head.statement, reading).commands
-    unknown = next((each.why for each in reading.unseen if each.view.endswith("V$PX_SESSION")), "")
+    unknown = reading.why_unseen("V$PX_SESSION")
     shortages = head.shortages
     if not shortages:
         return Unblock(head, (), 0, commands, nobody_named(head))

@@ -9,6 +9,7 @@ from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 
 RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
+    limit_alerts.quiesced,
     queue_alerts.heads,
     queue_alerts.timeouts,
     cpu_alerts.groups_held_off,
@@ -20,6 +21,7 @@ RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
     queue_alerts.idle_holders,
     queue_alerts.blocked_holders,
     queue_alerts.downgraded,
+    queue_alerts.downgrades,
     limit_alerts.plan_switched,
 )
 """Each gives what it finds in a reading; its alerts have the rule's key."""

@@ -9,9 +9,7 @@ from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.analysis.latency.histograms import histogram_of, latency_percentile
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
-from presman.base.formats import counted, microseconds, number
-
-MINUTE = 60.0
+from presman.base.formats import counted, microseconds
 
 
 class Asked(NamedTuple):
@@ -81,21 +79,10 @@ def _servers_used(reading: Reading, setting: AlertSetting) -> Asked:
     pool = reading.header.servers
     if not pool.maximum:
         return Asked(unknown=f"{setting.key}: PARALLEL_MAX_SERVERS is not known")
+    if pool.in_use is None:
+        return Asked(unknown=f"{setting.key}: no view tells how many servers are in use")
     amount = 100 * pool.in_use / pool.maximum
     return Asked((_alert(setting, "", f"{pool.in_use} of {pool.maximum} parallel servers in use", amount),))
-
-
-def _downgrades(reading: Reading, setting: AlertSetting) -> Asked:
-    deltas = [each.delta for each in reading.downgrades if _is_downgrade(each.name)]
-    if not deltas or None in deltas or not reading.interval:
-        return Asked(unknown=f"{setting.key}: {'it takes two polls' if deltas else 'V$SYSSTAT told nothing of them'}")
-    amount = MINUTE * sum(each or 0 for each in deltas) / reading.interval
-    return Asked((_alert(setting, "", f"{number(amount)} operations downgraded per minute", amount),))
-
-
-def _is_downgrade(name: str) -> bool:
-    """Tell V$SYSSTAT's classes of downgrades from 'Parallel operations not downgraded'."""
-    return "downgraded" in name and "not downgraded" not in name
 
 
 def _latency(reading: Reading, setting: AlertSetting) -> Asked:
@@ -138,7 +125,6 @@ _ANSWERS: dict[str, _Answer] = {
     "queue_length": _queue_length,
     "throttled": _throttled,
     "servers_used": _servers_used,
-    "downgrades": _downgrades,
     "latency": _latency,
     "own_cost": _own_cost,
 }

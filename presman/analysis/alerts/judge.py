@@ -109,7 +109,7 @@ def _graded(alert: Alert, setting: AlertSetting, old: Mark) -> Alert | None:
     return None if alert.key in _ASKED_AMOUNTS else _as(alert, "note")
 
 
-_ASKED_AMOUNTS = frozenset({"queue_length", "throttled", "servers_used", "downgrades", "latency", "own_cost"})
+_ASKED_AMOUNTS = frozenset({"queue_length", "throttled", "servers_used", "latency", "own_cost"})
 """Rules whose amounts are there always: below the threshold there is nothing to tell."""
 
 

@@ -1,4 +1,4 @@
-"""Alerts of what a plan or a parameter holds back: session pools, I/O limits of containers, a plan that changed."""
+"""Alerts of what holds back: a quiesced database, session pools, I/O limits of containers; a plan that changed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,29 @@ from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
-from presman.base.formats import clock, duration
+from presman.base.formats import clock, counted, duration
+from presman.records.wait_events import QUIESCE_PLAN, QUIESCE_WAIT
 
 NEWS = 600.0
 """Seconds for which a change of plan is told."""
+
+
+def quiesced(reading: Reading) -> list[Alert]:
+    """Tell that nobody but SYS and SYSTEM gets in, who sees to that, and how many wait."""
+    found = reading.quiesce
+    if found is None:
+        return []
+    state = _QUIESCE_WORDS.get(found.state, f"quiesced, or being quiesced (plan {QUIESCE_PLAN})")
+    who = " and ".join(found.by[:2])
+    by = f" (by {who}, who waits for `{QUIESCE_WAIT}`)" if who else ""
+    first = "" if found.longest is None else f", the first for {duration(found.longest)}"
+    waits = "" if found.waiting is None else f"; {counted(found.waiting, 'session')} wait{'s' * (found.waiting == 1)}"
+    short = f"the database is {state}{f' by {who}' * bool(who)}{waits}"
+    text = f"The database is {state}{by}{waits}{first}: ALTER SYSTEM UNQUIESCE lets them in"
+    return [Alert("bad", "✕", text, short, "quiesced")]
+
+
+_QUIESCE_WORDS = {"QUIESCING": "being quiesced", "QUIESCED": "quiesced"}
 
 
 def session_pools(reading: Reading) -> list[Alert]:
@@ -26,6 +45,7 @@ def _pool(group: GroupReading) -> Alert:
     allowed = "" if pool.allowed is None else f" of {pool.allowed} allowed"
     text = f"{short}; {group.active_sessions}{allowed} work (ACTIVE_SESS_POOL_P1)"
     end = "they wait without end" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
+    end = end if pool.timeout_known else "the timeout is not known"
     near = pool.near_timeout
     glyph = "✕" if near else "▲"
     amount = None if near else pool.longest  # close to its end it is bad whatever the threshold

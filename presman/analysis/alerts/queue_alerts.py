@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import NamedTuple
+
 from presman.analysis.readings.alert import Alert, Severity
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, QueueHead, group_title
-from presman.base.formats import counted, duration
+from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, group_title, is_downgrade
+from presman.analysis.totals import downgrades_per_minute
+from presman.base.formats import counted, duration, number
 
 IDLE = "○"
 """The glyph of idle holders."""
@@ -32,7 +36,7 @@ def _group_of(head: QueueHead) -> str:
 
 def _head(head: QueueHead, reading: Reading) -> Alert:
     queued = sum((each.con_id, each.group) == (head.con_id, head.group) for each in reading.queue)
-    never = head.cause is Cause.NEVER_FITS
+    never = head.cause is Cause.NEVER_FITS and head.statement.timeout_action != "RUN"
     name = _group_of(head)
     short = f"{name}: {queued} queued, head {duration(head.statement.waited)}, {_why(head)}"
     amount = None if never else head.statement.waited  # what never fits waits for nothing that time could bring
@@ -46,16 +50,43 @@ def _why(head: QueueHead) -> str:
     return "wants more than the target" if over and head.cause is Cause.NEVER_FITS else head.cause.value
 
 
+class _AtTimeout(NamedTuple):
+    """What is told of statements about to run into their timeout: how bad it is, what they do, the parameter's part."""
+
+    state: Severity
+    glyph: str
+    does: str
+    why: str
+
+
+_AT_TIMEOUT = {
+    "CANCEL": _AtTimeout("bad", "✕", "time{s} out within {soon}", "PARALLEL_QUEUE_TIMEOUT"),
+    "RUN": _AtTimeout(
+        "note", "▶", "start{s} within {soon} by {its} timeout, perhaps with fewer servers", "PQ_TIMEOUT_ACTION RUN"
+    ),
+    "": _AtTimeout(
+        "warn",
+        "▲",
+        "reach{es} {its} timeout within {soon}",
+        "PQ_TIMEOUT_ACTION was not read: CANCEL ends it, RUN starts it",
+    ),
+}
+
+
 def timeouts(reading: Reading) -> list[Alert]:
-    """Tell who is about to run into PARALLEL_QUEUE_TIMEOUT."""
+    """Tell who is about to run into PARALLEL_QUEUE_TIMEOUT: CANCEL ends a statement, RUN starts it."""
     soon = [each for each in reading.queue if each.timeout_left is not None and each.timeout_left <= SOON]
-    if not soon:
-        return []
+    by_action = {action: [each for each in soon if each.timeout_action == action] for action in _AT_TIMEOUT}
+    return [_timeout(found, _AT_TIMEOUT[action]) for action, found in by_action.items() if found]
+
+
+def _timeout(soon: list[QueuedStatement], said: _AtTimeout) -> Alert:
     first = min(soon, key=lambda each: each.timeout_left or 0.0)
-    short = f"{len(soon)} queued time{'s' * (len(soon) == 1)} out within {duration(SOON)}"
+    words = {"s": "s", "es": "es", "its": "its"} if len(soon) == 1 else {"s": "", "es": "", "its": "their"}
+    short = f"{len(soon)} queued {said.does.format(soon=duration(SOON), **words)}"
     who = f"{first.group} {first.sql_id or first.user} in {duration(first.timeout_left)}"
-    text = f"{short}, the first: {who} (PARALLEL_QUEUE_TIMEOUT)"
-    return [Alert("bad", "✕", text, short, "queue_timeout", group_title(first))]
+    text = f"{short}, the first: {who} ({said.why})"
+    return Alert(said.state, said.glyph, text, short, "queue_timeout", group_title(first))
 
 
 def idle_holders(reading: Reading) -> list[Alert]:
@@ -106,10 +137,28 @@ def downgraded(reading: Reading) -> list[Alert]:
     return [Alert("warn", "▼", text, short, "downgraded", amount=len(running))]
 
 
+def downgrades(reading: Reading) -> list[Alert]:
+    """Tell how many parallel operations were downgraded since the last poll (V$SYSSTAT).
+
+    An operation that is downgraded to serial, or over between two polls, leaves no row in V$PX_SESSION.
+    """
+    grown: Counter[str] = Counter()
+    for each in reading.downgrades:
+        if each.delta and is_downgrade(each.name):
+            grown[each.name.partition("downgraded")[2].strip()] += each.delta
+    if not grown:
+        return []
+    short = f"{counted(grown.total(), 'operation')} downgraded since the last poll"
+    by_class = ", ".join(f"{grown[name]} {name}" for name in sorted(grown, reverse=True))  # the most lost first
+    rate = downgrades_per_minute(reading)
+    often = "" if rate is None else f"{number(rate)} per minute, "
+    return [Alert("warn", "▼", f"{short}: {by_class} ({often}V$SYSSTAT)", short, "downgrades", amount=rate)]
+
+
 def servers_at_maximum(reading: Reading) -> list[Alert]:
     """Tell where no parallel server is left: what does not queue is downgraded, or fails."""
     pools = [each.servers for each in reading.header.instances if each.servers.maximum]
-    full = [pool for pool in pools if pool.in_use >= (pool.maximum or 0)]
+    full = [pool for pool in pools if pool.in_use is not None and pool.in_use >= (pool.maximum or 0)]
     if not full:
         return []
     where = ", ".join(str(pool.inst_id) for pool in full) if len(reading.header.instances) > 1 else ""

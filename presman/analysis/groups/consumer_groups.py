@@ -28,6 +28,7 @@ from presman.analysis.usage_totals import together_used, usage_of_group
 from presman.records.conversion import null_row
 from presman.records.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
 from presman.records.plan_rows import CdbPlanDirective
+from presman.records.wait_events import is_pooled
 
 
 class Statements(Struct, frozen=True):
@@ -63,18 +64,24 @@ _NONE = _Parallel()
 
 
 def groups(
-    facts: Facts, instances: tuple[InstanceReading, ...], found: Statements, budgets: Mapping[int, ServerBudget]
+    facts: Facts,
+    instances: tuple[InstanceReading, ...],
+    found: Statements,
+    budgets: Mapping[int, ServerBudget],
+    waits: Mapping[GroupPlace, session_pools.PoolWaits] | None,
 ) -> tuple[GroupReading, ...]:
     """Return the rows of the cluster, then those of the instances where there are several.
 
+    `waits` are those for session pools, None while the database is quiesced: then they are for none.
     Shown are the groups of the plans in force and any other with activity, by guaranteed share.
     """
     grown = of_groups(facts)
     rows = {(row.inst_id, row.con_id, row.name): row for row in facts.snapshot.rows(ConsumerGroup)}
     parallel = _parallel(found)
-    if not rows:
+    if not rows or "active_sessions" in facts.snapshot.section(ConsumerGroup).absent:
         _count_sessions(facts, parallel)
-    waits = session_pools.longest_waits(facts)
+    for place in waits or ():
+        parallel.setdefault(place, _Parallel())
     per_instance: list[GroupReading] = []
     for instance in instances:
         per_instance += _instance(facts, instance, rows, grown, parallel, waits)
@@ -104,9 +111,9 @@ def _parallel(found: Statements) -> dict[GroupPlace, _Parallel]:
 
 
 def _count_sessions(facts: Facts, counts: dict[GroupPlace, _Parallel]) -> None:
-    """Count active sessions by group, for sources without V$RSRC_CONSUMER_GROUP."""
+    """Count active sessions by group, for sources without V$RSRC_CONSUMER_GROUP: who waits for the pool is none."""
     for session in facts.sessions.users:
-        if session.status == "ACTIVE":
+        if session.status == "ACTIVE" and not is_pooled(session.event, session.state):
             place = (session.inst_id, session.con_id, facts.sessions.group_of(session))
             counts.setdefault(place, _Parallel()).sessions += 1
 
@@ -117,12 +124,16 @@ def _instance(
     rows: Mapping[GroupPlace, ConsumerGroup],
     grown: Mapping[GroupPlace, CounterDeltas],
     parallel: Mapping[GroupPlace, _Parallel],
-    waits: Mapping[GroupPlace, float],
+    waits: Mapping[GroupPlace, session_pools.PoolWaits] | None,
 ) -> list[GroupReading]:
     inst_id = instance.inst_id
     shares = facts.division.shares[inst_id]
     keys = {(con_id, name) for place, con_id, name in rows if place == inst_id}
-    keys |= {(con_id, name) for place, con_id, name in parallel if place == inst_id and name}
+    keys |= {
+        (con_id, name)
+        for place, con_id, name in parallel
+        if place == inst_id and (name or (place, con_id, name) in (waits or ()))
+    }
     keys |= {key for key in shares.shares if key[1] != UNNAMED}
     exhausted = {
         (row.con_id, row.consumer_group_name): row.cpu_exhausted
@@ -146,7 +157,7 @@ def _instance(
         (row.con_id, row.consumer_group_name): row for row in facts.snapshot.rows(GroupMetric) if row.inst_id == inst_id
     }
     capacities = {con_id: facts.plans.num_cpus(inst_id, con_id) for con_id in {key[0] for key in keys}}
-    pools = session_pools.of_groups(waits, rows, shares.directives, inst_id, keys)
+    pools = session_pools.of_groups(facts, waits, rows, shares.directives, inst_id, keys)
     seconds = facts.deltas.interval(ConsumerGroup)
     here = _Place(facts, inst_id, frame, metrics, seconds, capacities, exhausted, pools, hidden)
     found = []
@@ -241,7 +252,7 @@ def _row(
     due = share * frame.capacity
     claim = frame.claims.get(key)
     counts = parallel or _NONE
-    row = found or _counted(counts)
+    row = _told(found, counts, here.facts.snapshot.section(ConsumerGroup).absent)
     percent = shares.servers.get(key)
     cap = frame.capped.get(key) or frame.capped.get((con_id, UNNAMED)) if verdict is Verdict.CAPPED else None
     rated = deltas if deltas is not None and seconds else None
@@ -259,10 +270,10 @@ def _row(
         entitled=claim * frame.capacity if claim is not None and frame.whole_plan else None,
         verdict=verdict,
         active_sessions=row.active_sessions,
-        execution_waiters=row.execution_waiters,
+        execution_waiters=row.execution_waiters if found else None,
         yields_per_s=rated.yields / seconds if rated and seconds else None,
         requests_per_s=rated.requests / seconds if rated and seconds else None,
-        pool_queue_length=row.queue_length,
+        pool_queue_length=row.queue_length if found else None,
         io=io_rates.rates(rated, seconds) if rated and seconds else None,
         px_active=row.current_pqs_active,
         px_servers=row.current_pq_servers_active,
@@ -270,11 +281,11 @@ def _row(
         servers_limit=None,
         servers_limit_percent=None if percent is None else round(100 * percent),
         head_waited=counts.waited,
-        totals=_totals(row),
+        totals=_totals(found),
         cpu_waits_per_s=rated.cpu_waits / seconds if rated and seconds else None,
         all_used=frame.used if load else None,
         cpu_exhausted=here.exhausted.get(key),
-        sessions=_session_totals(row),
+        sessions=_session_totals(found),
         pool=here.pools.get(key),
         container=here.facts.system.container_name(con_id),
         limited_by=cap.owner if cap else "",
@@ -286,14 +297,17 @@ def _row(
     )
 
 
-def _counted(counts: _Parallel) -> ConsumerGroup:
-    """Return what is known of a group without a row in V$RSRC_CONSUMER_GROUP."""
-    return null_row(ConsumerGroup)._replace(
-        active_sessions=counts.sessions,
-        current_pqs_active=counts.active,
-        current_pq_servers_active=counts.held,
-        current_pqs_queued=counts.queued,
-    )
+def _told(found: ConsumerGroup | None, counts: _Parallel, absent: Set[str]) -> ConsumerGroup:
+    """Return a group's row; what V$RSRC_CONSUMER_GROUP does not tell of it now is counted in the views of sessions."""
+    counted: dict[str, Any] = {
+        "active_sessions": counts.sessions,
+        "current_pqs_active": counts.active,
+        "current_pq_servers_active": counts.held,
+        "current_pqs_queued": counts.queued,
+    }
+    if found is None:
+        return null_row(ConsumerGroup)._replace(**counted)
+    return found._replace(**{name: counted[name] for name in counted.keys() & absent}) if absent else found
 
 
 def _limit(fraction: float | None, metric: GroupMetric | None, capacity: float) -> float | None:
@@ -304,7 +318,9 @@ def _limit(fraction: float | None, metric: GroupMetric | None, capacity: float) 
     return shown if 0 < shown < capacity else None
 
 
-def _totals(row: ConsumerGroup) -> QueueTotals:
+def _totals(row: ConsumerGroup | None) -> QueueTotals:
+    if row is None:
+        return QueueTotals(None, None, None, None, None, None)
     return QueueTotals(
         row.pqs_queued,
         row.pqs_completed,
@@ -315,7 +331,9 @@ def _totals(row: ConsumerGroup) -> QueueTotals:
     )
 
 
-def _session_totals(row: ConsumerGroup) -> SessionTotals:
+def _session_totals(row: ConsumerGroup | None) -> SessionTotals:
+    if row is None:
+        return SessionTotals(None, None, None, None)
     return SessionTotals(
         row.active_session_limit_hit, row.queued_time, row.switches_in_cpu_time, row.switches_out_cpu_time
     )
@@ -383,7 +401,7 @@ def _cluster(
         servers_limit_percent=percent,
         head_waited=max(waits, default=None),
         totals=_sum_totals([row.totals for row in rows]),
-        sessions=SessionTotals._make(map(sum, zip(*(row.sessions for row in rows), strict=True))),
+        sessions=SessionTotals._make(map(_sum, zip(*(row.sessions for row in rows), strict=True))),
         pool=session_pools.together(row.pool for row in rows),
         all_used=together,
         cpu_exhausted=max([row.cpu_exhausted for row in rows if row.cpu_exhausted is not None], default=None),
@@ -400,4 +418,4 @@ def _sum(values: tuple[Any, ...]) -> Any:
 
 
 def _sum_totals(parts: list[QueueTotals]) -> QueueTotals:
-    return QueueTotals._make(map(sum, zip(*parts, strict=True)))
+    return QueueTotals._make(map(_sum, zip(*parts, strict=True)))

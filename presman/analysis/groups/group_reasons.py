@@ -21,10 +21,11 @@ def with_reasons(
     """Return the groups with the causes of their queues, and what holds their I/O back while they do some."""
     causes = {(head.con_id, head.group): head.cause for head in heads}
     left: dict[tuple[int, str], float] = {}
+    starts: dict[tuple[int, str], float] = {}
     for each in queue:
-        if each.timeout_left is not None:
-            key = (each.con_id, each.group)
-            left[key] = min(left.get(key, each.timeout_left), each.timeout_left)
+        if each.timeout_left is not None and each.timeout_action:
+            key, found = (each.con_id, each.group), starts if each.timeout_action == "RUN" else left
+            found[key] = min(found.get(key, each.timeout_left), each.timeout_left)
     held = {
         (inst_id, each.con_id): each.nearest or "its PDB's limit"
         for each in limited
@@ -41,6 +42,7 @@ def with_reasons(
         row._replace(
             head_cause=causes.get((row.con_id, row.name)),
             timeout_left=left.get((row.con_id, row.name)),
+            starts_in=starts.get((row.con_id, row.name)),
             blocked=blocked[row.inst_id, row.con_id, row.name],
             io_held_by=held.get((row.inst_id, row.con_id), "") if row.io is not None and row.io.requests else "",
         )

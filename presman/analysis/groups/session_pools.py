@@ -1,37 +1,81 @@
-"""Active session pools: how many sessions of a group may work at a time, who waits for a place, and for how long."""
+"""Active session pools: how many sessions of a group may work at a time, who waits for a place, and for how long.
+
+While the database is quiesced, sessions wait for the same event, and for no place in a pool.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.groups.counter_deltas import GroupPlace
 from presman.analysis.readings.group_readings import ActiveSessionPool
+from presman.analysis.readings.instance_readings import Quiesce
+from presman.analysis.sight import unseen
 from presman.records.group_rows import ConsumerGroup
-from presman.records.plan_rows import PlanDirective
+from presman.records.plan_rows import ContainerPlanDirective, PlanDirective
 from presman.records.session_rows import Session
-from presman.records.wait_events import POOL_WAIT, is_pooled
+from presman.records.wait_events import POOL_WAIT, QUIESCE_PLAN, QUIESCE_WAIT, is_pooled
 
 
-def longest_waits(facts: Facts) -> dict[GroupPlace, float]:
-    """Return the seconds that the session of each group waits which has waited longest for its pool (V$SESSION)."""
-    found: dict[GroupPlace, float] = {}
-    for row in facts.snapshot.rows(Session):
+class PoolWaits(NamedTuple):
+    """The sessions of a group that wait for its pool now, and for how many seconds the first has; None: not known."""
+
+    sessions: int
+    longest: float | None
+
+
+def waits(facts: Facts) -> dict[GroupPlace, PoolWaits]:
+    """Return who waits for the pool of each group on each instance (V$SESSION)."""
+    found: dict[GroupPlace, list[Session]] = {}
+    for row in facts.sessions.users:
         if row.event == POOL_WAIT and is_pooled(row.event, row.state):
-            place = (row.inst_id, row.con_id, facts.sessions.group_of(row))
-            found[place] = max(found.get(place, 0.0), row.wait_time_micro / 1e6)
-    return found
+            found.setdefault((row.inst_id, row.con_id, facts.sessions.group_of(row)), []).append(row)
+    return {place: PoolWaits(len(rows), _longest(rows)) for place, rows in found.items()}
 
 
-def pool(directive: PlanDirective | None, row: ConsumerGroup | None, longest: float | None) -> ActiveSessionPool | None:
-    """Return the pool of a group on one instance; None where it has no limit that can be read, and nobody waits."""
+def _longest(rows: Iterable[Session]) -> float | None:
+    """Return the seconds that the first has waited; None where they are not told of one of them."""
+    micro = [row.wait_time_micro for row in rows]
+    known = [each for each in micro if each is not None]
+    return max(known) / 1e6 if known and len(known) == len(micro) else None
+
+
+def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupPlace, PoolWaits]) -> Quiesce | None:
+    """Return that the database is being quiesced, or is; None where nothing says so.
+
+    It is by V$INSTANCE.ACTIVE_STATE, by the `plans` in force, or by a session that waits for the end of it.
+    """
+    states = {row.active_state for row in facts.system.instances.values()} & {"QUIESCING", "QUIESCED"}
+    finishing = [row for row in facts.sessions.users if row.event == QUIESCE_WAIT]
+    if not states and QUIESCE_PLAN not in plans and not any(row.state in {"WAITING", ""} for row in finishing):
+        return None
+    longest = [each.longest for each in found.values() if each.longest is not None]
+    return Quiesce(
+        min(states, default="QUIESCING" if finishing else ""),  # as long as one is QUIESCING, the database is
+        tuple(f"{row.username or 'session'} {row.inst_id}:{row.sid}" for row in finishing),
+        None if unseen(facts.snapshot, Session, ("event",)) else sum(each.sessions for each in found.values()),
+        max(longest, default=None),
+    )
+
+
+def pool(
+    directive: PlanDirective | None, row: ConsumerGroup | None, found: PoolWaits | None, *, timeouts_read: bool = True
+) -> ActiveSessionPool | None:
+    """Return the pool of a group on one instance; None where it has no limit that can be read, and nobody waits.
+
+    QUEUE_LENGTH and V$SESSION are not read at one instant: the larger counts. Without a directive, or where
+    QUEUEING_P1 was not read, it is not known whether the wait ends.
+    """
     allowed = directive.active_sess_pool_p1 if directive else None
-    queued = row.queue_length if row else 0
-    if allowed is None and not queued and longest is None:
+    queued = max(row.queue_length if row else 0, found.sessions if found else 0)
+    if allowed is None and not queued:
         return None
     timeout = directive.queueing_p1 if directive else None
-    return ActiveSessionPool(allowed, queued if queued or longest is None else 1, longest, timeout)
+    known = directive is not None and timeouts_read
+    return ActiveSessionPool(allowed, queued, found.longest if found else None, timeout, known)
 
 
 def together(pools: Iterable[ActiveSessionPool | None]) -> ActiveSessionPool | None:
@@ -40,23 +84,32 @@ def together(pools: Iterable[ActiveSessionPool | None]) -> ActiveSessionPool | N
     if not found:
         return None
     limits = [each.allowed for each in found if each.allowed is not None]
-    waits = [each.longest for each in found if each.longest is not None]
+    longest = [each.longest for each in found if each.longest is not None]
     return ActiveSessionPool(
         sum(limits) if len(limits) == len(found) else None,
         sum(each.queued for each in found),
-        max(waits, default=None),
+        max(longest, default=None),
         found[0].timeout,
+        all(each.timeout_known for each in found),
     )
 
 
 def of_groups(
-    waits: Mapping[GroupPlace, float],
+    facts: Facts,
+    found: Mapping[GroupPlace, PoolWaits] | None,
     rows: Mapping[GroupPlace, ConsumerGroup],
     directives: Mapping[Key, PlanDirective],
     inst_id: int,
     keys: Iterable[Key],
 ) -> dict[Key, ActiveSessionPool]:
-    """Return the pools of the groups of one instance that have one."""
+    """Return the pools of the groups of one instance that have one; none while all wait for another reason."""
+    if found is None:
+        return {}
+    sections = facts.snapshot.sections
+    asked = [sections[record] for record in (PlanDirective, ContainerPlanDirective) if record in sections]
+    read = any("queueing_p1" not in section.absent for section in asked)
     places = ((key, (inst_id, *key)) for key in keys)
-    found = {key: pool(directives.get(key), rows.get(place), waits.get(place)) for key, place in places}
-    return {key: each for key, each in found.items() if each is not None}
+    pools = {
+        key: pool(directives.get(key), rows.get(place), found.get(place), timeouts_read=read) for key, place in places
+    }
+    return {key: each for key, each in pools.items() if each is not None}

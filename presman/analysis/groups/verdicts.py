@@ -53,7 +53,7 @@ class Judged(Loaded, Protocol):
     @property
     def verdict(self) -> Verdict: ...  # noqa: D102
     @property
-    def execution_waiters(self) -> int: ...  # noqa: D102
+    def execution_waiters(self) -> int | None: ...  # noqa: D102
     @property
     def cpu_exhausted(self) -> float | None: ...  # noqa: D102
     @property

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import ESTIMATOR, Bucket, EventWaits, Histogram, WaitReading
+from presman.analysis.readings.wait_readings import ESTIMATOR, Bucket, EventWaits, Histogram, WaitReading, added
 
 PERMILLES = (500, 900, 950, 990, 999)
 """The percentiles told, in thousandths, so that their ranks are exact."""
@@ -312,9 +312,10 @@ def _event(place: tuple[int, str], waits: list[WaitReading], histograms: list[Hi
     p99 = next((each for each in lately.percentiles if each.percent == 99), None) if lately else None
     longest = lately.longest if lately else None
     if waits or lately is None or (whole and whole.now):
-        sessions = sum(wait.sessions for wait in waits) if waits or lately else None
-        rate = sum(wait.per_second for wait in waits) if sessions is not None else None
-        mean = 1000 * sum(wait.ended for wait in waits) / rate if sessions is not None and rate else None
+        sessions = added(wait.sessions for wait in waits) if waits or lately else None
+        rate = added(wait.per_second for wait in waits) if waits or lately else None
+        ended = added(wait.ended for wait in waits)
+        mean = 1000 * ended / rate if ended is not None and rate else None
         return EventLatency(*place, wait_class, sessions, False, rate, mean, p99, longest, whole is not None)
     # Idle events are in no V$SYSTEM_EVENT that presman reads: the buckets must do.
     estimate = lately.estimated_us / 1e6 / lately.seconds if lately.seconds else None

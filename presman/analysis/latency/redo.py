@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.instance_readings import CLUSTER
-from presman.analysis.readings.wait_readings import RedoHealth, WaitReading
+from presman.analysis.readings.wait_readings import RedoHealth, WaitReading, added
 from presman.records.instance_rows import Sysstat
+from presman.records.snapshot import Snapshot
 
 SYNC = "log file sync"
 WRITE = "log file parallel write"
@@ -37,13 +38,17 @@ def _rates(facts: Facts) -> dict[int, float]:
         return {}
     before = {row.inst_id: row.value for row in deltas.before(Sysstat) if row.name == REDO_SIZE}
     return {
-        row.inst_id: (row.value - before[row.inst_id]) / seconds / _MB
-        for row in facts.snapshot.rows(Sysstat)
-        if row.name == REDO_SIZE
-        and row.inst_id in before
-        and row.value >= before[row.inst_id]
-        and deltas.same_start(row.inst_id)
+        inst_id: (size - before[inst_id]) / seconds / _MB
+        for inst_id, size in redo_sizes(facts.snapshot).items()
+        if size >= before.get(inst_id, size + 1) and deltas.same_start(inst_id)
     }
+
+
+def redo_sizes(snapshot: Snapshot) -> dict[int, int]:
+    """Return the bytes of redo since startup by instance; empty where V$SYSSTAT has no values."""
+    if "value" in snapshot.section(Sysstat).absent:
+        return {}
+    return {row.inst_id: row.value for row in snapshot.rows(Sysstat) if row.name == REDO_SIZE}
 
 
 def _health(inst_id: int, waits: Iterable[WaitReading], redo_mb: float | None) -> RedoHealth:
@@ -55,11 +60,11 @@ def _health(inst_id: int, waits: Iterable[WaitReading], redo_mb: float | None) -
     return RedoHealth(inst_id, sync_ms, write_ms, sync[1], write[1], outside, redo_mb)
 
 
-def _sum(waits: Iterable[WaitReading], event: str) -> tuple[float, float]:
+def _sum(waits: Iterable[WaitReading], event: str) -> tuple[float | None, float | None]:
     """Return the seconds of waits for an event that ended per second, and how many did."""
     found = [wait for wait in waits if wait.event == event]
-    return sum(wait.ended for wait in found), sum(wait.per_second for wait in found)
+    return added(wait.ended for wait in found), added(wait.per_second for wait in found)
 
 
-def _mean(ended: float, per_second: float) -> float | None:
-    return 1000 * ended / per_second if per_second else None
+def _mean(ended: float | None, per_second: float | None) -> float | None:
+    return 1000 * ended / per_second if ended is not None and per_second else None

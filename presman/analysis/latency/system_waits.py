@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from presman.analysis.facts.deltas import difference
 from presman.analysis.facts.facts import Facts
 from presman.analysis.latency.redo import REDO_SIZE
 from presman.analysis.readings.statement_readings import Downgrades
@@ -16,11 +15,11 @@ from presman.records.wait_rows import EventHistogram, SystemEvent, WatchedHistog
 
 
 class WaitingNow(NamedTuple):
-    """The sessions that wait for an event at this moment, and for how many microseconds the first of them has."""
+    """The sessions that wait for an event now, and for how many microseconds the first of them has; None: not told."""
 
     wait_class: str
     sessions: int
-    longest: int
+    longest: int | None
 
 
 def events(facts: Facts) -> tuple[WaitReading, ...]:
@@ -42,20 +41,31 @@ def events(facts: Facts) -> tuple[WaitReading, ...]:
         old = before.get(place)
         if old is None or not same[row.inst_id]:
             continue
-        grown = difference((row.total_waits, row.time_waited_micro), (old.total_waits, old.time_waited_micro))
+        grown = _grown(row, old)
         now = waiting.pop(place, None)
         if grown is None or not (any(grown) or _outlasts(now, seconds)):
             continue
         waits, micro = grown
-        mean = micro / waits / 1000 if waits else None
-        sessions = _sessions(waits, micro / 1e6, now, seconds)
-        found.append(WaitReading(*place, row.wait_class, sessions, waits / seconds, mean))
+        mean = micro / waits / 1000 if waits and micro is not None else None
+        sessions = _sessions(waits, micro, now, seconds)
+        found.append(WaitReading(*place, row.wait_class, sessions, None if waits is None else waits / seconds, mean))
     for place, now in waiting.items():
         if now.wait_class and _outlasts(now, seconds) and same.get(place[0]):
             # The first such wait since startup: the view has no row before it ends. Without a class it may be idle.
             found.append(WaitReading(*place, now.wait_class, float(now.sessions), 0.0, None))
-    found.sort(key=lambda each: (-each.sessions, each.inst_id, each.event))
+    found.sort(key=lambda each: (-(each.sessions or 0.0), each.inst_id, each.event))
     return tuple(found)
+
+
+def _grown(row: SystemEvent, old: SystemEvent) -> tuple[int | None, int | None] | None:
+    """Return the waits and microseconds since, None each where they are not told; None if one went backwards."""
+    waits = _less(row.total_waits, old.total_waits)
+    micro = _less(row.time_waited_micro, old.time_waited_micro)
+    return None if min(waits or 0, micro or 0) < 0 else (waits, micro)
+
+
+def _less(after: int | None, before: int | None) -> int | None:
+    return None if after is None or before is None else after - before
 
 
 def _waiting(facts: Facts) -> dict[tuple[int, str], WaitingNow]:
@@ -65,19 +75,27 @@ def _waiting(facts: Facts) -> dict[tuple[int, str], WaitingNow]:
         if session.state == "WAITING" and session.wait_class != "Idle" and session.event:
             waiting.setdefault((session.inst_id, session.event), []).append(session)
     return {
-        place: WaitingNow(found[0].wait_class, len(found), max([each.wait_time_micro for each in found]))
+        place: WaitingNow(found[0].wait_class, len(found), _longest([each.wait_time_micro for each in found]))
         for place, found in waiting.items()
     }
 
 
+def _longest(micro: list[int | None]) -> int | None:
+    known = [each for each in micro if each is not None]
+    return max(known) if len(known) == len(micro) else None
+
+
 def _outlasts(now: WaitingNow | None, seconds: float) -> bool:
-    return now is not None and now.longest >= seconds * 1e6
+    return now is not None and now.longest is not None and now.longest >= seconds * 1e6
 
 
-def _sessions(waits: int, waited: float, now: WaitingNow | None, seconds: float) -> float:
-    """Return the average sessions that waited in the last `seconds`: `waits` ended, after `waited` seconds in all."""
+def _sessions(waits: int | None, micro: int | None, now: WaitingNow | None, seconds: float) -> float | None:
+    """Return the average sessions that waited in the last `seconds`: `waits` ended, after `micro` us in all."""
     if _outlasts(now, seconds):
         return float(now.sessions) if now else 0.0
+    if micro is None:
+        return None
+    waited = micro / 1e6
     if waits and waited > waits * seconds:
         # They began before the last poll: of each, no more than the time since counts.
         return float(max(waits, now.sessions if now else 0))
@@ -98,13 +116,15 @@ _ALIKE = 0.2
 Counts = dict[tuple[int, str], dict[int, int]]
 """Waits by bound, of each event on each instance."""
 
-Measured = dict[tuple[int, str], tuple[str, EventWaits, EventWaits | None]]
+Measured = dict[tuple[int, str], tuple[str, EventWaits | None, EventWaits | None]]
 """Wait class, waits since startup and since the last poll, of each event on each instance."""
 
 
 def _histograms(facts: Facts, record: type[Any], waited: Measured) -> list[Histogram]:
     seconds = facts.deltas.interval(record)
     together = _is_alike(seconds, facts.deltas.interval(SystemEvent))
+    if "wait_count" in facts.snapshot.section(record).absent:
+        return []
     before = _counts(facts.deltas.before(record))
     read = {inst_id for inst_id, _ in before} if record is EventHistogram else set()
     readings = []
@@ -143,11 +163,16 @@ def _waited(facts: Facts) -> Measured:
         now = None
         if row.inst_id in read and facts.deltas.same_start(row.inst_id):
             old = before.get(place)
-            counters = (old.total_waits, old.time_waited_micro) if old else (0, 0)
-            grown = difference((row.total_waits, row.time_waited_micro), counters)
-            now = None if grown is None else EventWaits(*grown)
-        found[place] = (row.wait_class, EventWaits(row.total_waits, row.time_waited_micro), now)
+            now = _event_waits(_grown(row, old) if old else (row.total_waits, row.time_waited_micro))
+        found[place] = (row.wait_class, _event_waits((row.total_waits, row.time_waited_micro)), now)
     return found
+
+
+def _event_waits(told: tuple[int | None, int | None] | None) -> EventWaits | None:
+    """Return waits and their time, None where one of the two is not told."""
+    if told is None or told[0] is None or told[1] is None:
+        return None
+    return EventWaits(told[0], told[1])
 
 
 def _counts(rows: Iterable[EventHistogram | WatchedHistogram]) -> Counts:
@@ -165,8 +190,10 @@ def _counts(rows: Iterable[EventHistogram | WatchedHistogram]) -> Counts:
 
 
 def downgrades(facts: Facts) -> tuple[Downgrades, ...]:
-    """Return the parallel operations by class, in the order they were read."""
+    """Return the parallel operations by class, in the order they were read; none where their number is not told."""
     deltas = facts.deltas
+    if not {"name", "value"}.isdisjoint(facts.snapshot.section(Sysstat).absent):
+        return ()
     before = {(row.inst_id, row.name): row.value for row in deltas.before(Sysstat)}
     found = []
     for row in facts.snapshot.rows(Sysstat):

@@ -91,24 +91,27 @@ def _queue(node: str) -> str:
 
 def cost(row: CursorTotals) -> CursorCost:
     """Return the cost of a cursor per execution; one that is still at its first counts as one."""
-    number = max(row.executions, 1)
-    begun = bool(row.executions or row.elapsed_time)
-    eligible = row.io_cell_offload_eligible_bytes
+    number = max(row.executions, 1) if row.executions is not None and (row.executions or row.elapsed_time) else None
+    eligible, read, sent = row.io_cell_offload_eligible_bytes or 0, row.physical_read_bytes, row.io_interconnect_bytes
+
+    def mean(total: int | None, unit: float = 1.0) -> float | None:
+        return None if total is None or number is None else total / unit / number
+
     return CursorCost(
         executions=row.executions,
         running=row.users_executing,
-        elapsed=row.elapsed_time / 1e6 / number if begun else None,
-        cpu=row.cpu_time / 1e6 / number if begun else None,
-        io_wait=row.user_io_wait_time / 1e6 / number if begun else None,
-        servers=row.px_servers_executions / number if row.executions else None,
-        rows=row.rows_processed / number if begun else None,
-        megabytes=row.physical_read_bytes / _MB / number if begun else None,
-        offloaded=min(1.0, eligible / row.physical_read_bytes) if eligible > 0 < row.physical_read_bytes else None,
-        saved=max(0.0, 1 - row.io_interconnect_bytes / eligible) if eligible > 0 else None,
-        concurrency_wait=row.concurrency_wait_time / 1e6 / number if begun else None,
-        buffer_gets=row.buffer_gets / number if begun else None,
-        disk_reads=row.disk_reads / number if begun else None,
-        written=row.physical_write_bytes / _MB / number if begun else None,
+        elapsed=mean(row.elapsed_time, 1e6),
+        cpu=mean(row.cpu_time, 1e6),
+        io_wait=mean(row.user_io_wait_time, 1e6),
+        servers=mean(row.px_servers_executions) if row.executions else None,
+        rows=mean(row.rows_processed),
+        megabytes=mean(read, _MB),
+        offloaded=min(1.0, eligible / read) if read and eligible > 0 < read else None,
+        saved=max(0.0, 1 - sent / eligible) if sent is not None and eligible > 0 else None,
+        concurrency_wait=mean(row.concurrency_wait_time, 1e6),
+        buffer_gets=mean(row.buffer_gets),
+        disk_reads=mean(row.disk_reads),
+        written=mean(row.physical_write_bytes, _MB),
     )
 
 

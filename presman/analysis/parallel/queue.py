@@ -34,7 +34,7 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
 
 def _waited(session: Session, info: SessionInfo | None) -> float:
     """Return seconds in the queue. A wait may be renewed, so Resource Manager's own clock counts where it is longer."""
-    waited = session.wait_time_micro / 1e6
+    waited = (session.wait_time_micro or 0) / 1e6
     return max(0.0, waited, info.current_pq_queued_time / 1e3 if info else 0.0)
 
 
@@ -51,6 +51,7 @@ def _statement(
     dop = facts.cursors.story(session.inst_id, session.sql_id, session.sql_child_number)
     requested = info.dop if info and info.dop and info.dop > 0 else None
     timeout = directive.parallel_queue_timeout if directive else None
+    usual = "" if "pq_timeout_action" in facts.snapshot.section(PlanDirective).absent else "CANCEL"
     return QueuedStatement(
         position=position,
         inst_id=session.inst_id,
@@ -66,7 +67,7 @@ def _statement(
         child=session.sql_child_number,
         waited=waited,
         timeout_left=max(0.0, timeout - waited) if timeout else None,
-        timeout_action=((directive.pq_timeout_action if directive else "") or "CANCEL") if timeout else "",
+        timeout_action=((directive.pq_timeout_action if directive else "") or usual) if timeout else "",
         requested=requested,
         dop=dop,
         wants=wanted.by(session, info, group, degree(requested, dop, directive)),

@@ -118,7 +118,7 @@ def heads(
                 wants=head.wants,
                 held=tightest.held if tightest else own.px_servers if own else 0,
                 allowed=tightest.allowed if tightest else None,
-                in_use=situation.system.in_use or 0,
+                in_use=situation.system.in_use,
                 target=situation.system.target,
                 short=short,
                 sentence=sentence,

@@ -141,7 +141,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
     server = _server_session(facts, holding)
     witness = session or server
     sql_id, child = _cursor(session, server)
-    idle = float(session.last_call_et) if session and session.status in IDLE_STATUSES else None
+    idle = float(session.last_call_et or 0) if session and session.status in IDLE_STATUSES else None
     blocked = _blocker(facts, holding)
     work = next(iter(facts.sessions.operations.get((inst_id, sid, sql_id), ())), None) if idle is None else None
     kind = None
@@ -183,7 +183,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         exec_id=session.sql_exec_id if session else None,
         kind=kind,
         seen=session is not None,
-        last_call=float(session.last_call_et) if session else None,
+        last_call=None if session is None or session.last_call_et is None else float(session.last_call_et),
         is_last=work is not None
         and last_operation.is_last(work.name, facts.cursors.lines(inst_id, sql_id, child))
         and last_operation.comes_nearer(facts, work, (inst_id, sid), sql_id),

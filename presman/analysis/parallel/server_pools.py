@@ -11,6 +11,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.instance_readings import CLUSTER, ServerPool
+from presman.analysis.sight import unseen
 from presman.base.release import Release
 from presman.records.container_rows import PdbMetric, RsrcPdb
 from presman.records.group_rows import ConsumerGroup
@@ -65,10 +66,11 @@ class ServerLimit(NamedTuple):
 
 def pools(facts: Facts) -> dict[int, ServerPool]:
     """Return the pool of each instance."""
-    statistics = {
-        (row.inst_id, row.statistic.strip().lower()): row.value for row in facts.snapshot.rows(PxProcessSysstat)
-    }
+    section = facts.snapshot.section(PxProcessSysstat)
+    rows_told = section.rows if "value" not in section.absent else ()
+    statistics = {(row.inst_id, row.statistic.strip().lower()): row.value for row in rows_told}
     busy: Counter[int] = Counter()
+    sees_sessions = not unseen(facts.snapshot, PxSession)
     if not statistics:
         told = facts.sessions.servers.serves_gv_query
         rows = (row for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))
@@ -81,8 +83,8 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
         target = row.parallel_servers_total if row and row.parallel_servers_total > 0 else None
         found[inst_id] = ServerPool(
             inst_id=inst_id,
-            in_use=in_use if in_use is not None else busy[inst_id] or counted or 0,
-            available=statistics.get((inst_id, "servers available"), 0),
+            in_use=in_use if in_use is not None else busy[inst_id] or counted or (0 if sees_sessions else counted),
+            available=statistics.get((inst_id, "servers available")),
             counted=counted,
             target=target if target is not None else facts.system.number(inst_id, "parallel_servers_target"),
             maximum=facts.system.number(inst_id, "parallel_max_servers"),
@@ -96,8 +98,8 @@ def together(found: Iterable[ServerPool]) -> ServerPool:
     parts = tuple(found)
     return ServerPool(
         inst_id=CLUSTER,
-        in_use=sum(pool.in_use for pool in parts),
-        available=sum(pool.available for pool in parts),
+        in_use=_sum(pool.in_use for pool in parts),
+        available=_sum(pool.available for pool in parts),
         counted=_sum(pool.counted for pool in parts),
         target=_sum(pool.target for pool in parts),
         maximum=_sum(pool.maximum for pool in parts),
@@ -240,7 +242,7 @@ def unmanaged(facts: Facts, cluster: ServerPool) -> int | None:
     None where it cannot be known: the views are not read at one instant and may disagree.
     """
     groups = facts.snapshot.rows(ConsumerGroup)
-    if not groups or not facts.snapshot.rows(PxProcessSysstat):
+    if not groups or cluster.in_use is None or not facts.snapshot.rows(PxProcessSysstat):
         return None
     rest = cluster.in_use - sum(row.current_pq_servers_active for row in groups)
     return rest if rest >= 0 else None

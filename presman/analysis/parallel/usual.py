@@ -54,8 +54,8 @@ class CounterMark(Struct, frozen=True):
 
     @property
     def came(self) -> int:
-        """Statements that have come since the counters began."""
-        return self.totals.completed + self.totals.timeouts + self.running + self.queued
+        """Statements that have come since the counters began, as far as those tell."""
+        return (self.totals.completed or 0) + (self.totals.timeouts or 0) + self.running + self.queued
 
 
 class Comparison(NamedTuple):
@@ -70,25 +70,27 @@ class Comparison(NamedTuple):
 
 
 def between(before: CounterMark | None, after: CounterMark, seconds: float | None) -> Usual | None:
-    """Return the figures of a stretch of time; None if a counter went backwards: another plan window began.
+    """Return the figures of a stretch of time; None if a counter went backwards (another plan window) or is not told.
 
     Without `before` it is the time since the counters began; `seconds` None means that nobody knows how long that is.
     """
     old = before.totals if before else NONE
     new = after.totals
-    grown = QueueTotals._make(map(sub, new, old))
-    came = after.came - (before.came if before else 0)
-    if min(grown) < 0:
+    if None in new or None in old:
         return None
-    life = grown.queued_ms + grown.active_ms
+    queued, completed, servers_used, active_ms, queued_ms, timeouts = map(sub, new, old)
+    came = after.came - (before.came if before else 0)
+    if min(queued, completed, servers_used, active_ms, queued_ms, timeouts) < 0:
+        return None
+    life = queued_ms + active_ms
     return Usual(
         seconds=seconds,
-        percent_queued=100 * min(grown.queued, came) / came if came > 0 else None,
-        mean_wait=grown.queued_ms / 1000 / grown.queued if grown.queued else None,
-        queued_share=grown.queued_ms / life if life else None,
-        mean_servers=grown.servers_used / grown.completed if grown.completed else None,
-        mean_queue=grown.queued_ms / 1000 / seconds if seconds else None,
-        timeouts=grown.timeouts,
+        percent_queued=100 * min(queued, came) / came if came > 0 else None,
+        mean_wait=queued_ms / 1000 / queued if queued else None,
+        queued_share=queued_ms / life if life else None,
+        mean_servers=servers_used / completed if completed else None,
+        mean_queue=queued_ms / 1000 / seconds if seconds else None,
+        timeouts=timeouts,
     )
 
 

@@ -98,7 +98,7 @@ def short_timeout(case: Case) -> Found:
         group, timeout = case.groups.get(name), row.parallel_queue_timeout
         if group is None or timeout is None or not group.totals.queued:
             continue
-        usual = group.totals.queued_ms / 1000 / group.totals.queued
+        usual = (group.totals.queued_ms or 0) / 1000 / group.totals.queued
         if timeout <= usual:
             then = row.pq_timeout_action or "CANCEL"
             text = (

@@ -35,8 +35,8 @@ class CursorCost(Struct, frozen=True):
     send (0..1); None where there is no such storage. `megabytes` are read, `written` written.
     """
 
-    executions: int
-    running: int
+    executions: int | None
+    running: int | None
     elapsed: float | None
     cpu: float | None
     io_wait: float | None

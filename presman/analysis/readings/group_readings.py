@@ -62,27 +62,29 @@ class SessionTotals(NamedTuple):
     """Counters of a group's sessions since the plan was activated (V$RSRC_CONSUMER_GROUP).
 
     `pool_waits` calls had to wait for the active session pool, `pool_ms` milliseconds in all; `switched_in` and
-    `switched_out` count sessions that SWITCH_TIME moved into and out of the group.
+    `switched_out` count sessions that SWITCH_TIME moved into and out of the group. None: not told.
     """
 
-    pool_waits: int = 0
-    pool_ms: int = 0
-    switched_in: int = 0
-    switched_out: int = 0
+    pool_waits: int | None = 0
+    pool_ms: int | None = 0
+    switched_in: int | None = 0
+    switched_out: int | None = 0
 
 
 class ActiveSessionPool(NamedTuple):
     """The active session pool of a group, now.
 
     `allowed` sessions may be in a call at a time (ACTIVE_SESS_POOL_P1, summed over the instances shown; None where it
-    cannot be read), `queued` wait for a place (V$RSRC_CONSUMER_GROUP.QUEUE_LENGTH), the first of them for `longest`
-    seconds (V$SESSION); after `timeout` seconds (QUEUEING_P1) its call ends with an error, None: never.
+    cannot be read), `queued` wait for a place (V$RSRC_CONSUMER_GROUP.QUEUE_LENGTH or V$SESSION, whichever counts
+    more), the first of them for `longest` seconds (V$SESSION); after `timeout` seconds (QUEUEING_P1) its call ends with
+    an error, None: never, or not known where the directive could not be read.
     """
 
     allowed: int | None
     queued: int
     longest: float | None = None
     timeout: int | None = None
+    timeout_known: bool = True
 
     @property
     def near_timeout(self) -> bool:
@@ -91,14 +93,14 @@ class ActiveSessionPool(NamedTuple):
 
 
 class QueueTotals(NamedTuple):
-    """Counters of a group's parallel statements since the plan was activated (V$RSRC_CONSUMER_GROUP)."""
+    """Counters of a group since the plan was activated (V$RSRC_CONSUMER_GROUP), None where they are not told."""
 
-    queued: int
-    completed: int
-    servers_used: int
-    active_ms: int
-    queued_ms: int
-    timeouts: int
+    queued: int | None
+    completed: int | None
+    servers_used: int | None
+    active_ms: int | None
+    queued_ms: int | None
+    timeouts: int | None
 
 
 SOON = 300.0
@@ -176,7 +178,8 @@ class GroupReading(NamedTuple):
     name, "" outside of one. `limited_by` is whose limit holds the group where it is not its own, with the CPUs used
     under it and allowed; `hidden` is what keeps its due from being known; `inside` tells that other containers, with
     which it shares the CPUs, are not seen. `head_cause` is why its queue waits, None without one, `timeout_left` the
-    seconds until the first of it times out; `io_held_by` is the I/O limit of its container that holds I/O back while
+    seconds until the first of it times out, `starts_in` those until the first of it starts by its timeout
+    (PQ_TIMEOUT_ACTION RUN); `io_held_by` is the I/O limit of its container that holds I/O back while
     the group does some; `blocked` are the servers that its statements hold while they wait for another session.
     `usage` are its counters as they stand, None where V$RSRC_CONSUMER_GROUP has no row of it: then
     `totals` and `sessions` say nothing either.
@@ -195,10 +198,10 @@ class GroupReading(NamedTuple):
     entitled: float | None
     verdict: Verdict
     active_sessions: int
-    execution_waiters: int
+    execution_waiters: int | None
     yields_per_s: float | None
     requests_per_s: float | None
-    pool_queue_length: int
+    pool_queue_length: int | None
     io: IoRates | None
     px_active: int
     px_servers: int
@@ -220,6 +223,7 @@ class GroupReading(NamedTuple):
     inside: bool = False
     head_cause: Cause | None = None
     timeout_left: float | None = None
+    starts_in: float | None = None
     io_held_by: str = ""
     blocked: int = 0
     usage: UsageTotals | None = None
@@ -246,7 +250,8 @@ class GroupReading(NamedTuple):
     @property
     def title(self) -> str:
         """Its name, with that of its container where several are seen."""
-        return f"{self.name} ({self.container})" if self.container and not self.inside else self.name
+        name = self.name or "unknown group"
+        return f"{name} ({self.container})" if self.container and not self.inside else name
 
     @property
     def wanted(self) -> float | None:
@@ -288,7 +293,8 @@ def _queue_state(row: GroupReading) -> list[GroupState]:
     near = row.timeout_left is not None and row.timeout_left <= SOON
     waited = "" if row.head_waited is None else f" {duration(row.head_waited)}"
     why = f" (timeout {duration(row.timeout_left)})" if near else _BRIEF_CAUSES.get(row.head_cause or Cause.UNKNOWN, "")
-    level: Literal["bad", "warn"] = "bad" if near or row.head_cause is Cause.NEVER_FITS else "warn"
+    stuck = row.head_cause is Cause.NEVER_FITS and row.starts_in is None
+    level: Literal["bad", "warn"] = "bad" if near or stuck else "warn"
     text = f"{row.px_queued} queued{waited}"
     return [GroupState("queued", level, f"{text}{why}", text)]
 

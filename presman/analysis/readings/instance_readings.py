@@ -14,12 +14,12 @@ class ServerPool(Struct, frozen=True):
     """Parallel servers of one instance (V$PX_PROCESS_SYSSTAT, V$RSRC_PLAN, V$SYSTEM_PARAMETER).
 
     `in_use` and `available` are processes now; `counted` is PARALLEL_SERVERS_ACTIVE, what the queue counts;
-    `target` is PARALLEL_SERVERS_TARGET and `maximum` PARALLEL_MAX_SERVERS, None where not readable.
+    `target` is PARALLEL_SERVERS_TARGET and `maximum` PARALLEL_MAX_SERVERS. None: no view tells it.
     """
 
     inst_id: int
-    in_use: int
-    available: int
+    in_use: int | None
+    available: int | None
     counted: int | None
     target: int | None
     maximum: int | None
@@ -46,6 +46,20 @@ class InstanceReading(Struct, frozen=True):
     host_busy: float | None
     load: float | None
     servers: ServerPool
+
+
+class Quiesce(Struct, frozen=True):
+    """The database is being quiesced, or is: a call of anybody but SYS and SYSTEM waits for `resmgr:become active`.
+
+    `state` is QUIESCING, QUIESCED, or "" where V$INSTANCE.ACTIVE_STATE does not tell. `by` are the sessions that wait
+    for `wait for possible quiesce finish`, in words. `waiting` sessions are held, None where V$SESSION does not tell;
+    the first of them for `longest` seconds.
+    """
+
+    state: str
+    by: tuple[str, ...]
+    waiting: int | None
+    longest: float | None
 
 
 class SwitchedPlan(Struct, frozen=True):

@@ -17,7 +17,7 @@ from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.container_readings import LimitedContainer
 from presman.analysis.readings.detail_readings import Detail
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.instance_readings import CLUSTER, Header, SwitchedPlan
+from presman.analysis.readings.instance_readings import CLUSTER, Header, Quiesce, SwitchedPlan
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.sight_readings import Basis, UnseenView
 from presman.analysis.readings.statement_readings import (
@@ -65,6 +65,7 @@ class Reading(Struct, frozen=True):
     `late` are the views whose rows are older than the poll, `stale` the seconds by which the newest rows are: 0 if
     anything was answered, None if nothing ever was.
     `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance; `switched` is the newest plan change.
+    `quiesce` is there while the database is being quiesced, or is.
     `activity` are the sessions that were active at that instant, None where V$SESSION was not read for it.
     `since_startup` are the counters of each instance as they stand, made at the first look.
     `alerts` are what thresholds and durations made of what the rules find, None where there are no such settings.
@@ -104,6 +105,7 @@ class Reading(Struct, frozen=True):
     histograms_at: datetime | None = None
     io_limited: tuple[LimitedContainer, ...] = ()
     switched: SwitchedPlan | None = None
+    quiesce: Quiesce | None = None
     activity: Activity | None = None
     alerts: tuple[Alert, ...] | None = None
     since_startup: Sequence[InstanceTotals] = ()
@@ -111,6 +113,10 @@ class Reading(Struct, frozen=True):
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""
         return tuple(group for group in self.groups if group.inst_id == CLUSTER)
+
+    def why_unseen(self, view: str) -> str:
+        """Return why a view (``V$PX_SESSION``) told nothing, "" where it told something or was not asked."""
+        return next((each.why for each in self.unseen if each.view.removeprefix("G") == view), "")
 
     def instance_groups(self, inst_id: int) -> tuple[GroupReading, ...]:
         """Return the groups of one instance (the cluster's if `inst_id` is 0 or there is just one instance)."""

@@ -43,7 +43,7 @@ class SessionReading(NamedTuple):
     waiting: float | None
     io_mb: float | None
     io_requests: float | None
-    last_call: float
+    last_call: float | None
     px_role: str
     px_servers: int
     dop: int | None

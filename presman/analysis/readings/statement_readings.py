@@ -91,7 +91,8 @@ def group_title(row: InGroup) -> str:
 class QueuedStatement(Struct, frozen=True):
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
-    `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `wants` is None if nothing tells of it.
+    `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `timeout_action` what comes then (CANCEL or
+    RUN, "" where it was not read); `wants` is None if nothing tells of it.
     `container` is the name of its pluggable database where others are seen, too.
     """
 
@@ -214,7 +215,7 @@ class QueueHead(Struct, frozen=True):
     wants: Servers | None
     held: int
     allowed: int | None
-    in_use: int
+    in_use: int | None
     target: int | None
     short: int | None
     sentence: str
@@ -224,8 +225,13 @@ class QueueHead(Struct, frozen=True):
     equals: int = 0
 
 
+def is_downgrade(name: str) -> bool:
+    """Tell V$SYSSTAT's classes of downgrades from 'Parallel operations not downgraded'."""
+    return "downgraded" in name and "not downgraded" not in name
+
+
 class Downgrades(Struct, frozen=True):
-    """Parallel operations per class since the last poll and since startup (V$SYSSTAT)."""
+    """Parallel operations per class since the last poll (None: not known) and since startup (V$SYSSTAT)."""
 
     inst_id: int
     name: str

@@ -17,17 +17,17 @@ class UsageTotals(NamedTuple):
     often CPU was waited for.
     """
 
-    cpu_ms: int
-    cpu_wait_ms: int
-    io_service_ms: int
-    small_read_mb: int
-    small_write_mb: int
-    large_read_mb: int
-    large_write_mb: int
-    small_read_requests: int
-    small_write_requests: int
-    large_read_requests: int
-    large_write_requests: int
+    cpu_ms: int | None
+    cpu_wait_ms: int | None
+    io_service_ms: int | None
+    small_read_mb: int | None
+    small_write_mb: int | None
+    large_read_mb: int | None
+    large_write_mb: int | None
+    small_read_requests: int | None
+    small_write_requests: int | None
+    large_read_requests: int | None
+    large_write_requests: int | None
     requests: int | None = None
     cpu_waits: int | None = None
 
@@ -35,7 +35,8 @@ class UsageTotals(NamedTuple):
 class InstanceTotals(Struct, frozen=True):
     """Counters of one instance since it started.
 
-    `waits` are those that ended, by wait class (V$SYSTEM_EVENT, without idle waits); `redo_bytes` is the redo that was
+    `waits` are those that ended, by wait class (V$SYSTEM_EVENT, without idle waits; classes that were not told in full
+    are left out); `redo_bytes` is the redo that was
     made (V$SYSSTAT), None where it cannot be read.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from msgspec import Struct
@@ -60,14 +61,15 @@ class RedoHealth(Struct, frozen=True):
     """What commits and the redo writer wait for since the last poll; `inst_id` 0 is the cluster.
 
     `sync_ms` is the mean of 'log file sync' (a commit), `write_ms` of 'log file parallel write' (the write itself);
-    None without such waits. `outside_percent` is the part of a commit's wait that the write does not explain.
+    None without such waits, or where they are not told. `outside_percent` is the part of a commit's wait that the write
+    does not explain.
     """
 
     inst_id: int
     sync_ms: float | None
     write_ms: float | None
-    syncs_per_s: float
-    writes_per_s: float
+    syncs_per_s: float | None
+    writes_per_s: float | None
     outside_percent: float | None
     redo_mb: float | None
 
@@ -104,17 +106,26 @@ class WaitReading(Struct, frozen=True):
     """One wait event on one instance since the last poll: average sessions waiting, waits/s, mean wait in ms.
 
     V$SYSTEM_EVENT counts a wait when it ends: `per_second` and `mean_ms` are of those that did. `sessions` are those
-    that wait now (V$SESSION) where waits last longer than the time between the polls.
+    that wait now (V$SESSION) where waits last longer than the time between the polls. None: the view does not tell it.
     """
 
     inst_id: int
     event: str
     wait_class: str
-    sessions: float
-    per_second: float
+    sessions: float | None
+    per_second: float | None
     mean_ms: float | None
 
     @property
-    def ended(self) -> float:
+    def ended(self) -> float | None:
         """Seconds of waits that ended, per second: all of their time, however long before the last poll they began."""
+        if self.per_second is None or (self.mean_ms is None and self.per_second):
+            return None
         return self.per_second * (self.mean_ms or 0.0) / 1000
+
+
+def added(parts: Iterable[float | None]) -> float | None:
+    """Return the sum, None where a part is not known."""
+    values = list(parts)
+    known = [each for each in values if each is not None]
+    return sum(known) if len(known) == len(values) else None

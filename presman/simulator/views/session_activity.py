@@ -68,8 +68,12 @@ def dequeues(event: str, part: float, seconds: float = 1.0) -> SessionActivity:
     return SessionActivity("ACTIVE", event, "Idle", "WAITING", micro(part * seconds), "WAITING")
 
 
+def _waits_for(seconds: float, event: str, wait_class: str) -> SessionActivity:
+    return SessionActivity("ACTIVE", event, wait_class, "WAITING", micro(seconds), "WAITING")
+
+
 def _blocked(seconds: float) -> SessionActivity:
-    return SessionActivity("ACTIVE", "enq: TM - contention", "Application", "WAITING", micro(seconds), "WAITING")
+    return _waits_for(seconds, "enq: TM - contention", "Application")
 
 
 def pool_doings(pool: SessionStream, storage: str) -> Iterator[tuple[int, SessionActivity, float]]:
@@ -110,8 +114,15 @@ def coordinator(execution: Execution, now: float, scan: str, release: Release) -
             idle = idle_for(now - execution.held_since)
             state = "EXITING" if execution.status == "KILLED" else idle.rsrc_state
             return idle._replace(status=execution.status, rsrc_state=state)
-        case Phase.RUNNING if execution.blocker is not None and not execution.servers_blocked:
-            return _blocked(now - execution.started)
+    return _running(execution, now, scan)
+
+
+def _running(execution: Execution, now: float, scan: str) -> SessionActivity:
+    """Return what the session of a statement does that runs."""
+    if execution.waits_for:
+        return _waits_for(now - execution.started, execution.waits_for, "Administrative")
+    if execution.blocker is not None and not execution.servers_blocked:
+        return _blocked(now - execution.started)
     part = (execution.number * _GOLDEN + int(now) * 0.37) % 1.0
     if execution.servers:
         return dequeues("PX Deq: Execute Reply", part)

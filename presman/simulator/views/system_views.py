@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from presman.base.release import Release
 from presman.records.instance_rows import SEED
+from presman.records.wait_events import QUIESCE_PLAN, QUIESCE_WAIT
 from presman.simulator.latency_shapes import BUCKETS
 from presman.simulator.processes import server_name
 from presman.simulator.scenario import ScriptedStatement, SessionPool, StatementStream
@@ -52,7 +53,15 @@ def _instance(simulation: Simulation) -> Iterator[Row]:
         number = machine.inst_id
         name = f"{header.database}{number if parallel == 'YES' else ''}"
         host = f"{header.host}{number:02}"
-        yield (number, number, name, host, version, full, started, "OPEN", parallel, number, 0)
+        state = _active_state(simulation)
+        yield (number, number, name, host, version, full, started, "OPEN", parallel, number, state, 0)
+
+
+def _active_state(simulation: Simulation) -> str:
+    """Return V$INSTANCE.ACTIVE_STATE: QUIESCING as long as a session waits for the end of it, then QUIESCED."""
+    if simulation.plans.top != QUIESCE_PLAN:
+        return "NORMAL"
+    return "QUIESCING" if any(one.waits_for == QUIESCE_WAIT for one in simulation.workload.running) else "QUIESCED"
 
 
 def _database(simulation: Simulation) -> Iterator[Row]:
@@ -240,10 +249,10 @@ VIEWS = (
         "V$INSTANCE",
         columns(
             "INST_ID INSTANCE_NUMBER INSTANCE_NAME HOST_NAME VERSION VERSION_FULL STARTUP_TIME STATUS PARALLEL"
-            " THREAD# CON_ID"
+            " THREAD# ACTIVE_STATE CON_ID"
         ),
         _instance,
-        never,
+        _active_state,
     ),
     View(
         "V$DATABASE",

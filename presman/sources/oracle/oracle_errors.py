@@ -87,6 +87,12 @@ HINTS = {
     "DPY-4001": "no password: neither prompt, PRESMAN_PASSWORD, keyring nor config.ini gave one",
 }
 
+LOGIN_HELD = (
+    "though the login had begun - a quiesced database lets nobody in but SYS and SYSTEM (V$INSTANCE.ACTIVE_STATE), "
+    "and a full session pool of the account's group holds a login, too (V$SESSION.EVENT resmgr:become active)"
+)
+"""What is told of a login that the database took up and did not end."""
+
 _CODE = re.compile(r"\b(ORA|DPY|DPI|TNS)-(\d{4,5})\b")
 _POINTER = re.compile(r"\.? See https?://\S+ for help")
 _ATTEMPT = re.compile(r" \(CONNECTION_ID=[^)]*\)")

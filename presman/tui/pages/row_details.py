@@ -299,7 +299,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact("guaranteed", f"{number(row.guaranteed)} CPUs when all are busy ({percent(100 * row.share)} %)"),
         fact("limit", "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"),
         fact("throttled", f"{percent(row.throttled_percent)} % of its demand waits"),
-        fact("sessions", f"{row.active_sessions} active, {row.execution_waiters} waiting for a time slice now"),
+        fact("sessions", f"{row.active_sessions} active, {count(row.execution_waiters)} waiting for a time slice now"),
         *_session_pool(row),
         BLANK,
         title("Parallel execution"),
@@ -309,7 +309,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         ),
         fact("servers limit", _servers_limit(row)),
         fact("since the plan", _totals(row)),
-        fact("timeouts", str(row.totals.timeouts)),
+        fact("timeouts", count(row.totals.timeouts)),
     ]
     lines += [BLANK, title("Why its head waits")] if _heads(row, reading) else []
     lines += [sentence(text, "warn") for text in _heads(row, reading)]
@@ -329,6 +329,7 @@ def _session_pool(row: GroupReading) -> list[Line]:
     if pool.queued:
         longest = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
         end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
+        end = end if pool.timeout_known else "the timeout is not known"
         told += f"; waiting: {pool.queued}{longest}, {end}"
     return [fact("session pool", told, "warn" if pool.queued else "")]
 
@@ -352,8 +353,10 @@ def _servers_limit(row: GroupReading) -> str:
 
 def _totals(row: GroupReading) -> str:
     totals = row.totals
-    mean = duration(totals.queued_ms / 1000 / totals.queued) if totals.queued else ABSENT
-    return f"{totals.completed:,} completed, {totals.queued:,} had to queue, {mean} each on average"
+    mean = (
+        duration(totals.queued_ms / 1000 / totals.queued) if totals.queued and totals.queued_ms is not None else ABSENT
+    )
+    return f"{count(totals.completed)} completed, {count(totals.queued)} had to queue, {mean} each on average"
 
 
 def _io(row: GroupReading) -> Iterable[Line]:

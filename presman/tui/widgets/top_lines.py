@@ -155,7 +155,7 @@ def _may_queue(reading: Reading) -> bool:
 
 def _servers(pool: ServerPool, *, queued: bool) -> Line:
     """Return the servers in use, marked where the target is reached and holds a queue back: else it holds nobody."""
-    over = queued and pool.target is not None and pool.in_use >= pool.target > 0
+    over = queued and pool.target is not None and (pool.in_use or 0) >= pool.target > 0
     text = f"PX servers {count(pool.in_use)}/{count(pool.target)}"
     return ((text, "warn" if over else ""), (" ▲" if over else "", "warn"))
 

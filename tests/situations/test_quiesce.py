@@ -1,0 +1,128 @@
+"""A quiesced database holds everybody by the event of a session pool, and is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.alerts.alert_rules import by_rules
+from presman.analysis.readings.reading import Reading
+from presman.analysis.totals import totals
+from presman.output.json_document import document
+from tests.situations.spooled import reading
+
+HELD = 322
+"""Sessions that a published incident had waiting."""
+SESSIONS = "\n".join(
+    [
+        "SID | USERNAME | STATUS | EVENT | STATE | WAIT_TIME_MICRO | RESOURCE_CONSUMER_GROUP",
+        *(
+            f"{100 + number} | APP | ACTIVE | resmgr:become active | WAITING | {1000000 * number} | OTHER_GROUPS"
+            for number in range(1, HELD + 1)
+        ),
+        "71 | APP | ACTIVE | db file sequential read | WAITED SHORT TIME | 12 | OTHER_GROUPS",
+    ]
+)
+BY_SYS = "\n12 | SYS | ACTIVE | wait for possible quiesce finish | WAITING | 400000000 | SYS_GROUP"
+GROUPS = f"NAME | ACTIVE_SESSIONS | QUEUE_LENGTH\nSYS_GROUP | 1 | 0\nOTHER_GROUPS | 1 | {HELD}"
+
+
+def instance(state: str) -> str:
+    return f"INSTANCE_NAME | VERSION | STATUS | ACTIVE_STATE\nORDERS | 19.22.0.0.0 | OPEN | {state}"
+
+
+def plan(name: str) -> str:
+    return f"NAME | IS_TOP_PLAN | CPU_MANAGED\n{name} | TRUE | ON"
+
+
+def said(folder: Path, **views: str) -> Reading:
+    """What is told, after it was made sure that nobody speaks of a session pool."""
+    found = reading(folder, {f"V${name}": table for name, table in views.items()})
+    assert not [each for each in by_rules(found) if each.key == "session_pool"]
+    assert [row.pool for row in found.groups] == [None] * len(found.groups)
+    assert not [state.word for row in found.groups for state in row.states if state.word == "session_pool"]
+    assert not totals(found).pool_queued
+    told = json.loads(json.dumps(document(found), default=str))
+    assert all(row["pool"] is None for row in told["groups"])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("active_state", "in_force", "finishing", "text"),
+    [
+        (
+            "QUIESCING",
+            "INTERNAL_QUIESCE",
+            BY_SYS,
+            "The database is being quiesced (by SYS 1:12, who waits for `wait for possible quiesce finish`); "
+            "322 sessions wait, the first for 5:22: ALTER SYSTEM UNQUIESCE lets them in",
+        ),
+        (
+            "QUIESCED",
+            "INTERNAL_QUIESCE",
+            "",
+            "The database is quiesced; 322 sessions wait, the first for 5:22: ALTER SYSTEM UNQUIESCE lets them in",
+        ),
+        (
+            "QUIESCED",
+            "DAY",  # the plan of a container, say, or one that was read a moment before
+            "",
+            "The database is quiesced; 322 sessions wait, the first for 5:22: ALTER SYSTEM UNQUIESCE lets them in",
+        ),
+        (
+            "",
+            "INTERNAL_QUIESCE",
+            "",
+            "The database is quiesced, or being quiesced (plan INTERNAL_QUIESCE); 322 sessions wait, the first for "
+            "5:22: ALTER SYSTEM UNQUIESCE lets them in",
+        ),
+        (
+            "NORMAL",  # read before it began
+            "DAY",
+            BY_SYS,
+            "The database is being quiesced (by SYS 1:12, who waits for `wait for possible quiesce finish`); "
+            "322 sessions wait, the first for 5:22: ALTER SYSTEM UNQUIESCE lets them in",
+        ),
+    ],
+)
+def test_a_quiesced_database_is_told_and_no_pool(
+    tmp_path: Path, active_state: str, in_force: str, finishing: str, text: str
+) -> None:
+    found = said(
+        tmp_path,
+        INSTANCE=instance(active_state),
+        RSRC_PLAN=plan(in_force),
+        SESSION=SESSIONS + finishing,
+        RSRC_CONSUMER_GROUP=GROUPS,
+    )
+    (alert,) = [each for each in by_rules(found) if each.state in {"bad", "warn"}]
+    assert (alert.key, alert.state, alert.amount) == ("quiesced", "bad", None)
+    assert alert.text == text
+    step = to_do(found)
+    assert step is not None
+    assert step.commands == ()
+    who = "ask SYS 1:12 whether" if finishing else "find out who quiesced the database and whether"
+    assert step.text == f"{who} that may end: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets 322 sessions in"
+
+
+def test_without_a_right_to_v_session_nobody_is_counted(tmp_path: Path) -> None:
+    found = said(tmp_path, INSTANCE=instance("QUIESCED"))
+    (alert,) = [each for each in by_rules(found) if each.key == "quiesced"]
+    assert alert.text == "The database is quiesced: ALTER SYSTEM UNQUIESCE lets them in"
+
+
+def test_v_session_alone_tells_it_while_somebody_waits_for_the_end(tmp_path: Path) -> None:
+    found = said(tmp_path, SESSION=SESSIONS + BY_SYS)
+    assert found.quiesce is not None
+    assert (found.quiesce.state, found.quiesce.waiting, found.quiesce.longest) == ("QUIESCING", HELD, float(HELD))
+
+
+def test_who_once_waited_for_the_end_of_it_quiesces_nothing_now(tmp_path: Path) -> None:
+    """Once the database is let in again, V$SESSION shows his last wait, and a full pool is a full pool."""
+    was = BY_SYS.replace("| WAITING |", "| WAITED KNOWN TIME |")
+    found = reading(tmp_path, {"V$INSTANCE": instance("NORMAL"), "V$SESSION": SESSIONS + was})
+    assert found.quiesce is None
+    assert [each.key for each in by_rules(found)] == ["session_pool"]
