@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.readings.fleet_readings import Member, Past, Presence, Vitals
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import longest_wait
 
 LATE_AFTER = 2
 """Intervals without data after which a database is late: what is shown is older than it looks."""
@@ -35,7 +36,7 @@ def vitals_of(reading: Reading) -> Vitals:
         waiting=sum(waiting) if waiting else None,
         capacity=header.num_cpus or None,
         queued=len(reading.queue) if _is_queue_known(reading) else None,
-        head_waited=max((each.waited for each in reading.queue), default=None),
+        head_waited=longest_wait(reading.queue),
         servers_in_use=header.servers.in_use,
         servers_target=header.servers.target,
         alerts=len(alerts),

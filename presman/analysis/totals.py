@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import RunningStatement, is_downgrade
+from presman.analysis.readings.statement_readings import RunningStatement, is_downgrade, longest_wait
 
 
 class Totals(Struct, frozen=True):
@@ -43,7 +43,7 @@ def totals(reading: Reading) -> Totals:
     groups, pool = reading.cluster_groups(), reading.header.servers
     return Totals(
         queued=None if queue is None else len(queue),
-        longest=None if queue is None else max((each.waited for each in queue), default=0.0),
+        longest=None if queue is None else longest_wait(queue) if queue else 0.0,
         pool_queued=_pool_queued(reading, sessions_seen=queue is not None),
         servers=pool.in_use,
         target=pool.target,

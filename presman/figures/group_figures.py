@@ -191,7 +191,7 @@ LIMIT = Group(
 GUARANTEED = Group(
     "guaranteed_cpus", "min", CPUS,
     "CPUs the group is guaranteed when every group wants all it can get (DBA_RSRC_PLAN_DIRECTIVES, levels or shares); "
-    "empty where CPU is handed out over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE).",
+    "not known where CPU is handed out over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE).",
     "guaranteed", narrow=False,
 )
 GUARANTEED_SHARE = Group(

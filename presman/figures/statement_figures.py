@@ -29,7 +29,7 @@ def running_state(row: RunningStatement) -> str:
         return "✕ killed, being cleaned up"
     whose = f"{row.kind.name}, " if row.kind is not None else ""
     if row.idle is not None:
-        return f"○ {whose}{'sniped' if row.status == 'SNIPED' else 'idle holder'} {duration(row.idle)}"
+        return f"○ {whose}{'sniped' if row.status == 'SNIPED' else 'idle holder'} {row.idle_time}"
     doing = whose + (one_line(row.event, 40) or "its coordinator is not visible")
     if row.queued:
         doing = f"{whose}queued with another statement"

@@ -165,7 +165,7 @@ GROUPS = RowTable(
 
 def _timeout(row: QueuedStatement) -> float | None:
     """Return the seconds after which a statement times out, from when it came: always the same for one statement."""
-    return None if row.timeout_left is None else round(row.waited + row.timeout_left, 3)
+    return None if row.timeout_left is None or row.waited is None else round(row.waited + row.timeout_left, 3)
 
 
 QUEUE = RowTable(

@@ -54,7 +54,7 @@ class ArrivalTracker:
         """Take the next reading; return the statements that were over by then."""
         before, self._reading = self._reading, reading
         for row in reading.queue:
-            if row.timeout_left is not None:
+            if row.timeout_left is not None and row.waited is not None:
                 self._timeouts[row.con_id, row.group] = (row.waited + row.timeout_left, row.timeout_action)
         self._spans.add(reading)
         if before is None:

@@ -82,7 +82,7 @@ class Spans:
 
     def _queued(self, row: QueuedStatement, at: datetime) -> tuple[int, int, int, str]:
         key = (row.inst_id, row.sid, row.serial, row.sql_id)
-        since = at - timedelta(seconds=row.waited)
+        since = at - timedelta(seconds=row.waited or 0.0)
         span = self._open.get(key)
         if span is not None and (span.started is not None or since - span.began > _SAME):
             self._end(key, since)

@@ -133,6 +133,7 @@ def test_two_tenths_of_a_cpu_do_not_turn_kept_into_critical(tmp_path: Path, gold
     assert of(found, "GOLD").state.level == {"bad": "bad", "warn": "warn"}.get("".join(states), "note")
     if states == ["warn"]:
         assert of(found, "GOLD").verdict is Verdict.SHORT
+        assert "GOLD gets a little less than its due" in about(found, "cpu_starved")[0].text
         assert f"a little less than its due ({12 - gold:.1f} CPUs)" in explain(of(found, "GOLD"))
         assert conformance(found)[0].sentence.startswith("The plan is nearly kept: GOLD gets less than its due.")
 

@@ -356,3 +356,15 @@ def test_a_container_that_is_open_on_one_node_has_its_target_there(tmp_path: Pat
         "GV$RSRC_PDB": "INST_ID | CON_ID | PDB_NAME | CURRENT_PQ_SERVERS_ACTIVE\n1 | 3 | SALES | 64",
     }))  # fmt: skip
     assert "SALES holds 64 of 64 allowed" in found.sentence
+
+
+def test_a_wait_that_no_view_tells_is_not_known(tmp_path: Path) -> None:
+    sessions = "SID | SERIAL# | STATUS | RESOURCE_CONSUMER_GROUP | EVENT | STATE | USERNAME"
+    rows = (f"{sid} | {sid + 1000} | ACTIVE | REPORTS | resmgr:pq queued | WAITING | RPT" for sid in (9, 10))
+    found = reading(tmp_path, {
+        **site("1 | 0 | P | TRUE | ON | 64 | 64 | FULL", (9, "REPORTS", 60), (10, "REPORTS", 60)),
+        "V$SESSION": table(sessions, *rows),
+    })  # fmt: skip
+    assert [each.waited for each in found.queue] == [None, None]
+    assert head(found).equals == 1, "which of the two is first is not known"
+    assert "head -" in next(alert.short for alert in wrong(found) if alert.key == "queue_waits")

@@ -246,7 +246,7 @@ def polled(source: Any) -> Snapshot:
 
 @releases
 def test_what_it_spools_reads_as_the_database_itself(release: Release, tmp_path: Path) -> None:
-    database = filled(release, seed=1)
+    database = filled(release, seed=2)
     sqlplus(database, release, tmp_path, {"presman_taken": TAKEN, "presman_part": "first"})
     # The sample times are an hour ahead, the embedded database's dates are in UTC.
     spool = SpoolSource(tmp_path, release=release, zone=UTC)

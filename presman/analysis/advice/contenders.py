@@ -76,7 +76,8 @@ def _before(head: QueueHead, other: QueueHead, reading: Reading) -> list[QueuedS
     queue = [each for each in reading.queue if (each.con_id, each.group) == (other.con_id, other.group)]
     queue = queue or [other.statement]
     if reading.header.px_managed.upper() in _ONE_QUEUE and other.con_id == head.con_id:
-        return [each for each in queue if each.waited > head.statement.waited - SAME_WAIT]
+        waited = head.statement.waited or 0.0
+        return [each for each in queue if each.waited is None or each.waited > waited - SAME_WAIT]
     return queue
 
 

@@ -106,7 +106,7 @@ def _objections(each: RunningStatement) -> Iterator[str]:
     if each.idle is None:
         yield WORKS
     elif each.idle < LONG_IDLE and each.status != SNIPED:
-        pause = f"idle {duration(each.idle)}, so perhaps between two fetches"
+        pause = f"idle {each.idle_time}, so perhaps between two fetches"
         yield f"{pause}: end it if it stays idle (from {duration(LONG_IDLE)} on DO offers it)"
 
 

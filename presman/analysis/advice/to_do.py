@@ -93,7 +93,7 @@ def _queue(reading: Reading) -> ToDo | None:
 def _urgency(found: Unblock) -> tuple[float, float]:
     first = found.head.statement
     left = first.timeout_left if first.timeout_action != "RUN" else None
-    return (left if left is not None and left <= 300.0 else 300.0, -first.waited)
+    return (left if left is not None and left <= 300.0 else 300.0, -(first.waited or 0.0))
 
 
 def _head(found: Unblock, reading: Reading) -> ToDo:
@@ -144,7 +144,7 @@ def _when(found: Unblock, last: RunningStatement) -> str:
     """Return by whose end that is."""
     who = _session(last)
     if last.idle is not None:
-        return f"when Oracle ends {who}, idle {duration(last.idle)} ({last.ended_by})"
+        return f"when Oracle ends {who}, idle {last.idle_time} ({last.ended_by})"
     of = "" if len(found.by_itself) == 1 else f", the last of {len(found.by_itself)},"
     return f"when {who}{of} {'ends' if found.soon is not None else 'should be done'}"
 
@@ -152,7 +152,7 @@ def _when(found: Unblock, last: RunningStatement) -> str:
 def _end(found: Unblock, chosen: tuple[Candidate, ...], reading: Reading) -> ToDo:
     each, name = chosen[0].statement, _name(found.head)
     commands = tuple(one.commands[0] for one in chosen)
-    keeps = f"idle {duration(each.idle)}, keeps {counted(each.servers, 'server')}"
+    keeps = f"idle {each.idle_time}, keeps {counted(each.servers, 'server')}"
     more = f" and {counted(len(chosen) - 1, 'other idle holder')}" if len(chosen) > 1 else ""
     can = "may" if found.rivals else "can"
     same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
@@ -294,8 +294,8 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     held = counted(most.servers, "server")
     pool = reading.header.servers
     if pool.maximum and (pool.in_use or 0) >= pool.maximum and not objection(most):
-        who = f"{_session(most)} (idle {duration(most.idle)})"
-        affects = f"{most.user or ABSENT}, idle {duration(most.idle)}; what it has not committed is rolled back"
+        who = f"{_session(most)} (idle {most.idle_time})"
+        affects = f"{most.user or ABSENT}, idle {most.idle_time}; what it has not committed is rolled back"
         commands = ending(most, reading).commands[:1]
         text = f"end {who}: it keeps {held} and none is free{_lasting_cure(reading)}"
         return ToDo(Step.END, text, f"end {who}", "parallel", commands, affects)

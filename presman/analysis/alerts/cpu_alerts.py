@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.alert import Alert, Severity
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import InstanceReading
@@ -20,18 +21,17 @@ OTHERS = 0.25
 
 
 class _Told(NamedTuple):
-    """How a verdict is told: the rule, how severely, its glyph and, where they are others, the words."""
+    """How a verdict is told: the rule, how severely, its glyph."""
 
     key: str
     state: Severity
     glyph: str
-    words: str = ""
 
 
 _TOLD: Mapping[Verdict, _Told] = MappingProxyType(
     {
         Verdict.STARVED: _Told("cpu_starved", "bad", "✕"),
-        Verdict.SHORT: _Told("cpu_starved", "warn", "▲", "gets less than its due"),
+        Verdict.SHORT: _Told("cpu_starved", "warn", "▲"),
         Verdict.ZERO_SHARE: _Told("cpu_zero_share", "bad", "✕"),
         Verdict.CAPPED: _Told("cpu_capped", "note", "▬"),
     }
@@ -54,10 +54,18 @@ def _group(group: GroupReading, told: _Told) -> Alert:
         most = group.limit if group.verdict is Verdict.CAPPED else group.entitled
         of = "" if group.verdict is Verdict.ZERO_SHARE else f" of {number(most)}"
         cpus = f"{number(group.used)}{of} CPUs"
-        short = f"{group.title} {told.words or group.verdict.value}, {cpus}"
+        short = f"{group.title} {_words(group)}, {cpus}"
     # What is near the edge is told less severely whatever thresholds there are.
     amount = None if group.verdict is Verdict.SHORT else group.throttled_percent
     return Alert(told.state, told.glyph, f"CPU: {short}{wants}", short, told.key, group.title, amount)
+
+
+def _words(group: GroupReading) -> str:
+    """Return what happens to a group's CPU, as behind its name."""
+    if group.verdict is not Verdict.SHORT:
+        return str(group.verdict.value)
+    used, due = group.used or 0.0, min(group.wanted or 0.0, group.entitled or 0.0)
+    return f"gets {'a little ' if lacks_little(used, due) else ''}less than its due"
 
 
 def cpu_without_plan(reading: Reading) -> list[Alert]:

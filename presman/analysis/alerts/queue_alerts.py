@@ -95,7 +95,7 @@ def idle_holders(reading: Reading) -> list[Alert]:
     if not idle:
         return []
     held = sum(statement.servers for statement in idle)
-    who = ", ".join(f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}, idle {duration(s.idle)})" for s in idle[:3])
+    who = ", ".join(f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}, idle {s.idle_time})" for s in idle[:3])
     longest = max(statement.idle or 0.0 for statement in idle)
     short = f"{counted(len(idle), 'idle holder')} keep{'s' * (len(idle) == 1)} {counted(held, 'server')}"
     return [Alert("warn", IDLE, f"{short}: {who}{' …' if len(idle) > 3 else ''}", short, "idle_holder", amount=longest)]

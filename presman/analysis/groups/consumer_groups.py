@@ -102,7 +102,8 @@ def _parallel(found: Statements) -> dict[GroupPlace, _Parallel]:
     for queued in found.queue:
         entry = counts[queued.inst_id, queued.con_id, queued.group]
         entry.queued += 1
-        entry.waited = max(entry.waited or 0.0, queued.waited)
+        if queued.waited is not None:
+            entry.waited = max(entry.waited or 0.0, queued.waited)
     for running in found.running:
         counts[running.inst_id, running.con_id, running.group].active += 1
         for inst_id, number in running.servers_by_instance.items():

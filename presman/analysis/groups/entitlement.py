@@ -94,6 +94,11 @@ def slack(due: float) -> float:
     return max(SLACK_CPUS, SLACK * due)
 
 
+def lacks_little(used: float, due: float) -> bool:
+    """Whether what a group gets less than its due is little: not enough to starve it, and no more than it gets."""
+    return due - used <= min(NEAR * slack(due), used)
+
+
 def lasting(before: int, now: int) -> float:
     """Return the part of the active sessions that were there before and are now."""
     return min(before, now) / most if (most := max(before, now)) > 0 else 1.0

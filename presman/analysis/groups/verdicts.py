@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from presman.analysis.groups.entitlement import FULL, NEAR, QUIET, slack
+from presman.analysis.groups.entitlement import FULL, QUIET, lacks_little
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
@@ -106,9 +106,8 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
             due = min(wanted, group.entitled or 0.0)
             return f"{_due(group)}, {max(0.0, due - used):.1f} less than its due: the plan is not kept"
         case Verdict.SHORT:
-            return "; ".join(
-                part for part in (_short(group, min(wanted, group.entitled or 0.0) - used), minute) if part
-            )
+            short = _short(group, used, min(wanted, group.entitled or 0.0))
+            return "; ".join(part for part in (short, minute) if part)
         case Verdict.HOST:
             full = host or "the host is full"
             seen = f"the groups here used {group.all_used or 0.0:.1f} of {group.capacity:.0f} CPUs, and {full}"
@@ -139,10 +138,10 @@ def _due(group: Judged) -> str:
     return f"entitled to {group.entitled or 0.0:.1f} now"
 
 
-def _short(group: Judged, missing: float) -> str:
+def _short(group: Judged, used: float, due: float) -> str:
     """Return how much less than its due a group gets, where that is little or where not all CPUs were used."""
-    used, missing = group.used or 0.0, max(0.0, missing)
-    if missing <= min(NEAR * slack(used + missing), used):
+    missing = max(0.0, due - used)
+    if lacks_little(used, due):
         return f"{_due(group)}, a little less than its due ({missing:.1f} CPUs): the plan is nearly kept"
     free = _free(group)
     tail = f", while no group used {free:.1f} CPUs" if free else ""

@@ -26,7 +26,7 @@ def minutes(facts: Facts, inst_id: int, con_id: int, name: str) -> int | None:
 
 def ends_in(facts: Facts, session: Session, idle: float) -> tuple[float | None, str]:
     """Return in how many seconds Oracle ends an idle holder of servers, and by which parameter; None if it does not."""
-    if session.username == "SYS":
+    if session.username == "SYS" or session.last_call_et is None:
         return None, ""
     found = []
     if any(is_queued(row.event, row.state) for row in facts.snapshot.rows(Session)):

@@ -19,23 +19,28 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
     if not waiting:
         return ()
     wanted = WantedServers.of(facts, running)
-    lines: dict[tuple[int, str], list[tuple[float, Session]]] = defaultdict(list)
+    lines: dict[tuple[int, str], list[tuple[float | None, Session]]] = defaultdict(list)
     for session in waiting:
         info = facts.sessions.infos.get((session.inst_id, session.sid))
         lines[session.con_id, facts.sessions.group_of(session)].append((_waited(session, info), session))
     found = []
     for (con_id, group), line in sorted(lines.items(), key=lambda item: item[0]):
-        line.sort(key=lambda pair: (pair[1].event != NEXT_IN_LINE, -pair[0], *pair[1][:4]))
+        line.sort(key=lambda pair: (pair[1].event != NEXT_IN_LINE, -(pair[0] or 0.0), *pair[1][:4]))
         for position, (waited, session) in enumerate(line, start=1):
             directive = facts.division.shares[session.inst_id].directives.get((con_id, group))
             found.append(_statement(facts, session, group, position, waited, directive, wanted))
     return tuple(found)
 
 
-def _waited(session: Session, info: SessionInfo | None) -> float:
-    """Return seconds in the queue. A wait may be renewed, so Resource Manager's own clock counts where it is longer."""
-    waited = (session.wait_time_micro or 0) / 1e6
-    return max(0.0, waited, info.current_pq_queued_time / 1e3 if info else 0.0)
+def _waited(session: Session, info: SessionInfo | None) -> float | None:
+    """Return seconds in the queue, None where nothing tells.
+
+    A wait may be renewed, so Resource Manager's own clock counts where it is longer.
+    """
+    managed = info.current_pq_queued_time / 1e3 if info else 0.0
+    if session.wait_time_micro is None:
+        return managed or None
+    return max(0.0, session.wait_time_micro / 1e6, managed)
 
 
 def _statement(
@@ -43,7 +48,7 @@ def _statement(
     session: Session,
     group: str,
     position: int,
-    waited: float,
+    waited: float | None,
     directive: PlanDirective | None,
     wanted: WantedServers,
 ) -> QueuedStatement:
@@ -66,7 +71,7 @@ def _statement(
         sql_id=session.sql_id,
         child=session.sql_child_number,
         waited=waited,
-        timeout_left=max(0.0, timeout - waited) if timeout else None,
+        timeout_left=max(0.0, timeout - waited) if timeout and waited is not None else None,
         timeout_action=((directive.pq_timeout_action if directive else "") or usual) if timeout else "",
         requested=requested,
         dop=dop,

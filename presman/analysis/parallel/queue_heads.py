@@ -132,11 +132,16 @@ def heads(
 
 
 def _equals(head: QueuedStatement, statements: Iterable[QueuedStatement]) -> int:
-    """Return how many others of a head's queue have waited the same, 0 where its event says that it is next."""
+    """Return how many others of a head's queue may be the first as well, 0 where its event says that it is next.
+
+    They have waited the same, or for how long is not known.
+    """
     if head.event == NEXT_IN_LINE:
         return 0
     own = (each for each in statements if (each.con_id, each.group) == (head.con_id, head.group))
-    return sum(abs(each.waited - head.waited) < SAME_WAIT for each in own) - 1
+    first = head.waited
+    waits = [None if first is None or each.waited is None else abs(each.waited - first) for each in own]
+    return sum(each is None or each < SAME_WAIT for each in waits) - 1
 
 
 def _same(equals: int) -> str:
@@ -160,7 +165,7 @@ def _situation(
     return QueueState(
         system=budgets[ROOT],
         limits=tuple(_limits(facts, head, groups, budgets)),
-        ahead=sum(each.waited > head.waited + SAME_WAIT for each in others) if one_queue else 0,
+        ahead=sum((each.waited or 0.0) > (head.waited or 0.0) + SAME_WAIT for each in others) if one_queue else 0,
         rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
         unknown_container=(
             "" if is_target_known(facts, head.con_id, budgets) else facts.system.container_name(head.con_id)

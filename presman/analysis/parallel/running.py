@@ -190,6 +190,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         queued=session is not None and wait_events.is_queued(session.event, session.state),
         oracle_ends_in=oracle_ends_in,
         ended_by=ended_by,
+        idle_known=session is None or session.last_call_et is not None,
     )
 
 

@@ -66,6 +66,9 @@ def lint_sight(reading: Reading, snapshot: Snapshot) -> LintSight:
 
 def _in_force(facts: Facts) -> tuple[str, ...]:
     """Return the plans in force of all instances and containers, as far as any view names them."""
-    containers = (ROOT, *facts.system.pdbs) if facts.system.cdb else (0,)
-    plans = (facts.plans.plan_of(inst_id, con_id) for inst_id in facts.system.inst_ids for con_id in containers)
+    plans = (
+        facts.plans.plan_of(inst_id, con_id)
+        for inst_id in facts.system.inst_ids
+        for con_id in ((ROOT, *facts.plans.containers(inst_id)) if facts.system.cdb else (0,))
+    )
     return tuple(dict.fromkeys(plan for plan in plans if plan))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from types import MappingProxyType
 from typing import Protocol
 
 from msgspec import Struct, field
 
+from presman.base.formats import duration
 from presman.records.session_kind import SessionKind
 
 
@@ -91,6 +92,7 @@ def group_title(row: InGroup) -> str:
 class QueuedStatement(Struct, frozen=True):
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
+    `waited` is None where no view tells how long.
     `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `timeout_action` what comes then (CANCEL or
     RUN, "" where it was not read); `wants` is None if nothing tells of it.
     `container` is the name of its pluggable database where others are seen, too.
@@ -108,7 +110,7 @@ class QueuedStatement(Struct, frozen=True):
     machine: str
     sql_id: str
     child: int | None
-    waited: float
+    waited: float | None
     timeout_left: float | None
     timeout_action: str
     requested: int | None
@@ -120,6 +122,11 @@ class QueuedStatement(Struct, frozen=True):
     container: str = ""
     exec_id: int | None = None
     status: str = ""
+
+
+def longest_wait(queue: Iterable[QueuedStatement]) -> float | None:
+    """Return how long the first of a queue has waited, None without one or where that is not known."""
+    return max((each.waited for each in queue if each.waited is not None), default=None)
 
 
 class RunningStatement(Struct, frozen=True):
@@ -140,7 +147,8 @@ class RunningStatement(Struct, frozen=True):
     of the coordinator. `last_call` is seconds since its session became ACTIVE or INACTIVE (LAST_CALL_ET). `is_last`
     tells that its plan has nothing left to do after `operation`, and that this comes to its end. `queued` tells that
     its session waits in the parallel queue with another statement. `oracle_ends_in` is in how many seconds Oracle
-    itself ends the idle session, by the parameter `ended_by`, None where it does not.
+    itself ends the idle session, by the parameter `ended_by`, None where it does not. `idle_known` is false where it is
+    idle and no view tells since when: then `idle` is 0.
     """
 
     inst_id: int
@@ -183,6 +191,12 @@ class RunningStatement(Struct, frozen=True):
     queued: bool = False
     oracle_ends_in: float | None = None
     ended_by: str = ""
+    idle_known: bool = True
+
+    @property
+    def idle_time(self) -> str:
+        """How long it has been idle, in words."""
+        return duration(self.idle if self.idle_known else None)
 
 
 class Shortage(Struct, frozen=True):

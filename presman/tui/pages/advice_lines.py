@@ -113,7 +113,7 @@ def _wait_for(candidate: Candidate) -> str:
     done = f" at {100 * each.progress:.0f} %" if each.progress is not None else ""
     who = f"{each.user or '?'} {each.inst_id}:{each.sid}"
     if each.idle is not None:
-        return f"wait: Oracle ends {who}, idle {duration(each.idle)}, {in_about(candidate.ends_in)} ({each.ended_by})"
+        return f"wait: Oracle ends {who}, idle {each.idle_time}, {in_about(candidate.ends_in)} ({each.ended_by})"
     return f"wait: {who}{done} ends by itself {in_about(candidate.ends_in)}"
 
 
@@ -124,7 +124,7 @@ def _program(each: RunningStatement) -> str:
 def state(each: RunningStatement) -> str:
     """Return what a statement does: idle for how long, or what it works on and when that should be done."""
     if each.idle is not None:
-        return f"idle {duration(each.idle)}"
+        return f"idle {each.idle_time}"
     if each.blocker:
         return f"runs {duration(each.elapsed)}, blocked by {each.blocker}"
     if each.queued:

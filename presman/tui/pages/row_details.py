@@ -134,7 +134,7 @@ def running(row: RunningStatement, reading: Reading) -> list[Line]:
     lines += [BLANK, title("What it does")]
     if row.idle is not None:
         text = (
-            f"Idle holder: the coordinator has been INACTIVE for {duration(row.idle)} and keeps "
+            f"Idle holder: the coordinator has been INACTIVE for {row.idle_time} and keeps "
             f"{counted(row.servers, 'server')}, because its cursor is neither fetched to the end nor closed."
         )
         lines.append(sentence(text, "bad"))
@@ -221,7 +221,7 @@ def _same_group(name: str, reading: Reading) -> list[Line]:
         return []
     lines = [BLANK, title(f"Who holds servers in {name}")]
     for statement in sorted(held, key=lambda statement: -statement.servers)[:8]:
-        idle = f", ○ idle for {duration(statement.idle)}" if statement.idle is not None else ""
+        idle = f", ○ idle for {statement.idle_time}" if statement.idle is not None else ""
         who = f"{statement.user} {statement.inst_id}:{statement.sid},{statement.serial}"
         servers = counted(statement.servers, "server")
         text = f"{servers}, {who}, {statement.sql_id}, {_for_how_long(statement.elapsed)}{idle}"
