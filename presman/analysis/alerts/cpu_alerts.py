@@ -76,9 +76,13 @@ def host_shared(reading: Reading) -> list[Alert]:
 
 
 def _used(reading: Reading, inst_id: int) -> float | None:
-    """Return the CPUs that all groups of an instance use; on one instance the cluster's rows are that instance's."""
+    """Return the CPUs that all groups of an instance use, None where that is not known, or cannot be.
+
+    On one instance the cluster's rows are that instance's.
+    """
     alone = len(reading.header.instances) == 1
-    used = [group.used for group in reading.groups if group.inst_id == (CLUSTER if alone else inst_id)]
+    own = [group for group in reading.groups if group.inst_id == (CLUSTER if alone else inst_id)]
+    used = [None if group.doubt else group.used for group in own]
     return None if None in used or not used else sum(each for each in used if each is not None)
 
 

@@ -19,7 +19,7 @@ _NO_GROWTH = CounterDeltas._make([0] * len(CounterDeltas._fields))
 
 def grown_counters(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:
     """Return each container's counters' deltas within one start of the instance and one window of the CDB plan."""
-    if not facts.deltas.same_window(inst_id, ROOT):
+    if not facts.deltas.same_window(inst_id, ROOT) or not facts.snapshot.section(RsrcPdb).absent.isdisjoint(_COUNTED):
         return {}
     before = {row.con_id: row for row in facts.deltas.before(RsrcPdb) if row.inst_id == inst_id}
     found = {}

@@ -42,7 +42,7 @@ class PdbReading(Struct, frozen=True):
     last closed minute, None before 23; `all_used` is the CPUs of all containers together. Bytes are gauges. `plan` is
     its own plan, "" without one. `limited_by` names the groups inside whose own limits hold it, with the CPUs they use
     and may use (`limit_used`, `limit_allowed`), "" where none do. `usage` are its counters as they stand, None before
-    12.2.
+    12.2. `doubt` is why its CPU is judged by no rule.
     """
 
     inst_id: int
@@ -80,6 +80,7 @@ class PdbReading(Struct, frozen=True):
     hidden: str = ""
     inside: bool = False
     usage: UsageTotals | None = None
+    doubt: str = ""
 
     @property
     def wanted(self) -> float | None:

@@ -64,6 +64,8 @@ class Judged(Loaded, Protocol):
     def hidden(self) -> str: ...  # noqa: D102
     @property
     def inside(self) -> bool: ...  # noqa: D102
+    @property
+    def doubt(self) -> str: ...  # noqa: D102
 
 
 def explain(group: Judged, host_busy: float | None = None) -> str:
@@ -73,6 +75,8 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
     """
     if group.used is not None and group.waiting is None:
         return f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; what it waits for CPU is not told."
+    if group.doubt:
+        return f"Not judged: {group.doubt}."
     if group.used is None or group.waiting is None:
         return "No delta yet: rates need two polls of the same instance start and the same plan window."
     wanted = group.used + group.waiting
@@ -155,7 +159,7 @@ class Conformance(Struct, frozen=True):
     `due` sums over the groups that want CPU the lesser of what each wants and what it is entitled to now; `missing`
     what starved groups get less than that. `score` is 100 x (1 - missing / due): 100 exactly while no group is
     starved, however many are throttled. None where nobody's due is known. `shareless` tells that it leaves some groups
-    nothing, `sentence` says it in words.
+    nothing, `sentence` says it in words. `unjudged` are groups of which it is not known whether they get their due.
     """
 
     inst_id: int
@@ -168,6 +172,7 @@ class Conformance(Struct, frozen=True):
     host_busy: float | None
     sentence: str
     shareless: bool = False
+    unjudged: tuple[str, ...] = ()
 
 
 def conformance(reading: Reading) -> tuple[Conformance, ...]:
@@ -183,11 +188,13 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
             own = min(row.wanted, row.entitled)
             due += own
             missing += max(0.0, own - row.used) if row.verdict is Verdict.STARVED else 0.0
-    used = [row.used for row in rows if row.used is not None]
+    doubt = next((row.doubt for row in rows if row.doubt), "")
+    used = [row.used for row in rows if row.used is not None and not doubt]
     total = sum(used) if used else None
     score = 100 * (1 - missing / due) if due > 0 else None
     shareless = _shareless(rows)
-    kept = _kept(instance, score, missing, shareless)
+    unjudged = tuple(row.title for row in rows if not row.is_judged)
+    kept = f"Not judged: {doubt}." if doubt else _kept(instance, score, missing, shareless, unjudged)
     return Conformance(
         inst_id=instance.inst_id,
         score=score,
@@ -199,19 +206,32 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
         host_busy=instance.host_busy,
         sentence=f"{kept}{shareless} {_pressure(instance, total, rows)}".strip(),
         shareless=bool(shareless),
+        unjudged=unjudged,
     )
 
 
-def _kept(instance: InstanceReading, score: float | None, missing: float, shareless: str) -> str:
+def _kept(
+    instance: InstanceReading, score: float | None, missing: float, shareless: str, unjudged: tuple[str, ...]
+) -> str:
     if instance.cpu_managed == "OFF":
         return "Resource Manager does not manage CPU: no plan decides who gets it, and nobody is held off it."
     if score is None:
         return ""
+    but = f" Of {_listed(unjudged)} it is not known." if unjudged else ""
     if missing <= 0 and shareless:
-        return "The plan is kept, but it leaves some groups nothing."
+        return f"The plan is kept, but it leaves some groups nothing.{but}"
+    if missing <= 0 and unjudged:
+        return f"As far as is known, the plan is kept: the other groups that want CPU get their due.{but}"
     if missing <= 0:
         return "The plan is kept: every group that wants CPU gets its due."
-    return f"The plan is kept to {score:.0f} %: groups get {missing:.1f} CPUs less than their due."
+    return f"The plan is kept to {score:.0f} %: groups get {missing:.1f} CPUs less than their due.{but}"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Return some names, three at most."""
+    if len(names) > 3:
+        return f"{', '.join(names[:2])} and {len(names) - 2} others"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
 def _shareless(groups: Iterable[GroupReading]) -> str:
