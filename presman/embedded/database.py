@@ -20,7 +20,7 @@ from weakref import finalize
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.records.conversion import field_types, to_records
+from presman.records.conversion import field_types, to_records, untold
 from presman.records.queries import Query, Scope
 from presman.records.rows import RecordType
 from presman.records.snapshot import Problem, Section
@@ -108,11 +108,12 @@ class EmbeddedDatabase:
         try:
             sql = query.sql(scope)
             self.provide(sql)
-            rows = to_records(query.record, _with_instants(query.record, self.driver.execute(sql, binds)))
+            values = list(_with_instants(query.record, self.driver.execute(sql, binds)))
+            rows = to_records(query.record, values)
         except (sqlite3.Error, ValueError, TypeError) as error:
             problem = Problem("", clean(str(error)), query.view)
             return Section(seconds=perf_counter() - begun, problem=problem)
-        return Section(rows, seconds=perf_counter() - begun)
+        return Section(rows, seconds=perf_counter() - begun, absent=untold(query.record, values))
 
     def close(self) -> None:
         """Drop the database; whoever forgets it has it dropped all the same."""

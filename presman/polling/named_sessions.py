@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from presman.records.parallel_rows import PxSession
 from presman.records.queries import Query
 from presman.records.session_rows import NamedSession, NamedSessionInfo, Session, SessionInfo
@@ -35,14 +37,9 @@ RETRY = timedelta(seconds=60)
 """When one that was not found is asked for again if it is named all the time: a background process, mostly."""
 
 
-def coordinators(px_sessions: Iterable[PxSession]) -> set[Place]:
-    """Return the coordinators of parallel servers."""
-    return {(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid) for row in px_sessions if row.qcsid}
-
-
 def named(sessions: Iterable[Session], px_sessions: Iterable[PxSession]) -> set[Place]:
     """Return the coordinators of parallel servers and those whom sessions wait for, idle or not."""
-    found = coordinators(px_sessions)
+    found = {(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid) for row in px_sessions if row.qcsid}
     for row in sessions:
         if row.blocking_session and is_waiting(row.state):
             found.add((row.blocking_instance or row.inst_id, row.blocking_session))
@@ -87,4 +84,4 @@ def together(section: Section, found: Iterable[Section], places: Iterable[Place]
     """Return a section with the rows of the named sessions besides its own: SIDs are each instance's own."""
     wanted = set(places) - {(row.inst_id, row.sid) for row in section.rows}
     rows = [become._make(row) for each in found for row in each.rows if (row.inst_id, row.sid) in wanted]
-    return Section((*section.rows, *rows), section.at, section.seconds, section.problem, section.absent)
+    return replace(section, rows=(*section.rows, *rows))

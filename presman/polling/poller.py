@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from presman.base.release import Release
 from presman.polling.cadence import LastAnswer, is_due, is_within_cadence
 from presman.polling.lookups import PER_POLL, CursorKey, Lookup, Lookups, statements_on_show
-from presman.polling.named_sessions import BECOME, NamedSessions, coordinators, named, requests, together
+from presman.polling.named_sessions import BECOME, NamedSessions, named, requests, together
 from presman.polling.poll_needs import EVERYTHING, PollNeeds
 from presman.polling.session_listing import SessionListing
 from presman.records.breadth import Breadth
@@ -221,7 +221,7 @@ class Poller:
     def _look_up_named(self, now: datetime) -> int:
         """Read the sessions that others name and that are not listed into the sections of all sessions.
 
-        Where users' are all listed only a coordinator may lack: a background process. Returns the round trips it took.
+        Where users' are all listed only background processes may lack. Returns the round trips it took.
         """
         known = self._asked.get(Session)
         if known is None or known.poll != self._number or known.late:
@@ -229,8 +229,7 @@ class Poller:
         if self._rests(NamedSession, now):
             return 0
         focus = self._focused
-        px_sessions, is_whole = self._rows(PxSession), self._listing.lists_idle
-        places = coordinators(px_sessions) if is_whole else named(self._rows(Session), px_sessions)
+        places = named(self._rows(Session), self._rows(PxSession))
         places |= {(focus.inst_id, focus.sid)} if focus and focus.sid else set()
         wanted = self._named.wanted(places, self._rows(Session), now)
         asked = [request for record in BECOME for request in requests(self._queries[record], wanted)]

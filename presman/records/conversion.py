@@ -9,6 +9,8 @@ from types import NoneType
 from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 from presman.base.text import LONGEST, LONGEST_STATEMENT, clean, clean_lines
+from presman.records.container_rows import RsrcPdb
+from presman.records.group_rows import ConsumerGroup
 from presman.records.rows import RecordType
 
 R = TypeVar("R")
@@ -18,6 +20,9 @@ LONGEST_DOCUMENT = 250_000
 
 LONG_TEXTS = {"sql_text": LONGEST_STATEMENT, "other_xml": LONGEST_DOCUMENT}
 """Fields that are CLOBs in the database and whose line ends survive, and how many characters are kept of them."""
+
+COUNTERS: frozenset[RecordType] = frozenset({ConsumerGroup, RsrcPdb})
+"""Records of counters that Oracle always fills: a column of theirs without a value was not read."""
 
 TOO_LONG = f"too long to be read: more than {LONGEST_DOCUMENT:,} characters"
 """What stands in a field whose document is too long to be kept."""
@@ -30,6 +35,15 @@ def to_records(record: RecordType, rows: Iterable[tuple[Any, ...]], zone: tzinfo
     """
     make = _maker(record, zone)
     return tuple([make(row) for row in rows])
+
+
+def untold(record: RecordType, rows: Sequence[Sequence[Any]]) -> frozenset[str]:
+    """Return the counters of `record` that are NULL in every row: what nobody counted is not 0."""
+    if record not in COUNTERS or not rows:
+        return frozenset()
+    kinds = enumerate(field_types(record).items())
+    counted = [(index, name) for index, (name, (kind, optional)) in kinds if kind is int and not optional]
+    return frozenset(name for index, name in counted if all(row[index] is None for row in rows))
 
 
 @cache

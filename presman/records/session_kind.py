@@ -57,6 +57,11 @@ _ADMINISTRATORS = {
 }
 
 
+def place_of(user: str, kind: SessionKind | None, inst_id: int, sid: int) -> str:
+    """Return a session as one names it: ``MARTIN 1:417``, ``LGWR 1:9`` for a process, which has no user."""
+    return f"{user or (kind.name if kind is not None else '?')} {inst_id}:{sid}"
+
+
 @lru_cache(maxsize=4096)
 def session_kind(type_: str, user: str, program: str, module: str, service: str) -> SessionKind | None:
     """Return what works in a session, by columns of V$SESSION; None for a user's ordinary one."""

@@ -218,10 +218,10 @@ def test_an_autonomous_database_has_the_cpus_that_its_limit_says(
     others: list[Any], cpus: float, limit: float | None
 ) -> None:
     plan = active_plan("OLTP_PLAN", con_id=4, shares=2, utilization_limit=16)
-    rows = [instance(), row(Pdb, con_id=4, name="HR", open_mode="READ WRITE"), plan, directive("OLTP_PLAN", "PAY", 1)]
+    rows = [instance(), row(Pdb, con_id=4, name="HR", open_mode="READ WRITE"), plan, directive("OLTP_PLAN", "HIGH", 1)]
     reading = analyse(None, snapshot(*rows, *others))
     assert reading.header.num_cpus == cpus
-    assert of(reading, 4, "PAY").limit == limit
+    assert of(reading, 4, "HIGH").limit == limit
 
 
 def test_inside_without_what_the_cdb_gives_nothing_is_claimed() -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from presman.analysis import analyse
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.containers.containers import PdbReading, pdbs
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.lint import lint
@@ -138,7 +140,7 @@ def test_cpu_shared_over_the_whole_server_leaves_what_is_due_unknown(tmp_path: P
     assert rows[0, "P1"].verdict is Verdict.CONTENDED
 
 
-def inside(plan: str, *parameter_rows: str) -> Views:
+def inside(plan: str, *parameter_rows: str, group: str = "HIGH") -> Views:
     """One container seen from inside, to which the CDB gives UTILIZATION_LIMIT 16."""
     own = plan.removeprefix("FORCE:")
     found = {
@@ -148,7 +150,7 @@ def inside(plan: str, *parameter_rows: str) -> Views:
         "V$RSRC_PLAN": "CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | INSTANCE_CAGING | SHARES | UTILIZATION_LIMIT\n"
         f"3 | {plan} | TRUE | ON | OFF | 2 | 16",
         "DBA_RSRC_PLAN_DIRECTIVES": "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1\n"
-        f"{own} | HIGH | CONSUMER_GROUP | 4\n{own} | OTHER_GROUPS | CONSUMER_GROUP | 1",
+        f"{own} | {group} | CONSUMER_GROUP | 4\n{own} | OTHER_GROUPS | CONSUMER_GROUP | 1",
     }
     if parameter_rows:
         found |= parameters(*parameter_rows) | {"V$OSSTAT": "STAT_NAME | VALUE\nNUM_CPUS | 16"}
@@ -162,16 +164,23 @@ def inside(plan: str, *parameter_rows: str) -> Views:
         (inside("DAY", "0 | cpu_count | 16"), 16.0, 2.56),
         (inside("DWCS_PLAN", "3 | cpu_count | 16"), 16.0, None),
         (inside("FORCE:OLTP_PLAN"), 16.0, None),
+        (inside("OLTP_PLAN", "3 | cpu_count | 16", group="PAY"), 16.0, 2.56),
     ],
-    ids=["plain, set for itself", "plain, inherited", "autonomous", "autonomous without V$PARAMETER"],
+    ids=["plain, set for itself", "plain, inherited", "autonomous", "autonomous without V$PARAMETER", "so called"],
 )
 def test_a_percentage_stays_one(tmp_path: Path, views: Views, cpus: float, limit: float | None) -> None:
     """16 % of 16 CPUs is 2.56; on an Autonomous Database 16 is the number of CPUs."""
     found = reading(tmp_path, views)
     assert found.header.num_cpus == cpus
-    assert of(found, 3, "HIGH").limit == (limit if limit is None else pytest.approx(limit))
+    (own, _) = found.cluster_groups()
+    assert own.limit == (limit if limit is None else pytest.approx(limit))
 
 
+OTHER_IO = (
+    "SMALL_WRITE_REQUESTS | LARGE_READ_REQUESTS | LARGE_WRITE_REQUESTS | "
+    "SMALL_READ_MEGABYTES | SMALL_WRITE_MEGABYTES | LARGE_READ_MEGABYTES | LARGE_WRITE_MEGABYTES"
+)
+NO_IO = " | ".join("0" * 7)
 NODES = {
     "GV$INSTANCE": "INST_ID | INSTANCE_NUMBER | VERSION | STATUS\n"
     "1 | 1 | 19.22.0.0.0 | OPEN\n2 | 2 | 19.22.0.0.0 | OPEN",
@@ -204,11 +213,11 @@ NODES = {
     """,
     **given("CDB | P1 | 3 | | ", "CDB | P2 | 1 | | "),
     "GV$RSRC_PDB": f"""
-        SAMPLE_TIME | INST_ID | CON_ID | PDB_NAME | CONSUMED_CPU_TIME | CPU_WAIT_TIME | SMALL_READ_REQUESTS
-        {FIRST} | 1 | 3 | P1 | 0 | 0 | 0
-        {FIRST} | 2 | 4 | P2 | 0 | 0 | 0
-        {SECOND} | 1 | 3 | P1 | 360000 | 0 | 600
-        {SECOND} | 2 | 4 | P2 | 780000 | 240000 | 1200
+        SAMPLE_TIME | INST_ID | CON_ID | PDB_NAME | CONSUMED_CPU_TIME | CPU_WAIT_TIME | SMALL_READ_REQUESTS | {OTHER_IO}
+        {FIRST} | 1 | 3 | P1 | 0 | 0 | 0 | {NO_IO}
+        {FIRST} | 2 | 4 | P2 | 0 | 0 | 0 | {NO_IO}
+        {SECOND} | 1 | 3 | P1 | 360000 | 0 | 600 | {NO_IO}
+        {SECOND} | 2 | 4 | P2 | 780000 | 240000 | 1200 | {NO_IO}
     """,
     "GV$RSRC_CONSUMER_GROUP": f"""
         SAMPLE_TIME | INST_ID | CON_ID | NAME | ACTIVE_SESSIONS | CONSUMED_CPU_TIME | CPU_WAIT_TIME
@@ -280,3 +289,30 @@ def test_v_pdbs_of_one_instance_still_tells_what_is_open_there(tmp_path: Path) -
     rows, found, _ = containers(tmp_path, views)
     assert (rows[0, "P1"].used, rows[0, "P2"].used) == (6.0, 13.0)
     assert of(found, 4, "PAY").container == "P2"
+
+
+def test_what_is_lacking_is_told_of_the_instance_where_it_is(tmp_path: Path) -> None:
+    """On instance 1 P1 is due 6 of 8 CPUs and has 5; on instance 2 it wants no more than the 2 it uses of its 12."""
+    rows = {(1, 3): (5.0, 4.0), (1, 4): (3.0, 4.0), (2, 3): (2.0, 0.0), (2, 4): (3.0, 0.0)}
+    lines = ["SAMPLE_TIME | INST_ID | CON_ID | NAME | ACTIVE_SESSIONS | CONSUMED_CPU_TIME | CPU_WAIT_TIME"]
+    for at, factor in ((FIRST, 0), (SECOND, 60_000)):
+        lines += [
+            f"{at} | {inst_id} | {con_id} | OTHER_GROUPS | 9 | {round(factor * cpu)} | {round(factor * waiting)}"
+            for (inst_id, con_id), (cpu, waiting) in rows.items()
+        ]
+    places = [(inst_id, con_id) for inst_id in (1, 2) for con_id in (3, 4)]
+    pdbs_open = "\n".join(f"{inst_id} | {con_id} | {NAMES[con_id]} | READ WRITE" for inst_id, con_id in places)
+    views = {name: NODES[name] for name in ("GV$INSTANCE", "V$DATABASE", "GV$OSSTAT")} | {
+        "GV$RSRC_PLAN": "INST_ID | CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | INSTANCE_CAGING\n"
+        "1 | 1 | CDB | TRUE | ON | OFF\n2 | 1 | CDB | TRUE | ON | OFF",
+        "GV$PDBS": f"INST_ID | CON_ID | NAME | OPEN_MODE\n{pdbs_open}",
+        "GV$RSRC_CONSUMER_GROUP": "\n".join(lines),
+    }
+    found = reading(tmp_path, views | given("CDB | P1 | 3 | | ", "CDB | P2 | 1 | | "))
+    (alert,) = [each for each in wrong(found) if each.key == "cpu_starved"]
+    assert (
+        alert.text == "CPU: OTHER_GROUPS (P1) gets a little less than its due, 5.0 of 6.0 CPUs on instance 1; wants 9.0"
+    )
+    step = to_do(found)
+    assert step is not None
+    assert step.text.endswith("OTHER_GROUPS (P1) gets 1.0 less than the plan gives it on instance 1")

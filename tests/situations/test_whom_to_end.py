@@ -11,6 +11,7 @@ from presman.analysis.advice.candidate import Candidate, Unblock
 from presman.analysis.advice.ending import ending
 from presman.analysis.advice.to_do import Step, ToDo, to_do
 from presman.analysis.advice.unblock import unblock
+from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.plans.lint import lint
 from presman.analysis.readings.reading import Reading
 from presman.records.commands import CommandKind
@@ -159,6 +160,59 @@ def test_smon_rolls_back_and_is_left_alone(tmp_path: Path, recovery: str) -> Non
     nobody_is_ended(found, 17)
     done = ", 63 % done" if recovery else ""  # (6,300 + 100) of (10,000 + 100) blocks
     assert told(found).text == f"wait: SMON rolls back a transaction; it ends by itself{done}; it holds 64 servers"
+
+
+@pytest.mark.parametrize("recovery", [ROLLBACK, ""])
+def test_smon_is_told_of_though_somebody_could_be_ended(tmp_path: Path, recovery: str) -> None:
+    more = {"V_DOLLAR_FAST_START_TRANSACTIONS": recovery} if recovery else {}
+    found = reading(tmp_path, site(busy(1), SMON, held=((1, 32), (17, 32)), **more))
+    assert told(found).text.startswith("wait: SMON rolls back a transaction")
+    assert way(found).sentence.startswith("the end of one statement frees the 32 servers that let it start; SMON rolls")
+    assert candidate(found, 17).lost is None
+
+
+LGWR = SMON.replace("SMON", "LGWR").replace("17 | 1017", "19 | 1019")
+
+
+def test_a_background_process_that_others_wait_for_is_named(tmp_path: Path) -> None:
+    lock = "log file switch (archiving needed) | Configuration | WAITING | 300000000 | USER | 19 | 19"
+    server = f"1 | 5051 | 1 | ETL | ACTIVE | BATCH | oracle@db1 (P001) | | {SQL} | | 300 | | {lock}"
+    found = reading(tmp_path, site(busy(1), server, LGWR, held=((1, 64),)))
+    assert told(found).text == "look at LGWR 1:19: ETL 1:1 waits for it and holds 64 servers"
+    assert told(found).commands == ()
+    (blocked,) = [each for each in wrong(found) if each.key == "blocked_holder"]
+    assert blocked.text.endswith("ETL 1:1,1001 (64) waits for LGWR 1:19")
+
+
+def test_where_who_holds_the_servers_is_not_listed_nobody_is_said_to_hold_none(tmp_path: Path) -> None:
+    found = reading(tmp_path, site(busy(1), held=((1, 16),), active=64, V_DOLLAR_PX_SESSION="SID | QCSID\n5 | 5"))
+    assert way(found).unknown == "V$PX_SESSION tells of 0 of 64 servers in use"
+    assert told(found).step is Step.LOOK
+    assert "nobody is idle" not in told(found).text
+
+
+def test_who_wants_more_than_there_is_is_promised_nothing(tmp_path: Path) -> None:
+    """The head wants 96 of the 64: that it starts once nobody holds a server was seen, and is no proof."""
+    more = {"V_DOLLAR_RSRC_SESSION_INFO": "SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP\n9 | 48 | 96 | REPORTS"}
+    found = reading(tmp_path, site(idle(5, 900), held=((5, 16),), active=16, **more))
+    assert told(found).step is Step.CHANGE
+    assert told(found).commands == ()
+    assert way(found).sentence == (
+        "the end of one idle holder frees the 16 servers with which it may start, though it wants more than its limit"
+    )
+
+
+def test_an_execution_that_began_before_its_session_has_no_elapsed_time(tmp_path: Path) -> None:
+    views = dict(site(held=((1, 32), (2, 32))))
+    rows = [busy(1, 600, "2026-11-23 01:40:00"), busy(2, 300, "2026-11-23 09:55:00")]
+    logons = ["2026-11-23 09:48:20", "2026-11-23 08:00:00"]
+    views["V$SESSION"] = "\n".join([
+        f"SAMPLE_TIME | LOGON_TIME | {SESSION}",
+        *(f"2026-11-23 10:00:00 | {at} | {each}" for at, each in zip(["", *logons], [HEAD, *rows], strict=True)),
+    ])  # fmt: skip
+    found = reading(tmp_path, views)
+    assert {each.sid: each.elapsed for each in found.running} == {1: None, 2: 300.0}
+    assert candidate(found, 1).lost == 32 * 600
 
 
 def test_a_background_process_is_known_without_type(tmp_path: Path) -> None:
@@ -314,3 +368,6 @@ def test_who_is_idle_for_less_than_two_minutes_is_said_to_be_there(tmp_path: Pat
         "fetches: end it if it stays idle (from 2:00 on DO offers it)"
     )
     assert told(found).commands == ()
+    more = {"V_DOLLAR_SYSTEM_PARAMETER": PARAMETERS.format(0)}
+    found = reading(tmp_path, site(busy(1), idle(5, 80), held=((1, 48), (5, 16)), **more))
+    assert told(found).text.endswith("MAX_IDLE_BLOCKER_TIME would end such sessions while statements queue")

@@ -92,7 +92,7 @@ def test_a_narrow_poll_says_the_same_of_all_that_matters(scenario: str) -> None:
         assert all(each.used in {None, everyone[place].used} for place, each in listed.items())
         assert small.unlisted == len(missing)
         left_out += len(missing)
-    assert left_out
+    assert left_out or scenario in {"quiesce"}, "there nobody idles"
 
 
 RATES: dict[str, Any] = {"used": None, "waiting": None, "io_mb": None, "io_requests": None}
@@ -173,15 +173,17 @@ def test_who_is_named_is_known_in_the_same_poll_with_what_resource_manager_says(
     assert sorted(asked.values(), reverse=True) == [88] + 7 * [-1]
 
 
-def test_nothing_is_looked_up_where_nobody_is_named_or_all_are_listed() -> None:
+def test_nothing_is_looked_up_where_nobody_is_named_or_who_is_named_is_listed() -> None:
     source = FakeSource({Session: (WAITER._replace(state="WAITED SHORT TIME"),)})
     assert narrow(source).poll().round_trips == 1
     source = FakeSource({Session: (WAITER, HOLDER)})
     assert narrow(source).poll().round_trips == 1
-    source = FakeSource({Session: (WAITER,)})
-    polling = narrow(source)
+
+
+def test_who_is_no_users_session_is_looked_up_where_all_of_those_are_listed() -> None:
+    polling = narrow(FakeSource({Session: (WAITER,)}))
     polling.breadth = Breadth.WHOLE
-    assert polling.poll().round_trips == 1
+    assert polling.poll().round_trips == 2
 
 
 def test_many_named_ones_are_asked_for_a_few_at_a_time() -> None:

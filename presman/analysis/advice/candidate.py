@@ -68,6 +68,12 @@ class Unblock(Struct, frozen=True):
         return not named or bool(self.unknown) or self.itself is not None
 
     @property
+    def refused(self) -> Candidate | None:
+        """Who cannot be ended, and whose end alone would do, or is all there is."""
+        fixed = next((each for each in self.candidates if each.refused and each.ends_in is None), None)
+        return fixed if fixed is not None and (fixed.enough or not self.needed) else None
+
+    @property
     def wait(self) -> float | None:
         """In how many seconds the head should start by itself; None where others may take its servers."""
         return None if self.rivals else self.soon

@@ -135,6 +135,8 @@ def lost(statement: RunningStatement) -> float | None:
     """
     if statement.idle is not None:
         return 0.0
+    if refusal(statement):
+        return None  # whose end throws nothing away, for nobody ends it
     worked = statement.last_call if statement.elapsed is None else statement.elapsed
     return None if worked is None else statement.servers * worked
 

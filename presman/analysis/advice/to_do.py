@@ -106,16 +106,18 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
         # That what wants too much starts once nothing else runs was seen, and is promised nowhere.
         return _wait_for(found, "may start by itself" if head.cause is Cause.NEVER_FITS else "should start by itself")
     chosen = found.candidates[: found.needed]
+    if head.cause is Cause.NEVER_FITS:
+        chosen = ()  # that it starts then is not proven
     if chosen and not found.in_vain and not any(each.objection for each in chosen):
         return _end(found, chosen, reading)
     if found.itself is not None:
         text = queues_behind_itself(found.itself)
-        return ToDo(Step.CHANGE, text, f"close the open cursor of {_session(found.itself)}", "parallel", subject=name)
+        return ToDo(Step.CHANGE, text, f"close the open cursor of {found.itself.who}", "parallel", subject=name)
     if head.cause is Cause.NEVER_FITS:
         text = f"{whose} wants more servers than its limit: a lower DOP or another group lets it start"
         short = f"{name}: a lower DOP or another group lets its head start"
         return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
-    return _patience(found)
+    return _patience(found, reading)
 
 
 def _name(head: QueueHead) -> str:
@@ -142,7 +144,7 @@ def _wait_for(found: Unblock, starts: str) -> ToDo:
 
 def _when(found: Unblock, last: RunningStatement) -> str:
     """Return by whose end that is."""
-    who = _session(last)
+    who = last.who
     if last.idle is not None:
         return f"when Oracle ends {who}, idle {last.idle_time} ({last.ended_by})"
     of = "" if len(found.by_itself) == 1 else f", the last of {len(found.by_itself)},"
@@ -156,9 +158,9 @@ def _end(found: Unblock, chosen: tuple[Candidate, ...], reading: Reading) -> ToD
     more = f" and {counted(len(chosen) - 1, 'other idle holder')}" if len(chosen) > 1 else ""
     can = "may" if found.rivals else "can"
     same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
-    text = f"end {_session(each)} ({keeps}){more}: then {_whose(found.head)} {can} start{same}{_lasting_cure(reading)}"
-    short = f"end {_session(each)}{more}: {name} {can} start"
-    who = " and ".join(_session(one.statement) for one in chosen) if len(chosen) > 1 else each.user or ABSENT
+    text = f"end {each.who} ({keeps}){more}: then {_whose(found.head)} {can} start{same}{_lasting_cure(reading)}"
+    short = f"end {each.who}{more}: {name} {can} start"
+    who = " and ".join(one.statement.who for one in chosen) if len(chosen) > 1 else each.user or ABSENT
     affects = f"{who}, {keeps if len(chosen) == 1 else 'idle'}; what is not committed is rolled back"
     return ToDo(Step.END, text, short, "parallel", commands, affects, name)
 
@@ -169,7 +171,7 @@ def _lasting_cure(reading: Reading) -> str:
     return "; MAX_IDLE_BLOCKER_TIME would end such sessions while statements queue" if off else ""
 
 
-def _patience(found: Unblock) -> ToDo:
+def _patience(found: Unblock, reading: Reading) -> ToDo:
     """Return that one waits, as long as that is known, or that somebody must decide whose work to end."""
     name, whose, cause = _name(found.head), _whose(found.head), found.head.cause
     step, text, short = Step.WAIT, "", ""
@@ -183,7 +185,7 @@ def _patience(found: Unblock) -> ToDo:
         text = f"find out who holds the servers that {whose} wants: {found.unknown}"
     elif found.by_itself:
         return _wait_for(found, "can start")
-    elif (against := _against(found)) is not None:
+    elif (against := _against(found, reading)) is not None:
         text, short = f"wait: {against}", f"wait: {against}"
     else:
         text = f"nobody is idle who could let {whose} start: wait, or decide whose work to end"
@@ -191,30 +193,25 @@ def _patience(found: Unblock) -> ToDo:
     return ToDo(step, text, short, "parallel", subject=name)
 
 
-def _against(found: Unblock) -> str | None:
+def _against(found: Unblock, reading: Reading) -> str | None:
     """Return who holds servers that the head could use and is not to be ended now, and why; None for nobody."""
-    fixed = next((each for each in found.candidates if each.refused and each.ends_in is None), None)
-    if fixed is not None and not found.needed:
-        return refused_holder(fixed)
+    if found.refused is not None:
+        return refused_holder(found.refused)
     held_up = (each for each in found.candidates if each.objection or found.in_vain)
     idle = next((each for each in held_up if each.statement.idle is not None), None)
     if idle is None:
         return None
     why = idle.objection or f"{listed(found.in_vain)} may be served first and wait on for more than that"
-    keeps = f"{_session(idle.statement)} keeps {counted(idle.statement.servers, 'server')}"
-    return f"{keeps} that {_whose(found.head)} could use; {why}"
-
-
-def _session(each: RunningStatement) -> str:
-    return f"{each.user or '?'} {each.inst_id}:{each.sid}"
+    keeps = f"{idle.statement.who} keeps {counted(idle.statement.servers, 'server')}"
+    return f"{keeps} that {_whose(found.head)} could use; {why}{_lasting_cure(reading)}"
 
 
 def _look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:
     session = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == held.blocker), None)
     idle = f", idle {duration(session.last_call)}" if session is not None and session.status == "INACTIVE" else ""
-    who = f"{session.user} {held.blocker}{idle}" if session is not None else f"session {held.blocker}"
-    text = f"look at {who}: {_session(held)} waits for it and holds {counted(held.servers, 'server')}"
-    return ToDo(Step.LOOK, text, f"look at {who}: {_session(held)} waits for it", "top", subject=name)
+    who = f"{session.who}{idle}" if session is not None else f"session {held.blocker}"
+    text = f"look at {who}: {held.who} waits for it and holds {counted(held.servers, 'server')}"
+    return ToDo(Step.LOOK, text, f"look at {who}: {held.who} waits for it", "top", subject=name)
 
 
 def _group(alert: Alert, reading: Reading) -> GroupReading | None:
@@ -234,11 +231,13 @@ def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
 
 
 def _starved(alert: Alert, reading: Reading) -> ToDo | None:
-    row = _group(alert, reading)
+    group = _group(alert, reading)
+    row = reading.judged(group) if group is not None else None
     if row is None or row.used is None or row.entitled is None or row.wanted is None:
         return None
     short = number(max(0.0, min(row.wanted, row.entitled) - row.used))
-    text = f"look who has the CPUs: {row.title} gets {short} less than the plan gives it"
+    where = f" on instance {row.inst_id}" if row.inst_id else ""
+    text = f"look who has the CPUs: {row.title} gets {short} less than the plan gives it{where}"
     return ToDo(Step.LOOK, text, f"look who has {row.title}'s CPUs", "cpu", subject=row.title)
 
 
@@ -294,13 +293,13 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     held = counted(most.servers, "server")
     pool = reading.header.servers
     if pool.maximum and (pool.in_use or 0) >= pool.maximum and not objection(most):
-        who = f"{_session(most)} (idle {most.idle_time})"
+        who = f"{most.who} (idle {most.idle_time})"
         affects = f"{most.user or ABSENT}, idle {most.idle_time}; what it has not committed is rolled back"
         commands = ending(most, reading).commands[:1]
         text = f"end {who}: it keeps {held} and none is free{_lasting_cure(reading)}"
         return ToDo(Step.END, text, f"end {who}", "parallel", commands, affects)
-    text = f"nothing yet: nobody waits for the {held} that {_session(most)} keeps idle; its user can close the cursor"
-    return ToDo(Step.WAIT, text, f"nothing yet: nobody waits for {_session(most)}'s {held}", "parallel")
+    text = f"nothing yet: nobody waits for the {held} that {most.who} keeps idle; its user can close the cursor"
+    return ToDo(Step.WAIT, text, f"nothing yet: nobody waits for {most.who}'s {held}", "parallel")
 
 
 _ADVICE: dict[str, Callable[[Alert, Reading], ToDo | None]] = {

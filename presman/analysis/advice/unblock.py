@@ -25,6 +25,7 @@ from presman.analysis.advice.freeing import Freeing, freeing
 from presman.analysis.advice.unblock_words import nobody_named, sentence
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, QueueHead, RunningStatement, Shortage
+from presman.base.formats import counted
 
 LISTED = 12
 """Candidates kept for one head."""
@@ -40,7 +41,6 @@ def unblock(reading: Reading) -> tuple[Unblock, ...]:
 
 def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     commands = ending(head.statement, reading).commands
-    unknown = reading.why_unseen("V$PX_SESSION")
     shortages = head.shortages
     if not shortages:
         return Unblock(head, (), 0, commands, nobody_named(head))
@@ -48,6 +48,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     helpers = [helper for each in certain if (helper := freeing(each, shortages, counts))]
     itself = next((each.statement for each in helpers if _is_of(each.statement, head.statement)), None)
     helpers = [each for each in helpers if each.statement is not itself]
+    unknown = reading.why_unseen("V$PX_SESSION") or ("" if helpers else _unlisted(reading))
     blocked = tuple(each.statement for each in helpers if each.statement.blocker)
     fixed = [each for each in helpers if each.ends_in is None and refusal(each.statement)]
     helpers = [each for each in helpers if not each.statement.blocker and each not in fixed]
@@ -63,6 +64,13 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     in_vain = too_large(head, rivals, freed, reading, counts)
     whole = Unblock(head, found, needed, commands, "", soon, blocked, by_itself, rivals, itself, unknown, in_vain)
     return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain)))
+
+
+def _unlisted(reading: Reading) -> str:
+    """Return that V$PX_SESSION does not tell who holds the servers in use, "" if it does."""
+    pool, seen = reading.header.servers, sum(each.servers for each in reading.running)
+    in_use = pool.in_use if pool.counted is None else pool.counted
+    return f"V$PX_SESSION tells of {seen} of {counted(in_use, 'server')} in use" if in_use and seen < in_use else ""
 
 
 def _is_of(statement: RunningStatement, queued: QueuedStatement) -> bool:

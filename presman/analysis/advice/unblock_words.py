@@ -27,16 +27,17 @@ def sentence(found: Unblock, doubtful: int) -> str:
         return f"who holds servers is not known: {found.unknown}"
     if found.blocked and found.soon is None:
         return _blocked_first(found.blocked)
-    words = _what_helps(found, doubtful)
+    fixed = found.refused
+    more = f"; {refused_holder(fixed)}" if fixed is not None and found.needed and found.soon is None else ""
+    words = f"{_what_helps(found, doubtful)}{more}"
     return f"{queues_behind_itself(found.itself)}; without it {words}" if found.itself is not None else words
 
 
 def queues_behind_itself(own: RunningStatement) -> str:
     """Say that the session that is queued holds servers itself: its end would end the statement that waits, too."""
-    who = f"{own.user or '?'} {own.inst_id}:{own.sid}"
     held = counted(own.servers, "server")
     cure = "close that, or raise the limit"
-    return f"{who} is queued behind itself: it keeps {held} by a cursor that is still open ({cure})"
+    return f"{own.who} is queued behind itself: it keeps {held} by a cursor that is still open ({cure})"
 
 
 def _blocked_first(blocked: Sequence[RunningStatement]) -> str:
@@ -57,36 +58,38 @@ def _what_helps(found: Unblock, doubtful: int) -> str:
         if len(refused) == len(found.candidates):
             return "; ".join(dict.fromkeys(refused_holder(each) for each in refused))
         return "not even all of these together are known to free enough"
-    return _chosen(found.candidates[: found.needed], found.rivals)
+    return _chosen(found, found.candidates[: found.needed])
 
 
 def refused_holder(candidate: Candidate) -> str:
     """Say who holds servers and cannot be ended, and why."""
     each = candidate.statement
-    who = f"{each.user or '?'} {each.inst_id}:{each.sid}"
     held = counted(each.servers, "server")
     if each.kind is not None and each.kind.is_background:
         done = f", {100 * each.progress:.0f} % done" if each.progress is not None else ""
         return f"{candidate.refused}{done}; it holds {held}"
-    return f"{who} holds {held}: {candidate.refused}"
+    return f"{each.who} holds {held}: {candidate.refused}"
 
 
-def _chosen(chosen: Sequence[Candidate], rivals: Sequence[str]) -> str:
-    same = f"; {want_the_same(rivals)}" if rivals else ""
+def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
+    same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
+    # That what wants more than its limit starts once nothing else runs was seen, and is promised nowhere.
+    perhaps = found.head.cause is Cause.NEVER_FITS
+    lets = "with which it may start, though it wants more than its limit" if perhaps else "that let it start"
     waits = [each.ends_in for each in chosen if each.ends_in is not None]
     total = sum(each.statement.servers for each in chosen)
     if len(waits) == len(chosen):
-        starts = "may start" if rivals else "should start by itself"
+        starts = "may start" if found.rivals or perhaps else "should start by itself"
         return f"wait: it {starts} {in_about(max(waits))}, with {counted(total, 'server')} freed then{same}"
     after = f"after {_statements(len(waits))} that should end {in_about(max(waits))}, " if waits else ""
     to_end = chosen[len(waits) :]
     if len(to_end) == 1:
         kind = "idle holder" if to_end[0].statement.idle is not None else "statement"
         held = counted(to_end[0].statement.servers, "server")
-        return f"{after}the end of one {kind} frees the {held} that let it start{same}"
+        return f"{after}the end of one {kind} frees the {held} {lets}{same}"
     freed = sum(each.statement.servers for each in to_end)
     together = f"the end of {_statements(len(to_end))} together"
-    return f"{after}{together} frees the {counted(freed, 'server')} that let it start{same}"
+    return f"{after}{together} frees the {counted(freed, 'server')} {lets}{same}"
 
 
 def _statements(number: int) -> str:

@@ -41,19 +41,21 @@ _TOLD: Mapping[Verdict, _Told] = MappingProxyType(
 
 def groups_held_off(reading: Reading) -> list[Alert]:
     """Tell which groups get less than their due, nothing at all, or are held by a limit."""
-    return [_group(row, _TOLD[row.verdict]) for row in reading.cluster_groups() if row.verdict in _TOLD]
+    held_off = [row for row in reading.cluster_groups() if row.verdict in _TOLD]
+    return [_group(reading.judged(row), _TOLD[row.verdict]) for row in held_off]
 
 
 def _group(group: GroupReading, told: _Told) -> Alert:
     wants = f"; wants {number(group.wanted)}" if group.wanted is not None else ""
+    where = f" on instance {group.inst_id}" if group.inst_id else ""
     if group.limited_by:
-        cpus = f"{number(group.limit_used)} of {number(group.limit_allowed)} CPUs"
+        cpus = f"{number(group.limit_used)} of {number(group.limit_allowed)} CPUs{where}"
         short = f"{group.title}: {group.limited_by} at its limit, {cpus}"
         wants = f"; the group uses {number(group.used)}{wants}"
     else:
         most = group.limit if group.verdict is Verdict.CAPPED else group.entitled
         of = "" if group.verdict is Verdict.ZERO_SHARE else f" of {number(most)}"
-        cpus = f"{number(group.used)}{of} CPUs"
+        cpus = f"{number(group.used)}{of} CPUs{where}"
         short = f"{group.title} {_words(group)}, {cpus}"
     # What is near the edge is told less severely whatever thresholds there are.
     amount = None if group.verdict is Verdict.SHORT else group.throttled_percent
@@ -116,8 +118,12 @@ def _used_beside(reading: Reading, instance: InstanceReading) -> float:
 
 
 def _used(reading: Reading, inst_id: int) -> float | None:
-    """Return the CPUs that all groups of an instance use; one without a row in V$RSRC_CONSUMER_GROUP uses none."""
-    used = [group.used for group in reading.instance_groups(inst_id) if group.usage is not None]
+    """Return the CPUs that all groups of an instance use, None where that is not known, or cannot be.
+
+    A group without a row in V$RSRC_CONSUMER_GROUP uses none.
+    """
+    own = [group for group in reading.instance_groups(inst_id) if group.usage is not None]
+    used = [None if group.doubt else group.used for group in own]
     return None if None in used or not used else sum(each for each in used if each is not None)
 
 

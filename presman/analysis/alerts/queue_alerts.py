@@ -123,7 +123,7 @@ def _whom(blocker: str, reading: Reading) -> str:
     if found is None:
         return blocker
     idle = f", idle {duration(found.last_call)}" if found.status == "INACTIVE" else ""
-    return f"{found.user} {blocker}{idle}"
+    return f"{found.who}{idle}"
 
 
 def downgraded(reading: Reading) -> list[Alert]:

@@ -8,6 +8,7 @@ from presman.analysis.facts.deltas import difference
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups.counter_deltas import CounterDeltas
+from presman.analysis.sight import CPU_COUNTERS
 from presman.records.container_rows import RsrcPdb
 
 _COUNTERS = itemgetter(
@@ -19,7 +20,8 @@ _NO_GROWTH = CounterDeltas._make([0] * len(CounterDeltas._fields))
 
 def grown_counters(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:
     """Return each container's counters' deltas within one start of the instance and one window of the CDB plan."""
-    if not facts.deltas.same_window(inst_id, ROOT):
+    told = facts.snapshot.section(RsrcPdb).absent.isdisjoint(CPU_COUNTERS)
+    if not told or not facts.deltas.same_window(inst_id, ROOT):
         return {}
     before = {row.con_id: row for row in facts.deltas.before(RsrcPdb) if row.inst_id == inst_id}
     found = {}

@@ -25,6 +25,7 @@ from presman.analysis.readings.group_readings import IoRates, Verdict, demand, t
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.total_readings import UsageTotals
+from presman.analysis.sight import IO_COUNTERS
 from presman.analysis.usage_totals import together_used, usage_of_container
 from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.records.conversion import null_row
@@ -43,7 +44,7 @@ class PdbReading(Struct, frozen=True):
     last closed minute, None before 23; `all_used` is the CPUs of all containers together. Bytes are gauges. `plan` is
     its own plan, "" without one. `limited_by` names the groups inside whose own limits hold it, with the CPUs they use
     and may use (`limit_used`, `limit_allowed`), "" where none do. `usage` are its counters as they stand, None before
-    12.2.
+    12.2. `doubt` is why its CPU is judged by no rule.
     """
 
     inst_id: int
@@ -81,6 +82,7 @@ class PdbReading(Struct, frozen=True):
     hidden: str = ""
     inside: bool = False
     usage: UsageTotals | None = None
+    doubt: str = ""
 
     @property
     def wanted(self) -> float | None:
@@ -131,6 +133,7 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     shares = PlanShares.of(_tree(names, given))
     grown = grown_counters(facts, inst_id)
     seconds = facts.deltas.interval(RsrcPdb)
+    counts_io = facts.snapshot.section(RsrcPdb).absent.isdisjoint(IO_COUNTERS)
     lasting = _lasting(facts, inst_id)
     exhausted = {
         row.con_id: row.cpu_exhausted for row in facts.snapshot.rows(PdbCpuExhausted) if row.inst_id == inst_id
@@ -159,7 +162,7 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     found, no_row, no_metric = [], null_row(RsrcPdb), null_row(PdbMetric)
     for con_id, name in sorted(names.items()):
         deltas = grown.get(con_id) if seconds else None
-        io = rates(deltas, seconds) if deltas and seconds else None
+        io = rates(deltas, seconds) if deltas and seconds and counts_io else None
         counters, metric = rows.get(con_id, no_row), metrics.get(con_id, no_metric)
         row = _row(facts, inst_id, (con_id, name), frame, counters, metric)
         row = replace(row, io=io, shares=given[con_id].shares if con_id in given else None, hidden=hidden)

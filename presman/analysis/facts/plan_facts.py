@@ -12,7 +12,7 @@ from presman.analysis.facts.plan_book import PlanBook, plan_name
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.base.release import Release
-from presman.records.group_rows import GroupMetric
+from presman.records.group_rows import ConsumerGroup, GroupMetric
 from presman.records.instance_rows import SEED, Pdb
 from presman.records.plan_rows import ContainerPlan, ContainerPlanDirective, Plan, PlanDirective, RsrcPlan
 from presman.records.snapshot import Snapshot
@@ -20,8 +20,10 @@ from presman.records.snapshot import Snapshot
 NO_BOOK = PlanBook()
 """The plans of a container that cannot be read."""
 
-_OF_AUTONOMOUS = frozenset({"DWCS_PLAN", "OLTP_PLAN"})
-"""The plans that Autonomous Databases come with (CS_RESOURCE_MANAGER.UPDATE_PLAN_DIRECTIVE)."""
+_OF_AUTONOMOUS = "DWCS_PLAN"
+_OF_AUTONOMOUS_OLTP = ("OLTP_PLAN", "HIGH")
+"""The plans that Autonomous Databases come with (CS_RESOURCE_MANAGER.UPDATE_PLAN_DIRECTIVE), the second with a group of
+it: others may call a plan of their own so."""
 
 
 class PlanFacts(Struct, frozen=True, dict=True):
@@ -130,9 +132,15 @@ class PlanFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def autonomous(self) -> bool:
-        """Whether this is an Autonomous Database: by its service, or by the plans that only such databases have."""
-        plans = (row.name.rpartition(":")[2] for row in self.plan_rows.values())
-        return bool(self.snapshot.cloud_service) or not _OF_AUTONOMOUS.isdisjoint(plans)
+        """Whether this is an Autonomous Database: by its service, or by a plan of theirs with its groups."""
+        if self.snapshot.cloud_service:
+            return True
+        plans = {row.name.rpartition(":")[2] for row in self.plan_rows.values()}
+        plan, group = _OF_AUTONOMOUS_OLTP
+        if _OF_AUTONOMOUS in plans or plan not in plans:
+            return _OF_AUTONOMOUS in plans
+        counted = {row.name for row in self.snapshot.rows(ConsumerGroup)}
+        return group in counted | {row.group_or_subplan for row in self.snapshot.rows(PlanDirective)}
 
     def server_wide(self, inst_id: int) -> bool:
         """Whether CPU is handed out over all instances of the server: then one instance's CPUs are not what is shared.

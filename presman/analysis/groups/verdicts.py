@@ -11,6 +11,7 @@ from presman.analysis.groups.entitlement import FULL, QUIET, lacks_little
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
+from presman.base.formats import counted
 
 _AT_LIMIT = 0.95
 """Part of a limit from which on it surely is what holds; between `FULL` and this it may be something else."""
@@ -68,6 +69,8 @@ class Judged(Loaded, Protocol):
     def hidden(self) -> str: ...  # noqa: D102
     @property
     def inside(self) -> bool: ...  # noqa: D102
+    @property
+    def doubt(self) -> str: ...  # noqa: D102
 
 
 def explain(group: Judged, host_busy: float | None = None) -> str:
@@ -75,10 +78,10 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
 
     `host_busy` is the busy part of the host's CPU time (0..1), which tells a limit from a lack of CPU.
     """
-    if group.used is not None and group.waiting is None:
-        return f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; what it waits for CPU is not told."
     if group.used is None or group.waiting is None:
-        return "No delta yet: rates need two polls of the same instance start and the same plan window."
+        return _unmeasured(group)
+    if group.doubt:
+        return f"Not judged: {group.doubt}."
     wanted = group.used + group.waiting
     if group.verdict is Verdict.IDLE and group.guaranteed is None:
         return f"Wants no CPU now; {group.hidden}, so what it is guaranteed is not known."
@@ -93,6 +96,15 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
     if group.execution_waiters and group.waiting < QUIET:
         got += f" (waiting for a time slice now: {group.execution_waiters})"
     return f"{got}; {_reason(group, host_busy)}."
+
+
+def _unmeasured(group: Judged) -> str:
+    """Return why it is not known how much CPU a group wants."""
+    if group.used is not None:
+        return f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; what it waits for CPU is not told."
+    if group.doubt:
+        return f"Not judged: {group.doubt}."
+    return "No delta yet: rates need two polls of the same instance start and the same plan window."
 
 
 def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - one per verdict
@@ -194,7 +206,8 @@ class Conformance(Struct, frozen=True):
     what starved groups get less than that. `score` is 100 x (1 - missing / due): 100 exactly while no group is
     starved, however many are throttled. None where nobody's due is known. `near` tells that a group gets less than its
     due without being starved, `outside` that one does so although no group has what it lacks, `shareless` that the plan
-    leaves some groups nothing. `sentence` says it in words.
+    leaves some groups nothing. `sentence` says it in words. `unjudged` are groups of which it is not known whether they
+    get their due.
     """
 
     inst_id: int
@@ -209,6 +222,7 @@ class Conformance(Struct, frozen=True):
     shareless: bool = False
     near: bool = False
     outside: bool = False
+    unjudged: tuple[str, ...] = ()
 
 
 def conformance(reading: Reading) -> tuple[Conformance, ...]:
@@ -224,13 +238,20 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
             own = min(row.wanted, row.entitled)
             due += own
             missing += max(0.0, own - row.used) if row.verdict is Verdict.STARVED else 0.0
-    used = [row.used for row in rows if row.used is not None]
+    doubt = next((row.doubt for row in rows if row.doubt), "")
+    used = [row.used for row in rows if row.used is not None and not doubt]
     total = sum(used) if used else None
     score = 100 * (1 - missing / due) if due > 0 else None
     shareless = _shareless(rows)
     near = [row.title for row in rows if row.verdict is Verdict.SHORT]
     outside = [row.title for row in rows if row.verdict in _OUTSIDE]
-    kept = _lacking(near, outside) if missing <= 0 and (near or outside) else _kept(instance, score, missing, shareless)
+    unjudged = tuple(row.title for row in rows if not row.is_judged)
+    if doubt:
+        kept = f"Not judged: {doubt}."
+    elif missing <= 0 and (near or outside):
+        kept = _lacking(near, outside)
+    else:
+        kept = _kept(instance, score, missing, shareless, unjudged)
     return Conformance(
         inst_id=instance.inst_id,
         score=score,
@@ -244,6 +265,7 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
         shareless=bool(shareless),
         near=bool(near),
         outside=bool(outside),
+        unjudged=unjudged,
     )
 
 
@@ -254,16 +276,28 @@ def _lacking(near: Sequence[str], outside: Sequence[str]) -> str:
     return f"The plan is nearly kept: {gets}." if near else f"{gets}, and no other group has what is lacking."
 
 
-def _kept(instance: InstanceReading, score: float | None, missing: float, shareless: str) -> str:
+def _kept(
+    instance: InstanceReading, score: float | None, missing: float, shareless: str, unjudged: tuple[str, ...]
+) -> str:
     if instance.cpu_managed == "OFF":
         return "Resource Manager does not manage CPU: no plan decides who gets it, and nobody is held off it."
     if score is None:
         return ""
+    but = f" Of {_listed(unjudged)} it is not known." if unjudged else ""
     if missing <= 0 and shareless:
-        return "The plan is kept, but it leaves some groups nothing."
+        return f"The plan is kept, but it leaves some groups nothing.{but}"
+    if missing <= 0 and unjudged:
+        return f"As far as is known, the plan is kept: the other groups that want CPU get their due.{but}"
     if missing <= 0:
         return "The plan is kept: every group that wants CPU gets its due."
-    return f"The plan is kept to {score:.0f} %: groups get {missing:.1f} CPUs less than their due."
+    return f"The plan is kept to {score:.0f} %: groups get {missing:.1f} CPUs less than their due.{but}"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Return some names, three at most."""
+    if len(names) > 3:
+        return f"{', '.join(names[:2])} and {counted(len(names) - 2, 'other')}"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
 def _shareless(groups: Iterable[GroupReading]) -> str:
@@ -293,18 +327,10 @@ def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[Gr
 
 
 def in_words(reading: Reading, group: GroupReading) -> str:
-    """Return the verdict on a group's row of a reading as a sentence.
-
-    The cluster's row has the worst verdict of its instances: where they differ, or not all have the group, the figures
-    are those of the instance that has it and waits most.
-    """
-    if group.inst_id == CLUSTER:
-        rows = [row for row in reading.groups if row.inst_id and (row.con_id, row.name) == (group.con_id, group.name)]
-        bad = [row for row in rows if row.verdict is group.verdict]
-        if 0 < len(bad) < len(reading.header.instances):
-            worst = max(bad, key=lambda row: row.waiting or 0.0)
-            return f"On instance {worst.inst_id}: {explain(worst, host_busy_of(reading, worst))}"
-    return explain(group, host_busy_of(reading, group))
+    """Return the verdict on a group's row of a reading as a sentence, with the instance it is about if not on all."""
+    row = reading.judged(group)
+    words = explain(row, host_busy_of(reading, row))
+    return words if row is group else f"On instance {row.inst_id}: {words}"
 
 
 def host_busy_of(reading: Reading, group: GroupReading) -> float | None:

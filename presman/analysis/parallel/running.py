@@ -141,6 +141,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
     server = _server_session(facts, holding)
     witness = session or server
     sql_id, child = _cursor(session, server)
+    own = session if session is not None and session.sql_id == sql_id else None
     idle = float(session.last_call_et or 0) if session and session.status in IDLE_STATUSES else None
     blocked = _blocker(facts, holding)
     work = next(iter(facts.sessions.operations.get((inst_id, sid, sql_id), ())), None) if idle is None else None
@@ -165,7 +166,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         degree=holding.degree,
         requested=holding.requested,
         downgraded=holding.downgraded,
-        elapsed=_elapsed(facts, session if session and session.sql_id == sql_id else server),
+        elapsed=None if own and _before_logon(own) else _elapsed(facts, own or server),
         idle=idle,
         status=session.status if session else "",
         event=wait_events.doing(session.event, session.state, session.status) if session else "",
@@ -260,3 +261,10 @@ def _elapsed(facts: Facts, session: Session | None) -> float | None:
     now = facts.snapshot.section(Session).at or facts.snapshot.at
     seconds = (now - session.sql_exec_start).total_seconds()
     return max(0.0, seconds) if seconds > -SAME_CLOCK else None
+
+
+def _before_logon(session: Session) -> bool:
+    """Whether a coordinator's execution began before its session did, which cannot be."""
+    if session.logon_time is None or session.sql_exec_start is None:
+        return False
+    return (session.logon_time - session.sql_exec_start).total_seconds() > SAME_CLOCK

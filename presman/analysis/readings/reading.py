@@ -114,6 +114,19 @@ class Reading(Struct, frozen=True):
         """Return the groups summed over the instances."""
         return tuple(group for group in self.groups if group.inst_id == CLUSTER)
 
+    def judged(self, group: GroupReading) -> GroupReading:
+        """Return the row that the verdict on a group's row is about.
+
+        The cluster's row has the worst verdict of its instances: where they differ, or not all have the group, that is
+        the row of the instance which has it and waits most.
+        """
+        if group.inst_id != CLUSTER:
+            return group
+        rows = [row for row in self.groups if row.inst_id and (row.con_id, row.name) == (group.con_id, group.name)]
+        bad = [row for row in rows if row.verdict is group.verdict]
+        everywhere = not bad or len(bad) == len(self.header.instances)
+        return group if everywhere else max(bad, key=lambda row: row.waiting or 0.0)
+
     def why_unseen(self, view: str) -> str:
         """Return why a view (``V$PX_SESSION``) told nothing, "" where it told something or was not asked."""
         return next((each.why for each in self.unseen if each.view.removeprefix("G") == view), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from presman.records.session_kind import SessionKind, session_kind
+from presman.records.session_kind import SessionKind, place_of, session_kind
 
 
 class SessionReading(NamedTuple):
@@ -66,6 +66,11 @@ class SessionReading(NamedTuple):
     exec_id: int | None = None
     coordinator: tuple[int, int, int] | None = None
     type: str = ""
+
+    @property
+    def who(self) -> str:
+        """The session by user, instance and SID."""
+        return place_of(self.user, self.kind, self.inst_id, self.sid)
 
     @property
     def kind(self) -> SessionKind | None:

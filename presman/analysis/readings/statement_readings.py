@@ -10,7 +10,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from presman.base.formats import duration
-from presman.records.session_kind import SessionKind
+from presman.records.session_kind import SessionKind, place_of
 
 
 class Cause(Enum):
@@ -192,6 +192,11 @@ class RunningStatement(Struct, frozen=True):
     oracle_ends_in: float | None = None
     ended_by: str = ""
     idle_known: bool = True
+
+    @property
+    def who(self) -> str:
+        """The session by user, instance and SID."""
+        return place_of(self.user, self.kind, self.inst_id, self.sid)
 
     @property
     def idle_time(self) -> str:

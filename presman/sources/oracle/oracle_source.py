@@ -15,7 +15,7 @@ import oracledb
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.records.conversion import field_types, has_long_texts, shortened, to_records
+from presman.records.conversion import field_types, has_long_texts, shortened, to_records, untold
 from presman.records.queries import OLDEST, Query, Scope, bind_names
 from presman.records.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, OutcomeUnknown, Request, SourceError
@@ -411,7 +411,8 @@ class OracleSource:
     def _section(self, query: Query, rows: Rows, seconds: float, at: datetime | None) -> Section:
         zone = self._identity.zone if self._identity else UTC
         try:
-            return Section(to_records(query.record, rows, zone), at=at, seconds=seconds)
+            records = to_records(query.record, rows, zone)
+            return Section(records, at=at, seconds=seconds, absent=untold(query.record, rows))
         except (ValueError, TypeError, OverflowError, AttributeError) as error:
             return self._failed(query, error, seconds)
 

@@ -1,17 +1,18 @@
 """A folder of CSV files, one per view, as a source: for sites that let no tool in, and for published outputs.
 
 Each file is named after its view (`v$px_session.csv`, `gv_session.csv`, `dba_rsrc_plans.csv`, in any case); its header
-names columns, in any order and any subset. A `sample_time` column makes several instants; files without it hold at
-all of them. What is read at each poll and has no rows at an instant is empty there. The rows of the present instant
-are loaded into the embedded database, where the queries that run on Oracle run on them. What is not there is empty,
-and the section says so in `absent`.
+names columns, in any order and any subset. A `sample_time` column makes several passes, each of them a poll; files
+without it hold in all of them. What is read at each poll and has no sample time in a pass is not known there: a view
+that was empty then has a row of the sample time alone. The rows of the present pass are loaded into the embedded
+database, where the queries that run on Oracle run on them. What is not there is empty, and the section says so in
+`absent`.
 """
 
 from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -23,6 +24,7 @@ from presman.base.release import SUPPORTED, Release
 from presman.base.suggest import closest
 from presman.base.text import clean
 from presman.embedded.database import EmbeddedDatabase, catalog, columns_of
+from presman.records.conversion import field_types
 from presman.records.instance_rows import Instance
 from presman.records.queries import Cadence, Query, Scope, load
 from presman.records.selection import Selection, selection
@@ -30,6 +32,7 @@ from presman.records.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, Exhausted, Request, SourceError
 from presman.sources.spool.spool_file import SAMPLE_TIME, SAMPLES, SpoolFile, read_spool_file, refuse_twins, view_name
 from presman.sources.spool.spool_table import (
+    STAND_IN_COLUMNS,
     Instant,
     SpoolTable,
     complete,
@@ -91,13 +94,13 @@ class SpoolSource:
         self.notes = (*notes, *(note for file in files for note in _notes(file)))
         self._tables = complete(tables, release)
         self._own = own_instance(self._tables)
-        self._instants = self._complete_samples(written.zone) or [_written(files)]
+        self._instants = self._complete_samples(written.zone, _momentary(release)) or [_written(files)]
         self._database = EmbeddedDatabase(release)
         return release
 
-    def _complete_samples(self, zone: tzinfo) -> list[Instant]:
+    def _complete_samples(self, zone: tzinfo, momentary: Collection[str]) -> list[Instant]:
         """Return the samples of all files, without those that the list of complete ones, if there is one, lacks."""
-        found = instants(self._tables.values())
+        found = instants(self._tables, momentary)
         path = self.folder / SAMPLES
         if not path.is_file():
             return found
@@ -143,16 +146,21 @@ class SpoolSource:
         if found is None:
             problem = self._failures.get(parts.view.removeprefix("G"))
             return Section(problem=problem, absent=frozenset(parts.fields))
-        self._load(database, parts.view, found, found.at(now, lasting=is_lasting(request.query)))
+        place = found.at(now, lasting=is_lasting(request.query))
+        if place < 0:
+            return Section(absent=frozenset(parts.fields))
+        self._load(database, parts.view, found, place)
         # Nothing of presman's own is in a spool: no session has these numbers.
         own = {"inst_id": self._own, "own_inst_id": 0, "own_sid": 0}
         binds: dict[str, Any] = {**USUAL_BINDS, **own, **request.binds}
         section = database.run(request.query, self.scope, binds)
-        return replace(section, absent=_absent(parts, found))
+        lost = _rounded(parts, found, request.query)
+        absent = section.absent | _absent(parts, found) | lost
+        return replace(section, at=found.times[place], absent=absent, rounded=lost)
 
     def _load(self, database: EmbeddedDatabase, view: str, found: SpoolTable, place: int) -> None:
         if self._loaded.get(view) != place:
-            database.replace(view, found.columns, found.rows[place] if place >= 0 else ())
+            database.replace(view, found.columns, found.rows[place])
             self._loaded[view] = place
 
 
@@ -171,6 +179,12 @@ def _uncollected() -> Iterator[None]:
 def is_lasting(query: Query) -> bool:
     """Tell whether what a query reads holds until it is read again; an instance is there without being asked for."""
     return query.cadence is not Cadence.REFRESH or query.record is Instance
+
+
+def _momentary(release: Release) -> frozenset[str]:
+    """Return the views that a query reads whose rows hold for their own pass alone, V$ and GV$."""
+    queries = [query for query in load(release).values() if not is_lasting(query)]
+    return frozenset(selection(query, scope).view for query in queries for scope in Scope)
 
 
 def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
@@ -211,7 +225,7 @@ def _notes(file: SpoolFile) -> Iterator[str]:
     if file.note:
         yield f"{file.path.name}: {file.note}"
     if inexact := rounded(file):
-        yield f"{file.path.name}: rounded, so that rates may be wrong: {', '.join(inexact)} (SET NUMWIDTH 38)"
+        yield f"{file.path.name}: rounded, so that no rate is made of them: {', '.join(inexact)} (SET NUMWIDTH 38)"
     if file.failure and file.columns:
         yield f"{file.path.name}: an error stands between its rows: {file.failure}"
 
@@ -251,14 +265,7 @@ def _release(files: Sequence[SpoolFile]) -> Release | None:
 def _columns_used(release: Release) -> frozenset[str]:
     """Return the columns that any query reads, and those that can stand in for one."""
     words = frozenset().union(*(selection(query).words for query in load(release).values()))
-    return (
-        words
-        | {"INST_ID", "SQL_TEXT", "VERSION", "WAIT_TIME_MILLI"}
-        | {
-            "MAX_UTILIZATION_LIMIT",
-            "PARALLEL_TARGET_PERCENTAGE",
-        }
-    )
+    return words | {"INST_ID", *STAND_IN_COLUMNS}
 
 
 def _absent(parts: Selection, found: SpoolTable) -> frozenset[str]:
@@ -266,6 +273,15 @@ def _absent(parts: Selection, found: SpoolTable) -> frozenset[str]:
     known = {column.name for column in columns_of(parts.view, Release(99))}
     provided = set(found.columns)
     return frozenset(field for field, words in parts.fields.items() if words & known and not words & provided)
+
+
+def _rounded(parts: Selection, found: SpoolTable, query: Query) -> frozenset[str]:
+    """Return the fields that are made of rounded counters and cannot be None row by row: they are not known at all."""
+    if not found.rounded:
+        return frozenset()
+    types = field_types(query.record)
+    fields = parts.fields.items()
+    return frozenset(field for field, words in fields if words & found.rounded and not types[field][1])
 
 
 def _written(files: Sequence[SpoolFile]) -> Instant:

@@ -60,7 +60,7 @@ def _blockers(found: Unblock) -> Line:
         return ()
     each = max(found.blocked, key=lambda one: one.servers)
     more = f" and {len(found.blocked) - 1} more" if len(found.blocked) > 1 else ""
-    who = f"{each.user or '?'} {each.inst_id}:{each.sid} ({counted(each.servers, 'server')}){more}"
+    who = f"{each.who} ({counted(each.servers, 'server')}){more}"
     return ((f"look at {each.blocker} first: {who} waits for it   ", "warn"),)
 
 
@@ -93,7 +93,7 @@ def brief(candidate: Candidate) -> str:
 def briefer(candidate: Candidate) -> str:
     """Return the same without its program and what it works on, for those after the first."""
     each = candidate.statement
-    return _with_servers(candidate, f"{each.user or '?'} {each.inst_id}:{each.sid},{each.serial}, {_doing(each)}")
+    return _with_servers(candidate, f"{each.who},{each.serial}, {_doing(each)}")
 
 
 def _with_servers(candidate: Candidate, who: str) -> str:
@@ -111,7 +111,7 @@ def _wait_for(candidate: Candidate) -> str:
     """Return that one waits for a statement: how far it is, and when it should end."""
     each = candidate.statement
     done = f" at {100 * each.progress:.0f} %" if each.progress is not None else ""
-    who = f"{each.user or '?'} {each.inst_id}:{each.sid}"
+    who = each.who
     if each.idle is not None:
         return f"wait: Oracle ends {who}, idle {each.idle_time}, {in_about(candidate.ends_in)} ({each.ended_by})"
     return f"wait: {who}{done} ends by itself {in_about(candidate.ends_in)}"
