@@ -26,7 +26,7 @@ from presman.analysis.readings.reading import LateView, Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, RunningStatement
 from presman.analysis.usage_totals import instance_totals
 from presman.base.formats import counted, duration
-from presman.records.group_rows import ConsumerGroup, GroupMetricHistory
+from presman.records.group_rows import GroupMetricHistory
 from presman.records.parallel_rows import PxSession
 from presman.records.plan_rows import RsrcPlanHistory
 from presman.records.queries import Scope
@@ -55,7 +55,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     quiesce = session_pools.quiesce(facts, [instance.plan for instance in each], waits)
     by_group = consumer_groups.Statements(queued, statements)
     rows = consumer_groups.groups(facts, each, by_group, budgets, None if quiesce else waits)
-    rows = sight.known_only(rows, current.section(ConsumerGroup).absent)
+    rows = sight.believed(sight.known_only(rows, current), each)
     cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
     heads = queue_heads.heads(facts, queued, cluster_rows, budgets, pools)
     limited = limited_containers(facts)

@@ -6,10 +6,12 @@ rests on it would be none. Every sentence of the kind "nothing is ..." asks here
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from presman.analysis.readings.group_readings import GroupReading, QueueTotals, SessionTotals, Verdict
+from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.sight_readings import Basis, UnseenView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
 from presman.analysis.readings.total_readings import UsageTotals
@@ -57,6 +59,9 @@ def unseen(snapshot: Snapshot, record: RecordType, fields: Collection[str] = ())
         return f"{view} was not read"
     if section.absent >= set(field_types(record)):
         return f"{view}{_NOT_THERE}"
+    rounded = [field.upper() for field in fields if field in section.rounded]
+    if rounded:
+        return f"{view} has {', '.join(rounded)} rounded (SET NUMWIDTH 38)"
     missing = [field.upper() for field in fields if field in section.absent]
     return f"{view} lacks {', '.join(missing)}" if missing else ""
 
@@ -110,8 +115,8 @@ def _starvation_views(snapshot: Snapshot) -> tuple[str, ...]:
 
 def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
     """Return why it is not known whether a group is starved."""
-    counters = ("consumed_cpu_time", "cpu_wait_time")
-    found = unseen(snapshot, RsrcPlan, ("cpu_managed",)) or unseen(snapshot, ConsumerGroup, counters)
+    found = unseen(snapshot, RsrcPlan, ("cpu_managed",)) or unseen(snapshot, ConsumerGroup, CPU_COUNTERS)
+    found = found or next((row.doubt for row in groups if row.doubt), "")
     if found:
         return found
     if not snapshot.rows(ConsumerGroup):
@@ -120,7 +125,14 @@ def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
     if verdicts <= {Verdict.UNKNOWN}:
         return "it takes two polls"
     unshared = [row.name for row in groups if row.verdict is Verdict.THROTTLED]
-    return f"the share of {', '.join(unshared)} is not known" if unshared else ""
+    if unshared:
+        return f"the share of {', '.join(unshared)} is not known"
+    uncounted = [row.name for row in groups if not row.is_judged]
+    return f"no delta of {', '.join(uncounted)} yet" if uncounted else ""
+
+
+CPU_COUNTERS = ("consumed_cpu_time", "cpu_wait_time")
+"""What of V$RSRC_CONSUMER_GROUP tells whether a group gets its due."""
 
 
 def unseen_views(snapshot: Snapshot) -> tuple[UnseenView, ...]:
@@ -159,8 +171,9 @@ _TOTALS_OF = {
 """The column of V$RSRC_CONSUMER_GROUP that each counter of a group's totals is."""
 
 
-def known_only(rows: tuple[GroupReading, ...], absent: Collection[str]) -> tuple[GroupReading, ...]:
+def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[GroupReading, ...]:
     """Return the groups without figures that are made of columns which are not there: they are not zero."""
+    absent = snapshot.section(ConsumerGroup).absent
     gone: dict[str, Any] = {field: None for field, columns in _COLUMNS_OF.items() if not columns.isdisjoint(absent)}
     lost = {
         field: {name: None for name, column in columns.items() if column in absent}
@@ -168,13 +181,39 @@ def known_only(rows: tuple[GroupReading, ...], absent: Collection[str]) -> tuple
     }
     if not gone and not any(lost.values()):
         return rows
-    judged = gone.keys().isdisjoint({"used", "waiting"})
+    if not gone.keys().isdisjoint({"used", "waiting"}):
+        gone["doubt"] = unseen(snapshot, ConsumerGroup, CPU_COUNTERS)
+    known = (
+        row._replace(**gone, **{field: _without(getattr(row, field), names) for field, names in lost.items()})
+        for row in rows
+    )
+    return tuple(map(_unjudged, known)) if "doubt" in gone else tuple(known)
+
+
+def _unjudged(row: GroupReading) -> GroupReading:
+    return row if row.verdict is Verdict.NOT_MANAGED else row._replace(verdict=Verdict.UNKNOWN)
+
+
+_MOST = 1.25
+"""Times the CPUs there are, and one more: who used more than that in an interval was counted wrong."""
+
+
+def believed(rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading]) -> tuple[GroupReading, ...]:
+    """Return the groups, those without a verdict of which the figures of CPU cannot be: more used than there is."""
+    several = len(instances) > 1
+    used: dict[int, float] = defaultdict(float)
+    for row in rows:
+        used[row.inst_id] += row.used or 0.0
+    doubts: dict[int, str] = {}
+    for each in instances:
+        found = used[each.inst_id if several else CLUSTER]
+        if each.num_cpus and found > _MOST * each.num_cpus + 1:
+            doubts[each.inst_id if several else CLUSTER] = f"{found:.0f} of {each.num_cpus:.0f} CPUs used cannot be"
+    if not doubts:
+        return rows
+    doubts.setdefault(CLUSTER, "; ".join(doubts.values()))
     return tuple(
-        row._replace(
-            **gone,
-            **{field: _without(getattr(row, field), names) for field, names in lost.items()},
-            verdict=row.verdict if judged or row.verdict is Verdict.NOT_MANAGED else Verdict.UNKNOWN,
-        )
+        row._replace(verdict=Verdict.UNKNOWN, doubt=doubts[row.inst_id]) if row.inst_id in doubts else row
         for row in rows
     )
 

@@ -51,8 +51,8 @@ def totals(reading: Reading) -> Totals:
         idle_held=None if running is None else sum(each.servers for each in running if each.idle is not None),
         downgraded=None if running is None or not all(map(_has_degrees, running)) else _downgraded(running),
         downgrades=downgrades_per_minute(reading),
-        used=_sum([each.used for each in groups]),
-        waiting=_sum([each.waiting for each in groups]),
+        used=_sum([None if each.doubt else each.used for each in groups]),
+        waiting=_sum([None if each.doubt else each.waiting for each in groups]),
         cpus=reading.header.num_cpus or None,
     )
 

@@ -65,6 +65,11 @@ def count(value: float | None) -> str:
     return ABSENT if value is None else f"{round(value):,}"
 
 
+def many(number: int | None, noun: str) -> str:
+    """Return a number with its noun as :func:`counted` does; ``- servers`` where it is not known."""
+    return f"{ABSENT} {noun}s" if number is None else counted(number, noun)
+
+
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun in the singular or the plural.
 

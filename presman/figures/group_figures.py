@@ -84,16 +84,17 @@ def state_text(row: GroupReading) -> str:
     return f"{_OWN_MARKS.get(state.word, _LEVEL_MARKS[state.level])} {state.text}"
 
 
-def _servers_bar(row: GroupReading) -> Bar:
-    return Bar(0.0, row.px_servers, limit=row.servers_limit)
+def _servers_bar(row: GroupReading) -> Bar | None:
+    return None if row.px_servers is None else Bar(0.0, row.px_servers, limit=row.servers_limit)
 
 
 def _servers(row: GroupReading) -> str:
-    return f"{row.px_servers}/{ABSENT if row.servers_limit is None else row.servers_limit}"
+    held = ABSENT if row.px_servers is None else row.px_servers
+    return f"{held}/{ABSENT if row.servers_limit is None else row.servers_limit}"
 
 
 def _servers_state(row: GroupReading) -> State:
-    return "warn" if row.servers_limit and row.px_queued and row.px_servers >= row.servers_limit else ""
+    return "warn" if row.servers_limit and row.px_queued and (row.px_servers or 0) >= row.servers_limit else ""
 
 
 def _queued_state(row: GroupReading) -> State:
@@ -104,7 +105,8 @@ def _pool_text(row: GroupReading) -> str:
     if row.pool is None:
         return ABSENT
     waits = f" +{row.pool.queued} {duration(row.pool.longest)}" if row.pool.queued else ""
-    return f"{row.active_sessions}/{ABSENT if row.pool.allowed is None else row.pool.allowed}{waits}"
+    active = ABSENT if row.active_sessions is None else row.active_sessions
+    return f"{active}/{ABSENT if row.pool.allowed is None else row.pool.allowed}{waits}"
 
 
 def _pool_state(row: GroupReading) -> State:

@@ -39,7 +39,8 @@ class Section(Struct, frozen=True):
     """One query's answer: rows as records, the instant (UTC) they were read, seconds it took, its problem.
 
     A query that runs less often than the poll leaves its last section in the snapshots between.
-    `absent` names record fields that the source cannot know (columns that a spooled file lacks).
+    `absent` names record fields that the source cannot know (columns that a spooled file lacks); `rounded` those of
+    them that it lacks because SQL*Plus rounded them.
     """
 
     rows: tuple[Any, ...] = ()
@@ -47,6 +48,7 @@ class Section(Struct, frozen=True):
     seconds: float = 0.0
     problem: Problem | None = None
     absent: frozenset[str] = frozenset()
+    rounded: frozenset[str] = frozenset()
 
 
 EMPTY = Section()

@@ -36,7 +36,7 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
         facts.append((f" = {' + '.join(count(each.servers.target) for each in header.instances)}", "dim"))
     facts += [("  max ", "dim"), (count(pool.maximum), "")]
     if reading.unmanaged_servers:
-        held = sum(group.px_servers for group in reading.cluster_groups())
+        held = sum(group.px_servers or 0 for group in reading.cluster_groups())
         outside = f"{count(reading.unmanaged_servers)} more bypass the queue or serve GV$ queries"
         facts.append((f"   groups hold {count(held)}, {outside}", "note"))
     if reading.monitor_servers:
@@ -89,13 +89,14 @@ def summary(reading: Reading, width: int, most: int = 2) -> list[Line]:
 def holders(reading: Reading) -> Line:
     """Return who holds the servers: groups, the largest holder first, instances, what no group counts."""
     groups = [each for each in reading.cluster_groups() if each.px_servers or each.px_queued]
-    groups.sort(key=lambda each: (-each.px_servers, each.name))
+    groups.sort(key=lambda each: (-(each.px_servers or 0), each.name))
     runs: list[Run] = [(" SERVERS  ", "title")]
     for place, each in enumerate(groups):
-        full = each.servers_limit is not None and each.px_servers >= each.servers_limit
+        full = each.servers_limit is not None and (each.px_servers or 0) >= each.servers_limit
         runs += [(" · " if place else "", "dim"), (_held(each), "warn" if full else "")]
     if not groups:
-        runs.append(("no group holds any", "dim"))
+        unknown = any(each.px_servers is None for each in reading.cluster_groups())
+        runs.append(("who holds any is not known" if unknown else "no group holds any", "dim"))
     if reading.unmanaged_servers:
         runs.append((f" · others {count(reading.unmanaged_servers)}", "dim"))
     if len(reading.header.instances) > 1:

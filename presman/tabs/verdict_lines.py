@@ -48,7 +48,9 @@ def _mark(kept: Conformance) -> tuple[str, State]:
         return "○", "dim"
     if kept.score < 99.95:
         return "✕", "bad"
-    return ("▲", "warn") if kept.shareless or kept.near or kept.outside else ("●", "good")
+    if kept.shareless or kept.near or kept.outside:
+        return "▲", "warn"
+    return ("○", "dim") if kept.unjudged else ("●", "good")
 
 
 def pdb_lines(rows: tuple[PdbReading, ...]) -> list[Line]:

@@ -189,7 +189,7 @@ def test_counters_that_were_rounded_are_told(tmp_path: Path) -> None:
     """SET NUMWIDTH 10, the default: 12345678901 becomes 1.2346E+10, and the change between two polls is lost."""
     text = "NAME,CONSUMED_CPU_TIME,CPU_WAIT_TIME\nBATCH,1.2346E+10,7\n"
     assert notes(folder(tmp_path, {"v$rsrc_consumer_group.csv": text})) == (
-        "v$rsrc_consumer_group.csv: rounded, so that rates may be wrong: CONSUMED_CPU_TIME (SET NUMWIDTH 38)",
+        "v$rsrc_consumer_group.csv: rounded, so that no rate is made of them: CONSUMED_CPU_TIME (SET NUMWIDTH 38)",
     )
 
 

@@ -27,7 +27,7 @@ class Counted(Struct, frozen=True):
     @classmethod
     def of(cls, reading: Reading) -> Counted:
         """Compare what is counted with what statements hold."""
-        groups = {(group.con_id, group.name): group.px_servers for group in reading.cluster_groups()}
+        groups = {(group.con_id, group.name): group.px_servers or 0 for group in reading.cluster_groups()}
         held: dict[tuple[int, str], list[RunningStatement]] = {}
         for each in reading.running:
             held.setdefault((each.con_id, each.group), []).append(each)

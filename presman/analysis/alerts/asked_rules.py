@@ -64,7 +64,7 @@ def _queue_length(reading: Reading, setting: AlertSetting) -> Asked:
     lacking = _lacking(reading, "queue")
     if lacking:
         return Asked(unknown=f"{setting.key}: {lacking}")
-    amounts: dict[str, float | None] = {row.title: float(row.px_queued) for row in reading.cluster_groups()}
+    amounts: dict[str, float | None] = {row.title: row.px_queued for row in reading.cluster_groups()}
     return _groups(
         reading, setting, amounts, lambda name, amount: f"{name}: {counted(round(amount), 'statement')} queued"
     )

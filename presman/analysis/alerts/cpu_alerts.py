@@ -116,8 +116,12 @@ def _used_beside(reading: Reading, instance: InstanceReading) -> float:
 
 
 def _used(reading: Reading, inst_id: int) -> float | None:
-    """Return the CPUs that all groups of an instance use; one without a row in V$RSRC_CONSUMER_GROUP uses none."""
-    used = [group.used for group in reading.instance_groups(inst_id) if group.usage is not None]
+    """Return the CPUs that all groups of an instance use, None where that is not known, or cannot be.
+
+    One without a row in V$RSRC_CONSUMER_GROUP uses none.
+    """
+    groups = (group for group in reading.instance_groups(inst_id) if group.usage is not None)
+    used = [None if group.doubt else group.used for group in groups]
     return None if None in used or not used else sum(each for each in used if each is not None)
 
 

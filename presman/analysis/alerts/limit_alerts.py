@@ -43,13 +43,13 @@ def _pool(group: GroupReading) -> Alert:
     verb = "waits" if pool.queued == 1 else "wait"
     short = f"{group.title}: {pool.queued} {verb} for the session pool{wait}"
     allowed = "" if pool.allowed is None else f" of {pool.allowed} allowed"
-    text = f"{short}; {group.active_sessions}{allowed} work (ACTIVE_SESS_POOL_P1)"
+    work = "" if group.active_sessions is None else f"; {group.active_sessions}{allowed} work (ACTIVE_SESS_POOL_P1)"
     end = "they wait without end" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
     end = end if pool.timeout_known else "the timeout is not known"
     near = pool.near_timeout
     glyph = "✕" if near else "▲"
     amount = None if near else pool.longest  # close to its end it is bad whatever the threshold
-    return Alert("bad" if near else "warn", glyph, f"{text}; {end}", short, "session_pool", group.title, amount)
+    return Alert("bad" if near else "warn", glyph, f"{short}{work}; {end}", short, "session_pool", group.title, amount)
 
 
 def io_limits(reading: Reading) -> list[Alert]:

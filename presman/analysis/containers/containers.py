@@ -13,12 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.containers import io_limits
-from presman.analysis.containers.container_deltas import grown_counters
+from presman.analysis.containers.container_deltas import grown_counters, grown_io
 from presman.analysis.facts.cdb_plan import Allotment, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.groups import entitlement
-from presman.analysis.groups.io_rates import rates, together
+from presman.analysis.groups.io_rates import together
 from presman.analysis.groups.limited_groups import held_by_own_limits
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import IoRates, Verdict, demand, throttled_percent
@@ -43,7 +43,7 @@ class PdbReading(Struct, frozen=True):
     last closed minute, None before 23; `all_used` is the CPUs of all containers together. Bytes are gauges. `plan` is
     its own plan, "" without one. `limited_by` names the groups inside whose own limits hold it, with the CPUs they use
     and may use (`limit_used`, `limit_allowed`), "" where none do. `usage` are its counters as they stand, None before
-    12.2.
+    12.2. `doubt` is why its CPU is judged by no rule.
     """
 
     inst_id: int
@@ -81,6 +81,7 @@ class PdbReading(Struct, frozen=True):
     hidden: str = ""
     inside: bool = False
     usage: UsageTotals | None = None
+    doubt: str = ""
 
     @property
     def wanted(self) -> float | None:
@@ -159,7 +160,7 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     found, no_row, no_metric = [], null_row(RsrcPdb), null_row(PdbMetric)
     for con_id, name in sorted(names.items()):
         deltas = grown.get(con_id) if seconds else None
-        io = rates(deltas, seconds) if deltas and seconds else None
+        io = grown_io(facts, deltas, seconds)
         counters, metric = rows.get(con_id, no_row), metrics.get(con_id, no_metric)
         row = _row(facts, inst_id, (con_id, name), frame, counters, metric)
         row = replace(row, io=io, shares=given[con_id].shares if con_id in given else None, hidden=hidden)

@@ -162,7 +162,9 @@ class SystemFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def osstat(self) -> Mapping[tuple[int, str], float]:
-        """V$OSSTAT by (instance, statistic)."""
+        """V$OSSTAT by (instance, statistic); nothing where it has no values."""
+        if "value" in self.snapshot.section(Osstat).absent:
+            return {}
         return {(row.inst_id, row.stat_name): row.value for row in self.snapshot.rows(Osstat)}
 
     def host_cpus(self, inst_id: int) -> float | None:

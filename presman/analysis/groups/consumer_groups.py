@@ -24,10 +24,14 @@ from presman.analysis.readings.group_readings import (
 )
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.analysis.sight import unseen
 from presman.analysis.usage_totals import together_used, usage_of_group
 from presman.records.conversion import null_row
 from presman.records.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
+from presman.records.parallel_rows import PxSession
 from presman.records.plan_rows import CdbPlanDirective
+from presman.records.session_rows import Session
+from presman.records.snapshot import Snapshot
 from presman.records.wait_events import is_pooled
 
 
@@ -253,7 +257,7 @@ def _row(
     due = share * frame.capacity
     claim = frame.claims.get(key)
     counts = parallel or _NONE
-    row = _told(found, counts, here.facts.snapshot.section(ConsumerGroup).absent)
+    row = _told(found, counts, here.facts.snapshot)
     percent = shares.servers.get(key)
     cap = frame.capped.get(key) or frame.capped.get((con_id, UNNAMED)) if verdict is Verdict.CAPPED else None
     rated = deltas if deltas is not None and seconds else None
@@ -298,17 +302,24 @@ def _row(
     )
 
 
-def _told(found: ConsumerGroup | None, counts: _Parallel, absent: Set[str]) -> ConsumerGroup:
-    """Return a group's row; what V$RSRC_CONSUMER_GROUP does not tell of it now is counted in the views of sessions."""
+def _told(found: ConsumerGroup | None, counts: _Parallel, snapshot: Snapshot) -> ConsumerGroup:
+    """Return a group's row; what V$RSRC_CONSUMER_GROUP does not tell of it now is counted in the views of sessions.
+
+    What neither tells is None.
+    """
+    absent = snapshot.section(ConsumerGroup).absent
+    if found is not None and not absent:
+        return found
+    sees_holders = not unseen(snapshot, PxSession)
     counted: dict[str, Any] = {
-        "active_sessions": counts.sessions,
-        "current_pqs_active": counts.active,
-        "current_pq_servers_active": counts.held,
-        "current_pqs_queued": counts.queued,
+        "active_sessions": None if unseen(snapshot, Session, ("status",)) else counts.sessions,
+        "current_pqs_active": counts.active if sees_holders else None,
+        "current_pq_servers_active": counts.held if sees_holders else None,
+        "current_pqs_queued": None if unseen(snapshot, Session, ("event",)) else counts.queued,
     }
     if found is None:
         return null_row(ConsumerGroup)._replace(**counted)
-    return found._replace(**{name: counted[name] for name in counted.keys() & absent}) if absent else found
+    return found._replace(**{name: counted[name] for name in counted.keys() & absent})
 
 
 def _limit(fraction: float | None, metric: GroupMetric | None, capacity: float) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -94,6 +95,7 @@ def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
     if not infos or seconds is None:
         return {}
     sessions = by_session(deltas.before(Session))
+    gone = _untold(facts.snapshot.section(SessionInfo).absent)
     found: dict[tuple[int, int], SessionRates] = {}
     for place, now in facts.sessions.by_place.items():
         info, old_info, old = facts.sessions.infos.get(place), infos.get(place), sessions.get(place)
@@ -110,4 +112,15 @@ def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
             cpu, wait, a, b, c, d, e, f, g, h = grown
             megabytes, requests = (a + b + c + d) / seconds, (e + f + g + h) / seconds
             found[place] = SessionRates(cpu / 1000 / seconds, wait / 1000 / seconds, megabytes, requests)
-    return found
+    return {place: rates._replace(**gone) for place, rates in found.items()} if gone else found
+
+
+def _untold(absent: Set[str]) -> dict[str, None]:
+    """Return the rates that are made of columns which are not there: they are not 0."""
+    made_of = {
+        "used": ("consumed_cpu_time",),
+        "waiting": ("cpu_wait_time",),
+        "io_mb": _SESSION_COUNTERS[2:6],
+        "io_requests": _SESSION_COUNTERS[6:],
+    }
+    return {name: None for name, columns in made_of.items() if not absent.isdisjoint(columns)}

@@ -68,6 +68,8 @@ class Judged(Loaded, Protocol):
     def hidden(self) -> str: ...  # noqa: D102
     @property
     def inside(self) -> bool: ...  # noqa: D102
+    @property
+    def doubt(self) -> str: ...  # noqa: D102
 
 
 def explain(group: Judged, host_busy: float | None = None) -> str:
@@ -75,10 +77,8 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
 
     `host_busy` is the busy part of the host's CPU time (0..1), which tells a limit from a lack of CPU.
     """
-    if group.used is not None and group.waiting is None:
-        return f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; what it waits for CPU is not told."
-    if group.used is None or group.waiting is None:
-        return "No delta yet: rates need two polls of the same instance start and the same plan window."
+    if group.used is None or group.waiting is None or group.doubt:
+        return _why_not_judged(group)
     wanted = group.used + group.waiting
     if group.verdict is Verdict.IDLE and group.guaranteed is None:
         return f"Wants no CPU now; {group.hidden}, so what it is guaranteed is not known."
@@ -93,6 +93,14 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
     if group.execution_waiters and group.waiting < QUIET:
         got += f" (waiting for a time slice now: {group.execution_waiters})"
     return f"{got}; {_reason(group, host_busy)}."
+
+
+def _why_not_judged(group: Judged) -> str:
+    if group.used is not None and group.waiting is None:
+        return f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; what it waits for CPU is not told."
+    if group.doubt:
+        return f"Not judged: {group.doubt}."
+    return "No delta yet: rates need two polls of the same instance start and the same plan window."
 
 
 def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - one per verdict
@@ -194,7 +202,8 @@ class Conformance(Struct, frozen=True):
     what starved groups get less than that. `score` is 100 x (1 - missing / due): 100 exactly while no group is
     starved, however many are throttled. None where nobody's due is known. `near` tells that a group gets less than its
     due without being starved, `outside` that one does so although no group has what it lacks, `shareless` that the plan
-    leaves some groups nothing. `sentence` says it in words.
+    leaves some groups nothing. `sentence` says it in words. `unjudged` are groups of which it is not known whether they
+    get their due.
     """
 
     inst_id: int
@@ -209,6 +218,7 @@ class Conformance(Struct, frozen=True):
     shareless: bool = False
     near: bool = False
     outside: bool = False
+    unjudged: tuple[str, ...] = ()
 
 
 def conformance(reading: Reading) -> tuple[Conformance, ...]:
@@ -224,13 +234,21 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
             own = min(row.wanted, row.entitled)
             due += own
             missing += max(0.0, own - row.used) if row.verdict is Verdict.STARVED else 0.0
-    used = [row.used for row in rows if row.used is not None]
+    doubt = next((row.doubt for row in rows if row.doubt), "")
+    used = [row.used for row in rows if row.used is not None and not doubt]
     total = sum(used) if used else None
     score = 100 * (1 - missing / due) if due > 0 else None
     shareless = _shareless(rows)
     near = [row.title for row in rows if row.verdict is Verdict.SHORT]
     outside = [row.title for row in rows if row.verdict in _OUTSIDE]
-    kept = _lacking(near, outside) if missing <= 0 and (near or outside) else _kept(instance, score, missing, shareless)
+    unjudged = tuple(row.title for row in rows if not row.is_judged)
+    but = f" Of {_listed(unjudged)} it is not known." if unjudged else ""
+    if doubt:
+        kept = f"Not judged: {doubt}."
+    elif missing <= 0 and (near or outside):
+        kept = _lacking(near, outside) + but
+    else:
+        kept = _kept(instance, score, missing, shareless, but)
     return Conformance(
         inst_id=instance.inst_id,
         score=score,
@@ -244,6 +262,7 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
         shareless=bool(shareless),
         near=bool(near),
         outside=bool(outside),
+        unjudged=unjudged,
     )
 
 
@@ -254,16 +273,25 @@ def _lacking(near: Sequence[str], outside: Sequence[str]) -> str:
     return f"The plan is nearly kept: {gets}." if near else f"{gets}, and no other group has what is lacking."
 
 
-def _kept(instance: InstanceReading, score: float | None, missing: float, shareless: str) -> str:
+def _kept(instance: InstanceReading, score: float | None, missing: float, shareless: str, but: str) -> str:
     if instance.cpu_managed == "OFF":
         return "Resource Manager does not manage CPU: no plan decides who gets it, and nobody is held off it."
     if score is None:
         return ""
     if missing <= 0 and shareless:
-        return "The plan is kept, but it leaves some groups nothing."
+        return f"The plan is kept, but it leaves some groups nothing.{but}"
+    if missing <= 0 and but:
+        return f"As far as is known, the plan is kept: the other groups that want CPU get their due.{but}"
     if missing <= 0:
         return "The plan is kept: every group that wants CPU gets its due."
-    return f"The plan is kept to {score:.0f} %: groups get {missing:.1f} CPUs less than their due."
+    return f"The plan is kept to {score:.0f} %: groups get {missing:.1f} CPUs less than their due.{but}"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Return some names, three at most."""
+    if len(names) > 3:
+        return f"{', '.join(names[:2])} and {len(names) - 2} others"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
 def _shareless(groups: Iterable[GroupReading]) -> str:

@@ -116,7 +116,7 @@ def heads(
                 statement=head,
                 cause=cause,
                 wants=head.wants,
-                held=tightest.held if tightest else own.px_servers if own else 0,
+                held=tightest.held if tightest else (own.px_servers or 0) if own else 0,
                 allowed=tightest.allowed if tightest else None,
                 in_use=situation.system.in_use,
                 target=situation.system.target,
@@ -190,7 +190,7 @@ def _limits(
     limit, percent = allowed((head.con_id, head.group), facts, budgets, head.inst_id)
     if group is not None and limit is not None:
         part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
-        yield ServerLimit(group.name, group.px_servers, limit, part, head.con_id, group.name)
+        yield ServerLimit(group.name, group.px_servers or 0, limit, part, head.con_id, group.name)
 
 
 def explain(wants: Servers | None, dop: int | None, situation: QueueState) -> tuple[Cause, int | None, str]:

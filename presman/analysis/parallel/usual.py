@@ -50,7 +50,7 @@ class CounterMark(Struct, frozen=True):
     @classmethod
     def of(cls, at: datetime, group: GroupReading) -> CounterMark:
         """Return the mark of a group in a reading."""
-        return cls(at, group.totals, group.px_active, group.px_queued)
+        return cls(at, group.totals, group.px_active or 0, group.px_queued or 0)
 
     @property
     def came(self) -> int:
@@ -160,7 +160,7 @@ def compare(
         now = between(minute[key], mark, _since(reading, minute[key].at)) if key in minute else None
         past = known.get(key)
         past = _together(past, between(older[key], mark, _since(reading, older[key].at)) if key in older else None)
-        present = now or Usual(0.0, None, None, None, None, float(group.px_queued), None)
+        present = now or Usual(0.0, None, None, None, None, float(group.px_queued or 0), None)
         found.append(Comparison(*key, plan, past, present, _is_worse(group, past, plan)))
     return tuple(found)
 
@@ -177,7 +177,8 @@ def _together(history: Usual | None, watched: Usual | None) -> Usual | None:
 
 def _is_worse(group: GroupReading, hour: Usual | None, plan: Usual | None) -> bool:
     means = [each.mean_queue for each in (hour, plan) if each is not None and each.mean_queue is not None]
-    return group.px_queued >= FEW and bool(means) and group.px_queued > WORSE * means[0]
+    queued = group.px_queued or 0
+    return queued >= FEW and bool(means) and queued > WORSE * means[0]
 
 
 def _since(reading: Reading, at: datetime | None) -> float | None:

@@ -181,6 +181,7 @@ class GroupReading(NamedTuple):
     seconds until the first of it times out, `starts_in` those until the first of it starts by its timeout
     (PQ_TIMEOUT_ACTION RUN); `io_held_by` is the I/O limit of its container that holds I/O back while
     the group does some; `blocked` are the servers that its statements hold while they wait for another session.
+    `doubt` is why its figures of CPU are judged by no rule, "" where they are.
     `usage` are its counters as they stand, None where V$RSRC_CONSUMER_GROUP has no row of it: then
     `totals` and `sessions` say nothing either.
     """
@@ -197,15 +198,15 @@ class GroupReading(NamedTuple):
     guaranteed: float | None
     entitled: float | None
     verdict: Verdict
-    active_sessions: int
+    active_sessions: int | None
     execution_waiters: int | None
     yields_per_s: float | None
     requests_per_s: float | None
     pool_queue_length: int | None
     io: IoRates | None
-    px_active: int
-    px_servers: int
-    px_queued: int
+    px_active: int | None
+    px_servers: int | None
+    px_queued: int | None
     servers_limit: int | None
     servers_limit_percent: int | None
     head_waited: float | None
@@ -227,6 +228,7 @@ class GroupReading(NamedTuple):
     io_held_by: str = ""
     blocked: int = 0
     usage: UsageTotals | None = None
+    doubt: str = ""
 
     @property
     def states(self) -> tuple[GroupState, ...]:
@@ -248,6 +250,13 @@ class GroupReading(NamedTuple):
         return {"bad": 0, "warn": 1}.get(self.states[0].level, QUIET)
 
     @property
+    def is_judged(self) -> bool:
+        """Whether it is known that it gets its due of CPU, or that it does not."""
+        if self.verdict is Verdict.UNKNOWN:
+            return self.usage is None and not self.doubt  # a group that the view does not list has nobody in it
+        return self.verdict is not Verdict.THROTTLED
+
+    @property
     def title(self) -> str:
         """Its name, with that of its container where several are seen."""
         name = self.name or "unknown group"
@@ -256,7 +265,7 @@ class GroupReading(NamedTuple):
     @property
     def wanted(self) -> float | None:
         """CPUs wanted: used + waiting; None where CPU is not managed, for then no wait is counted."""
-        return None if self.verdict is Verdict.NOT_MANAGED else demand(self.used, self.waiting)
+        return None if self.verdict is Verdict.NOT_MANAGED or self.doubt else demand(self.used, self.waiting)
 
     @property
     def used_percent(self) -> float | None:
@@ -271,7 +280,8 @@ class GroupReading(NamedTuple):
     @property
     def throttled_percent(self) -> float | None:
         """Percent of CPU demand that had to wait: waiting / (used + waiting); None where CPU is not managed."""
-        return None if self.verdict is Verdict.NOT_MANAGED else throttled_percent(self.used, self.waiting)
+        is_judged = self.verdict is not Verdict.NOT_MANAGED and not self.doubt
+        return throttled_percent(self.used, self.waiting) if is_judged else None
 
     @property
     def cpu_wait_ms(self) -> float | None:
@@ -282,7 +292,7 @@ class GroupReading(NamedTuple):
 
 
 def _cpu_state(row: GroupReading) -> GroupState:
-    text = row.verdict.value
+    text = "not judged" if row.doubt else row.verdict.value
     brief = "no share" if row.verdict is Verdict.ZERO_SHARE else text
     return GroupState(row.verdict.name.lower(), _CPU_LEVELS.get(row.verdict, "dim"), text, brief)
 
@@ -306,7 +316,7 @@ def _pool_state(row: GroupReading) -> list[GroupState]:
     allowed = ABSENT if pool.allowed is None else pool.allowed
     waited = "" if pool.longest is None else f" {duration(pool.longest)}"
     more = f"+{pool.queued}{waited}"
-    text = f"pool {row.active_sessions}/{allowed} {more}"
+    text = f"pool {ABSENT if row.active_sessions is None else row.active_sessions}/{allowed} {more}"
     return [GroupState("session_pool", "bad" if pool.near_timeout else "warn", text, f"pool {more}")]
 
 

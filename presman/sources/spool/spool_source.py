@@ -23,6 +23,7 @@ from presman.base.release import SUPPORTED, Release
 from presman.base.suggest import closest
 from presman.base.text import clean
 from presman.embedded.database import EmbeddedDatabase, catalog, columns_of
+from presman.records.conversion import field_types
 from presman.records.instance_rows import Instance
 from presman.records.queries import Cadence, Query, Scope, load
 from presman.records.selection import Selection, selection
@@ -30,6 +31,7 @@ from presman.records.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, Exhausted, Request, SourceError
 from presman.sources.spool.spool_file import SAMPLE_TIME, SAMPLES, SpoolFile, read_spool_file, refuse_twins, view_name
 from presman.sources.spool.spool_table import (
+    STAND_IN_COLUMNS,
     Instant,
     SpoolTable,
     complete,
@@ -148,7 +150,8 @@ class SpoolSource:
         own = {"inst_id": self._own, "own_inst_id": 0, "own_sid": 0}
         binds: dict[str, Any] = {**USUAL_BINDS, **own, **request.binds}
         section = database.run(request.query, self.scope, binds)
-        return replace(section, absent=_absent(parts, found))
+        lost = _rounded(parts, found, request.query)
+        return replace(section, absent=_absent(parts, found) | lost, rounded=lost)
 
     def _load(self, database: EmbeddedDatabase, view: str, found: SpoolTable, place: int) -> None:
         if self._loaded.get(view) != place:
@@ -211,7 +214,7 @@ def _notes(file: SpoolFile) -> Iterator[str]:
     if file.note:
         yield f"{file.path.name}: {file.note}"
     if inexact := rounded(file):
-        yield f"{file.path.name}: rounded, so that rates may be wrong: {', '.join(inexact)} (SET NUMWIDTH 38)"
+        yield f"{file.path.name}: rounded, so that no rate is made of them: {', '.join(inexact)} (SET NUMWIDTH 38)"
     if file.failure and file.columns:
         yield f"{file.path.name}: an error stands between its rows: {file.failure}"
 
@@ -251,14 +254,7 @@ def _release(files: Sequence[SpoolFile]) -> Release | None:
 def _columns_used(release: Release) -> frozenset[str]:
     """Return the columns that any query reads, and those that can stand in for one."""
     words = frozenset().union(*(selection(query).words for query in load(release).values()))
-    return (
-        words
-        | {"INST_ID", "SQL_TEXT", "VERSION", "WAIT_TIME_MILLI"}
-        | {
-            "MAX_UTILIZATION_LIMIT",
-            "PARALLEL_TARGET_PERCENTAGE",
-        }
-    )
+    return words | {"INST_ID", *STAND_IN_COLUMNS}
 
 
 def _absent(parts: Selection, found: SpoolTable) -> frozenset[str]:
@@ -266,6 +262,15 @@ def _absent(parts: Selection, found: SpoolTable) -> frozenset[str]:
     known = {column.name for column in columns_of(parts.view, Release(99))}
     provided = set(found.columns)
     return frozenset(field for field, words in parts.fields.items() if words & known and not words & provided)
+
+
+def _rounded(parts: Selection, found: SpoolTable, query: Query) -> frozenset[str]:
+    """Return the fields that are made of rounded counters and cannot be None row by row: they are not known at all."""
+    if not found.rounded:
+        return frozenset()
+    types = field_types(query.record)
+    fields = parts.fields.items()
+    return frozenset(field for field, words in fields if words & found.rounded and not types[field][1])
 
 
 def _written(files: Sequence[SpoolFile]) -> Instant:

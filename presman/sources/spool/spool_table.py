@@ -23,11 +23,15 @@ TOGETHER = timedelta(seconds=2)
 STAND_IN_COLUMNS = {
     "MAX_UTILIZATION_LIMIT": "UTILIZATION_LIMIT",
     "PARALLEL_TARGET_PERCENTAGE": "PARALLEL_SERVER_LIMIT",
+    "SECONDS_IN_WAIT": "WAIT_TIME_MICRO",
     "SQL_TEXT": "SQL_FULLTEXT",
     "VERSION": "VERSION_FULL",
     "WAIT_TIME_MILLI": "WAIT_TIME_MICRO",
 }
 """Columns that say what another one would, for views in which both exist or in their younger twin."""
+
+_FACTORS = {"SECONDS_IN_WAIT": 1_000_000, "WAIT_TIME_MILLI": 1_000}
+"""What to multiply those of another unit by."""
 
 _STAND_IN_VIEWS = {
     "V$EVENT_HISTOGRAM_MICRO": "V$EVENT_HISTOGRAM",
@@ -36,15 +40,26 @@ _STAND_IN_VIEWS = {
 """Views that an older or more popular one can stand in for."""
 
 
+_COUNTING_VIEWS = frozenset(
+    {
+        "V$EVENT_HISTOGRAM", "V$EVENT_HISTOGRAM_MICRO", "V$OSSTAT", "V$PX_SESSTAT", "V$RSRC_CONSUMER_GROUP",
+        "V$RSRC_PDB", "V$RSRC_SESSION_INFO", "V$SESSTAT", "V$SYSSTAT", "V$SYSTEM_EVENT",
+    }
+)  # fmt: skip
+"""Views of counters, of which rates are made: without their last digits they are of no use."""
+
+
 class SpoolTable(NamedTuple):
     """A view's rows: `times` in order, each with its rows; one time None if the rows hold at all times.
 
-    A row of a sample time and nothing else says that the view was empty then.
+    A row of a sample time and nothing else says that the view was empty then. `rounded` are columns of counters of
+    which a value lacks its last digits: those values are None.
     """
 
     columns: tuple[str, ...]
     times: tuple[datetime | None, ...]
     rows: tuple[tuple[tuple[Any, ...], ...], ...]
+    rounded: frozenset[str] = frozenset()
 
     def at(self, now: Instant, *, lasting: bool) -> int:
         """Return which of `rows` holds at `now`, -1 if none does.
@@ -66,11 +81,20 @@ class SpoolFormat(Struct, frozen=True):
 
 def rounded(file: SpoolFile) -> tuple[str, ...]:
     """Return the columns of whole numbers that SQL*Plus wrote with an exponent: the last digits are gone."""
-    whole = {place for place, kind in _kinds(file).items() if kind == "NUMBER"}
-    names = [file.columns[place] for place in sorted(whole) if file.columns[place] not in _fractions()]
-    places = [file.columns.index(name) for name in names]
-    found = zip(names, places, strict=True)
-    return tuple(name for name, place in found if any("E+" in row[place] or "e+" in row[place] for row in file.rows))
+    numbers = sorted(place for place, kind in _kinds(file).items() if kind == "NUMBER")
+    # A statistic's VALUE is whole in most views.
+    whole = [place for place in numbers if file.columns[place] not in _fractions() - {"VALUE"}]
+    return tuple(file.columns[place] for place in whole if any(_is_rounded(row[place]) for row in file.rows))
+
+
+def _is_rounded(text: str) -> bool:
+    return "E+" in text or "e+" in text
+
+
+def _rounded_counters(file: SpoolFile) -> frozenset[str]:
+    """Return the columns of counters that are `rounded`; sizes in bytes are none."""
+    counts = file.view.removeprefix("G") in _COUNTING_VIEWS
+    return frozenset(name for name in rounded(file) if not name.endswith("_BYTES")) if counts else frozenset()
 
 
 def forms(files: Iterable[SpoolFile], zone: tzinfo | None) -> SpoolFormat:
@@ -109,19 +133,28 @@ _UNKNOWN = timezone(timedelta(0), "unknown")
 def table(file: SpoolFile, columns: frozenset[str], written: SpoolFormat) -> SpoolTable:
     """Return `file` with its values typed, its `columns` only. Raises SourceError naming file and line."""
     kinds = _kinds(file)
+    lost = _rounded_counters(file)
     places = [place for place, name in enumerate(file.columns) if name in columns and place in kinds]
-    values = [_column(file, place, kinds[place], written) for place in places]
+    values = [_column(file, place, kinds[place], written, lost) for place in places]
     names = [file.columns[place] for place in places]
     rows: list[tuple[Any, ...]] = list(zip(*values, strict=True)) if values else [()] * len(file.rows)
     times = _sample_times(file, written.zone)
-    return SpoolTable(tuple(names), *_by_time(times, rows))
+    if "VALUE" in lost and "VALUE" in names:  # of one statistic among others: the others are exact
+        place = names.index("VALUE")
+        rows = [row if row[place] is not None else (None,) * len(row) for row in rows]
+        rows = rows if times is not None else [row for row in rows if any(value is not None for value in row)]
+    return SpoolTable(tuple(names), *_by_time(times, rows), lost - {"VALUE"})
 
 
-def _column(file: SpoolFile, place: int, kind: str, written: SpoolFormat) -> list[Any]:
+def _column(file: SpoolFile, place: int, kind: str, written: SpoolFormat, lost: frozenset[str]) -> list[Any]:
     texts = [row[place] for row in file.rows]
     name = file.columns[place]
     if kind == "NUMBER":
         whole = name not in _fractions()
+        if name in lost:
+            return _each(
+                file, name, texts, lambda text: None if _is_rounded(text) else number(text, written.mark, whole)
+            )
         return _each(file, name, texts, lambda text: number(text, written.mark, whole))
     if kind.startswith(("DATE", "TIMESTAMP")):
         month_first = is_month_first({text.strip() for text in texts})
@@ -234,7 +267,7 @@ def _of_release(view: str, found: SpoolTable, release: Release) -> SpoolTable:
     if len(places) == len(found.columns):
         return found
     rows = tuple(tuple(tuple(row[place] for place in places) for row in rows) for rows in found.rows)
-    return SpoolTable(tuple(found.columns[place] for place in places), found.times, rows)
+    return SpoolTable(tuple(found.columns[place] for place in places), found.times, rows, found.rounded)
 
 
 def own_instance(tables: Mapping[str, SpoolTable]) -> int:
@@ -252,7 +285,7 @@ def _with_stand_ins(view: str, found: SpoolTable, release: Release) -> SpoolTabl
     for column, stands_for in STAND_IN_COLUMNS.items():
         if column in found.columns and stands_for in wanted and stands_for not in found.columns:
             place = found.columns.index(column)
-            factor = 1000 if column == "WAIT_TIME_MILLI" else None
+            factor = _FACTORS.get(column)
             found = _extended(found, stands_for, [[_times(row[place], factor) for row in rows] for rows in found.rows])
     return found
 

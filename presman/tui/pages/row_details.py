@@ -20,7 +20,7 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
 )
 from presman.analysis.readings.wait_readings import WaitReading
-from presman.base.formats import ABSENT, clock, count, counted, duration, number, percent, spelled, throughput
+from presman.base.formats import ABSENT, clock, count, counted, duration, many, number, percent, spelled, throughput
 from presman.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_there
@@ -299,13 +299,16 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact("guaranteed", f"{number(row.guaranteed)} CPUs when all are busy ({percent(100 * row.share)} %)"),
         fact("limit", "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"),
         fact("throttled", f"{percent(row.throttled_percent)} % of its demand waits"),
-        fact("sessions", f"{row.active_sessions} active, {count(row.execution_waiters)} waiting for a time slice now"),
+        fact(
+            "sessions",
+            f"{count(row.active_sessions)} active, {count(row.execution_waiters)} waiting for a time slice now",
+        ),
         *_session_pool(row),
         BLANK,
         title("Parallel execution"),
         fact(
             "now",
-            f"{counted(row.px_active, 'statement')} on {counted(row.px_servers, 'server')}, {row.px_queued} queued",
+            f"{many(row.px_active, 'statement')} on {many(row.px_servers, 'server')}, {count(row.px_queued)} queued",
         ),
         fact("servers limit", _servers_limit(row)),
         fact("since the plan", _totals(row)),
@@ -323,9 +326,9 @@ def _session_pool(row: GroupReading) -> list[Line]:
     if row.pool is None:
         return []
     pool = row.pool
-    told = f"{row.active_sessions} work, how many may is not known"
+    told = f"{count(row.active_sessions)} work, how many may is not known"
     if pool.allowed is not None:
-        told = f"{row.active_sessions} of {pool.allowed} allowed work"
+        told = f"{count(row.active_sessions)} of {pool.allowed} allowed work"
     if pool.queued:
         longest = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
         end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
@@ -375,7 +378,9 @@ def _instances_of(row: GroupReading, reading: Reading) -> list[Line]:
     for each in rows:
         cpu = f"uses {number(each.used)} of {number(each.capacity)} CPUs, {each.verdict.value}"
         lines.append(
-            fact(f"instance {each.inst_id}", f"{cpu}; {counted(each.px_servers, 'server')}, {each.px_queued} queued")
+            fact(
+                f"instance {each.inst_id}", f"{cpu}; {many(each.px_servers, 'server')}, {count(each.px_queued)} queued"
+            )
         )
     return lines
 
