@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from presman.records.parallel_rows import PxSession
 from presman.records.queries import Query
 from presman.records.session_rows import NamedSession, NamedSessionInfo, Session, SessionInfo
@@ -87,4 +89,4 @@ def together(section: Section, found: Iterable[Section], places: Iterable[Place]
     """Return a section with the rows of the named sessions besides its own: SIDs are each instance's own."""
     wanted = set(places) - {(row.inst_id, row.sid) for row in section.rows}
     rows = [become._make(row) for each in found for row in each.rows if (row.inst_id, row.sid) in wanted]
-    return Section((*section.rows, *rows), section.at, section.seconds, section.problem, section.absent)
+    return replace(section, rows=(*section.rows, *rows))

@@ -15,6 +15,7 @@ from presman.analysis.readings.reading import Reading
 from presman.output.json_document import document
 from presman.output.plugin_line import perfdata
 from presman.tabs.alerts import sight
+from presman.tabs.verdict_lines import verdict_lines
 from tests.situations.spooled import RELEASE_19, reading, snapshots
 
 SECONDS = 20
@@ -224,3 +225,25 @@ def test_a_wait_of_hours_in_microseconds_is_known_well_enough(tmp_path: Path) ->
     session = "SID | STATUS | EVENT | STATE | WAIT_TIME_MICRO\n7 | ACTIVE | resmgr:pq queued | WAITING | 1.2346E+10"
     found = reading(tmp_path, {"V$SESSION": session})
     assert [each.waited for each in found.queue] == [12346.0]
+
+
+def test_every_group_is_said_of_groups_that_are_known(tmp_path: Path) -> None:
+    """In 20 s BATCH used 2 CPUs and waited for none; TOOLS, which the plan does not name, used 1 and waited for 3."""
+    before, after = ("BATCH | 0 | 0", "TOOLS | 0 | 0"), ("BATCH | 40000 | 0", "TOOLS | 20000 | 60000")
+    views = {
+        **RELEASE_19,
+        "V$RSRC_PLAN": PLAN.format("ON"),
+        "DBA_RSRC_PLAN_DIRECTIVES": DIRECTIVES,
+        "V$OSSTAT": HOST,
+        "V$RSRC_CONSUMER_GROUP": polls(GROUPS, *before, *after),
+    }
+    found = reading(tmp_path, views)
+    first, last = snapshots(tmp_path, {})
+    (kept,) = assess(found, first, last).conformance
+    assert kept.sentence == (
+        "As far as is known, the plan is kept: the other groups that want CPU get their due. Of TOOLS it is not known. "
+        "3.0 of 16 CPUs used."
+    )
+    assert kept.unjudged == ("TOOLS",)
+    assert ("○", "dim") == tuple(run.strip() for run in verdict_lines(found, found.cluster_groups())[0][0])
+    assert "a starved group (the share of TOOLS is not known)" in " ".join(sight(found))

@@ -224,8 +224,9 @@ def test_sample_times_make_instants(tmp_path: Path) -> None:
     )
     assert [each.at.strftime("%H:%M:%S") for each in found] == ["10:00:00", "10:00:10"]
     assert [[row.sid for row in each.rows(Session)] for each in found] == [[1, 3], [2]]
-    # It has a row in the first sample and none in the second: it was empty then.
+    # It has a time in the first pass and none in the second: what it had then is not known.
     assert [[row.sid for row in each.rows(PxSession)] for each in found] == [[9], []]
+    assert [each.section(PxSession).absent >= set(PxSession._fields) for each in found] == [False, True]
     assert [each.rows(Osstat)[0].value for each in found] == [8.0, 8.0]
     assert [each.number for each in found] == [1, 2]
     assert {each.epoch for each in found} == {1}
@@ -252,7 +253,7 @@ def test_a_statement_that_has_ended_does_not_run_on(tmp_path: Path) -> None:
     assert [[row.plan for row in each.rows(Plan)] for each in found] == [["DAY"], ["DAY"]]  # a plan lasts
 
 
-def test_a_view_is_empty_before_its_first_sample(tmp_path: Path) -> None:
+def test_a_view_is_not_known_before_its_first_sample(tmp_path: Path) -> None:
     late = (datetime(2026, 11, 21, tzinfo=UTC) + 2 * TOGETHER).isoformat()
     found = snapshots(
         folder(
@@ -264,6 +265,7 @@ def test_a_view_is_empty_before_its_first_sample(tmp_path: Path) -> None:
         )
     )
     assert [len(each.rows(PxSession)) for each in found] == [0, 1]
+    assert [each.section(PxSession).absent >= set(PxSession._fields) for each in found] == [True, False]
 
 
 def test_minute_queries_see_the_instant_they_belong_to(tmp_path: Path) -> None:

@@ -1,17 +1,18 @@
 """A folder of CSV files, one per view, as a source: for sites that let no tool in, and for published outputs.
 
 Each file is named after its view (`v$px_session.csv`, `gv_session.csv`, `dba_rsrc_plans.csv`, in any case); its header
-names columns, in any order and any subset. A `sample_time` column makes several instants; files without it hold at
-all of them. What is read at each poll and has no rows at an instant is empty there. The rows of the present instant
-are loaded into the embedded database, where the queries that run on Oracle run on them. What is not there is empty,
-and the section says so in `absent`.
+names columns, in any order and any subset. A `sample_time` column makes several passes, each of them a poll; files
+without it hold in all of them. What is read at each poll and has no sample time in a pass is not known there: a view
+that was empty then has a row of the sample time alone. The rows of the present pass are loaded into the embedded
+database, where the queries that run on Oracle run on them. What is not there is empty, and the section says so in
+`absent`.
 """
 
 from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -93,13 +94,13 @@ class SpoolSource:
         self.notes = (*notes, *(note for file in files for note in _notes(file)))
         self._tables = complete(tables, release)
         self._own = own_instance(self._tables)
-        self._instants = self._complete_samples(written.zone) or [_written(files)]
+        self._instants = self._complete_samples(written.zone, _momentary(release)) or [_written(files)]
         self._database = EmbeddedDatabase(release)
         return release
 
-    def _complete_samples(self, zone: tzinfo) -> list[Instant]:
+    def _complete_samples(self, zone: tzinfo, momentary: Collection[str]) -> list[Instant]:
         """Return the samples of all files, without those that the list of complete ones, if there is one, lacks."""
-        found = instants(self._tables.values())
+        found = instants(self._tables, momentary)
         path = self.folder / SAMPLES
         if not path.is_file():
             return found
@@ -145,17 +146,20 @@ class SpoolSource:
         if found is None:
             problem = self._failures.get(parts.view.removeprefix("G"))
             return Section(problem=problem, absent=frozenset(parts.fields))
-        self._load(database, parts.view, found, found.at(now, lasting=is_lasting(request.query)))
+        place = found.at(now, lasting=is_lasting(request.query))
+        if place < 0:
+            return Section(absent=frozenset(parts.fields))
+        self._load(database, parts.view, found, place)
         # Nothing of presman's own is in a spool: no session has these numbers.
         own = {"inst_id": self._own, "own_inst_id": 0, "own_sid": 0}
         binds: dict[str, Any] = {**USUAL_BINDS, **own, **request.binds}
         section = database.run(request.query, self.scope, binds)
         lost = _rounded(parts, found, request.query)
-        return replace(section, absent=_absent(parts, found) | lost, rounded=lost)
+        return replace(section, at=found.times[place], absent=_absent(parts, found) | lost, rounded=lost)
 
     def _load(self, database: EmbeddedDatabase, view: str, found: SpoolTable, place: int) -> None:
         if self._loaded.get(view) != place:
-            database.replace(view, found.columns, found.rows[place] if place >= 0 else ())
+            database.replace(view, found.columns, found.rows[place])
             self._loaded[view] = place
 
 
@@ -174,6 +178,12 @@ def _uncollected() -> Iterator[None]:
 def is_lasting(query: Query) -> bool:
     """Tell whether what a query reads holds until it is read again; an instance is there without being asked for."""
     return query.cadence is not Cadence.REFRESH or query.record is Instance
+
+
+def _momentary(release: Release) -> frozenset[str]:
+    """Return the views that a query reads whose rows hold for their own pass alone, V$ and GV$."""
+    queries = [query for query in load(release).values() if not is_lasting(query)]
+    return frozenset(selection(query, scope).view for query in queries for scope in Scope)
 
 
 def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -18,7 +19,10 @@ from presman.sources.spool.nls import decimal_mark, instant, is_month_first, num
 from presman.sources.spool.spool_file import SAMPLE_TIME, SpoolFile
 
 TOGETHER = timedelta(seconds=2)
-"""Files whose sample times differ by no more were spooled as one sample."""
+"""Files whose sample times differ by no more were spooled in one pass, however short the passes are."""
+
+APART = timedelta(seconds=30)
+"""Two files that were spooled with more between them are of two passes, however long those are."""
 
 STAND_IN_COLUMNS = {
     "MAX_UTILIZATION_LIMIT": "UTILIZATION_LIMIT",
@@ -62,10 +66,10 @@ class SpoolTable(NamedTuple):
     rounded: frozenset[str] = frozenset()
 
     def at(self, now: Instant, *, lasting: bool) -> int:
-        """Return which of `rows` holds at `now`, -1 if none does.
+        """Return which of `rows` holds at `now`, -1 if none does: then it is not known what the view had.
 
-        What is read at each poll holds in its own sample: without rows there, it was empty. What is `lasting`, as
-        plans and parameters are, holds until the next time.
+        What is read at each poll holds in its own pass. What is `lasting`, as plans and parameters are, holds until
+        the next time.
         """
         place = sum(time is None or time <= now.until for time in self.times) - 1
         time = self.times[place] if place >= 0 else None
@@ -214,27 +218,38 @@ def _by_time(
 
 
 class Instant(NamedTuple):
-    """One sample: `at` is when it began, `until` the time of the last file that belongs to it."""
+    """One pass over the views: `at` is when it began, `until` the time of the last file that belongs to it."""
 
     at: datetime
     until: datetime
 
 
-def instants(tables: Iterable[SpoolTable]) -> list[Instant]:
-    """Return the samples that the sample times of all tables make, in order.
+def instants(tables: Mapping[str, SpoolTable], momentary: Collection[str]) -> list[Instant]:
+    """Return the passes that the sample times of all tables make, in order.
 
-    Files spooled one after another belong to one sample; a file's next time begins the next one.
+    Files spooled one after another, each with a time of its own, belong to one pass. The next one begins with a file's
+    next time, or after a pause: more than half of what lies between two times of one file, where passes are short.
+    A pass of nothing but lasting views is none, as long as there are others: it has nothing of that moment.
     """
-    times = sorted((time, place) for place, table in enumerate(tables) for time in table.times if time)
+    times = sorted((time, view) for view, table in tables.items() for time in table.times if time)
+    pause = _pause(tables.values())
     found: list[Instant] = []
-    present: set[int] = set()
-    for time, place in times:
-        if not found or place in present or time - found[-1].at > TOGETHER:
+    views: list[set[str]] = []
+    for time, view in times:
+        if not found or view in views[-1] or time - found[-1].until > pause:
             found.append(Instant(time, time))
-            present = set()
+            views.append(set())
         found[-1] = found[-1]._replace(until=time)
-        present.add(place)
-    return found
+        views[-1].add(view)
+    kept = [each for each, seen in zip(found, views, strict=True) if not seen.isdisjoint(momentary)]
+    return kept or found
+
+
+def _pause(tables: Iterable[SpoolTable]) -> timedelta:
+    """Return the pause after which another pass begins."""
+    each = [[time for time in table.times if time] for table in tables]
+    shortest = min((after - before for times in each for before, after in pairwise(times)), default=2 * APART)
+    return max(TOGETHER, min(shortest / 2, APART))
 
 
 def of_complete_samples(found: list[Instant], complete: Collection[datetime]) -> list[Instant]:
