@@ -245,5 +245,5 @@ def test_every_group_is_said_of_groups_that_are_known(tmp_path: Path) -> None:
         "3.0 of 16 CPUs used."
     )
     assert kept.unjudged == ("TOOLS",)
-    assert ("○", "dim") == tuple(run.strip() for run in verdict_lines(found, found.cluster_groups())[0][0])
+    assert tuple(run.strip() for run in verdict_lines(found, found.cluster_groups())[0][0]) == ("○", "dim")
     assert "a starved group (the share of TOOLS is not known)" in " ".join(sight(found))
