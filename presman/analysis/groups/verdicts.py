@@ -11,6 +11,7 @@ from presman.analysis.groups.entitlement import FULL, QUIET, lacks_little
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
+from presman.base.formats import counted
 
 _AT_LIMIT = 0.95
 """Part of a limit from which on it surely is what holds; between `FULL` and this it may be something else."""
@@ -290,7 +291,7 @@ def _kept(instance: InstanceReading, score: float | None, missing: float, sharel
 def _listed(names: tuple[str, ...]) -> str:
     """Return some names, three at most."""
     if len(names) > 3:
-        return f"{', '.join(names[:2])} and {len(names) - 2} others"
+        return f"{', '.join(names[:2])} and {counted(len(names) - 2, 'other')}"
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
