@@ -82,7 +82,8 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
         return _why_not_judged(group)
     wanted = group.used + group.waiting
     if group.verdict is Verdict.IDLE and group.guaranteed is None:
-        return f"Wants no CPU now; {group.hidden}, so what it is guaranteed is not known."
+        why = group.hidden or "no view tells how many CPUs there are"
+        return f"Wants no CPU now; {why}, so what it is guaranteed is not known."
     if group.verdict is Verdict.IDLE:
         return f"Wants no CPU now; guaranteed {group.guaranteed:.1f} of {group.capacity:.0f} when all are busy."
     if group.verdict is Verdict.NOT_MANAGED:
