@@ -57,7 +57,9 @@ def unseen(snapshot: Snapshot, record: RecordType, fields: Collection[str] = ())
         return f"{view}: {section.problem.code or section.problem.text}"
     if record not in snapshot.sections:
         return f"{view} was not read"
-    if section.absent >= set(field_types(record)):
+    if not section.absent:
+        return ""
+    if section.absent >= field_types(record).keys():
         return f"{view}{_NOT_THERE}"
     rounded = [field.upper() for field in fields if field in section.rounded]
     if rounded:

@@ -21,7 +21,7 @@ exit codes:
   2    wrong use or configuration
   3    the database (spool, store) cannot be reached or read; presman status: nothing runs
   4    the output cannot be written
-  5    presman lint found something at least as severe as --fail-on
+  5    presman lint found something at least as severe as --fail-on; presman trace understood no WAIT line
   6    presman lint could not judge a plan: what it needs cannot be seen
   7    the answer is partial: of presman once a view did not answer in time, of presman fleet a database;
        presman status: something that runs is not well

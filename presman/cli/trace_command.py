@@ -30,6 +30,9 @@ REFUSED = 2
 UNWRITTEN = 4
 """Exit code if an output could not be written."""
 
+UNREAD = 5
+"""Exit code if there are WAIT lines and none of them was understood."""
+
 INTERRUPTED = 130
 """Exit code after Ctrl-C; what was read until then is summarised and written."""
 
@@ -67,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Summarise the files; return 0, REFUSED if anything was refused, UNWRITTEN or INTERRUPTED.
+    """Summarise the files; return 0, REFUSED if anything was refused, UNWRITTEN, UNREAD or INTERRUPTED.
 
     BrokenPipeError passes through.
     """
@@ -106,13 +109,15 @@ def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
             code = INTERRUPTED
             break
     progress.clear()
-    if survey.files and arguments.csv != STANDARD_INPUT:
+    if arguments.csv == STANDARD_INPUT:
+        sys.stderr.writelines(f"presman: {trace_report.unread(file)}\n" for file in survey.files if file.unread)
+    elif survey.files:
         _print(trace_report.events_found(survey) if arguments.list else trace_report.report(survey, selection))
         for text in _charts(survey, arguments.chart or ()):
             _print("\n" + text + "\n")
     if survey.files and arguments.image:
         _write_image(survey, arguments.image, arguments.chart or CHARTS)
-    return code
+    return code or (UNREAD if survey.is_unread else 0)
 
 
 def _add(survey: Survey, name: str) -> str | None:

@@ -7,6 +7,7 @@ from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule
 from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
 from presman.analysis.readings.reading import Reading
+from presman.analysis.totals import totals
 from presman.base.formats import spelled
 from presman.base.text import one_line
 
@@ -23,8 +24,12 @@ _RESTS_ON = {
     "idle_holder": "holders",
     "blocked_holder": "holders",
     "downgrades": "downgrade",
+    "session_pool": "pools",
+    "cpu_without_plan": "CPU",
+    "host_shared": "host",
+    "servers_at_maximum": "servers",
 }
-"""What must be seen for a rule to be silent with reason, by the names in `Reading.basis`; holders: V$PX_SESSION."""
+"""What must be seen for a rule to be silent with reason, by the names in `Reading.basis` and in `_unseen`."""
 
 
 def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str, ...]) -> str:
@@ -68,11 +73,23 @@ def _state(
         return "silent"
     if rule.key == "not_known":
         return "unknown" if lacking or reading.late or any(each.lacking for each in reading.basis) else "ok"
-    unseen = {each.what for each in reading.basis if each.lacking}
-    unseen |= {"holders"} if reading.why_unseen("V$PX_SESSION") else set()
-    if _RESTS_ON.get(rule.key) in unseen or any(each.startswith(rule.key) for each in lacking):
+    if _RESTS_ON.get(rule.key) in _unseen(reading) or any(each.startswith(rule.key) for each in lacking):
         return "unknown"
     return "ok"
+
+
+def _unseen(reading: Reading) -> set[str]:
+    """Return what is not known of a database, by names of `_RESTS_ON`."""
+    now, header = totals(reading), reading.header
+    known = {
+        "holders": not reading.why_unseen("V$PX_SESSION"),
+        "pools": now.pool_queued is not None,
+        "CPU": now.used is not None and bool(now.cpus),
+        "host": now.used is not None and all(each.host_busy is not None for each in header.instances),
+        "servers": header.servers.in_use is not None and header.servers.maximum is not None,
+    }
+    lacking = {each.what for each in reading.basis if each.lacking}
+    return lacking | {name for name, seen in known.items() if not seen}
 
 
 def _told(setting: AlertSetting, rule: AlertRule) -> str:

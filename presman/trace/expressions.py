@@ -21,6 +21,9 @@ from presman.trace.wait_counts import BLOCKS
 START = b"WAIT #"
 """What every wait begins with."""
 
+LINE = re.compile(rb"(?:(?<![ -~])|(?m:^)[ \t]{1,40}+)WAIT #")
+"""The start of a line that is a wait, or was one before somebody moved it to the right."""
+
 LONGEST_WAIT = 2_048
 """Bytes of one wait, wraps included, that are looked at."""
 

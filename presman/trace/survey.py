@@ -28,6 +28,12 @@ class FileFigures(Struct):
     """Waits left out because their event is idle."""
     damaged: int = 0
     """Waits skipped because of an impossible elapsed time."""
+    understood: int = 0
+    """Lines of waits that were read, whatever their event."""
+    unread: int = 0
+    """Lines that begin as a wait and were not understood."""
+    example: str = ""
+    """The first of them."""
     ticks: int = 1
     """Microseconds of one tick in the file; 10,000 before 9i."""
     error: str | None = None
@@ -74,10 +80,16 @@ class Survey:
             self.interrupted = True
             figures.error = "interrupted; what was read until then counts"
         figures.idle, figures.damaged = parser.idle, parser.damaged
+        figures.understood, figures.unread, figures.example = parser.understood, parser.unread, parser.example
         figures.summaries = [tally.summary(event, figures.name) for event, tally in ledger.tallies.items()]
         self.total.merge(ledger)
         self.files.append(figures)
         return figures
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether there are lines of waits and none of them was understood."""
+        return any(file.unread for file in self.files) and not any(file.understood for file in self.files)
 
     def totals(self) -> list[Summary]:
         """Return the figures of each event in all files, the event that took most time first."""

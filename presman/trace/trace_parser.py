@@ -10,13 +10,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from presman.base.text import clean
-from presman.trace.expressions import COUNTED, PLAIN, START, WRAPPED, moved
+from presman.base.text import clean, one_line
+from presman.trace.expressions import COUNTED, LINE, LONGEST_WAIT, PLAIN, START, WRAPPED, moved
 from presman.trace.tally import EventTallies
 from presman.trace.wait_counts import BLOCKS, IDLE, EventSelection, is_pattern
 
 IMPLAUSIBLE = 10**15
 """Microseconds (32 years) from which an elapsed time is damage or an underflow, not a wait."""
+
+_EXAMPLE = 70
+"""Characters of a line that is shown."""
 
 _MOST_NAMES = 10_000
 _MOST_DIGITS = 50_000
@@ -92,12 +95,16 @@ class TraceParser:
     """Finds the waits of a selection in the pieces of one trace.
 
     `unit` is what one tick of ``ela=`` is worth in microseconds: 1 from 9i on, 10,000 before.
-    `damaged` counts waits skipped for an implausible elapsed time, `idle` those left out as idle.
+    `damaged` counts waits skipped for an implausible elapsed time, `idle` those left out as idle. `understood` counts
+    the lines of waits that were read, of any event; `unread` those that were not understood, `example` is the first.
     """
 
     def __init__(self, selection: EventSelection, *, unit: int = 1) -> None:
         self.damaged = 0
         self.idle = 0
+        self.understood = 0
+        self.unread = 0
+        self.example = ""
         self._unit = unit
         self._names = _Names(selection)
         self._numbers = _Numbers()
@@ -111,6 +118,8 @@ class TraceParser:
         rows = PLAIN.findall(piece)
         if len(rows) != piece.count(START):
             rows = WRAPPED.findall(piece)
+            self._note_unread(piece, len(rows))
+        self.understood += len(rows)
         for remembered in (self._numbers, self._moved_by_wait):
             if len(remembered) > _MOST_DIGITS:
                 remembered.clear()
@@ -126,6 +135,17 @@ class TraceParser:
                 [blocks[row[name.place]] if name.place else None for name, row in wanted],
             )
         )
+
+    def _note_unread(self, piece: bytes, understood: int) -> None:
+        """Count the lines of waits that no expression explains, and keep the first."""
+        missed = len(LINE.findall(piece)) - understood
+        if missed > 0 and not self.unread:
+            known = {found.start() for found in WRAPPED.finditer(piece)}
+            starts = (found.end() - len(START) for found in LINE.finditer(piece))
+            start = next(each for each in starts if each not in known)
+            line = piece[start : start + LONGEST_WAIT].splitlines()[0]
+            self.example = one_line(clean(line.decode("utf-8", "replace")), _EXAMPLE)
+        self.unread += max(0, missed)
 
     def _checked(self, waits: WaitColumns) -> WaitColumns:
         """Return `waits` without those whose elapsed time cannot be one."""
@@ -144,6 +164,7 @@ class TraceParser:
         if len(texts) != piece.count(START) or b"\n" in b"".join(texts):
             ledger.add(*self.waits(piece))
             return
+        self.understood += len(texts)
         self._times.update(texts)
         if self._moved:
             self._blocks.update(self._moved.findall(piece))

@@ -90,11 +90,21 @@ def _notes(files: Iterable[FileFigures]) -> list[str]:
             notes.append(f"{file.name}: incomplete, counted as far as it could be read ({file.error})")
         if file.damaged:
             notes.append(f"{file.name}: {formats.count(file.damaged)} waits skipped, their elapsed time is impossible")
+        if file.unread:
+            notes.append(unread(file))
         if file.ticks != 1:
             notes.append(f"{file.name}: from before 9i, elapsed times are whole hundredths of a second")
     if idle := sum(file.idle for file in files):
         notes.append(f"{formats.count(idle)} waits of idle events left out (--idle counts them, --list names them)")
     return notes
+
+
+def unread(file: FileFigures) -> str:
+    """Say how many lines of waits were not understood, and which was the first."""
+    lines = "WAIT line was" if file.unread == 1 else "WAIT lines were"
+    return (
+        f"{file.name}: {formats.count(file.unread)} {lines} not understood and not counted, the first: {file.example}"
+    )
 
 
 def _absent(survey: Survey, selection: EventSelection) -> list[str]:

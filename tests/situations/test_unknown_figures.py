@@ -13,6 +13,7 @@ from presman.analysis.assessment import assess
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
+from presman.output.alert_list import listed
 from presman.output.json_document import document
 from presman.output.plugin_line import perfdata
 from presman.tabs.alerts import sight
@@ -114,6 +115,17 @@ def test_nothing_is_known_of_a_database_that_tells_nothing_but_its_name(tmp_path
     assert {name: text.rstrip(";0") for name, text in figures.items()} == dict.fromkeys(figures, "U")
     assert as_json(found)["header"]["servers"]["in_use"] is None
     assert found.activity is None
+    states = {line.split()[1]: line.split()[0] for line in listed((), found, ()).splitlines() if line[:1].islower()}
+    seen_by = {"session_pool", "cpu_without_plan", "host_shared", "servers_at_maximum", "idle_holder", "downgrades"}
+    assert {states[key] for key in seen_by} == {"unknown"}
+
+
+def test_what_is_guaranteed_of_nobody_knows_how_many_cpus_is_not_known(tmp_path: Path) -> None:
+    views = {**RELEASE_19, "V$RSRC_PLAN": PLAN.format("ON"), "DBA_RSRC_PLAN_DIRECTIVES": DIRECTIVES}
+    found = reading(tmp_path, views)
+    assert {row.guaranteed for row in found.cluster_groups()} == {None}
+    (poll,) = snapshots(tmp_path, {})
+    assert {line.guaranteed for line in assess(found, None, poll).plan.lines} == {None}
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,35 @@ def test_what_follows_an_archive_loses_no_wait_before_it(run: Run, tmp_path: Pat
     assert row(run(packed)[1], f"{packed} ")[0] == "3", "a number may go on: half a line is no wait"
 
 
+ABBREVIATED = "WAIT #1398...: nam='db file sequential read' ela= 501 file#=4 block#=1 blocks=1 obj#=7 tim=1\n"
+
+
+def test_lines_that_are_not_understood_are_told(run: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "short.trc"
+    trace.write_text("Trace file /u01/short.trc\n" + 4 * ABBREVIATED)
+    said = f"{trace}: 4 WAIT lines were not understood and not counted, the first: WAIT #1398...: nam='db file"
+    for options in ((), ("--all",), ("--list",)):
+        code, out, errors = run(trace, *options)
+        assert (code, errors) == (5, "")
+        assert said in out
+    code, out, errors = run(trace, "--csv", "-")
+    assert (code, out.count("\n")) == (5, 1)
+    assert said in errors
+    code, out, _ = run(trace, SAMPLE)
+    assert code == 0, "others were understood"
+    assert said in out
+    assert run(trace, tmp_path / "none.trc")[0] == 2
+
+
+def test_one_line_that_was_cut_is_told_beside_the_others(run: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "cut.trc"
+    trace.write_bytes(SAMPLE.read_bytes() + b"WAIT #0: nam='log file para")
+    code, out, _ = run(trace)
+    assert code == 0
+    assert row(out, str(trace) + " ")[0] == "3"
+    assert f"{trace}: 1 WAIT line was not understood and not counted, the first: WAIT #0: nam='log file para" in out
+
+
 def test_arguments_that_name_one_thing_twice(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "can be read once only" in run("-", SAMPLE, "-")[2]
     target = tmp_path / "x.svg"

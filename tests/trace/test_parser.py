@@ -271,3 +271,55 @@ def test_three_dots_stand_for_the_number_of_a_cursor() -> None:
     assert waits(text) == [("log file parallel write", 501, 58), ("x", 7, None)]
     assert waits(text.replace(b"#...", b"#..")) == [("x", 7, None)]
     assert counted(text, ALL)[0]["log file parallel write"].total == 501
+
+
+def unread(text: bytes, *, size: int = 1 << 20, in_order: bool = False) -> tuple[int, int, str]:
+    """Return how many lines of waits were understood, how many were not, and the first of these."""
+    parser, ledger = TraceParser(REDO), EventTallies()
+    for piece in map(without_statements, pieces(cut(text, size))):
+        if in_order:
+            parser.waits(piece)
+        else:
+            parser.count(piece, ledger)
+    return parser.understood, parser.unread, parser.example
+
+
+GOOD = b"WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=58 requests=1 obj#=-1 tim=12\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "understood"),
+    [
+        (b"WAIT #1398...: nam='db file sequential read' ela= 5 file#=4 block#=1 blocks=1 obj#=7 tim=1", False),
+        (b"WAIT #13..62: nam='db file sequential read' ela= 5 file#=4", False),
+        (b"WAIT #: nam='log file sync' ela= 5", False),
+        (b"WAIT #1: nam='it's a wait' ela= 5 p1=1", False),
+        (b"WAIT #1: nam='log file sync' ela= ", False),
+        (b"WAIT #1: nam='log file sy", False),
+        (b"WAIT #1: event='log file sync' ela= 5", False),
+        (b"  WAIT #1: nam='log file sync' ela= 5", False),  # moved to the right when it was published
+        (b"WAIT #1: nam='log file sync' ela= 5", True),  # neither obj# nor tim
+        (b"WAIT #1: nam='log file sync' ela= 5 p1=1 p2=2 p3=0 tim=9", True),
+        (b"WAIT #1: nam='log file sync' ela= -5 p1=1 p2=2 p3=0", True),  # counted among the impossible times
+        (b"WAIT #...: nam='log file sync' ela= 5", True),
+        (b"WAIT #1: nam='log\nfile sync' ela= 5", True),
+    ],
+)
+@pytest.mark.parametrize("in_order", [True, False])
+def test_lines_that_are_not_understood_are_counted(line: bytes, understood: bool, in_order: bool) -> None:
+    for text in (line + b"\n", GOOD + line + b"\n" + GOOD, (line + b"\r\n") * 3):
+        good, lines = text.count(GOOD), text.count(line)
+        found = unread(text, in_order=in_order)
+        assert found[:2] == ((good + lines, 0) if understood else (good, lines))
+        assert found[2].startswith("" if understood else "WAIT #")
+
+
+@pytest.mark.parametrize("text", [b"-- WAIT #1: nam=x\n", b"value=\"WAIT #1...: nam='x' ela= 5\"\n", b"", b"WAIT\n"])
+def test_what_is_quoted_is_no_line_of_a_wait(text: bytes) -> None:
+    assert unread(GOOD + text) == (1, 0, "")
+
+
+@given(lines=st.lists(st.sampled_from(LINES), max_size=25), size=st.integers(1, 700), in_order=st.booleans())
+def test_any_size_of_blocks_leaves_the_same_lines_unread(lines: list[bytes], size: int, in_order: bool) -> None:
+    text = b"".join(lines)
+    assert unread(text, size=size, in_order=in_order) == unread(text, in_order=not in_order)

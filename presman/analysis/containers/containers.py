@@ -13,19 +13,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.containers import io_limits
-from presman.analysis.containers.container_deltas import grown_counters
+from presman.analysis.containers.container_deltas import grown_counters, grown_io
 from presman.analysis.facts.cdb_plan import Allotment, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.groups import entitlement
-from presman.analysis.groups.io_rates import rates, together
+from presman.analysis.groups.io_rates import together
 from presman.analysis.groups.limited_groups import held_by_own_limits
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import IoRates, Verdict, demand, throttled_percent
 from presman.analysis.readings.instance_readings import CLUSTER, InstanceReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.total_readings import UsageTotals
-from presman.analysis.sight import IO_COUNTERS
 from presman.analysis.usage_totals import together_used, usage_of_container
 from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.records.conversion import null_row
@@ -133,7 +132,6 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     shares = PlanShares.of(_tree(names, given))
     grown = grown_counters(facts, inst_id)
     seconds = facts.deltas.interval(RsrcPdb)
-    counts_io = facts.snapshot.section(RsrcPdb).absent.isdisjoint(IO_COUNTERS)
     lasting = _lasting(facts, inst_id)
     exhausted = {
         row.con_id: row.cpu_exhausted for row in facts.snapshot.rows(PdbCpuExhausted) if row.inst_id == inst_id
@@ -162,7 +160,7 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     found, no_row, no_metric = [], null_row(RsrcPdb), null_row(PdbMetric)
     for con_id, name in sorted(names.items()):
         deltas = grown.get(con_id) if seconds else None
-        io = rates(deltas, seconds) if deltas and seconds and counts_io else None
+        io = grown_io(facts, deltas, seconds)
         counters, metric = rows.get(con_id, no_row), metrics.get(con_id, no_metric)
         row = _row(facts, inst_id, (con_id, name), frame, counters, metric)
         row = replace(row, io=io, shares=given[con_id].shares if con_id in given else None, hidden=hidden)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from presman.analysis.containers import io_limits
-from presman.analysis.containers.container_deltas import grown_counters
+from presman.analysis.containers.container_deltas import grown_counters, grown_io
 from presman.analysis.facts.facts import Facts
-from presman.analysis.groups.io_rates import rates
 from presman.analysis.readings.container_readings import LimitedContainer
 from presman.records.container_rows import PdbMetric, RsrcPdb
 
@@ -23,7 +22,7 @@ def limited_containers(facts: Facts) -> tuple[LimitedContainer, ...]:
     found = []
     for (inst_id, con_id), (requests, megabytes) in limited.items():
         deltas = grown[inst_id].get(con_id)
-        io = rates(deltas, seconds) if deltas is not None and seconds else None
+        io = grown_io(facts, deltas, seconds)
         name = seen[inst_id, con_id] or facts.system.container_name(con_id)
         row = LimitedContainer(inst_id, con_id, name, io, held.get((inst_id, con_id)), requests, megabytes)
         told = io_limits.verdict(row), io_limits.reached(row), io_limits.explain(row)

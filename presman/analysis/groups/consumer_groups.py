@@ -253,7 +253,8 @@ def _row(
     frame, seconds = here.frame, here.seconds
     shares, load = frame.shares, frame.loads.get(key)
     share = shares.shares.get(key, 0.0)
-    limit = _limit(shares.limits.get(key), here.metrics.get(key), frame.capacity)
+    limit = _limit(shares.limits.get(key), here.metrics.get(key), frame.capacity) if frame.capacity else None
+    untold = not frame.capacity or here.hidden == entitlement.SERVER_WIDE
     due = share * frame.capacity
     claim = frame.claims.get(key)
     counts = parallel or _NONE
@@ -271,7 +272,7 @@ def _row(
         capacity=here.capacities[con_id],
         limit=limit,
         share=share,
-        guaranteed=None if here.hidden == entitlement.SERVER_WIDE else due if limit is None else min(due, limit),
+        guaranteed=None if untold else due if limit is None else min(due, limit),
         entitled=claim * frame.capacity if claim is not None and frame.whole_plan else None,
         verdict=verdict,
         active_sessions=row.active_sessions,

@@ -78,13 +78,12 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
 
     `host_busy` is the busy part of the host's CPU time (0..1), which tells a limit from a lack of CPU.
     """
-    if group.used is None or group.waiting is None:
-        return _unmeasured(group)
-    if group.doubt:
-        return f"Not judged: {group.doubt}."
+    if group.used is None or group.waiting is None or group.doubt:
+        return _why_not_judged(group)
     wanted = group.used + group.waiting
     if group.verdict is Verdict.IDLE and group.guaranteed is None:
-        return f"Wants no CPU now; {group.hidden}, so what it is guaranteed is not known."
+        why = group.hidden or "no view tells how many CPUs there are"
+        return f"Wants no CPU now; {why}, so what it is guaranteed is not known."
     if group.verdict is Verdict.IDLE:
         return f"Wants no CPU now; guaranteed {group.guaranteed:.1f} of {group.capacity:.0f} when all are busy."
     if group.verdict is Verdict.NOT_MANAGED:
@@ -98,9 +97,8 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
     return f"{got}; {_reason(group, host_busy)}."
 
 
-def _unmeasured(group: Judged) -> str:
-    """Return why it is not known how much CPU a group wants."""
-    if group.used is not None:
+def _why_not_judged(group: Judged) -> str:
+    if group.used is not None and group.waiting is None:
         return f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; what it waits for CPU is not told."
     if group.doubt:
         return f"Not judged: {group.doubt}."
@@ -246,12 +244,13 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading]) -> C
     near = [row.title for row in rows if row.verdict is Verdict.SHORT]
     outside = [row.title for row in rows if row.verdict in _OUTSIDE]
     unjudged = tuple(row.title for row in rows if not row.is_judged)
+    but = f" Of {_listed(unjudged)} it is not known." if unjudged else ""
     if doubt:
         kept = f"Not judged: {doubt}."
     elif missing <= 0 and (near or outside):
-        kept = _lacking(near, outside)
+        kept = _lacking(near, outside) + but
     else:
-        kept = _kept(instance, score, missing, shareless, unjudged)
+        kept = _kept(instance, score, missing, shareless, but)
     return Conformance(
         inst_id=instance.inst_id,
         score=score,
@@ -276,17 +275,14 @@ def _lacking(near: Sequence[str], outside: Sequence[str]) -> str:
     return f"The plan is nearly kept: {gets}." if near else f"{gets}, and no other group has what is lacking."
 
 
-def _kept(
-    instance: InstanceReading, score: float | None, missing: float, shareless: str, unjudged: tuple[str, ...]
-) -> str:
+def _kept(instance: InstanceReading, score: float | None, missing: float, shareless: str, but: str) -> str:
     if instance.cpu_managed == "OFF":
         return "Resource Manager does not manage CPU: no plan decides who gets it, and nobody is held off it."
     if score is None:
         return ""
-    but = f" Of {_listed(unjudged)} it is not known." if unjudged else ""
     if missing <= 0 and shareless:
         return f"The plan is kept, but it leaves some groups nothing.{but}"
-    if missing <= 0 and unjudged:
+    if missing <= 0 and but:
         return f"As far as is known, the plan is kept: the other groups that want CPU get their due.{but}"
     if missing <= 0:
         return "The plan is kept: every group that wants CPU gets its due."

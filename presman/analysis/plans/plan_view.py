@@ -248,7 +248,8 @@ def _line(
     own = found if branch.key is not None else []
     held = own[0].servers_limit if own and own[0].inst_id == CLUSTER else None
     servers = None if branch.servers is None or target is None else whole_servers(branch.servers, target)
-    limit = None if branch.limit is None else branch.limit * there
+    limit = None if branch.limit is None or not there else branch.limit * there
+    due = placed.share * capacity
     return PlanRow(
         depth=placed.depth,
         kind=_kind(branch),
@@ -258,7 +259,7 @@ def _line(
         by_weight=placed.by_weight,
         share=placed.share,
         by_level=placed.by_level,
-        guaranteed=placed.share * capacity if limit is None else min(placed.share * capacity, limit),
+        guaranteed=min(due, limit) if limit is not None else due if capacity else None,
         entitled=_sum([each.entitled for each in found]),
         limit=limit,
         limit_percent=row.utilization_limit if directive else _percent(branch.limit),
