@@ -20,6 +20,7 @@ _CODES = {
     "presman.cli.exit_codes.Failure": None,
     "presman.base.errors.InputError": exit_codes.USAGE,
     "presman.sources.SourceError": exit_codes.SOURCE,
+    "presman.base.errors.LimitError": exit_codes.SOURCE,
     "presman.output.csv_file.OutputError": exit_codes.OUTPUT,
 }
 """Errors with a meaning, by name, so that nothing is imported to recognise them."""

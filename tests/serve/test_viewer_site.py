@@ -19,11 +19,11 @@ from yarl import URL
 
 from presman.base.certificates import CertificateFiles, Certificates
 from presman.base.secret import Secret
-from presman.serve import seats, silent_connections, viewer
+from presman.base.seldom import Seldom
+from presman.serve import connections, seats, viewer
 from presman.serve.door import Door
 from presman.serve.listening import listening_sockets
 from presman.serve.pages import HEADERS
-from presman.serve.seldom import Seldom
 from presman.serve.serving import Serving
 from presman.serve.site_server import running
 from presman.serve.viewer import Launch
@@ -40,11 +40,11 @@ TOKEN = OPEN.token.reveal() if OPEN.token else ""
 class Site:
     """The server, a browser's session with it, and what the server said."""
 
-    def __init__(self, runner: AppRunner, session: aiohttp.ClientSession, said: list[str]) -> None:
+    def __init__(self, runner: AppRunner, session: aiohttp.ClientSession, said: list[str], port: int) -> None:
         self.runner = runner
         self.session = session
         self.said = said
-        self.url = URL.build(scheme="http", host="127.0.0.1", port=runner.addresses[0][1])
+        self.url = URL.build(scheme="http", host="127.0.0.1", port=port)
         self.get, self.post = session.get, session.post
 
     @property
@@ -72,10 +72,12 @@ async def site(
     launch = Launch(command, Secret(told), {"PATH": os.defpath})
     serving = Serving("demo:<b>mixed</b>", launch, door, viewers, said.append)
     scheme = "https" if certificates else "http"
-    async with running(serving, listening_sockets("127.0.0.1", 0), certificates) as runner:
-        base = URL.build(scheme=scheme, host="127.0.0.1", port=runner.addresses[0][1])
+    sockets = listening_sockets("127.0.0.1", 0)
+    port = sockets[0].getsockname()[1]
+    async with running(serving, sockets, certificates) as runner:
+        base = URL.build(scheme=scheme, host="127.0.0.1", port=port)
         async with aiohttp.ClientSession(base, cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
-            yield Site(runner, session, said)
+            yield Site(runner, session, said, port)
 
 
 async def shown(line: aiohttp.ClientWebSocketResponse, text: str) -> str:
@@ -338,7 +340,7 @@ async def test_over_tls_a_renewed_certificate_is_taken(tmp_path: Path) -> None:
 
 @acted
 async def test_a_connection_that_brings_no_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silent_connections, "SILENCE", 0.05)
+    monkeypatch.setattr(connections, "SILENCE", 0.05)
     async with site() as client, await client.look() as line:
         await shown(line, "monitor")
         reader, writer = await asyncio.open_connection("127.0.0.1", client.url.port)
