@@ -7,6 +7,7 @@ import re
 import threading
 from argparse import Namespace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,7 @@ def run(options: Namespace) -> int:
     push = _push(options, exporter)
     app = WebApp(Exposition(exporter.databases), lambda: exporter.is_healthy, credentials)
     host, port = options.listen
-    server = WebServer(app, host, port, certificates)
+    server = WebServer(app, host, port, certificates, partial(console.say, event="not_accepted", level="warning"))
     names = ", ".join(each.target.label for each in exporter.databases)
     page = f"{server.url}/metrics"
     console.say(f"metrics of {names} at {page}; Ctrl-C ends it", "started")

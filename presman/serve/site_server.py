@@ -26,6 +26,9 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 8.0
 """Seconds that all monitors together have to end."""
 
+LINGERING = 1.0
+"""Seconds for which the rest of a request is still taken after its answer."""
+
 WAITING = 128
 """Connections that the system holds until they are accepted."""
 
@@ -58,7 +61,7 @@ async def running(
     asyncio.get_running_loop().set_exception_handler(complaints.of_loop)
     runner = web.AppRunner(
         ViewerSite(serving, connections).application(), access_log=None, logger=_logger(complaints),
-        shutdown_timeout=PATIENCE, keepalive_timeout=30.0, lingering_time=1.0, auto_decompress=False,
+        shutdown_timeout=PATIENCE, keepalive_timeout=30.0, lingering_time=LINGERING, auto_decompress=False,
     )  # fmt: skip
     await runner.setup()
     assert runner.server is not None
