@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
+from presman.base import environment_secrets
 from presman.cli import console, exit_codes
 from presman.cli.early_interrupt import ending_at_once
 from presman.cli.exit_codes import Failure, Terminated
@@ -29,11 +30,13 @@ _CODES = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run presman and return its exit code."""
     console.prepare()
+    environment_secrets.take()  # before any other process is started
     given = sys.argv[1:] if arguments is None else arguments
     try:
         return _checked(given) if _is_check(given) else answered(lambda: _run(given, ending_at_once()))
     finally:
         console.log_to(None)
+        environment_secrets.forget()
 
 
 def answered(run: Callable[[], int]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from argparse import Namespace
@@ -11,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from presman.base.environment_secrets import METRICS_PASSWORD, of_environment
 from presman.base.loopback import is_loopback
-from presman.base.secret import Secret
 from presman.base.text import clean
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from presman.metrics.otlp_push import OtlpPush
     from presman.metrics.web_app import Credentials
 
-PASSWORD = "PRESMAN_METRICS_PASSWORD"
 INTERVAL = 5.0
 """Seconds between polls: Prometheus asks more rarely than somebody looks at a screen."""
 
@@ -132,12 +130,14 @@ def credentials_of(config: Config) -> Credentials | None:
             password = password_of(own.metrics_password_command)
         except PasswordCommandError as error:
             raise Failure(f"metrics_{error}") from None
-    if password is None and os.environ.get(PASSWORD):
-        password = Secret(os.environ[PASSWORD])
+    if password is None:
+        password = of_environment(METRICS_PASSWORD)
     if own.metrics_user is None and password is None:
         return None
     if own.metrics_user is None or password is None:
-        said, lacks = ("a password", "metrics_user") if password else ("metrics_user", f"a password (or {PASSWORD})")
+        said, lacks = (
+            ("a password", "metrics_user") if password else ("metrics_user", f"a password (or {METRICS_PASSWORD})")
+        )
         raise Failure(f"{config.path or 'config.ini'}: there is {said} for metrics, but not {lacks}")
     if ":" in own.metrics_user:
         raise Failure(f"{config.path}: metrics_user has a colon, which no browser and no Prometheus can send")

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from presman.analysis.alerts.alert_settings import AlertSettings
+from presman.base.environment_secrets import PASSWORD, of_environment
 from presman.base.text import clean
 from presman.cli import console
 from presman.cli.arguments.summaries import COMMANDS
@@ -205,8 +206,8 @@ def _origin(name: str, label: str, section: Settings, config: Config, options: N
     inherited = getattr(section.over(config.defaults), name)
     if inherited is not None:
         return inherited, f"[{DEFAULTS}]"
-    if name == "password" and environ.get("PRESMAN_PASSWORD"):
-        return "***", "PRESMAN_PASSWORD"
+    if name == "password" and (secret := of_environment(PASSWORD)):
+        return secret, PASSWORD
     return defaults.get(name), "default"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from presman.base.environment_secrets import PASSWORD, of_environment
 from presman.base.secret import Secret
 from presman.base.suggest import nearest
 from presman.config.config_file import Config, Settings
@@ -31,7 +32,7 @@ def oracle_target(text: str, settings: Settings, config: Config) -> Target:
         raise TargetError(_unknown(text, config))
     secret = Secret(password) if slash and password else settings.password
     if secret is None and settings.password_command is None:
-        secret = _password_of_environment()
+        secret = of_environment(PASSWORD)
     given = {
         name: value
         for name in (
@@ -59,11 +60,6 @@ def _is_address(text: str, settings: Settings) -> bool:
 def _aliases(settings: Settings) -> set[str]:
     """Return the TNS aliases of tnsnames.ora, in lower case."""
     return {alias.lower() for alias in entries(settings.config_dir or os.environ.get("TNS_ADMIN"))}
-
-
-def _password_of_environment() -> Secret | None:
-    text = os.environ.get("PRESMAN_PASSWORD")
-    return Secret(text) if text else None
 
 
 def _unknown(text: str, config: Config) -> str:

@@ -34,7 +34,6 @@ MOST = 10
 
 MINUTE = 60.0
 _WAITING = 100
-_SECRET = ("PRESMAN_PASSWORD",)
 
 NO_CONNECTION = "no_connection"
 """The key of the alert that the database cannot be reached."""
@@ -69,14 +68,12 @@ def run(
 
     `begun` is given the process. It ends with presman, and with what it started, if a signal ends presman meanwhile.
     """
-    kept = {name: value for name, value in os.environ.items() if name not in _SECRET}
     try:
         process = subprocess.Popen(
             words,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=kept,
             start_new_session=True,  # Ctrl-C in the monitor's terminal is none of its business
         )
     except (OSError, ValueError) as error:
