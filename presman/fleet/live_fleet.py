@@ -10,7 +10,7 @@ from presman.analysis.advice.to_do import to_do
 from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.analysis.readings.reading import Reading
 from presman.fleet.watched_database import WatchedDatabase, WatchedTarget
-from presman.polling.sampler import NUDGE, PATIENCE, CarryOut
+from presman.polling.sampler import PATIENCE, CarryOut, stop_all
 
 MOST = 500
 """Databases that one process watches: each is a thread and a connection. For more there are central stores."""
@@ -70,11 +70,7 @@ class LiveFleet:
         self._stopping.set()
         if self._starter.ident is not None:
             self._starter.join(PATIENCE)
-        for database in self.databases.values():
-            database.sampler.stop(0.0)
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and any(each.sampler.is_alive for each in self.databases.values()):
-            time.sleep(NUDGE / 5)
+        stop_all([database.sampler for database in self.databases.values()])
         self._close_attentions()
 
     def _close_attentions(self) -> None:

@@ -90,28 +90,28 @@ class ObservedDatabase:
         self.trouble = ""
         """Why there are no figures, in one line; "" while there are."""
         self._state = DatabaseState(target.label, target.interval, None, 0, 0.0, 0, 0, None)
-        self._sampler = Sampler(
+        self.sampler = Sampler(
             target.make_source, refresh=target.interval, scope=target.scope, post=self._post, packs=target.packs
         )
-        self._sampler.budget = target.budget
-        self._sampler.needs = NEEDS
+        self.sampler.budget = target.budget
+        self.sampler.needs = NEEDS
         latency = any(each.key == "latency" for each in target.alerts)
-        self._sampler.widen(Breadth.HISTOGRAMS if latency else Breadth.NARROW)
+        self.sampler.widen(Breadth.HISTOGRAMS if latency else Breadth.NARROW)
 
     # ---- from outside
 
     def start(self) -> None:
         """Begin."""
-        self._sampler.start()
+        self.sampler.start()
 
     def stop(self) -> None:
         """Poll no more; one that is under way is broken off."""
-        self._sampler.stop()
+        self.sampler.stop()
 
     @property
     def is_alive(self) -> bool:
         """Whether it is polled, or would be as soon as it can be reached."""
-        return self._sampler.is_alive
+        return self.sampler.is_alive
 
     def state(self) -> DatabaseState:
         """Return what is known now."""

@@ -128,6 +128,15 @@ def tick_after(now: float, refresh: float, phase: float) -> float:
     return late + refresh * (math.floor((now - late) / refresh) + 1)
 
 
+def stop_all(samplers: Collection[Sampler], patience: float = PATIENCE) -> None:
+    """End samplers side by side; what cannot be ended in time dies with the process."""
+    for each in samplers:
+        each.stop(0.0)
+    end = time.monotonic() + patience
+    for each in samplers:
+        each.stop(max(0.0, end - time.monotonic()))
+
+
 class Sampler:
     """Polls a source every `refresh` seconds in a daemon thread and hands each event to `post`.
 
@@ -181,12 +190,16 @@ class Sampler:
         self._attempts = 0
         self._since: datetime | None = None
         self._thread = threading.Thread(target=self._run, name="presman-sampler", daemon=True)
+        self._begun = False
+        self._over = threading.Event()
+        """The thread has ended. Nobody else asks the thread itself: two who do so at a time get in each other's way."""
 
     # -- called from the screen's thread --------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin."""
+        """Begin. Raises RuntimeError where no thread can be had."""
         self._thread.start()
+        self._begun = True
 
     def set_refresh(self, seconds: float) -> None:
         """Poll every `seconds` from now on."""
@@ -244,28 +257,31 @@ class Sampler:
         A read that cannot be cancelled is left to the daemon thread, which dies with the process.
         """
         with self._woken:
-            self._stopping = True
+            was_told, self._stopping = self._stopping, True
             self._woken.notify_all()
-        if not self._thread.is_alive() or threading.current_thread() is self._thread:
+        if not self.is_alive or threading.current_thread() is self._thread:
             return True
-        canceller = threading.Thread(target=self._cancel, name="presman-cancel", daemon=True)
-        canceller.start()
-        self._thread.join(patience)
-        return not self._thread.is_alive()
+        if not was_told:
+            try:  # in a thread of its own: cancelling may itself wait for the network
+                threading.Thread(target=self._cancel_until_over, name="presman-cancel", daemon=True).start()
+            except RuntimeError:  # no thread can be had
+                self._cancel()
+        return self._over.wait(patience)
 
     @property
     def is_alive(self) -> bool:
         """Whether the thread runs."""
-        return self._thread.is_alive()
+        return self._begun and not self._over.is_set()
+
+    def _cancel_until_over(self) -> None:
+        while not self._over.is_set():  # again and again: it may have come just before a read began
+            self._cancel()
+            self._over.wait(NUDGE)
 
     def _cancel(self) -> None:
-        # In a thread of its own: cancelling may itself wait for the network.
-        while self._thread.is_alive():
-            # Again and again: it may have come just before a read began. Not while the source is being closed.
-            if self._poller is not None and self._is_open:
-                with suppress(Exception):
-                    self._poller.source.cancel()
-            self._thread.join(NUDGE)
+        if self._poller is not None and self._is_open:  # not while the source is being closed
+            with suppress(Exception):
+                self._poller.source.cancel()
 
     # -- the thread -----------------------------------------------------------------------------------------------
 
@@ -282,6 +298,7 @@ class Sampler:
                 begun = time.monotonic()
         finally:
             self._close()
+            self._over.set()
 
     def _begin(self) -> float:
         """Say what there is to say ahead of the first poll, and wait a moment until that is on the screen.

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent, Tell
+from presman.polling.sampler import stop_all
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recording.retention import NO_LIMITS, RetentionLimits, trim
 from presman.recording.shelf import Shelf
@@ -83,6 +84,7 @@ class Recorder:
             )
 
     def _finish(self) -> None:
+        stop_all([each.sampler for each in self.databases])
         for each in self.databases:
             each.stop_polling()
         end = time.monotonic() + PATIENCE

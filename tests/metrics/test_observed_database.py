@@ -92,9 +92,9 @@ def test_a_lost_database_has_no_figures_and_is_told_once(watch: Watch, told: lis
     until(lambda: database.state().failures, "the loss")
     assert not database.state().is_up
     until(lambda: database.trouble == "DPY-4011 cut number 0", "why it is lost")
-    database._sampler.poll_now()
+    database.sampler.poll_now()
     until(lambda: database.state().failures == 2, "the second attempt")
-    database._sampler.poll_now()
+    database.sampler.poll_now()
     until(lambda: database.state().is_up, "the connection")
     until(lambda: len(said(told)) == 2, "what is said of it")
     assert said(told) == ["prod: DPY-4011 cut number 0", "prod: connected again"]

@@ -23,6 +23,7 @@ from presman.polling.sampler import (
     SourceEnded,
     SourceLost,
     pause_before,
+    stop_all,
     tick_after,
 )
 from presman.records.commands import Command, Victim, kill
@@ -353,3 +354,57 @@ def test_a_command_that_waited_too_long_is_not_sent(start: Start, monkeypatch: p
     sampler.act(command)
     assert events.get(timeout=PATIENCE) == ActionResult(command, True, "done")
     assert sent == [command]
+
+
+def test_nobody_asks_the_thread_itself_whether_it_lives(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads that wait for the end of a third get in each other's way: one of them sees an AssertionError."""
+    asked: list[str] = []
+    source = FakeSource(hang=threading.Event())
+    monkeypatch.setattr(source, "cancel", lambda: None)
+    sampler, _ = start(source)
+    assert source.entered.wait(PATIENCE)
+    for name in ("is_alive", "join"):
+        monkeypatch.setattr(sampler._thread, name, lambda *_, name=name: asked.append(name))
+    assert sampler.is_alive
+    assert not sampler.stop(0.01)
+    assert source.hang is not None
+    source.hang.set()
+    assert sampler.stop(PATIENCE)
+    assert not sampler.is_alive
+    assert asked == []
+
+
+def test_many_are_ended_side_by_side(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    hung = FakeSource(hang=threading.Event())
+    monkeypatch.setattr(hung, "cancel", lambda: None)
+    slow, _ = start(hung)
+    quick = [start(FakeSource())[0] for _ in range(3)]
+    assert hung.entered.wait(PATIENCE)
+    stop_all([slow, *quick], 0.2)
+    assert [each.is_alive for each in quick] == [False] * 3
+    assert hung.hang is not None
+    hung.hang.set()
+    assert slow.stop(PATIENCE)
+
+
+def test_without_a_thread_for_it_a_read_is_cancelled_all_the_same(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = FakeSource(hang=threading.Event())
+    sampler, _ = start(source)
+    assert source.entered.wait(PATIENCE)
+    assert source.hang is not None
+    monkeypatch.setattr(source, "cancel", source.hang.set)
+    monkeypatch.setattr(threading.Thread, "start", _no_thread)
+    assert sampler.stop(PATIENCE)
+
+
+def _no_thread(_thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_one_that_gets_no_thread_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = Sampler(FakeSource, refresh=1.0, scope=Scope.CLUSTER, post=lambda event: None)
+    monkeypatch.setattr(threading.Thread, "start", _no_thread)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        sampler.start()
+    assert not sampler.is_alive
+    assert sampler.stop()
