@@ -6,10 +6,10 @@ import sys
 import time
 from argparse import Namespace
 from datetime import timedelta
-from pathlib import Path
 
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent
+from presman.base.paths import expanded
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import give_back_memory
@@ -66,7 +66,7 @@ def _is_same(source: str, output: str) -> bool:
     """Whether a recording is written to where it is read."""
     if is_url(source) or is_url(output):
         return source == output
-    one, other = Path(source).expanduser(), Path(output).expanduser()
+    one, other = expanded(source), expanded(output)
     return one.exists() and other.exists() and (one.samefile(other) or one.resolve().parent == other.resolve())
 
 
@@ -76,7 +76,8 @@ def _redactor() -> Redactor:
         return Redactor(lasting_key())
     except OSError as error:
         reason = error.strerror or error
-        console.say(f"another run will have other names for the same: no key can be kept in {error.filename}: {reason}")
+        where = f" in {error.filename}" if error.filename else ""
+        console.say(f"another run will have other names for the same: no key can be kept{where}: {reason}")
         return Redactor()
 
 

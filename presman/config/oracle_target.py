@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from presman.base.environment_secrets import PASSWORD, of_environment
+from presman.base.paths import expanded
 from presman.base.secret import Secret
 from presman.base.suggest import nearest
 from presman.config.config_file import Config, Settings
@@ -65,7 +65,7 @@ def _aliases(settings: Settings) -> set[str]:
 def _unknown(text: str, config: Config) -> str:
     from presman.config.demo_target import scenarios
 
-    if Path(text).expanduser().is_dir():
+    if expanded(text).is_dir():
         return f"no target {text!r}: a folder of recordings is recording:{text}, one of CSV files spool:{text}"
     demos = {f"demo:{name}" for name in scenarios()}
     found = nearest(text, [*config.targets, *scenarios(), *demos])

@@ -22,6 +22,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from presman.base.private_files import state_folder
+
 SCREEN_ON, SCREEN_OFF, FAREWELL = 0xF0, 0xF1, 0xFF
 """What is told through the pipe; smaller numbers are signals."""
 
@@ -65,7 +67,7 @@ def start() -> None:
     if log >= 0:
         _record_faults(log)
     logged = os.fstat(log).st_size if log >= 0 else 0
-    given = [Path(__file__).parent, os.getpid(), reading, log, logged, log_path(), *settings]
+    given = [Path(__file__).parent, os.getpid(), reading, log, logged, log_path() if log >= 0 else "", *settings]
     with suppress(OSError, TypeError):
         _spawn([str(each) for each in given], [file for file in (reading, log) if file >= 0])
 
@@ -81,9 +83,8 @@ def farewell() -> None:
 
 
 def log_path() -> Path:
-    """Return where is written what goes wrong in compiled code: $XDG_STATE_HOME/presman/faults.log."""
-    home = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(home) if home.startswith("/") else Path.home() / ".local" / "state") / "presman" / "faults.log"
+    """Return where is written what goes wrong in compiled code: $XDG_STATE_HOME/presman/faults.log. Raises OSError."""
+    return state_folder() / "faults.log"
 
 
 def _prepare() -> None:
@@ -126,7 +127,7 @@ def open_log() -> int:
         path = log_path()
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = os.open(path, flags, 0o600)
-    except (OSError, RuntimeError):
+    except OSError:
         return -1
     found = os.fstat(file)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
