@@ -10,6 +10,7 @@ from datetime import timedelta
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent
 from presman.base.paths import expanded
+from presman.base.running_out import ran_out
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import give_back_memory
@@ -57,6 +58,9 @@ def run(options: Namespace) -> int:
             given_up = f", {each.given_up} given up" if each.given_up else ""
             text = f"{each.written} poll{'s' * (each.written != 1)} of {each.target.name} written{given_up}"
             console.say(text, "ended")
+    faults = [each.fault for each in recorder.databases if each.fault is not None]
+    if faults:
+        return exit_codes.SOURCE if all(map(ran_out, faults)) else exit_codes.INTERNAL
     if any(each.waiting for each in recorder.databases):
         return exit_codes.OUTPUT
     return exit_codes.OK if any(each.written for each in recorder.databases) else exit_codes.SOURCE

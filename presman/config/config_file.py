@@ -138,10 +138,14 @@ def load_config(path: Path | str | None = None) -> Config:
     unseen = []
     for place in places():
         try:
-            if place.is_file():
-                return replace(read_config(place), nearby=place == places()[0])
+            is_file = stat.S_ISREG(place.stat().st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
         except OSError as error:
             unseen.append(f"{place} is not looked for: {error.strerror or error}")
+            continue
+        if is_file:
+            return replace(read_config(place), nearby=place == places()[0])
     return Config(warnings=tuple(unseen))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from presman.analysis.fleet import further, is_late, vitals_of
 from presman.analysis.lazy_rows import prepare
 from presman.analysis.readings.fleet_readings import Member, Past, Presence, Vitals
 from presman.analysis.readings.reading import Reading
+from presman.base.running_out import ran_out
 from presman.base.text import one_line
 from presman.output.attention import Attention
 from presman.polling.poll_needs import PollNeeds
@@ -114,10 +116,14 @@ class WatchedDatabase:
 
     # ---- from outside
 
-    def start(self) -> None:
-        """Begin to poll."""
+    def start(self) -> bool:
+        """Begin to poll; where no thread can be had the database counts as refused. Return whether it has one."""
         self._seen = replace(self._seen, since=self._clock())
-        self.sampler.start()
+        try:
+            self.sampler.start()
+        except RuntimeError as error:
+            self._hear(SourceLost(ran_out(error) or str(error), "", None, datetime.now(UTC)))
+        return self.sampler.is_alive
 
     def set_interval(self, seconds: float) -> None:
         """Poll every `seconds` from now on, also again when nobody listens any more."""

@@ -22,6 +22,7 @@ from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges
 from presman.analysis.alerts.judge import sees_all
 from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
 from presman.analysis.readings.reading import Reading
+from presman.base.running_out import ran_out
 
 FORMAT = 1
 """Of the event; grows when a name changes its meaning or goes away."""
@@ -171,15 +172,21 @@ class AlertCommand:
             if len(self._recent) >= MOST or self._events.full():
                 self._left_out += 1
                 continue
+            try:
+                self._start()
+            except RuntimeError as error:
+                self.problem = f"{self._words[0]}: {ran_out(error) or error}"
+                self._left_out += 1
+                continue
             self._recent.append(now)
-            self._start()
             self._events.put_nowait(event(change, self._target, self._database, at, self._left_out))
             self._left_out = 0
 
     def _start(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="on_alert", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._work, name="on_alert", daemon=True)
+            thread.start()
+            self._thread = thread
 
     def _work(self) -> None:
         while (data := self._events.get()) is not None and not self._over:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from presman.base.errors import InputError
 from presman.base.formats import spelled
 from presman.base.release import Release
+from presman.base.running_out import ran_out
 from presman.base.text import clean, one_line
 from presman.polling.budget import budget_of
 from presman.polling.poll_needs import EVERYTHING, PollNeeds
@@ -326,7 +327,7 @@ class Sampler:
             retry = isinstance(error, SourceError) and error.retry
             return self._lost(str(error), getattr(error, "code", ""), retry=retry)
         except Exception as error:
-            return self._lost(f"{type(error).__name__}: {error}", "", retry=True)
+            return self._lost(ran_out(error) or f"{type(error).__name__}: {error}", "", retry=True)
         self._attempts, self._since = 0, None
         return Polled(snapshot)
 

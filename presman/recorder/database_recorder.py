@@ -14,6 +14,7 @@ from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
 from presman.base.formats import counted
 from presman.base.log_event import Level, LogEvent, Tell
+from presman.base.running_out import ran_out
 from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost
 from presman.recording.events import lost
 from presman.recording.shelf import Shelf
@@ -66,6 +67,8 @@ class DatabaseRecorder:
         self.trouble = ""
         self.output_trouble = ""
         """Why nothing is written, "" while it is; `trouble` is why nothing comes."""
+        self.fault: Exception | None = None
+        """What ended it that nobody foresaw."""
         self._shelf = shelf
         self._tell_to = tell
         self._most = polls
@@ -163,6 +166,10 @@ class DatabaseRecorder:
     def _keep_writing(self) -> None:
         try:
             self._write_all()
+        except Exception as error:  # of one database: the others go on
+            self.fault = error
+            self.output_trouble = ran_out(error) or f"internal error: {type(error).__name__}: {error}"
+            self._tell("not_written", f"cannot be written: {self.output_trouble}", "error")
         finally:
             self._is_over.set()
 

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from aiohttp import WSMsgType, web
 
 from presman.base.places import Standing
+from presman.base.running_out import ran_out
 from presman.serve.browser_message import Pinged, packet_of, read_message, within
 from presman.serve.connections import Connections
 from presman.serve.serving import Serving
@@ -89,8 +90,8 @@ class Seats:
             finally:
                 viewer.leave()
                 wrong = await shown
-        except OSError as error:  # no more processes, or files
-            wrong = f"cannot be started: {error.strerror or error}"
+        except (OSError, RuntimeError) as error:  # no more processes, threads or files
+            wrong = f"cannot be started: {ran_out(error) or getattr(error, 'strerror', None) or error}"
             await socket.close(code=DIED)
         finally:
             for old in keys:

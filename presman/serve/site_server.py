@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import ssl
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -38,6 +40,10 @@ def run(serving: Serving, sockets: Sockets, certificates: Certificates | None, r
 
     Raises LimitError.
     """
+    most_connections(serving.viewers)  # before anything else takes descriptors
+    if sys.version_info < (3, 12) and hasattr(os, "pidfd_open"):
+        # Without a thread for each monitor, as later releases do: where none can be had a monitor would be left behind.
+        asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
     return asyncio.run(_serve(serving, sockets, certificates, ready))
 
 

@@ -387,7 +387,9 @@ def test_many_are_ended_side_by_side(start: Start, monkeypatch: pytest.MonkeyPat
     assert slow.stop(PATIENCE)
 
 
-def test_without_a_thread_for_it_a_read_is_cancelled_all_the_same(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_thread_for_it_a_read_is_cancelled_all_the_same(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = FakeSource(hang=threading.Event())
     sampler, _ = start(source)
     assert source.entered.wait(PATIENCE)
