@@ -76,8 +76,10 @@ def run(options: Namespace) -> int:
 def _status(database: ObservedDatabase) -> DatabaseStatus:
     """Return how a database of the exporter is, for `presman status`."""
     state = database.state()
-    last = None if state.last_poll is None else datetime.fromtimestamp(state.last_poll, UTC)
-    return DatabaseStatus(state.label, state.interval, state.polls, last, trouble=database.trouble)
+    last, following = (
+        None if each is None else datetime.fromtimestamp(each, UTC) for each in (state.last_poll, state.next_try)
+    )
+    return DatabaseStatus(state.label, state.interval, state.polls, last, trouble=database.trouble, next_try=following)
 
 
 def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
@@ -93,7 +95,7 @@ def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
         found.append(
             ObservedTarget(
                 label_of(target), target.make_source, options.interval or options.refresh or INTERVAL, resolved.scope,
-                resolved.packs, resolved.budget, resolved.alerts,
+                resolved.packs, resolved.budget, resolved.alerts, resolved.renewal,
             )
         )  # fmt: skip
     labels = [each.label for each in found]

@@ -51,13 +51,16 @@ def run(options: Namespace) -> int:
     console.say(f"recording {names} to {recorder.shelf.name}; Ctrl-C ends it", "started")
     try:
         with reporting("record", recorder.shelf.name, lambda: list(map(_status, recorder.databases)), progress.tell):
-            recorder.run(options.duration, lambda: progress.show(recorder))
+            is_over = recorder.run(options.duration, lambda: progress.show(recorder))
     finally:
         progress.clear()
         for each in recorder.databases:
             given_up = f", {each.given_up} given up" if each.given_up else ""
             text = f"{each.written} poll{'s' * (each.written != 1)} of {each.target.name} written{given_up}"
             console.say(text, "ended")
+    refused = [f"{each.target.name}: {each.refused}" for each in recorder.databases if each.refused]
+    if refused and is_over:
+        raise Failure(f"nothing is left to record: {'; '.join(refused)}", exit_codes.SOURCE)
     faults = [each.fault for each in recorder.databases if each.fault is not None]
     if faults:
         return exit_codes.SOURCE if all(map(ran_out, faults)) else exit_codes.INTERNAL
@@ -90,7 +93,7 @@ def target_of(resolved: Resolved, interval: float | None) -> RecordedTarget:
     target = resolved.target
     return RecordedTarget(
         target.name, target.kind, target.make_source, interval or resolved.refresh, resolved.scope, resolved.packs,
-        resolved.budget,
+        resolved.budget, resolved.renewal,
     )  # fmt: skip
 
 
@@ -99,7 +102,7 @@ def _status(recorder: DatabaseRecorder) -> DatabaseStatus:
     target = recorder.target
     return DatabaseStatus(
         target.name, target.interval, recorder.written, recorder.polled_at, recorder.waiting, recorder.given_up,
-        recorder.trouble, recorder.output_trouble,
+        recorder.trouble, recorder.output_trouble, recorder.next_try,
     )  # fmt: skip
 
 

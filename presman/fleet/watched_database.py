@@ -50,6 +50,8 @@ class WatchedTarget(NamedTuple):
     packs: tuple[str, ...] = ()
     budget: float | None = None
     attention: Attention | None = None
+    renewed: Callable[[], Source | None] | None = None
+    """See :class:`presman.polling.sampler.Sampler`."""
 
 
 class ReadingCame(Struct, frozen=True):
@@ -110,6 +112,7 @@ class WatchedDatabase:
             carry_out=carry_out,
         )  # fmt: skip
         self.sampler.budget = target.budget
+        self.sampler.renewed = target.renewed
         self.sampler.phase = phase
         self.sampler.needs = PollNeeds(few=True)
         self.widen(Breadth.NARROW)
@@ -233,7 +236,8 @@ class WatchedDatabase:
         if self.target.attention is not None:
             self.target.attention.lost(event.line)
         now, seen = self._clock(), self._seen
-        presence = Presence.REFUSED if event.retry_in is None else Presence.LOST
+        is_refused = event.retry_in is None or event.refusal is not None
+        presence = Presence.REFUSED if is_refused else Presence.LOST
         self._seen = _Seen(
             presence,
             seen.since if seen.presence is presence else now,

@@ -10,7 +10,7 @@ import oracledb
 from presman.base.text import clean, one_line
 from presman.records.queries import Query, Scope
 from presman.records.snapshot import Problem
-from presman.sources import SourceError
+from presman.sources import Refusal, SourceError
 
 LONGEST = 300
 
@@ -62,6 +62,10 @@ HOPELESS = frozenset(
     }
 )
 """Trying again cannot help, and may lock the account."""
+
+LOCKED = frozenset({"ORA-28000"})
+PASSWORDS = frozenset({"ORA-01017", "ORA-28001"})
+"""A login that the database refuses for its password: one that is wrong, one that has expired."""
 
 NOBODY = frozenset({"ORA-01017", "DPY-4001", "ORA-01005", "DPY-3001"})
 """What a login without a user ends in where nothing else says who it is."""
@@ -136,7 +140,8 @@ def source_error(error: Any, user: str | None = "") -> SourceError:
         hint = "nobody in the wallet has signed the server's certificate: see wallet_location"
     elif "WRONG_VERSION_NUMBER" in text:
         hint = "nobody speaks TLS there: write the address without tcps://"
-    return SourceError(f"{text} - {hint}" if hint else text, code=code, retry=not codes & HOPELESS)
+    refusal = Refusal.LOCKED if codes & LOCKED else Refusal.PASSWORD if codes & PASSWORDS else None
+    return SourceError(f"{text} - {hint}" if hint else text, code=code, retry=not codes & HOPELESS, refusal=refusal)
 
 
 def problem(error: Any, query: Query, scope: Scope, user: str) -> Problem:
