@@ -1,4 +1,4 @@
-"""What has run out when the system refuses something: memory, open files, or processes and threads."""
+"""Limits of the machine: what has run out when the system refuses memory, open files, or processes and threads."""
 
 from __future__ import annotations
 

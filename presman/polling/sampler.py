@@ -25,7 +25,7 @@ from presman.records.commands import Command
 from presman.records.focus import Focus
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
-from presman.sources import Exhausted, Refusal, Source, SourceError
+from presman.sources import Exhausted, LoginRefusal, Source, SourceError
 
 if TYPE_CHECKING:
     from presman.polling.poller import Poller
@@ -92,7 +92,7 @@ class SourceLost(Struct, frozen=True):
     code: str
     retry_in: float | None
     since: datetime
-    refusal: Refusal | None = None
+    refusal: LoginRefusal | None = None
 
     @property
     def line(self) -> str:
@@ -104,9 +104,9 @@ class SourceLost(Struct, frozen=True):
         """What follows, where that is not one attempt after the other; else ""."""
         if self.retry_in is None:
             return "not tried again"
-        if self.refusal is Refusal.LOCKED:
+        if self.refusal is LoginRefusal.LOCKED:
             return f"tried again every {spelled(REFUSED_PAUSE)}"
-        if self.refusal is Refusal.PASSWORD:
+        if self.refusal is LoginRefusal.PASSWORD:
             return f"tried again once there is another password, which is looked for every {spelled(REFUSED_PAUSE)}"
         return ""
 
@@ -148,7 +148,7 @@ def pause_after(error: SourceError, attempt: int, rng: random.Random) -> float |
     """Return the seconds to wait after attempt 1, 2, … failed; None where no other can help."""
     if error.retry:
         return pause_before(attempt, rng)
-    return REFUSED_PAUSE if error.refusal is Refusal.LOCKED else None
+    return REFUSED_PAUSE if error.refusal is LoginRefusal.LOCKED else None
 
 
 def tick_after(now: float, refresh: float, phase: float) -> float:
@@ -372,7 +372,7 @@ class Sampler:
         return Polled(snapshot)
 
     def _poll(self) -> Snapshot:
-        if self._refused is not None and self._refused.refusal is Refusal.PASSWORD:
+        if self._refused is not None and self._refused.refusal is LoginRefusal.PASSWORD:
             self._renew(self._refused)
         if self._poller is None:
             self._poller = self._new_poller(self._make_source())
@@ -439,7 +439,7 @@ class Sampler:
         self._since = self._since or self._now()
         self._refused = None if error.retry else error
         pause = pause_after(error, self._attempts, self._rng)
-        if error.refusal is Refusal.PASSWORD and self.renewed is not None:
+        if error.refusal is LoginRefusal.PASSWORD and self.renewed is not None:
             pause = REFUSED_PAUSE
         return SourceLost(one_line(clean(str(error)), 500), clean(error.code), pause, self._since, error.refusal)
 

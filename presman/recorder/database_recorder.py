@@ -23,7 +23,7 @@ from presman.recording.writer import RecordingWriter
 from presman.records.breadth import Breadth
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
-from presman.sources import Refusal, Source
+from presman.sources import LoginRefusal, Source
 
 MOST_WAITING = 240
 """Polls that wait in memory while the store cannot be written; of more the oldest are given up, and that is told."""
@@ -152,7 +152,7 @@ class DatabaseRecorder:
 
     def _lose(self, event: SourceLost) -> None:
         """Take note of a loss; what has never been right is for somebody to mend now, and not waited for."""
-        is_over = event.retry_in is None or (event.refusal is Refusal.PASSWORD and self.polled_at is None)
+        is_over = event.retry_in is None or (event.refusal is LoginRefusal.PASSWORD and self.polled_at is None)
         outlook = "not tried again" if is_over else event.outlook
         if not self._lost_for:
             self._losses.append((event.since, event.line))

@@ -24,7 +24,7 @@ USUAL_BINDS: Mapping[str, Any] = MappingProxyType({"with_idle": 1})
 NO_BINDS: Mapping[str, Any] = MappingProxyType({})
 
 
-class Refusal(Enum):
+class LoginRefusal(Enum):
     """Why a database lets nobody in, where that may change though trying again and again does not help."""
 
     LOCKED = "locked"
@@ -41,7 +41,7 @@ class SourceError(Exception):
     help then.
     """
 
-    def __init__(self, text: str, *, code: str = "", retry: bool = True, refusal: Refusal | None = None) -> None:
+    def __init__(self, text: str, *, code: str = "", retry: bool = True, refusal: LoginRefusal | None = None) -> None:
         super().__init__(text)
         self.code = code
         self.retry = retry

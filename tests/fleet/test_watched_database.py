@@ -17,7 +17,7 @@ from presman.fleet.live_fleet import LiveFleet
 from presman.fleet.watched_database import ReadingCame, WatchedDatabase, WatchedTarget
 from presman.polling.sampler import SourceLost
 from presman.records.breadth import Breadth
-from presman.sources import Refusal, SourceError
+from presman.sources import LoginRefusal, SourceError
 from tests.patience import until
 from tests.sources.fakes import FakeSource
 
@@ -173,7 +173,7 @@ def test_each_has_a_phase_of_its_own_and_a_new_interval_holds_for_all() -> None:
 
 
 def test_a_locked_account_is_refused_and_tried_every_ten_minutes(watch: Callable[..., WatchedDatabase]) -> None:
-    locked = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=Refusal.LOCKED)
+    locked = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=LoginRefusal.LOCKED)
     clock = Clock()
     database = watch(FakeSource(failures=[locked]), clock=clock)
     assert reaches(database, Presence.REFUSED).retry_in == 600.0

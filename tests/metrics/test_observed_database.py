@@ -21,7 +21,7 @@ from presman.records.queries import Scope
 from presman.records.session_rows import Session
 from presman.records.snapshot import Problem, Section
 from presman.records.wait_rows import EventHistogram
-from presman.sources import Refusal, SourceError
+from presman.sources import LoginRefusal, SourceError
 from tests.metrics.observed import of, series
 from tests.patience import until
 from tests.sources.fakes import START, FakeSource, row
@@ -228,7 +228,7 @@ def test_the_source_s_own_clock_does_not_matter(watch: Watch) -> None:
 
 
 def test_when_a_locked_account_is_tried_again_is_told(watch: Watch, told: list[LogEvent]) -> None:
-    locked = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=Refusal.LOCKED)
+    locked = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=LoginRefusal.LOCKED)
     database = watch(FakeSource(failures=[locked]))
     until(lambda: said(told), "the reason")
     assert said(told) == ["prod: ORA-28000: locked; tried again every 10 min"]

@@ -31,7 +31,7 @@ from presman.records.breadth import Breadth
 from presman.records.commands import Command, Victim, kill
 from presman.records.focus import Focus
 from presman.records.queries import QueryError, Scope
-from presman.sources import Refusal, SourceError
+from presman.sources import LoginRefusal, SourceError
 from presman.sources.apart.looked_at import Looked
 from tests.sources.fakes import START, FakeSource
 
@@ -415,14 +415,14 @@ def test_one_that_gets_no_thread_has_not_begun(monkeypatch: pytest.MonkeyPatch) 
     assert sampler.stop()
 
 
-LOCKED = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=Refusal.LOCKED)
-WRONG = SourceError("ORA-01017: wrong", code="ORA-01017", retry=False, refusal=Refusal.PASSWORD)
+LOCKED = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=LoginRefusal.LOCKED)
+WRONG = SourceError("ORA-01017: wrong", code="ORA-01017", retry=False, refusal=LoginRefusal.PASSWORD)
 
 
 def test_a_locked_account_is_tried_every_ten_minutes(start: Start) -> None:
     _, events = start(FakeSource(failures=[LOCKED]))
     event = lost(events)
-    assert (event.retry_in, event.refusal, event.outlook) == (600.0, Refusal.LOCKED, "tried again every 10 min")
+    assert (event.retry_in, event.refusal, event.outlook) == (600.0, LoginRefusal.LOCKED, "tried again every 10 min")
     assert event.next_try is not None
     assert 590 < (event.next_try - datetime.now(UTC)).total_seconds() <= 600
 
@@ -451,7 +451,7 @@ def test_another_password_is_looked_for_and_the_same_one_is_not_tried(monkeypatc
     sampler.start()
     for _ in range(4):  # the refusal, and three looks in vain
         event = lost(events)
-        assert (event.text, event.refusal) == ("ORA-01017: wrong", Refusal.PASSWORD)
+        assert (event.text, event.refusal) == ("ORA-01017: wrong", LoginRefusal.PASSWORD)
         assert event.outlook.startswith("tried again once there is another password")
     polled(events)
     assert sampler.stop(PATIENCE)

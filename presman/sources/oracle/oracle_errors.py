@@ -10,7 +10,7 @@ import oracledb
 from presman.base.text import clean, one_line
 from presman.records.queries import Query, Scope
 from presman.records.snapshot import Problem
-from presman.sources import Refusal, SourceError
+from presman.sources import LoginRefusal, SourceError
 
 LONGEST = 300
 
@@ -140,7 +140,7 @@ def source_error(error: Any, user: str | None = "") -> SourceError:
         hint = "nobody in the wallet has signed the server's certificate: see wallet_location"
     elif "WRONG_VERSION_NUMBER" in text:
         hint = "nobody speaks TLS there: write the address without tcps://"
-    refusal = Refusal.LOCKED if codes & LOCKED else Refusal.PASSWORD if codes & PASSWORDS else None
+    refusal = LoginRefusal.LOCKED if codes & LOCKED else LoginRefusal.PASSWORD if codes & PASSWORDS else None
     return SourceError(f"{text} - {hint}" if hint else text, code=code, retry=not codes & HOPELESS, refusal=refusal)
 
 
