@@ -10,6 +10,7 @@ import json
 import os
 from argparse import Namespace
 
+from presman.base.child import end_with_parent
 from presman.base.environment_secrets import PASSWORD, give
 from presman.base.secret import Secret
 from presman.cli import answered, console, exit_codes
@@ -31,6 +32,7 @@ def _run() -> int:
     line = _first_line()
     if not line:  # who started it has gone
         return exit_codes.OK
+    end_with_parent()
     told = json.loads(line)
     options, password = Namespace(**told["options"]), told["password"]
     if PASSWORD in told:

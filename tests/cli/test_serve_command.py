@@ -208,6 +208,7 @@ def monitored(monkeypatch: pytest.MonkeyPatch, inside: Run) -> Callable[..., dic
         os.write(sends, line + b"what follows")
         os.close(sends)
         monkeypatch.setattr(served_monitor, "_STDIN", takes)
+        monkeypatch.setattr(served_monitor, "end_with_parent", lambda: None)  # it is this process here
         monkeypatch.setattr(served_app, "run_served", note)
         monkeypatch.setattr(served_app, "run_served_replay", note)
         given["code"] = served_monitor.main()
