@@ -27,7 +27,7 @@ class Execution(Struct, eq=False):
 
     `left` is seconds of work left at full speed; `speed` what part of it passes per second now; `threads` how
     many of its processes work at a time on each instance. `then` is what its session has executed while the cursor
-    holds its servers; `blocker` the SID whose lock it waits for all the while it runs.
+    holds its servers; `blocker` is instance and SID of whose lock it waits for all the while it runs.
     """
 
     number: int
@@ -43,7 +43,7 @@ class Execution(Struct, eq=False):
     arrived: float
     stream: Stream | None
     then: Cursor | None = None
-    blocker: int | None = None
+    blocker: tuple[int, int] | None = None
     phase: Phase = Phase.POOL
     queued_at: float = 0.0
     started: float = 0.0

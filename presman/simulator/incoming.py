@@ -104,7 +104,7 @@ class Incoming:
 
     def _play(self, one: ScriptedStatement) -> None:
         client = Client(one.user, one.program, one.machine, one.module, one.service)
-        session = self._connect(client, one.group, one.pdb, 1, one.sid)
+        session = self._connect(client, one.group, one.pdb, one.instance, one.sid)
         session.transient = True
         session.serial = one.serial or session.serial
         execution = self._parse(session, one, None, one.sql, one.dop, one.seconds, one.hold)

@@ -17,6 +17,7 @@ from presman.simulator.fields import (
     list_of,
     number,
     one_of,
+    place,
     span,
     table_of,
     text,
@@ -264,7 +265,8 @@ class ScriptedStatement:
     """One statement at an exact instant. `seconds` is its run time unthrottled with all servers it asks for.
 
     `then` is what its session has executed since, while the cursor holds its servers: the session shows that statement.
-    `blocked_by` is the SID of the session on instance 1 whose lock it waits for all the while it runs.
+    `instance` is where its session is; `blocked_by` instance and SID of the session whose lock it waits for all the
+    while it runs.
     """
 
     at: float = key(duration)
@@ -279,7 +281,8 @@ class ScriptedStatement:
     queue: str = key(one_of("policy", "always", "never"), "policy")
     hold: float = key(duration, 0.0)
     then: str = key(text, "")
-    blocked_by: int | None = key(whole(1, 65535), None)
+    blocked_by: tuple[int, int] | None = key(place, None)
+    instance: int = key(whole(1, 8), 1)
     pdb: str = key(identifier, "")
     sql_id: str = key(text, "")
     sid: int | None = key(whole(1, 65535), None)

@@ -216,7 +216,7 @@ def test_waiting_only_if_contended_or_at_the_limit(played: Played) -> None:
                 )
                 full = used >= machine.cpus - 0.1 - 1e-6
                 assert full or capped or account.rates[0] >= ceiling - 1e-6, (group, second)
-    assert seen or simulation.scenario.name in {"quiet", "noplan", "queueing", "storm", "rac", "locked"}
+    assert seen or simulation.scenario.name in {"quiet", "noplan", "queueing", "storm", "rac", "locked", "locked_rac"}
 
 
 def test_waits_and_histograms(played: Played) -> None:

@@ -109,7 +109,7 @@ class SessionRows:
         previous: tuple[str | None, int | None],
         started: float | None,
         last_call: int,
-        blocker: int | None = None,
+        blocker: tuple[int, int] | None = None,
     ) -> None:
         client = session.client
         simulation = self._simulation
@@ -120,7 +120,8 @@ class SessionRows:
                 *(client.client_id or None, client.user.lower()),
                 *(*sql, *previous, when(simulation, started), when(simulation, session.logon), last_call),
                 *(doing.event, doing.wait_class, doing.state, doing.wait_micro),
-                *(None if blocker is None else 1, blocker, "USER"),
+                *(blocker or (None, None)),
+                "USER",
                 doing.wait_micro // 1_000_000,
                 None if started is None else _FIRST_EXECUTION + int(started),
             )
