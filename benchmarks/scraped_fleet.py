@@ -194,7 +194,7 @@ def _listen(databases: Sequence[ObservedDatabase]) -> dict[int, list[float]]:
 
 
 def _thread(database: ObservedDatabase) -> int:
-    number = database._sampler._thread.native_id
+    number = database.sampler._thread.native_id
     assert number is not None
     return number
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from presman.base.environment_secrets import METRICS_PASSWORD, PASSWORD
 from presman.cli import main
 from tests.cli.run import Run, environment
 from tests.thorough import THOROUGH
@@ -83,7 +84,9 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
         monkeypatch.setenv(name, environment()[name])
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        brought = {name: os.environ[name] for name in (PASSWORD, METRICS_PASSWORD) if name in os.environ}
         code = main(arguments)
+        os.environ.update(brought)  # as a shell would have it for the next command
         said = capsys.readouterr()
         assert "Traceback" not in said.out + said.err
         return subprocess.CompletedProcess(arguments, code, said.out, said.err)

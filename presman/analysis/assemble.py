@@ -28,7 +28,7 @@ from presman.analysis.usage_totals import instance_totals
 from presman.base.formats import counted, duration
 from presman.records.group_rows import GroupMetricHistory
 from presman.records.parallel_rows import PxSession
-from presman.records.plan_rows import RsrcPlanHistory
+from presman.records.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
 from presman.records.queries import Scope
 from presman.records.rows import OF_AN_UPDATE
 from presman.records.session_rows import Session, SessionCount
@@ -100,6 +100,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         quiesce=quiesce,
         activity=activity(facts.sessions.users) if _sees_activity(current) else None,
         since_startup=LazyRows(lambda: instance_totals(current)),
+        group_names=facts.cache.call(group_names, current.rows(ConsumerGroupDefinition)),
     )
 
 
@@ -122,6 +123,11 @@ def _sees_activity(snapshot: Snapshot) -> bool:
 def whole_minute(number: int) -> datetime:
     """Return the beginning of a minute since 1970, the same object again: what is made of rows holds for all of it."""
     return datetime.fromtimestamp(60 * number, UTC)
+
+
+def group_names(rows: tuple[ConsumerGroupDefinition, ...]) -> tuple[str, ...] | None:
+    """Return the consumer groups that are defined, None where nothing is known of them."""
+    return tuple(sorted({row.consumer_group for row in rows})) or None
 
 
 def hour(rows: tuple[GroupMetricHistory, ...], at: datetime) -> tuple[HourReading, ...]:

@@ -13,6 +13,7 @@ import socket
 import sys
 import threading
 import time
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -24,6 +25,10 @@ _BEGINS = (
     "import sys; sys.path[:] = sys.argv[1:]; from presman.base.collecting import collect_seldom; collect_seldom(); "
 )
 """What a new process begins with: it finds presman where it was found here, in one file, too."""
+
+
+_PR_SET_PDEATHSIG = 1
+"""Of prctl(2)."""
 
 
 class Child:
@@ -72,6 +77,17 @@ class Child:
                 if process:
                     self._number, self.exit_code = 0, os.waitstatus_to_exitcode(status)
             return not self._number
+
+
+def end_with_parent() -> None:
+    """Have the system kill this process once the thread that started it has ended; elsewhere than on Linux do nothing.
+
+    It would notice for itself that its line has ended, but not while it is stopped (SIGSTOP).
+    """
+    import ctypes
+
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _is_alone() -> bool:

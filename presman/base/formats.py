@@ -38,6 +38,16 @@ def duration(seconds: float | None) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def retry(seconds: float) -> str:
+    """Return when a database is tried again: ``retry in 41s``, ``retry in 9:58``, ``trying now``.
+
+    >>> retry(598.2)
+    'retry in 9:58'
+    """
+    left = round(seconds)
+    return f"retry in {f'{left}s' if left < 100 else duration(left)}" if left > 0 else "trying now"
+
+
 def spelled(seconds: float | None) -> str:
     """Return a duration in words, for sentences: ``41 s``, ``15 min 37 s``, ``1 h 2 min``, ``2 d 3 h``.
 

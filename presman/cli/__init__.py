@@ -5,13 +5,17 @@ Only the standard library is imported here; each command imports what it needs w
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
+from presman.base import environment_secrets
+from presman.base.running_out import ran_out
 from presman.cli import console, exit_codes
 from presman.cli.early_interrupt import ending_at_once
 from presman.cli.exit_codes import Failure, Terminated
@@ -20,19 +24,28 @@ _CODES = {
     "presman.cli.exit_codes.Failure": None,
     "presman.base.errors.InputError": exit_codes.USAGE,
     "presman.sources.SourceError": exit_codes.SOURCE,
+    "presman.base.errors.LimitError": exit_codes.SOURCE,
     "presman.output.csv_file.OutputError": exit_codes.OUTPUT,
 }
 """Errors with a meaning, by name, so that nothing is imported to recognise them."""
+
+_REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR})
+"""Why the system does not look at a path that somebody named."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run presman and return its exit code."""
     console.prepare()
+    if not _is_debugged():
+        _say_what_no_one_catches()
+    environment_secrets.take()  # before any other process is started
     given = sys.argv[1:] if arguments is None else arguments
     try:
         return _checked(given) if _is_check(given) else answered(lambda: _run(given, ending_at_once()))
     finally:
         console.log_to(None)
+        environment_secrets.forget()
+        console.settle()
 
 
 def answered(run: Callable[[], int]) -> int:
@@ -77,9 +90,8 @@ def _checked(arguments: Sequence[str]) -> int:
     except SystemExit as end:  # --help
         return _flushed(end.code if isinstance(end.code, int) else exit_codes.OK)
     except Exception as error:
-        line = " ".join(str(error).split())
         _debug(error)
-        return complain(line if _known(error) else f"internal error: {type(error).__name__}: {line}")
+        return complain(_meaning(error)[0])
 
 
 def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]) -> int:
@@ -116,28 +128,57 @@ def _flushed(code: int) -> int:
 def _complain(error: Exception) -> int:
     """Say what is wrong in one line and return the exit code."""
     _debug(error)
-    known = _known(error)
-    line = " ".join(str(error).split())
-    if known is None:
-        console.say(f"internal error: {type(error).__name__}: {line} (PRESMAN_DEBUG=1 shows where)", "fault", "error")
-        code = exit_codes.INTERNAL
+    if not _is_debugged():
+        from warnings import simplefilter
+
+        simplefilter("ignore")  # Python's own remarks on what is thrown away now
+    error.__traceback__ = None  # and with it what the command had made: it may have taken all memory there is
+    line, code = _meaning(error)
+    if code == exit_codes.INTERNAL:
+        console.say(f"{line} (PRESMAN_DEBUG=1 shows where)", "fault", "error")
     else:
         console.say(line, "failed", "error")
-        code = error.code if isinstance(error, Failure) else _CODES[known] or exit_codes.USAGE
     if code == exit_codes.OUTPUT:
         console.abandon()
     return code
 
 
-def _known(error: Exception) -> str | None:
-    """Return the name of an error with a meaning, None for any other."""
+def _meaning(error: Exception) -> tuple[str, int]:
+    """Return what an error means in one line, and the exit code: of one that nobody foresaw it is one in presman."""
+    if limit := ran_out(error):
+        return limit, exit_codes.SOURCE
+    line = " ".join(str(error).split())
     names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__]
-    return next((name for name in names if name in _CODES), None)
+    known = next((name for name in names if name in _CODES), None)
+    if known is not None:
+        return line, error.code if isinstance(error, Failure) else _CODES[known] or exit_codes.USAGE
+    if isinstance(error, OSError) and error.errno in _REFUSED and error.filename is not None:
+        return f"{str(error.filename)[:200]}: {error.strerror}", exit_codes.USAGE
+    if limit := ran_out(error, foreseen=False):
+        return limit, exit_codes.SOURCE
+    return f"internal error: {type(error).__name__}: {line}", exit_codes.INTERNAL
 
 
 def _debug(error: Exception) -> None:
     """Print the traceback for those who asked for it."""
-    if os.environ.get("PRESMAN_DEBUG", "") not in {"", "0"}:
+    if _is_debugged():
         from traceback import print_exception
 
         print_exception(error)
+
+
+def _is_debugged() -> bool:
+    return os.environ.get("PRESMAN_DEBUG", "") not in {"", "0"}
+
+
+def _say_what_no_one_catches() -> None:
+    """Have errors that end a thread told in one line, as others are, and those of the garbage collector not at all."""
+
+    def of_thread(ended: threading.ExceptHookArgs) -> None:
+        if isinstance(ended.exc_value, Exception):
+            console.say(_meaning(ended.exc_value)[0], "fault", "error")
+
+    if threading.excepthook is threading.__excepthook__:  # a test has another
+        threading.excepthook = of_thread
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = lambda _: None

@@ -9,6 +9,7 @@ from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from presman.base.paths import expanded
 from presman.base.svg import PictureError, png, require_png
 from presman.base.text import clean
 from presman.chart.file_series import FileSeries, read_series
@@ -22,7 +23,7 @@ _KINDS = (".svg", ".png", ".html")
 
 def run(options: Namespace) -> int:
     """Draw in the terminal, or into a file. Raises Failure, ChartError."""
-    output = Path(options.output).expanduser() if options.output else None
+    output = expanded(options.output) if options.output else None
     source = Path(options.file)
     if output is not None:
         _check(output, source)

@@ -31,6 +31,7 @@ UNKNOWN = 3
 
 def run(options: Namespace) -> int:
     """Check one target. Every error is UNKNOWN: main() sees to that."""
+    from presman.analysis.alerts.judge import groupless
     from presman.cli.polling import Polling
     from presman.cli.settings import load, resolve
     from presman.config.alert_lines import with_thresholds
@@ -50,6 +51,8 @@ def run(options: Namespace) -> int:
         reading, lacking, problems = _judged(
             reading, settings, resolved, TELLING * options.timeout, endless=polling.endless
         )
+        for each, text in groupless(settings, reading).items():
+            console.say(f"warning: alerts of {each.key}: {text}", "setting", "warning")
         found = result(reading, settings, lacking)
         more = [*found.more, *problems] if options.verbose else []
         console.show("".join(f"{line}\n" for line in (found.line, *more)))

@@ -10,6 +10,7 @@ from pathlib import Path
 from textwrap import fill
 
 from presman.base.errors import InputError
+from presman.base.paths import expanded
 from presman.base.text import clean
 from presman.cli import asking, console, exit_codes
 from presman.cli.connect_questions import ask_address, ask_password, ask_user
@@ -65,8 +66,8 @@ def run(options: Namespace) -> int:
 def _config(options: Namespace) -> tuple[Path, Config]:
     """Return the file to write and what is in it; one that is named need not be there yet. Raises ConfigError."""
     named = options.config or os.environ.get("PRESMAN_CONFIG")
-    if named and not Path(named).expanduser().exists():
-        return Path(named).expanduser(), Config()
+    if named and not expanded(named).exists():
+        return expanded(named), Config()
     config = load(options)
     return config.path or places()[-1], config
 

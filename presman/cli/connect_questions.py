@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import suppress
 
 from msgspec.structs import replace
 
+from presman.base.errors import InputError
+from presman.base.paths import expanded
 from presman.base.text import clean
 from presman.cli import asking, console
 from presman.config.config_file import Config
@@ -30,8 +32,8 @@ def ask_address(answers: Answers, config: Config) -> Answers:
     _offer(folder, known)
     while True:
         typed = asking.line("Database (host, host:port/service, alias, or the folder of tnsnames.ora)", answers.dsn)
-        if (Path(typed).expanduser() / "tnsnames.ora").is_file():
-            folder = str(Path(typed).expanduser().resolve())
+        if found := _folder_of_names(typed):
+            folder = found
             answers, known = replace(answers, config_dir=folder), aliases(config, folder)[1]
             _offer(folder, known)
             continue
@@ -48,6 +50,14 @@ def ask_address(answers: Answers, config: Config) -> Answers:
         if answers.dsn in known and not answers.config_dir and folder != config.defaults.config_dir:
             answers = replace(answers, config_dir=folder)  # so that it is found without TNS_ADMIN, too
         return _with_wallet(answers) if wants_tls(answers, known) else answers
+
+
+def _folder_of_names(typed: str) -> str:
+    """Return the folder that was typed if tnsnames.ora is in it and may be looked for, "" otherwise."""
+    with suppress(InputError, OSError):
+        folder = expanded(typed)
+        return str(folder.resolve()) if (folder / "tnsnames.ora").is_file() else ""
+    return ""
 
 
 def _offer(folder: str, known: Mapping[str, str]) -> None:
@@ -80,7 +90,7 @@ def _with_wallet(answers: Answers) -> Answers:
         if folder == "-":
             folder = ""
             break
-        trouble = "" if answers.thick and Path(folder).expanduser().is_dir() else wallet_trouble(folder)
+        trouble = wallet_trouble(folder, thick=answers.thick)
         if not trouble:
             break
         console.show(f"{trouble}\n")

@@ -124,5 +124,19 @@ def why_no_screen() -> str:
 
 def abandon() -> None:
     """Point standard output nowhere, so that the interpreter's last flush has nothing to complain about."""
+    _point_nowhere(sys.stdout)
+
+
+def settle() -> None:
+    """Let what cannot be written to standard error (its disk is full) not become the exit code at the very end."""
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        _point_nowhere(sys.stderr)
+
+
+def _point_nowhere(stream: TextIO) -> None:
     with suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -110,7 +110,11 @@ class _Export:
     def look(self) -> list[DatabaseStatus]:
         """Return how it is, for `presman status`."""
         name, every = self._resolved.target.name, self._resolved.refresh
-        return [DatabaseStatus(name, every, self.taken, self._last, trouble=self._polling.trouble)]
+        return [
+            DatabaseStatus(
+                name, every, self.taken, self._last, trouble=self._polling.trouble, next_try=self._polling.next_try
+            )
+        ]
 
     def _say(self, event: str, text: str) -> None:
         console.say(text, event, "warning")

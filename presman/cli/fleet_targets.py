@@ -21,6 +21,7 @@ from presman.fleet.watched_database import WatchedTarget
 from presman.output.attention import attention_of, glance_of
 
 if TYPE_CHECKING:
+    from presman.setup.credentials import Renewal
     from presman.sources import Source
 
 WATCHED = frozenset({"oracle", "simulator"})
@@ -110,15 +111,17 @@ class FleetTargets:
             if glance
             else attention_of(shown, found.alerts, found.on_alert, first_is_news=False)
         )
-        make = partial(_with_password, found.target)
-        self.watched.append(WatchedTarget(shown, make, found.scope, found.packs, found.budget, attention))
+        make = partial(_with_password, found.target, found.renewal)
+        self.watched.append(
+            WatchedTarget(shown, make, found.scope, found.packs, found.budget, attention, found.renewal)
+        )
 
 
 def _refuse(text: str) -> Source:
     raise InputError(text)
 
 
-def _with_password(target: Target) -> Source:
+def _with_password(target: Target, renewal: Renewal | None) -> Source:
     """Make the source, in the thread that will use it: a command or a keyring that hangs holds up no other."""
     from presman.setup.credentials import with_password
 
@@ -126,6 +129,8 @@ def _with_password(target: Target) -> Source:
     if found.needs_password:
         where = "config.ini, password_command, the keyring or $PRESMAN_PASSWORD"
         raise TargetError(f"no password of {found.connect.user if found.connect else found.name} in {where}")
+    if renewal is not None and found.connect is not None:
+        renewal.tried = found.connect.password
     return found.make_source()
 
 

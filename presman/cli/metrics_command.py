@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from argparse import Namespace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from presman.base.environment_secrets import METRICS_PASSWORD, of_environment
 from presman.base.loopback import is_loopback
-from presman.base.secret import Secret
 from presman.base.text import clean
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from presman.metrics.otlp_push import OtlpPush
     from presman.metrics.web_app import Credentials
 
-PASSWORD = "PRESMAN_METRICS_PASSWORD"
 INTERVAL = 5.0
 """Seconds between polls: Prometheus asks more rarely than somebody looks at a screen."""
 
@@ -55,7 +54,7 @@ def run(options: Namespace) -> int:
     push = _push(options, exporter)
     app = WebApp(Exposition(exporter.databases), lambda: exporter.is_healthy, credentials)
     host, port = options.listen
-    server = WebServer(app, host, port, certificates)
+    server = WebServer(app, host, port, certificates, partial(console.say, event="not_accepted", level="warning"))
     names = ", ".join(each.target.label for each in exporter.databases)
     page = f"{server.url}/metrics"
     console.say(f"metrics of {names} at {page}; Ctrl-C ends it", "started")
@@ -77,8 +76,10 @@ def run(options: Namespace) -> int:
 def _status(database: ObservedDatabase) -> DatabaseStatus:
     """Return how a database of the exporter is, for `presman status`."""
     state = database.state()
-    last = None if state.last_poll is None else datetime.fromtimestamp(state.last_poll, UTC)
-    return DatabaseStatus(state.label, state.interval, state.polls, last, trouble=database.trouble)
+    last, following = (
+        None if each is None else datetime.fromtimestamp(each, UTC) for each in (state.last_poll, state.next_try)
+    )
+    return DatabaseStatus(state.label, state.interval, state.polls, last, trouble=database.trouble, next_try=following)
 
 
 def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
@@ -94,7 +95,7 @@ def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
         found.append(
             ObservedTarget(
                 label_of(target), target.make_source, options.interval or options.refresh or INTERVAL, resolved.scope,
-                resolved.packs, resolved.budget, resolved.alerts,
+                resolved.packs, resolved.budget, resolved.alerts, resolved.renewal,
             )
         )  # fmt: skip
     labels = [each.label for each in found]
@@ -131,12 +132,14 @@ def credentials_of(config: Config) -> Credentials | None:
             password = password_of(own.metrics_password_command)
         except PasswordCommandError as error:
             raise Failure(f"metrics_{error}") from None
-    if password is None and os.environ.get(PASSWORD):
-        password = Secret(os.environ[PASSWORD])
+    if password is None:
+        password = of_environment(METRICS_PASSWORD)
     if own.metrics_user is None and password is None:
         return None
     if own.metrics_user is None or password is None:
-        said, lacks = ("a password", "metrics_user") if password else ("metrics_user", f"a password (or {PASSWORD})")
+        said, lacks = (
+            ("a password", "metrics_user") if password else ("metrics_user", f"a password (or {METRICS_PASSWORD})")
+        )
         raise Failure(f"{config.path or 'config.ini'}: there is {said} for metrics, but not {lacks}")
     if ":" in own.metrics_user:
         raise Failure(f"{config.path}: metrics_user has a colon, which no browser and no Prometheus can send")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 
 from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.readings.reading import Reading
+from presman.base.formats import spelled
 from presman.base.log_event import LogEvent
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
@@ -16,7 +18,7 @@ from presman.cli.interruption import ending_reads, giving_up
 from presman.cli.settings import Resolved
 from presman.polling.budget import budget_of
 from presman.polling.poller import Poller
-from presman.polling.sampler import pause_before
+from presman.polling.sampler import pause_after
 from presman.records.breadth import Breadth
 from presman.records.rows import RecordType
 from presman.records.snapshot import Snapshot
@@ -61,7 +63,8 @@ class Polling:
         self._sleep = sleep
         self._clock = clock
         self.trouble = ""
-        """Why there is no connection, "" while there is one."""
+        """Why there is no connection, "" while there is one; `next_try` is when it is tried next."""
+        self.next_try: datetime | None = None
         self._replayed: Snapshot | None = None
         self._replays = False
 
@@ -179,16 +182,17 @@ class Polling:
                     if lost:
                         poller.open()
                     snapshot = poller.poll()
-                    self.trouble = ""
+                    self.trouble, self.next_try = "", None
                     return snapshot
             except SourceError as error:
                 self.trouble = str(error)
-                if not may_retry or not error.retry:
-                    raise
                 attempt, lost = attempt + 1, True
-                pause = pause_before(attempt, random.Random())
+                pause = pause_after(error, attempt, random.Random())
+                if not may_retry or pause is None:
+                    raise
                 name = self._resolved.target.name
-                console.tell(LogEvent("lost", f"lost: {error}; trying again in {pause:.0f} s", "warning", name))
+                console.tell(LogEvent("lost", f"lost: {error}; trying again in {spelled(pause)}", "warning", name))
+                self.next_try = datetime.now(UTC) + timedelta(seconds=pause)
                 poller.close()
                 self._sleep(pause)
 

@@ -6,10 +6,11 @@ import sys
 import time
 from argparse import Namespace
 from datetime import timedelta
-from pathlib import Path
 
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent
+from presman.base.paths import expanded
+from presman.base.running_out import ran_out
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import give_back_memory
@@ -50,13 +51,19 @@ def run(options: Namespace) -> int:
     console.say(f"recording {names} to {recorder.shelf.name}; Ctrl-C ends it", "started")
     try:
         with reporting("record", recorder.shelf.name, lambda: list(map(_status, recorder.databases)), progress.tell):
-            recorder.run(options.duration, lambda: progress.show(recorder))
+            is_over = recorder.run(options.duration, lambda: progress.show(recorder))
     finally:
         progress.clear()
         for each in recorder.databases:
             given_up = f", {each.given_up} given up" if each.given_up else ""
             text = f"{each.written} poll{'s' * (each.written != 1)} of {each.target.name} written{given_up}"
             console.say(text, "ended")
+    refused = [f"{each.target.name}: {each.refused}" for each in recorder.databases if each.refused]
+    if refused and is_over:
+        raise Failure(f"nothing is left to record: {'; '.join(refused)}", exit_codes.SOURCE)
+    faults = [each.fault for each in recorder.databases if each.fault is not None]
+    if faults:
+        return exit_codes.SOURCE if all(map(ran_out, faults)) else exit_codes.INTERNAL
     if any(each.waiting for each in recorder.databases):
         return exit_codes.OUTPUT
     return exit_codes.OK if any(each.written for each in recorder.databases) else exit_codes.SOURCE
@@ -66,7 +73,7 @@ def _is_same(source: str, output: str) -> bool:
     """Whether a recording is written to where it is read."""
     if is_url(source) or is_url(output):
         return source == output
-    one, other = Path(source).expanduser(), Path(output).expanduser()
+    one, other = expanded(source), expanded(output)
     return one.exists() and other.exists() and (one.samefile(other) or one.resolve().parent == other.resolve())
 
 
@@ -76,7 +83,8 @@ def _redactor() -> Redactor:
         return Redactor(lasting_key())
     except OSError as error:
         reason = error.strerror or error
-        console.say(f"another run will have other names for the same: no key can be kept in {error.filename}: {reason}")
+        where = f" in {error.filename}" if error.filename else ""
+        console.say(f"another run will have other names for the same: no key can be kept{where}: {reason}")
         return Redactor()
 
 
@@ -85,7 +93,7 @@ def target_of(resolved: Resolved, interval: float | None) -> RecordedTarget:
     target = resolved.target
     return RecordedTarget(
         target.name, target.kind, target.make_source, interval or resolved.refresh, resolved.scope, resolved.packs,
-        resolved.budget,
+        resolved.budget, resolved.renewal,
     )  # fmt: skip
 
 
@@ -94,7 +102,7 @@ def _status(recorder: DatabaseRecorder) -> DatabaseStatus:
     target = recorder.target
     return DatabaseStatus(
         target.name, target.interval, recorder.written, recorder.polled_at, recorder.waiting, recorder.given_up,
-        recorder.trouble, recorder.output_trouble,
+        recorder.trouble, recorder.output_trouble, recorder.next_try,
     )  # fmt: skip
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from presman.base.formats import counted
+from presman.base.paths import expanded
 from presman.base.text import clean
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
@@ -51,7 +51,7 @@ def run(options: Namespace) -> int:
     if options.output == "-":
         console.put(text)
         return exit_codes.OK
-    path = Path(options.output).expanduser()
+    path = expanded(options.output)
     write_whole(path, text.encode("utf-8"))
     console.say(f"{counted(incident.polls, 'poll')} in {path}")
     return exit_codes.OK

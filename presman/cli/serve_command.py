@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from presman.base.environment_secrets import PASSWORD, of_environment
 from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.base.loopback import is_loopback
@@ -28,6 +29,7 @@ from presman.cli.start import check_theme
 
 if TYPE_CHECKING:
     from presman.base.certificates import Certificates
+    from presman.config.target import Target
     from presman.serve.door import Door
     from presman.serve.serving import Serving
     from presman.serve.viewer import Launch
@@ -104,9 +106,15 @@ def _launch(options: Namespace) -> tuple[str, Launch]:
     if resolved.on_alert:
         console.say("on_alert is not run by pages that come and go: presman check or a monitor does that")
     told = {name: getattr(options, name) for name in PASSED_ON} | {"target": options.target or default_target(config)}
-    line = json.dumps({"options": told, "password": typed[-1] if typed else None})
+    line = json.dumps({"options": told, "password": typed[-1] if typed else None} | _of_environment(resolved.target))
     command = (sys.executable, "-P", "-c", BEGIN, *sys.path)
     return resolved.target.name, Launch(command, Secret(line), {**os.environ, **TERMINAL})
+
+
+def _of_environment(target: Target) -> dict[str, str]:
+    """Return what monitors of a database are told that this process was told by its environment."""
+    found = of_environment(PASSWORD) if target.kind == "oracle" else None
+    return {PASSWORD: found.reveal()} if found else {}
 
 
 def _certificates(options: Namespace) -> Certificates | None:

@@ -10,6 +10,9 @@ import json
 import os
 from argparse import Namespace
 
+from presman.base.child import end_with_parent
+from presman.base.environment_secrets import PASSWORD, give
+from presman.base.secret import Secret
 from presman.cli import answered, console, exit_codes
 from presman.cli.settings import Resolved, load, resolve
 
@@ -29,8 +32,11 @@ def _run() -> int:
     line = _first_line()
     if not line:  # who started it has gone
         return exit_codes.OK
+    end_with_parent()
     told = json.loads(line)
     options, password = Namespace(**told["options"]), told["password"]
+    if PASSWORD in told:
+        give(PASSWORD, Secret(told[PASSWORD]))
     prompt = None if password is None else lambda _prompt: str(password)
     return _show(resolve(options.target, load(options), options, prompt=prompt))
 

@@ -8,20 +8,36 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from os import environ
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import fields
 
 from presman.analysis.alerts.alert_settings import AlertSettings
+from presman.base.environment_secrets import PASSWORD, of_environment
+from presman.base.secret import Secret
 from presman.base.text import clean
 from presman.cli import console
 from presman.cli.arguments.summaries import COMMANDS
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import bound_memory
-from presman.config.config_file import DEFAULT_REFRESH, DEFAULTS, Config, Settings, load_config, places, untrusted
+from presman.config.config_file import (
+    DEFAULT_REFRESH,
+    DEFAULTS,
+    Config,
+    Settings,
+    has_password,
+    load_config,
+    places,
+    read_config,
+    untrusted,
+)
 from presman.config.target import Target, TargetError
 from presman.config.targets import parse_target
 from presman.records.queries import Scope
+
+if TYPE_CHECKING:
+    from presman.setup.credentials import Renewal
 
 _NAMES = {item.name: item.name for item in fields(Settings)} | {
     "connection": "connection_string",
@@ -39,7 +55,8 @@ class Resolved(Struct, frozen=True):
     """A target with everything decided: seconds between polls, scope, colours, measure, packs.
 
     `budget` are the seconds that a poll may take, None for what befits the interval; `bell` rings at new alerts;
-    `alerts` are the thresholds and `on_alert` the command of config.ini that hold for it.
+    `alerts` are the thresholds and `on_alert` the command of config.ini that hold for it; `renewal` finds another
+    password where config.ini, or a command that it names, gives it.
     """
 
     target: Target
@@ -52,6 +69,7 @@ class Resolved(Struct, frozen=True):
     bell: bool = False
     alerts: AlertSettings = ()
     on_alert: tuple[str, ...] = ()
+    renewal: Renewal | None = None
 
 
 def load(options: Namespace) -> Config:
@@ -85,10 +103,7 @@ def resolve(
     text = text or default_target(config)
     if text is None:
         raise Failure("no TARGET, and config.ini names none: try demo, user@host/service or spool:FOLDER")
-    target = _parsed(text, config)
-    target = target.within(options.at, options.start, options.end)
-    if options.thick is not None:
-        target = target.with_thick(options.thick or None)
+    target = _target(text, config, options)
     target = with_password(target, prompt) if ask else target
     if target.connect is not None:
         bound_memory()
@@ -109,7 +124,28 @@ def resolve(
         bool(getattr(options, "bell", False) or own.bell),
         own.alerts or (),
         _command(own, config),
+        _renewal(text, target, config, options),
     )
+
+
+def _target(text: str, config: Config, options: Namespace) -> Target:
+    target = _parsed(text, config).within(options.at, options.start, options.end)
+    return target if options.thick is None else target.with_thick(options.thick or None)
+
+
+def _renewal(text: str, target: Target, config: Config, options: Namespace) -> Renewal | None:
+    """Return what looks for another password in config.ini; None where it, or a command of it, gave none."""
+    path, section = config.path, config.sections.get(text)
+    is_given = target.settings.password is not None or target.settings.password_command is not None
+    if section is None:
+        is_given = is_given and not has_password(Secret(text))
+    else:
+        is_given = is_given or has_password(section.connection)
+    if target.connect is None or path is None or not is_given:
+        return None
+    from presman.setup.credentials import Renewal
+
+    return Renewal(lambda: _target(text, read_config(path), options), target.connect.password)
 
 
 def _command(settings: Settings, config: Config) -> tuple[str, ...]:
@@ -205,8 +241,8 @@ def _origin(name: str, label: str, section: Settings, config: Config, options: N
     inherited = getattr(section.over(config.defaults), name)
     if inherited is not None:
         return inherited, f"[{DEFAULTS}]"
-    if name == "password" and environ.get("PRESMAN_PASSWORD"):
-        return "***", "PRESMAN_PASSWORD"
+    if name == "password" and (secret := of_environment(PASSWORD)):
+        return secret, PASSWORD
     return defaults.get(name), "default"
 
 

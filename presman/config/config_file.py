@@ -17,6 +17,7 @@ from configparser import (
     MissingSectionHeaderError,
     ParsingError,
 )
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -27,6 +28,7 @@ from msgspec.structs import fields, replace
 from presman.analysis.alerts.alert_settings import AlertSettings, merged
 from presman.base.errors import InputError
 from presman.base.measure_names import MEASURES
+from presman.base.paths import expanded
 from presman.base.secret import Secret
 from presman.base.suggest import did_you_mean
 from presman.config.alert_lines import read_alerts, read_command
@@ -126,21 +128,36 @@ class Config(Struct, frozen=True):
 def load_config(path: Path | str | None = None) -> Config:
     """Read `path`, or the first of :func:`places` that exists; none at all makes an empty Config.
 
-    Raises ConfigError if the file cannot be read or understood.
+    Raises ConfigError if the file cannot be read or understood. Where nobody may look there is a warning.
     """
     if path is not None:
         return read_config(Path(path))
     named = os.environ.get("PRESMAN_CONFIG")
     if named:
         return read_config(Path(named))
-    found = next((place for place in places() if place.is_file()), None)
-    return replace(read_config(found), nearby=found == places()[0]) if found else Config()
+    unseen = []
+    for place in places():
+        try:
+            is_file = stat.S_ISREG(place.stat().st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            unseen.append(f"{place} is not looked for: {error.strerror or error}")
+            continue
+        if is_file:
+            return replace(read_config(place), nearby=place == places()[0])
+    return Config(warnings=tuple(unseen))
 
 
 def places() -> tuple[Path, ...]:
-    """Return where config.ini is looked for, in this order, after --config and $PRESMAN_CONFIG."""
+    """Return where config.ini is looked for, in this order, after --config and $PRESMAN_CONFIG.
+
+    A home that nobody knows is none of them.
+    """
     home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path("config.ini"), Path(home).expanduser() / "presman" / "config.ini"
+    with suppress(InputError):
+        return Path("config.ini"), expanded(home) / "presman" / "config.ini"
+    return (Path("config.ini"),)
 
 
 def read_config(path: Path) -> Config:
@@ -338,7 +355,10 @@ def _port(value: str) -> int:
 
 
 def _folder(value: str) -> str:
-    return str(Path(value).expanduser())
+    try:
+        return str(expanded(value))
+    except InputError as error:
+        raise ValueError(error) from None
 
 
 _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {

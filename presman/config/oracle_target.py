@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
+from presman.base.environment_secrets import PASSWORD, of_environment
+from presman.base.paths import expanded
 from presman.base.secret import Secret
 from presman.base.suggest import nearest
 from presman.config.config_file import Config, Settings
@@ -31,7 +32,7 @@ def oracle_target(text: str, settings: Settings, config: Config) -> Target:
         raise TargetError(_unknown(text, config))
     secret = Secret(password) if slash and password else settings.password
     if secret is None and settings.password_command is None:
-        secret = _password_of_environment()
+        secret = of_environment(PASSWORD)
     given = {
         name: value
         for name in (
@@ -61,15 +62,10 @@ def _aliases(settings: Settings) -> set[str]:
     return {alias.lower() for alias in entries(settings.config_dir or os.environ.get("TNS_ADMIN"))}
 
 
-def _password_of_environment() -> Secret | None:
-    text = os.environ.get("PRESMAN_PASSWORD")
-    return Secret(text) if text else None
-
-
 def _unknown(text: str, config: Config) -> str:
     from presman.config.demo_target import scenarios
 
-    if Path(text).expanduser().is_dir():
+    if expanded(text).is_dir():
         return f"no target {text!r}: a folder of recordings is recording:{text}, one of CSV files spool:{text}"
     demos = {f"demo:{name}" for name in scenarios()}
     found = nearest(text, [*config.targets, *scenarios(), *demos])

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
+from presman.base.paths import expanded
 from presman.base.suggest import nearest
 from presman.config.config_file import Config, Settings
 from presman.config.target import TapeWindow, Target, TargetError, taped
@@ -25,7 +26,7 @@ def is_recording(text: str) -> bool:
 
 def named_recording(text: str, config: Config) -> str:
     """Return the target of somebody who names a recording: a file or a folder there by any name is one, too."""
-    is_place = text not in config.sections and not is_recording(text) and Path(text).expanduser().exists()
+    is_place = text not in config.sections and not is_recording(text) and expanded(text).exists()
     return f"recording:{text}" if is_place else text
 
 
@@ -40,8 +41,12 @@ def recording_target(text: str, settings: Settings) -> Target:
         place += f"?{rest}" if rest else ""
     else:
         place, options = options_of(text, known, "recording")
-        path = Path(place).expanduser()
-        if not place or not path.exists():
+        path = expanded(place)
+        try:
+            is_there = bool(place) and path.exists()
+        except OSError as error:
+            raise TargetError(f"recording: {place}: {error.strerror or error}") from None
+        if not is_there:
             raise TargetError(f"recording: no such file or folder: {place or '(none named)'}{_nearby(path)}")
     words = (options.get(name, "") for name in ("database", "at", "from", "to"))
     return taped(TapeWindow(place, *words), settings)

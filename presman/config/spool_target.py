@@ -8,6 +8,7 @@ from datetime import UTC, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from presman.base.paths import expanded
 from presman.base.suggest import nearest
 from presman.config.config_file import Settings
 from presman.config.target import Target, TargetError
@@ -23,8 +24,12 @@ LARGEST_OFFSET = 14 * 60
 def spool_target(text: str, settings: Settings) -> Target:
     """Return the target of what stands behind `spool:`. Raises TargetError."""
     name, options = options_of(text, ("zone", "release", "encoding"), "spool")
-    folder = Path(name).expanduser()
-    if not name or not folder.is_dir():
+    folder = expanded(name)
+    try:
+        is_there = bool(name) and folder.is_dir()
+    except OSError as error:
+        raise TargetError(f"spool: {name}: {error.strerror or error}") from None
+    if not is_there:
         raise TargetError(f"spool: no such folder: {name or '(none named)'}{_sibling(folder)}")
     zone = parse_zone(options["zone"]) if "zone" in options else None
     release, encoding = release_of(options), _encoding(options.get("encoding", ""))

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+
+from presman.base.errors import InputError
+from presman.base.paths import expanded
 
 LARGEST = 4_000_000
 """Characters of a file that are read."""
@@ -20,7 +24,8 @@ def entries(folder: str | None) -> Mapping[str, str]:
     if not folder:
         return {}
     found: dict[str, str] = {}
-    _read(Path(folder).expanduser() / "tnsnames.ora", found, included=False)
+    with suppress(InputError):
+        _read(expanded(folder) / "tnsnames.ora", found, included=False)
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from presman.analysis.fleet import rank
 from presman.analysis.readings.alert import SEVERITY_WORDS
 from presman.analysis.readings.fleet_readings import Member, Presence
-from presman.base.formats import ABSENT, count, duration, number
+from presman.base.formats import ABSENT, count, duration, number, retry
 from presman.figures.figure import COUNT, CPUS, NAME, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, State, Table
 
 Database = Figure[Member]
@@ -43,8 +43,7 @@ def why(row: Member) -> str:
     if row.presence is not Presence.LIVE:
         if row.retry_in is None:
             return row.reason
-        left = round(row.retry_in)
-        return f"{f'retry in {left}s' if left > 0 else 'trying now'}: {row.reason}"
+        return f"{retry(row.retry_in)}: {row.reason}"
     return "" if row.vitals is None else row.vitals.worst
 
 
@@ -122,9 +121,9 @@ FLEET: Table[Member] = Table(
                  width=12, most=40),
         Database("state", "state", WORD,
                  "How its data comes in. ● LIVE: at most two intervals old; ◌ LATE: older; ✕ LOST: no connection, or "
-                 "of a central store its recorder writes nothing; ✕ REFUSED: trying again by itself would not help (a "
-                 "wrong password locks accounts), Enter and F5 try; … STARTING: nothing was read yet; ■ STOPPED: its "
-                 "recorder was ended, or the data is at its end.",
+                 "of a central store its recorder writes nothing; ✕ REFUSED: trying again and again would not help (a "
+                 "wrong password locks accounts), Enter and F5 try; a locked account is tried every ten minutes; … "
+                 "STARTING: nothing was read yet; ■ STOPPED: its recorder was ended, or the data is at its end.",
                  "presence", text=lambda row: state_text(row.presence), order=rank, width=10,
                  state=lambda row: MARKS[row.presence][1]),
         Database("alerts", "alerts", COUNT,

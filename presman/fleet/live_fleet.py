@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.analysis.readings.reading import Reading
 from presman.fleet.watched_database import WatchedDatabase, WatchedTarget
-from presman.polling.sampler import NUDGE, PATIENCE, CarryOut
+from presman.polling.sampler import PATIENCE, CarryOut, stop_all
 
 MOST = 500
 """Databases that one process watches: each is a thread and a connection. For more there are central stores."""
@@ -28,8 +29,6 @@ ATTENTION = 2.0
 class LiveFleet:
     """Databases that are polled from here. See :class:`presman.fleet.any_fleet.Fleet`."""
 
-    trouble = ""
-
     def __init__(
         self,
         name: str,
@@ -41,6 +40,7 @@ class LiveFleet:
     ) -> None:
         self.name = name
         self.interval = interval
+        self.trouble = ""
         self.databases = {
             target.name: WatchedDatabase(
                 target, interval, phase=place / len(targets), carry_out=carry_out, clock=clock
@@ -58,10 +58,12 @@ class LiveFleet:
 
     def _start_all(self) -> None:
         usual = threading.stack_size(STACK)
+        has_begun = False
         for database in self.databases.values():
             if self._stopping.is_set():
                 break
-            database.start()
+            has_begun |= database.start()
+            self.trouble = "" if has_begun else database.member().reason
             self._stopping.wait(APART)
         threading.stack_size(usual)
 
@@ -70,11 +72,7 @@ class LiveFleet:
         self._stopping.set()
         if self._starter.ident is not None:
             self._starter.join(PATIENCE)
-        for database in self.databases.values():
-            database.sampler.stop(0.0)
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and any(each.sampler.is_alive for each in self.databases.values()):
-            time.sleep(NUDGE / 5)
+        stop_all([database.sampler for database in self.databases.values()])
         self._close_attentions()
 
     def _close_attentions(self) -> None:
@@ -82,9 +80,10 @@ class LiveFleet:
         found = [each.target.attention for each in self.databases.values() if each.target.attention is not None]
         threads = [threading.Thread(target=each.close, name="presman-attention", daemon=True) for each in found]
         for each in threads:
-            each.start()
+            with suppress(RuntimeError):  # no thread can be had: its command ends with presman
+                each.start()
         end = time.monotonic() + ATTENTION
-        for each in threads:
+        for each in filter(lambda thread: thread.ident, threads):
             each.join(max(0.0, end - time.monotonic()))
 
     def members(self) -> list[Member]:

@@ -6,13 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 from msgspec import Struct
 
 from presman.analysis.fleet import further, is_late, is_silent
 from presman.analysis.readings.fleet_readings import Member, Past, Presence
 from presman.base.formats import duration
+from presman.base.paths import expanded
 from presman.recording.fleet_reader import FleetRow, PastPoll, past_of, read_fleet, read_past
 from presman.recording.fleet_writer import LOST, STOPPED
 from presman.recording.store import SUFFIX, RecordingError, Store, is_url, shown
@@ -151,7 +151,7 @@ class StoreFleet:
     def _opened(self) -> list[Store]:
         """Return the stores to be read: of a folder the newest files."""
         places = [self._place]
-        folder = None if is_url(self._place) else Path(self._place).expanduser()
+        folder = None if is_url(self._place) else expanded(self._place)
         if folder is not None and folder.is_dir():
             places = [str(path) for path in sorted(folder.glob(f"*{SUFFIX}"))[-LOOKED_AT:]]
             if not places:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from presman.analysis.fleet import further, is_late, vitals_of
 from presman.analysis.lazy_rows import prepare
 from presman.analysis.readings.fleet_readings import Member, Past, Presence, Vitals
 from presman.analysis.readings.reading import Reading
+from presman.base.running_out import ran_out
 from presman.base.text import one_line
 from presman.output.attention import Attention
 from presman.polling.poll_needs import PollNeeds
@@ -48,6 +50,8 @@ class WatchedTarget(NamedTuple):
     packs: tuple[str, ...] = ()
     budget: float | None = None
     attention: Attention | None = None
+    renewed: Callable[[], Source | None] | None = None
+    """See :class:`presman.polling.sampler.Sampler`."""
 
 
 class ReadingCame(Struct, frozen=True):
@@ -108,16 +112,21 @@ class WatchedDatabase:
             carry_out=carry_out,
         )  # fmt: skip
         self.sampler.budget = target.budget
+        self.sampler.renewed = target.renewed
         self.sampler.phase = phase
         self.sampler.needs = PollNeeds(few=True)
         self.widen(Breadth.NARROW)
 
     # ---- from outside
 
-    def start(self) -> None:
-        """Begin to poll."""
+    def start(self) -> bool:
+        """Begin to poll; where no thread can be had the database counts as refused. Return whether it has one."""
         self._seen = replace(self._seen, since=self._clock())
-        self.sampler.start()
+        try:
+            self.sampler.start()
+        except RuntimeError as error:
+            self._hear(SourceLost(ran_out(error) or str(error), "", None, datetime.now(UTC)))
+        return self.sampler.is_alive
 
     def set_interval(self, seconds: float) -> None:
         """Poll every `seconds` from now on, also again when nobody listens any more."""
@@ -227,7 +236,8 @@ class WatchedDatabase:
         if self.target.attention is not None:
             self.target.attention.lost(event.line)
         now, seen = self._clock(), self._seen
-        presence = Presence.REFUSED if event.retry_in is None else Presence.LOST
+        is_refused = event.retry_in is None or event.refusal is not None
+        presence = Presence.REFUSED if is_refused else Presence.LOST
         self._seen = _Seen(
             presence,
             seen.since if seen.presence is presence else now,

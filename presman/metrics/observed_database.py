@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -42,13 +43,16 @@ class ObservedTarget(NamedTuple):
     packs: tuple[str, ...]
     budget: float | None
     alerts: AlertSettings
+    renewed: Callable[[], Source | None] | None = None
+    """See :class:`presman.polling.sampler.Sampler`."""
 
 
 class DatabaseState(Struct, frozen=True):
     """What is known of a database at an instant.
 
     `observation` is that of the last poll, None while it cannot be reached or has not answered for too long; counters
-    are of this process, `last_poll` is when a poll last ended (seconds since 1970).
+    are of this process, `last_poll` is when a poll last ended (seconds since 1970), `next_try` when a database that is
+    lost is tried next, None if it is not lost, or not tried again.
     """
 
     label: str
@@ -59,6 +63,7 @@ class DatabaseState(Struct, frozen=True):
     round_trips: int
     failures: int
     last_poll: float | None
+    next_try: float | None = None
 
     @property
     def is_up(self) -> bool | None:
@@ -90,28 +95,29 @@ class ObservedDatabase:
         self.trouble = ""
         """Why there are no figures, in one line; "" while there are."""
         self._state = DatabaseState(target.label, target.interval, None, 0, 0.0, 0, 0, None)
-        self._sampler = Sampler(
+        self.sampler = Sampler(
             target.make_source, refresh=target.interval, scope=target.scope, post=self._post, packs=target.packs
         )
-        self._sampler.budget = target.budget
-        self._sampler.needs = NEEDS
+        self.sampler.budget = target.budget
+        self.sampler.needs = NEEDS
+        self.sampler.renewed = target.renewed
         latency = any(each.key == "latency" for each in target.alerts)
-        self._sampler.widen(Breadth.HISTOGRAMS if latency else Breadth.NARROW)
+        self.sampler.widen(Breadth.HISTOGRAMS if latency else Breadth.NARROW)
 
     # ---- from outside
 
     def start(self) -> None:
         """Begin."""
-        self._sampler.start()
+        self.sampler.start()
 
     def stop(self) -> None:
         """Poll no more; one that is under way is broken off."""
-        self._sampler.stop()
+        self.sampler.stop()
 
     @property
     def is_alive(self) -> bool:
         """Whether it is polled, or would be as soon as it can be reached."""
-        return self._sampler.is_alive
+        return self.sampler.is_alive
 
     def state(self) -> DatabaseState:
         """Return what is known now."""
@@ -126,8 +132,9 @@ class ObservedDatabase:
         if isinstance(event, Polled):
             self._take(event.snapshot)
         elif isinstance(event, SourceLost):
-            again = "" if event.retry_in is not None else "; not tried again before a restart"
-            self._lose("lost", f"{event.line}{again}", event.code or event.text)
+            outlook = event.outlook if event.retry_in is not None else f"{event.outlook} before a restart"
+            text = f"{event.line}; {outlook}" if outlook else event.line
+            self._lose("lost", text, event.code or event.text, next_try=event.next_try)
         elif isinstance(event, SourceEnded):
             self._lose("lost", "it has ended", "end")
 
@@ -156,6 +163,7 @@ class ObservedDatabase:
             poll_seconds=before.poll_seconds + snapshot.seconds,
             round_trips=before.round_trips + snapshot.round_trips,
             last_poll=time.time(),
+            next_try=None,
         )
         figures = {"poll": self._state.polls, "seconds": round(snapshot.seconds, 4)}
         self._tell("polled", f"poll {self._state.polls} read", "debug", **figures, round_trips=snapshot.round_trips)
@@ -167,11 +175,18 @@ class ObservedDatabase:
             self._histograms, self._histograms_at = reading.histograms, reading.histograms_at
         return ObservedReading(reading, previous, snapshot, self._histograms)
 
-    def _lose(self, event: str, text: str, cause: str, level: Level = "warning") -> None:
+    def _lose(
+        self, event: str, text: str, cause: str, level: Level = "warning", next_try: datetime | None = None
+    ) -> None:
         """Have no figures any more; the same cause is told once."""
         self.trouble = one_line(clean(text), 500)
         if cause != self._cause:
             self._tell(event, self.trouble, level)
             self._cause = cause
         self._previous, self._histograms = None, ()
-        self._state = replace(self._state, observation=None, failures=self._state.failures + 1)
+        self._state = replace(
+            self._state,
+            observation=None,
+            failures=self._state.failures + 1,
+            next_try=None if next_try is None else next_try.timestamp(),
+        )

@@ -74,13 +74,17 @@ class WebApp:
         start(response.status, headers)
         return [] if environment["REQUEST_METHOD"] == "HEAD" else [response.body]
 
+    def knows(self, header: str) -> bool:
+        """Return whether an Authorization header shows who it is; where nobody is asked, none does."""
+        return self._credentials is not None and self._credentials.admit(header)
+
     def _answer(self, environment: Environment) -> Response:
         path = environment["PATH_INFO"]
         if environment["REQUEST_METHOD"] not in {"GET", "HEAD"}:
             return NOT_ALLOWED
         if path == HEALTH:
             return self._health()
-        if self._credentials is not None and not self._credentials.admit(environment.get("HTTP_AUTHORIZATION", "")):
+        if self._credentials is not None and not self.knows(environment.get("HTTP_AUTHORIZATION", "")):
             return DENIED
         return self._page(environment) if path == PAGE else NOT_FOUND
 

@@ -1,7 +1,8 @@
 """Web server: wsgiref's, each request in a thread, with bounds so that nobody who connects can hold it up.
 
 A handshake, a request that does not come or a reader that does not read keep one thread for so many seconds at most,
-and there are only so many. Who comes when all are taken gets the place of whoever has asked for nothing longest.
+and there are only so many. Who comes when all are taken gets the place of whoever has asked for nothing longest, or
+has been taking an answer for more than a moment without having shown a password.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from socketserver import ThreadingMixIn
 from typing import Any
@@ -17,19 +18,24 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from presman.base.certificates import Certificates
 from presman.base.errors import InputError
+from presman.base.places import Places, Standing
+from presman.base.seldom import MINUTE, Seldom
 from presman.metrics.web_app import PLAIN, WebApp
 
-AT_ONCE = 16
-"""Requests that are answered at a time; who comes while all of them are is turned away."""
+AT_ONCE, OF_ONE = 16, 12
+"""Connections at a time, and those of one address; who comes while all are being answered is turned away."""
 
 SILENCE = 10.0
-"""Seconds for which a client may say nothing, or take nothing."""
+"""Seconds in which a whole request must have come, and for which a client may take nothing."""
 
 LONGEST = 30.0
 """Seconds for which a connection may last."""
 
 LOOK = 0.5
 """Seconds from one look at connections that last too long to the next, and until it ends when it is told to."""
+
+REST = 0.1
+"""Seconds until the next try where the system accepts no connection."""
 
 
 class ListenError(InputError):
@@ -52,7 +58,7 @@ class _Handler(WSGIRequestHandler):
     def parse_request(self) -> bool:
         """Read what is asked, and tell that it is; return whether it can be answered."""
         understood = super().parse_request()
-        self.server.asked(self.connection)
+        self.server.asked(self.connection, self.headers.get("Authorization", "") if understood else "")
         return understood
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
@@ -71,14 +77,18 @@ class _Listener(ThreadingMixIn, WSGIServer):
     request_queue_size = 64
 
     def __init__(
-        self, family: socket.AddressFamily, address: tuple[Any, ...], certificates: Certificates | None
+        self,
+        family: socket.AddressFamily,
+        address: tuple[Any, ...],
+        certificates: Certificates | None,
+        say: Callable[[str], None],
     ) -> None:
         self.address_family = family
         self._certificates = certificates
-        self._places = threading.BoundedSemaphore(AT_ONCE)
+        self._refused = Seldom(say, pause=MINUTE)
+        self._answering = threading.BoundedSemaphore(AT_ONCE)
+        self._places: Places[Any] = Places(AT_ONCE, OF_ONE)
         self._open: dict[Any, float] = {}
-        self._silent: deque[Any] = deque()
-        """Connections that have not asked yet, the oldest first."""
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
@@ -92,8 +102,15 @@ class _Listener(ThreadingMixIn, WSGIServer):
         self.setup_environ()
 
     def get_request(self) -> tuple[Any, Any]:
-        """Accept a connection. Raises OSError for one that is gone already."""
-        request, client_address = super().get_request()
+        """Accept a connection. Raises OSError for one that is gone already, or where none can be had."""
+        try:
+            request, client_address = super().get_request()
+        except ConnectionError:
+            raise
+        except OSError as error:
+            self._refused.say(f"web server: no connection can be accepted: {error.strerror or error}")
+            time.sleep(REST)  # it still waits, and would be tried again at once
+            raise
         request.settimeout(SILENCE)
         if self._certificates is not None:
             context = self._certificates.context()
@@ -102,15 +119,20 @@ class _Listener(ThreadingMixIn, WSGIServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread, if there is one left, or can be."""
-        if not (self._places.acquire(blocking=False) or self._make_room()):
+        now = time.monotonic()
+        has_place, gone = self._places.take(request, client_address[0], now)
+        if gone is not None:
+            _cut(gone)
+        if not has_place or not self._answering.acquire(timeout=LOOK):
+            self._places.leave(request)
             self.shutdown_request(request)
             return
-        self._open[request] = time.monotonic()
-        self._silent.append(request)
+        self._open[request] = now
         try:
             super().process_request(request, client_address)
         except RuntimeError:  # no thread could be had
             self._end(request)
+            self._refused.say("web server: a connection is not answered: no more threads can be had")
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -126,27 +148,22 @@ class _Listener(ThreadingMixIn, WSGIServer):
             request.do_handshake()
         super().finish_request(request, client_address)
 
-    def asked(self, request: Any) -> None:
-        """Take note that a connection has asked for something: it keeps its place until it is answered."""
-        with suppress(ValueError):
-            self._silent.remove(request)
-
-    def _make_room(self) -> bool:
-        """Cut the connection that has not asked for longest, and take its place; return whether there is one."""
-        try:
-            _cut(self._silent.popleft())
-        except IndexError:
-            return False
-        return self._places.acquire(timeout=LOOK)
+    def asked(self, request: Any, header: str) -> None:
+        """Take note that a connection has asked for something, perhaps with a password."""
+        app = self.get_app()
+        is_known = isinstance(app, WebApp) and app.knows(header)
+        self._places.rise(request, Standing.SAFE if is_known else Standing.ASKED, time.monotonic())
 
     def _end(self, request: Any) -> None:
-        self.asked(request)
+        self._places.leave(request)
         self._open.pop(request, None)
-        self._places.release()
+        self._answering.release()
 
     def service_actions(self) -> None:
         """Cut connections that last too long: whoever sends a letter every few seconds would otherwise stay."""
         now = time.monotonic()
+        for request in self._places.silent_since(now - SILENCE):
+            _cut(request)
         for request, begun in list(self._open.items()):
             if now - begun > LONGEST:
                 _cut(request)
@@ -162,12 +179,22 @@ def _cut(request: socket.socket) -> None:
 
 
 class WebServer:
-    """Answers at `host` and `port` in a thread of its own; port 0 takes a free one. Raises ListenError."""
+    """Answers at `host` and `port` in a thread of its own; port 0 takes a free one. Raises ListenError.
 
-    def __init__(self, app: WebApp, host: str, port: int, certificates: Certificates | None = None) -> None:
+    `say` is told, at most once a minute, when no connection can be accepted.
+    """
+
+    def __init__(
+        self,
+        app: WebApp,
+        host: str,
+        port: int,
+        certificates: Certificates | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
         try:
             family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-            self._listener = _Listener(family, address, certificates)
+            self._listener = _Listener(family, address, certificates, say)
         except (OSError, OverflowError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or error
             raise ListenError(f"cannot listen at {_place(host, port)}: {reason}") from None

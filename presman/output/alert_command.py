@@ -22,6 +22,7 @@ from presman.analysis.alerts.alert_changes import AlertChange, AlertChanges
 from presman.analysis.alerts.judge import sees_all
 from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
 from presman.analysis.readings.reading import Reading
+from presman.base.running_out import ran_out
 
 FORMAT = 1
 """Of the event; grows when a name changes its meaning or goes away."""
@@ -34,7 +35,6 @@ MOST = 10
 
 MINUTE = 60.0
 _WAITING = 100
-_SECRET = ("PRESMAN_PASSWORD",)
 
 NO_CONNECTION = "no_connection"
 """The key of the alert that the database cannot be reached."""
@@ -69,14 +69,12 @@ def run(
 
     `begun` is given the process. It ends with presman, and with what it started, if a signal ends presman meanwhile.
     """
-    kept = {name: value for name, value in os.environ.items() if name not in _SECRET}
     try:
         process = subprocess.Popen(
             words,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=kept,
             start_new_session=True,  # Ctrl-C in the monitor's terminal is none of its business
         )
     except (OSError, ValueError) as error:
@@ -174,15 +172,21 @@ class AlertCommand:
             if len(self._recent) >= MOST or self._events.full():
                 self._left_out += 1
                 continue
+            try:
+                self._start()
+            except RuntimeError as error:
+                self.problem = f"{self._words[0]}: {ran_out(error) or error}"
+                self._left_out += 1
+                continue
             self._recent.append(now)
-            self._start()
             self._events.put_nowait(event(change, self._target, self._database, at, self._left_out))
             self._left_out = 0
 
     def _start(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="on_alert", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._work, name="on_alert", daemon=True)
+            thread.start()
+            self._thread = thread
 
     def _work(self) -> None:
         while (data := self._events.get()) is not None and not self._over:

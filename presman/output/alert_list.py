@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
+from presman.analysis.alerts.judge import groupless
 from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule
 from presman.analysis.readings.alert import SEVERITY_WORDS, Alert
 from presman.analysis.readings.reading import Reading
@@ -35,6 +36,7 @@ _RESTS_ON = {
 def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str, ...]) -> str:
     """Return the rules as text, one below the other; with a reading also their state and their alerts."""
     found = wrong(reading) if reading is not None else []
+    astray = {} if reading is None else {each: f" ({text})" for each, text in groupless(settings, reading).items()}
     lines = [] if reading is None else [f"{reading.header.database or reading.target}: alerts by rule"]
     for rule in RULE_BOOK.values():
         alerts = [alert for alert in found if alert.key == rule.key]
@@ -44,7 +46,7 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
         indent = " " * (len(state) + 20)
         if rule.amount:
             lines.append(f"{indent}thresholds: {rule.amount}{f', per {rule.subject}' if rule.subject else ''}")
-        lines += [f"{indent}set: {_told(each, rule)}" for each in own]
+        lines += [f"{indent}set: {_told(each, rule)}{astray.get(each, '')}" for each in own]
         lines += [f"{indent}{SEVERITY_WORDS[alert.state]}: {one_line(alert.text, 400)}" for alert in alerts]
         lines += [f"{indent}not known: {each}" for each in lacking if each.startswith(f"{rule.key}")]
     if reading is not None:

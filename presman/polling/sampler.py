@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from msgspec import Struct
 from presman.base.errors import InputError
 from presman.base.formats import spelled
 from presman.base.release import Release
+from presman.base.running_out import ran_out
 from presman.base.text import clean, one_line
 from presman.polling.budget import budget_of
 from presman.polling.poll_needs import EVERYTHING, PollNeeds
@@ -24,7 +25,7 @@ from presman.records.commands import Command
 from presman.records.focus import Focus
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
-from presman.sources import Exhausted, Source, SourceError
+from presman.sources import Exhausted, LoginRefusal, Source, SourceError
 
 if TYPE_CHECKING:
     from presman.polling.poller import Poller
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 """Seconds before the first and any later attempt to reconnect."""
+
+REFUSED_PAUSE = 600.0
+"""Seconds until a locked account is tried again, and from one look for another password to the next."""
 
 PATIENCE = 0.4
 """Seconds that `stop` waits for a read that was told to end."""
@@ -81,17 +85,35 @@ class SourceLost(Struct, frozen=True):
 
     `code` is Oracle's or the driver's, or "". The next attempt is in `retry_in` seconds; None means none without
     `poll_now`, because trying again cannot help (a wrong password locks accounts). `since` is when it was lost.
+    `refusal` tells that it is there and lets nobody in: then the next attempt is for another password, or far off.
     """
 
     text: str
     code: str
     retry_in: float | None
     since: datetime
+    refusal: LoginRefusal | None = None
 
     @property
     def line(self) -> str:
         """Why, with the code where the text lacks it."""
         return self.text if self.code in self.text else one_line(f"{self.code} {self.text}", 500)
+
+    @property
+    def outlook(self) -> str:
+        """What follows, where that is not one attempt after the other; else ""."""
+        if self.retry_in is None:
+            return "not tried again"
+        if self.refusal is LoginRefusal.LOCKED:
+            return f"tried again every {spelled(REFUSED_PAUSE)}"
+        if self.refusal is LoginRefusal.PASSWORD:
+            return f"tried again once there is another password, which is looked for every {spelled(REFUSED_PAUSE)}"
+        return ""
+
+    @property
+    def next_try(self) -> datetime | None:
+        """When it is tried next, counted from now, by the clock of this machine; None if it is not."""
+        return None if self.retry_in is None else datetime.now(UTC) + timedelta(seconds=self.retry_in)
 
 
 class SourceEnded(Struct, frozen=True):
@@ -122,10 +144,26 @@ def pause_before(attempt: int, rng: random.Random) -> float:
     return longest * rng.uniform(0.8, 1.0)
 
 
+def pause_after(error: SourceError, attempt: int, rng: random.Random) -> float | None:
+    """Return the seconds to wait after attempt 1, 2, … failed; None where no other can help."""
+    if error.retry:
+        return pause_before(attempt, rng)
+    return REFUSED_PAUSE if error.refusal is LoginRefusal.LOCKED else None
+
+
 def tick_after(now: float, refresh: float, phase: float) -> float:
     """Return the first tick after `now` of those that come every `refresh` seconds, `phase` (0 to 1) of it late."""
     late = phase * refresh
     return late + refresh * (math.floor((now - late) / refresh) + 1)
+
+
+def stop_all(samplers: Collection[Sampler], patience: float = PATIENCE) -> None:
+    """End samplers side by side; what cannot be ended in time dies with the process."""
+    for each in samplers:
+        each.stop(0.0)
+    end = time.monotonic() + patience
+    for each in samplers:
+        each.stop(max(0.0, end - time.monotonic()))
 
 
 class Sampler:
@@ -164,13 +202,18 @@ class Sampler:
         """What somebody makes use of; to be set before it begins."""
         self.glimpse: Callable[[], Looked | None] = lambda: None
         """Waits for what there is to say ahead of the first poll, None for nothing; to be set before it begins."""
+        self.renewed: Callable[[], Source | None] | None = None
+        """Makes a source with another password than the one that was refused last, None while there is none; to be set,
+        where one could come, before it begins."""
+        self._refused: SourceError | None = None
+        """Why nobody is let in, None where that is not so: then only `poll_now` has it tried at once."""
         self.phase: float | None = None
         """Where in each interval (0 to 1) the ticks are, so that many samplers of one process, each with a phase of its
         own, do not all poll at once; None: an interval after the poll before."""
         self._now = now
         self._rng = rng or random.Random()
         self._woken = threading.Condition()
-        self._poll_now = False
+        self._poll_now = self._is_told_to = False
         self._stopping = False
         self._poller: Poller | None = None
         self._focus: Focus | None = None
@@ -181,12 +224,16 @@ class Sampler:
         self._attempts = 0
         self._since: datetime | None = None
         self._thread = threading.Thread(target=self._run, name="presman-sampler", daemon=True)
+        self._begun = False
+        self._over = threading.Event()
+        """The thread has ended. Nobody else asks the thread itself: two who do so at a time get in each other's way."""
 
     # -- called from the screen's thread --------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin."""
+        """Begin. Raises RuntimeError where no thread can be had."""
         self._thread.start()
+        self._begun = True
 
     def set_refresh(self, seconds: float) -> None:
         """Poll every `seconds` from now on."""
@@ -211,20 +258,20 @@ class Sampler:
         if self._poller is not None:
             self._poller.focus(focus)
         if focus is not None:
-            self.poll_now()
+            self._read_now()
 
     def widen(self, breadth: Breadth) -> None:
         """Read so much at each poll from now on; what is to be read besides comes at once."""
         more = breadth & ~self._breadth
         self._breadth = breadth
         if more and self._poller is not None:
-            self.poll_now()
+            self._read_now()
 
     def request(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
         """Ask a query on demand at the next poll, which comes at once, or at each from now on (`lasting`)."""
         with self._woken:
             self._requests.append((record, binds or {}, lasting))
-        self.poll_now()
+        self._read_now()
 
     def forget_requests(self) -> None:
         """Ask none of the queries on demand any more from the next poll on."""
@@ -238,34 +285,43 @@ class Sampler:
             self._poll_now = True
             self._woken.notify_all()
 
+    def _read_now(self) -> None:
+        """Poll without waiting for the next tick, but for a database that lets nobody in: that locks accounts."""
+        with self._woken:
+            self._poll_now = self._poll_now or self._refused is None
+            self._woken.notify_all()
+
     def stop(self, patience: float = PATIENCE) -> bool:
         """End the thread, also in the middle of a read; return whether it ended within `patience` seconds.
 
         A read that cannot be cancelled is left to the daemon thread, which dies with the process.
         """
         with self._woken:
-            self._stopping = True
+            was_told, self._stopping = self._stopping, True
             self._woken.notify_all()
-        if not self._thread.is_alive() or threading.current_thread() is self._thread:
+        if not self.is_alive or threading.current_thread() is self._thread:
             return True
-        canceller = threading.Thread(target=self._cancel, name="presman-cancel", daemon=True)
-        canceller.start()
-        self._thread.join(patience)
-        return not self._thread.is_alive()
+        if not was_told:
+            try:  # in a thread of its own: cancelling may itself wait for the network
+                threading.Thread(target=self._cancel_until_over, name="presman-cancel", daemon=True).start()
+            except RuntimeError:  # no thread can be had
+                self._cancel()
+        return self._over.wait(patience)
 
     @property
     def is_alive(self) -> bool:
         """Whether the thread runs."""
-        return self._thread.is_alive()
+        return self._begun and not self._over.is_set()
+
+    def _cancel_until_over(self) -> None:
+        while not self._over.is_set():  # again and again: it may have come just before a read began
+            self._cancel()
+            self._over.wait(NUDGE)
 
     def _cancel(self) -> None:
-        # In a thread of its own: cancelling may itself wait for the network.
-        while self._thread.is_alive():
-            # Again and again: it may have come just before a read began. Not while the source is being closed.
-            if self._poller is not None and self._is_open:
-                with suppress(Exception):
-                    self._poller.source.cancel()
-            self._thread.join(NUDGE)
+        if self._poller is not None and self._is_open:  # not while the source is being closed
+            with suppress(Exception):
+                self._poller.source.cancel()
 
     # -- the thread -----------------------------------------------------------------------------------------------
 
@@ -282,6 +338,7 @@ class Sampler:
                 begun = time.monotonic()
         finally:
             self._close()
+            self._over.set()
 
     def _begin(self) -> float:
         """Say what there is to say ahead of the first poll, and wait a moment until that is on the screen.
@@ -305,20 +362,20 @@ class Sampler:
             snapshot = self._poll()
         except Exhausted:
             return SourceEnded()
-        except (SourceError, InputError) as error:
-            retry = isinstance(error, SourceError) and error.retry
-            return self._lost(str(error), getattr(error, "code", ""), retry=retry)
+        except SourceError as error:
+            return self._lost(error)
+        except InputError as error:
+            return self._lost(SourceError(str(error), retry=False))
         except Exception as error:
-            return self._lost(f"{type(error).__name__}: {error}", "", retry=True)
-        self._attempts, self._since = 0, None
+            return self._lost(SourceError(ran_out(error) or f"{type(error).__name__}: {error}"))
+        self._attempts, self._since, self._refused = 0, None, None
         return Polled(snapshot)
 
     def _poll(self) -> Snapshot:
+        if self._refused is not None and self._refused.refusal is LoginRefusal.PASSWORD:
+            self._renew(self._refused)
         if self._poller is None:
-            from presman.polling.poller import Poller
-
-            self._poller = Poller(self._make_source(), packs=self._packs, needs=self.needs)
-            self._poller.focus(self._focus)
+            self._poller = self._new_poller(self._make_source())
         if self._stopping:  # what was imported meanwhile may have taken its time
             raise SourceError("stopped")
         with self._woken:
@@ -339,6 +396,26 @@ class Sampler:
         self._read_at = time.monotonic()  # a login, which may have come before, does not count as a gap
         return self._poller.poll(hear)
 
+    def _new_poller(self, source: Source) -> Poller:
+        from presman.polling.poller import Poller
+
+        poller = Poller(source, packs=self._packs, needs=self.needs)
+        poller.focus(self._focus)
+        return poller
+
+    def _renew(self, refused: SourceError) -> None:
+        """Take a source with another password; while there is none nobody logs in, unless somebody wants that now.
+
+        Raises the error of the last login.
+        """
+        source = None
+        with suppress(Exception):  # config.ini may be half written, a command may fail
+            source = self.renewed() if self.renewed is not None else None
+        if source is not None:
+            self._poller = self._new_poller(source)
+        elif not self._is_told_to:
+            raise refused.with_traceback(None)
+
     def _look(self, snapshot: Snapshot) -> None:
         if not (self._stopping or self._has_glimpsed):
             self._post_to(FirstLook(snapshot))
@@ -355,13 +432,16 @@ class Sampler:
             elif self._carry_out is not None and poller.release is not None:
                 self._post_to(ActionResult(*self._carry_out(command, poller.source, poller.release)))
 
-    def _lost(self, text: str, code: str, *, retry: bool) -> SourceLost:
+    def _lost(self, error: SourceError) -> SourceLost:
         self._close()
         self._drop_orders()
         self._attempts += 1
         self._since = self._since or self._now()
-        pause = pause_before(self._attempts, self._rng) if retry else None
-        return SourceLost(one_line(clean(text), 500), clean(code), pause, self._since)
+        self._refused = None if error.retry else error
+        pause = pause_after(error, self._attempts, self._rng)
+        if error.refusal is LoginRefusal.PASSWORD and self.renewed is not None:
+            pause = REFUSED_PAUSE
+        return SourceLost(one_line(clean(str(error)), 500), clean(error.code), pause, self._since, error.refusal)
 
     def _drop_orders(self) -> None:
         """Forget what was ordered while there was no connection: nobody expects it to happen minutes later."""
@@ -387,7 +467,7 @@ class Sampler:
                 if left <= 0:
                     break
                 self._woken.wait(min(left, threading.TIMEOUT_MAX))
-            self._poll_now = False
+            self._is_told_to, self._poll_now = self._poll_now, False
 
     def _next(self, event: Event, begun: float, ended: float) -> float:
         """Return when to poll again: at the next tick that is still ahead, or when it is time to reconnect."""

@@ -14,6 +14,7 @@ from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
 from presman.base.formats import counted
 from presman.base.log_event import Level, LogEvent, Tell
+from presman.base.running_out import ran_out
 from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost
 from presman.recording.events import lost
 from presman.recording.shelf import Shelf
@@ -22,7 +23,7 @@ from presman.recording.writer import RecordingWriter
 from presman.records.breadth import Breadth
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
-from presman.sources import Source
+from presman.sources import LoginRefusal, Source
 
 MOST_WAITING = 240
 """Polls that wait in memory while the store cannot be written; of more the oldest are given up, and that is told."""
@@ -41,6 +42,8 @@ class RecordedTarget(NamedTuple):
     scope: Scope
     packs: tuple[str, ...]
     budget: float | None
+    renewed: Callable[[], Source | None] | None = None
+    """See :class:`presman.polling.sampler.Sampler`."""
 
 
 class DatabaseRecorder:
@@ -64,8 +67,14 @@ class DatabaseRecorder:
         self.given_up = 0
         self.last_at: datetime | None = None
         self.trouble = ""
+        self.next_try: datetime | None = None
+        """When a database that is lost is tried next, by the clock of this machine; None: not, or it is not lost."""
+        self.refused = ""
+        """Why nothing of it is recorded any more though nobody ended that, "" otherwise."""
         self.output_trouble = ""
         """Why nothing is written, "" while it is; `trouble` is why nothing comes."""
+        self.fault: Exception | None = None
+        """What ended it that nobody foresaw."""
         self._shelf = shelf
         self._tell_to = tell
         self._most = polls
@@ -81,15 +90,17 @@ class DatabaseRecorder:
         self._store: Store | None = None
         self._losses: list[tuple[datetime, str]] = []
         self._mark = ""
-        self._is_lost = False
+        self._lost_for = ""
+        """What follows the loss that was told last, "" while there is none."""
         self.polled_at: datetime | None = None
         """When the newest poll came, by the clock of this machine; `last_at` is that of the database."""
-        self._sampler = Sampler(
+        self.sampler = Sampler(
             target.make_source, refresh=target.interval, scope=target.scope, post=self._post, packs=target.packs
         )
-        self._sampler.budget = target.budget
+        self.sampler.budget = target.budget
+        self.sampler.renewed = target.renewed
         # Histograms are figures of each poll; of tens of thousands of idle sessions once a minute is enough.
-        self._sampler.widen(Breadth.HISTOGRAMS)
+        self.sampler.widen(Breadth.HISTOGRAMS)
         self._is_over = threading.Event()
         """Not that the thread is gone: a `join` that is interrupted by a signal says so of one that lives."""
         self._thread = threading.Thread(target=self._keep_writing, name="presman-recorder", daemon=True)
@@ -99,11 +110,11 @@ class DatabaseRecorder:
     def start(self) -> None:
         """Begin."""
         self._thread.start()
-        self._sampler.start()
+        self.sampler.start()
 
     def stop_polling(self) -> None:
         """Poll no more; what was polled is still written, what comes later is not taken."""
-        self._sampler.stop()
+        self.sampler.stop()
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -134,23 +145,33 @@ class DatabaseRecorder:
             if isinstance(event, Polled):
                 self._take(event.snapshot)
             elif isinstance(event, SourceLost):
-                if not self._is_lost:
-                    self._losses.append((event.since, event.line))
-                    self._tell("lost", f"lost: {event.line}", "warning")
-                self._is_lost = True
-                self.trouble = self._mark = event.line
-                self._ended = self._ended or event.retry_in is None
+                self._lose(event)
             elif isinstance(event, SourceEnded):
                 self._ended = True
             self._changed.notify_all()
 
+    def _lose(self, event: SourceLost) -> None:
+        """Take note of a loss; what has never been right is for somebody to mend now, and not waited for."""
+        is_over = event.retry_in is None or (event.refusal is LoginRefusal.PASSWORD and self.polled_at is None)
+        outlook = "not tried again" if is_over else event.outlook
+        if not self._lost_for:
+            self._losses.append((event.since, event.line))
+        self.trouble = f"{event.line}; {outlook}" if outlook else event.line
+        self._mark = event.line if is_over else self.trouble
+        if self._lost_for != (cause := outlook or "lost"):
+            self._tell("lost", f"lost: {self.trouble}", "warning")
+            self._lost_for = cause
+        self.next_try = event.next_try
+        if is_over:
+            self._ended, self.refused, self.next_try = True, event.line, None
+
     def _take(self, snapshot: Snapshot) -> None:
         if self._redact is not None:
             snapshot = self._redact(snapshot)
-        if self._is_lost:
+        if self._lost_for:
             self._tell("connected", "connected again")
-        self._is_lost = False
-        self.trouble = self._mark = ""
+        self.trouble = self._mark = self._lost_for = ""
+        self.next_try = None
         self.polled_at = datetime.now(UTC)
         self._waiting.append((self._previous, snapshot))
         self._previous = snapshot
@@ -163,6 +184,10 @@ class DatabaseRecorder:
     def _keep_writing(self) -> None:
         try:
             self._write_all()
+        except Exception as error:  # of one database: the others go on
+            self.fault = error
+            self.output_trouble = ran_out(error) or f"internal error: {type(error).__name__}: {error}"
+            self._tell("not_written", f"cannot be written: {self.output_trouble}", "error")
         finally:
             self._is_over.set()
 

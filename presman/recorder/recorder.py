@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent, Tell
+from presman.polling.sampler import stop_all
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recording.retention import NO_LIMITS, RetentionLimits, trim
 from presman.recording.shelf import Shelf
@@ -41,10 +42,10 @@ class Recorder:
         self.shelf.store(datetime.now(UTC))  # what is wrong with it is told before anything is polled
         self.databases = [DatabaseRecorder(each, self.shelf, tell, polls=polls, redact=redact) for each in targets]
 
-    def run(self, duration: float | None, step: Callable[[], None]) -> None:
+    def run(self, duration: float | None, step: Callable[[], None]) -> bool:
         """Record until every database is over or `duration` seconds have passed; `step` is called about each second.
 
-        What `step` or a signal raises ends it in good order, too.
+        Return whether every database is over by itself. What `step` or a signal raises ends it in good order, too.
         """
         for each in self.databases:
             each.start()
@@ -57,6 +58,7 @@ class Recorder:
                 self._rest(left)
                 self._trim()
                 step()
+            return all(each.is_over for each in self.databases)
         finally:
             self._finish()
 
@@ -83,6 +85,7 @@ class Recorder:
             )
 
     def _finish(self) -> None:
+        stop_all([each.sampler for each in self.databases])
         for each in self.databases:
             each.stop_polling()
         end = time.monotonic() + PATIENCE

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from sqlalchemy import select
 
+from presman.base.paths import expanded
 from presman.base.text import clean
 from presman.recording.schema import BLOCKS, DATABASES
 from presman.recording.sqlite_files import which_file
@@ -27,7 +27,7 @@ class Recording:
     def __init__(self, place: str) -> None:
         self.name = shown(place)
         self.damage: list[str] = []
-        self.is_folder = not is_url(place) and Path(place).expanduser().is_dir()
+        self.is_folder = not is_url(place) and expanded(place).is_dir()
         self._place = place
         self._stores = self._open(place)
         self._file = self._which_file()
@@ -69,7 +69,7 @@ class Recording:
         """Return device and number of a recording that is one file."""
         if self.is_folder or is_url(self._place):
             return None
-        return which_file(Path(self._place).expanduser())
+        return which_file(expanded(self._place))
 
     def tape(self, name: str | None = None) -> Tape:
         """Return the database of that target or name, or the only one there is. Raises RecordingError."""
@@ -99,7 +99,7 @@ class Recording:
         return [each for each in words if isinstance(each[0], int)]
 
     def _open(self, place: str) -> list[Store]:
-        folder = None if is_url(place) else Path(place).expanduser()
+        folder = None if is_url(place) else expanded(place)
         if folder is None or not folder.is_dir():
             return [Store(place, writing=False)]
         found: list[Store] = []

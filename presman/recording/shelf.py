@@ -7,6 +7,7 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
+from presman.base.paths import expanded
 from presman.recording.store import SUFFIX, RecordingError, Store, is_url, shown
 
 
@@ -21,12 +22,12 @@ class Shelf:
         self._place = place
         self._turn = threading.Lock()
         self._stores: dict[str, Store] = {}
-        self.is_daily = not is_url(place) and (place.endswith(os.sep) or Path(place).expanduser().is_dir())
-        if self.is_daily:
-            try:
-                Path(place).expanduser().mkdir(mode=0o700, parents=True, exist_ok=True)
-            except OSError as error:
-                raise RecordingError(f"{self.name}: {error.strerror or error}") from error
+        try:
+            self.is_daily = not is_url(place) and (place.endswith(os.sep) or expanded(place).is_dir())
+            if self.is_daily:
+                expanded(place).mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise RecordingError(f"{self.name}: {error.strerror or error}") from error
 
     def store(self, at: datetime) -> Store:
         """Return the store for polls of an instant, opened when it is needed first."""
@@ -44,7 +45,7 @@ class Shelf:
 
     def days(self) -> list[Path]:
         """Return the files of a folder, the oldest first."""
-        return sorted(Path(self._place).expanduser().glob(f"*{SUFFIX}")) if self.is_daily else []
+        return sorted(expanded(self._place).glob(f"*{SUFFIX}")) if self.is_daily else []
 
     def let_go(self, place: Path) -> None:
         """Close the store of a file that is to be removed."""
@@ -61,4 +62,4 @@ class Shelf:
             store.close()
 
     def _day(self, at: datetime) -> Path:
-        return Path(self._place).expanduser() / f"presman-{at.astimezone(UTC):%Y-%m-%d}{SUFFIX}"
+        return expanded(self._place) / f"presman-{at.astimezone(UTC):%Y-%m-%d}{SUFFIX}"

@@ -27,6 +27,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.pool import NullPool, QueuePool
 
 from presman.base.errors import InputError
+from presman.base.paths import expanded
 from presman.base.text import clean, one_line
 from presman.recording.measure_views import selects
 from presman.recording.postgres_size import bytes_in_use
@@ -87,7 +88,7 @@ class Store:
         self._alone = alone
         self.damage: list[str] = []
         self._copies: TemporaryDirectory[str] | None = None
-        path = Path(place).expanduser()
+        path = expanded(place)
         is_new = writing and not is_url(place) and not path.exists()
         self.engine = self._engine()
         # SQLite lets one write at a time: threads of this process wait in order instead of trying again.
@@ -125,7 +126,7 @@ class Store:
     def _which_file(self) -> tuple[int, int] | None:
         """Return which file it is, None of what is none or is not there."""
         try:
-            return which_file(Path(self.place).expanduser()) if self.kind == "sqlite" else None
+            return which_file(expanded(self.place)) if self.kind == "sqlite" else None
         except OSError:
             return None
 
@@ -180,7 +181,7 @@ class Store:
     def _engine(self) -> Engine:
         if is_url(self.place):
             return self._engine_of_url()
-        path = Path(self.place).expanduser()
+        path = expanded(self.place)
         try:
             if not self.writing or (path.exists() and path.stat().st_size):
                 if other := other_than_a_recording(path):

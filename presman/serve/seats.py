@@ -9,7 +9,10 @@ from contextlib import asynccontextmanager, suppress
 
 from aiohttp import WSMsgType, web
 
+from presman.base.places import Standing
+from presman.base.running_out import ran_out
 from presman.serve.browser_message import Pinged, packet_of, read_message, within
+from presman.serve.connections import Connections
 from presman.serve.serving import Serving
 from presman.serve.viewer import File, Viewer
 
@@ -29,8 +32,9 @@ GOING_AWAY, WRONG_MESSAGE, FULL, HAS_QUIT, DIED = 1001, 1008, 1013, 4000, 4001
 class Seats:
     """Who looks now; `downloads` has the files that wait for their viewers, by keys that nobody guesses."""
 
-    def __init__(self, serving: Serving) -> None:
+    def __init__(self, serving: Serving, lines: Connections) -> None:
         self._serving = serving
+        self._lines = lines
         self._free = asyncio.Semaphore(serving.viewers)
         self._came = 0
         self._sockets: set[web.WebSocketResponse] = set()
@@ -45,6 +49,7 @@ class Seats:
         try:
             async with self._seat():
                 if not self._ends and request.transport is not None:
+                    self._lines.note(request, Standing.SAFE)
                     await self._show(request, socket)
         except TimeoutError:
             await socket.close(code=FULL)
@@ -85,8 +90,8 @@ class Seats:
             finally:
                 viewer.leave()
                 wrong = await shown
-        except OSError as error:  # no more processes, or files
-            wrong = f"cannot be started: {error.strerror or error}"
+        except (OSError, RuntimeError) as error:  # no more processes, threads or files
+            wrong = f"cannot be started: {ran_out(error) or getattr(error, 'strerror', None) or error}"
             await socket.close(code=DIED)
         finally:
             for old in keys:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import ssl
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,7 +16,8 @@ from typing import Any
 from aiohttp import web
 
 from presman.base.certificates import Certificates
-from presman.serve.seldom import Seldom
+from presman.base.seldom import Seldom
+from presman.serve.connections import Connections, most_connections
 from presman.serve.serving import Serving
 from presman.serve.viewer_site import ViewerSite
 
@@ -25,9 +28,22 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 8.0
 """Seconds that all monitors together have to end."""
 
+LINGERING = 1.0
+"""Seconds for which the rest of a request is still taken after its answer."""
+
+WAITING = 128
+"""Connections that the system holds until they are accepted."""
+
 
 def run(serving: Serving, sockets: Sockets, certificates: Certificates | None, ready: Callable[[], None]) -> int:
-    """Serve until a signal comes, and return its number. `ready` is called once browsers can come."""
+    """Serve until a signal comes, and return its number. `ready` is called once browsers can come.
+
+    Raises LimitError.
+    """
+    most_connections(serving.viewers)  # before anything else takes descriptors
+    if sys.version_info < (3, 12) and hasattr(os, "pidfd_open"):
+        # Without a thread for each monitor, as later releases do: where none can be had a monitor would be left behind.
+        asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
     return asyncio.run(_serve(serving, sockets, certificates, ready))
 
 
@@ -46,23 +62,29 @@ async def running(
     serving: Serving, sockets: Sockets, certificates: Certificates | None = None
 ) -> AsyncIterator[web.AppRunner]:
     """Serve meanwhile."""
-    site = ViewerSite(serving)
+    connections = Connections(most_connections(serving.viewers), serving.say)
     complaints = _Complaints(serving.say)
     asyncio.get_running_loop().set_exception_handler(complaints.of_loop)
     runner = web.AppRunner(
-        site.application(), access_log=None, logger=_logger(complaints), shutdown_timeout=PATIENCE,
-        keepalive_timeout=30.0, auto_decompress=False,
+        ViewerSite(serving, connections).application(), access_log=None, logger=_logger(complaints),
+        shutdown_timeout=PATIENCE, keepalive_timeout=30.0, lingering_time=LINGERING, auto_decompress=False,
     )  # fmt: skip
     await runner.setup()
     assert runner.server is not None
-    closing = asyncio.create_task(site.silent.close(runner.server))
     context = None if certificates is None else _renewing(certificates)
+    for each in sockets:
+        each.listen(WAITING)
+        each.setblocking(False)
+    tasks = [asyncio.create_task(connections.accept(each, runner.server, context)) for each in sockets]
+    tasks.append(asyncio.create_task(connections.close_silent()))
     try:
-        for each in sockets:
-            await web.SockSite(runner, each, ssl_context=context).start()
         yield runner
     finally:
-        closing.cancel()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        for each in sockets:
+            each.close()
         await runner.cleanup()
 
 

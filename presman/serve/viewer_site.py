@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
+from presman.base.places import Standing
+from presman.base.seldom import Seldom
+from presman.serve import connections
+from presman.serve.connections import Connections
 from presman.serve.pages import HEADERS, monitor_page, static_files, token_page
 from presman.serve.seats import Seats
-from presman.serve.seldom import Seldom
 from presman.serve.serving import Serving
-from presman.serve.silent_connections import SilentConnections
 
 LARGEST_FORM = 4096
 
@@ -18,14 +21,14 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class ViewerSite:
-    """The application. `silent` is told of each request."""
+    """The application. `lines` are told what each connection has shown of itself."""
 
-    def __init__(self, serving: Serving) -> None:
+    def __init__(self, serving: Serving, lines: Connections) -> None:
         self._serving = serving
+        self._lines = lines
         self._files = static_files()
-        self._seats = Seats(serving)
+        self._seats = Seats(serving, lines)
         self._refusals = Seldom(serving.say)
-        self.silent = SilentConnections()
 
     def application(self) -> web.Application:
         """Return what aiohttp runs."""
@@ -49,18 +52,20 @@ class ViewerSite:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Let in who calls presman by its name, and has the token."""
-        self.silent.heard(request)
         door = self._serving.door
         if not (door.knows(request.host) and "Host" in request.headers):
             text = "presman is not called so: --public says by which name it may be.\n"
             raise web.HTTPMisdirectedRequest(text=text)
-        if request.path in {"/token", "/alive"} or self._is_admitted(request):
+        if self._is_admitted(request):
+            self._lines.note(request, Standing.SAFE if door.token else Standing.ASKED)
+            return await handler(request)
+        if request.path in {"/token", "/alive"}:
             return await handler(request)
         if request.path != "/":
             raise web.HTTPUnauthorized(text="This needs the token of presman serve.\n")
         given = request.query.get("token")
         if given is not None and door.opens_to(given):
-            return self._with_pass(await handler(request))
+            return self._with_pass(request, await handler(request))
         if given is not None:
             self._refused(request)
         return _html(token_page(is_wrong=given is not None), 401)
@@ -69,8 +74,9 @@ class ViewerSite:
         door = self._serving.door
         return door.admits(request.cookies.get(door.cookie, ""))
 
-    def _with_pass(self, response: web.StreamResponse) -> web.StreamResponse:
+    def _with_pass(self, request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
         door = self._serving.door
+        self._lines.note(request, Standing.SAFE)
         response.set_cookie(
             door.cookie, door.pass_for_token(), path=door.path, httponly=True, samesite="Strict",
             secure=door.is_encrypted,
@@ -84,11 +90,15 @@ class ViewerSite:
         """Take a token that was typed."""
         if request.content_type != "application/x-www-form-urlencoded":
             raise web.HTTPUnsupportedMediaType
-        form = await request.post()
+        try:
+            async with asyncio.timeout(connections.SILENCE):
+                form = await request.post()
+        except (TimeoutError, ConnectionError):  # it was closed meanwhile: nobody reads the answer
+            raise web.HTTPRequestTimeout from None
         if not self._serving.door.opens_to(str(form.get("token", ""))):
             self._refused(request)
             return _html(token_page(is_wrong=True), 401)
-        return self._with_pass(web.Response(status=303, headers={"Location": "./"}))
+        return self._with_pass(request, web.Response(status=303, headers={"Location": "./"}))
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         """Show the monitor to a page of presman's own."""
@@ -99,9 +109,12 @@ class ViewerSite:
     async def _close(self, _app: web.Application) -> None:
         await self._seats.close()
 
-    async def _head(self, _request: web.Request, response: web.StreamResponse) -> None:
+    async def _head(self, request: web.Request, response: web.StreamResponse) -> None:
         for name, value in HEADERS.items():
             response.headers[name] = value
+        if not self._is_admitted(request):  # one answer for who has shown nothing: another takes another connection
+            response.headers["Connection"] = "close"
+            response.force_close()
 
     # ---- what is there
 

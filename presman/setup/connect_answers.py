@@ -10,6 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from presman.base.errors import InputError
+from presman.base.paths import expanded
 from presman.base.secret import Secret
 from presman.config.config_file import DEFAULTS, Config, Settings
 from presman.config.target import Target
@@ -121,12 +123,20 @@ def wants_tls(answers: Answers, known: Mapping[str, str]) -> bool:
     return bool(re.search(r"(?i)^tcps://|protocol\s*=\s*tcps", text))
 
 
-def wallet_trouble(folder: str) -> str:
-    """Return what is the matter with a wallet's folder, "" if the thin driver can read it."""
-    path = Path(folder).expanduser()
+def wallet_trouble(folder: str, *, thick: bool = False) -> str:
+    """Return what is the matter with a wallet's folder, "" if the driver can read it."""
+    try:
+        return _wallet_trouble(expanded(folder), thick)
+    except OSError as error:
+        return f"{folder}: {error.strerror or error}"
+    except InputError as error:
+        return str(error)
+
+
+def _wallet_trouble(path: Path, thick: bool) -> str:
     if not path.is_dir():
-        return f"no such folder: {folder}"
-    if (path / "ewallet.pem").is_file():
+        return f"no such folder: {path}"
+    if thick or (path / "ewallet.pem").is_file():
         return ""
     if (path / "cwallet.sso").is_file():
         return "it has cwallet.sso, which takes --thick; the thin driver reads ewallet.pem"

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from presman.base.secret import Secret
 from presman.config.target import Target
 from presman.setup.password_command import password_of
+
+if TYPE_CHECKING:
+    from presman.sources import Source
 
 SERVICE = "presman"
 """Under which keyrings keep presman's passwords, by ``user@address``: `keyring set presman scott@db/pdb`."""
@@ -43,6 +47,26 @@ def to_keyring(account: str, password: Secret) -> str:
     except Exception as error:  # each backend has its own
         return type(error).__name__
     return ""
+
+
+class Renewal:
+    """Another password than the one that was refused, from config.ini or the command that it names.
+
+    `reread` reads both anew; `tried` is the password that was used last, None before one was.
+    """
+
+    def __init__(self, reread: Callable[[], Target], tried: Secret | None) -> None:
+        self._reread = reread
+        self.tried = tried
+
+    def __call__(self) -> Source | None:
+        """Make a source with another password, None while there is none. Raises InputError, OSError."""
+        target = with_password(self._reread())
+        password = target.connect.password if target.connect is not None else None
+        if password is None or password == self.tried:
+            return None
+        self.tried = password
+        return target.make_source()
 
 
 def with_password(target: Target, ask: Callable[[str], str] | None = None) -> Target:

@@ -7,7 +7,8 @@ import selectors
 import subprocess
 import time
 
-from presman.base.errors import InputError
+from presman.base.errors import InputError, LimitError
+from presman.base.running_out import ran_out
 from presman.base.secret import Secret
 from presman.config.password_words import PasswordCommand
 
@@ -23,7 +24,7 @@ class PasswordCommandError(InputError):
 
 
 def password_of(command: PasswordCommand, timeout: float = TIMEOUT) -> Secret:
-    """Return the first line that `command` prints. Raises PasswordCommandError.
+    """Return the first line that `command` prints. Raises PasswordCommandError, LimitError.
 
     It may ask on the terminal, but standard input is empty, and what it says on standard error is not shown.
     """
@@ -33,6 +34,8 @@ def password_of(command: PasswordCommand, timeout: float = TIMEOUT) -> Secret:
             command.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
     except (OSError, ValueError) as error:
+        if limit := ran_out(error):
+            raise LimitError(f"password_command: {name}: {limit}") from None
         reason = getattr(error, "strerror", None) or "it cannot be run"
         raise PasswordCommandError(f"password_command: {name}: {reason}") from None
     try:

@@ -63,7 +63,7 @@ _presman_table() {
 --tour||show around, or do not (default: until it was gone through once)
 --no-tour||show around, or do not (default: until it was gone through once)
 --bell||ring the terminal’s bell when a new alert appears
-|@scenario holders locked mixed noplan pdb queueing quiesce quiet rac storm tenants throttled|name or FILE.toml (default: mixed)' ;;
+|@scenario holders locked locked_rac mixed noplan pdb queueing quiesce quiet rac storm tenants throttled|name or FILE.toml (default: mixed)' ;;
     connect) table='-h||show this help message and exit
 --help||show this help message and exit
 --config|@file|read FILE instead of config.ini
@@ -515,6 +515,7 @@ _presman_expand() {
                 _presman_offer "" 'demo
 demo:holders|Servers held by those who are not to be ended: SMON, RMAN, SYS, a killed, a sniped and a blocked session
 demo:locked|A load waits for a lock with its servers in hand, and reports queue behind it
+demo:locked_rac|A cluster of two: a load on one instance waits for a lock of the other with its servers in hand
 demo:mixed|OLTP, reports, batch and ETL on 16 CPUs under a three-level plan
 demo:noplan|Resource Manager off: CPU is not managed, one queue for all
 demo:pdb|A CDB plan and the plans of its PDBs

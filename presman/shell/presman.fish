@@ -68,7 +68,7 @@ function __presman_table
 --tour||show around, or do not (default: until it was gone through once)
 --no-tour||show around, or do not (default: until it was gone through once)
 --bell||ring the terminal’s bell when a new alert appears
-|@scenario holders locked mixed noplan pdb queueing quiesce quiet rac storm tenants throttled|name or FILE.toml (default: mixed)'
+|@scenario holders locked locked_rac mixed noplan pdb queueing quiesce quiet rac storm tenants throttled|name or FILE.toml (default: mixed)'
         case connect
             set table '-h||show this help message and exit
 --help||show this help message and exit
@@ -528,6 +528,7 @@ function __presman_expand
             __presman_sections $argv[4]
             string replace '|' \t -- (string split \n -- 'demo:holders|Servers held by those who are not to be ended: SMON, RMAN, SYS, a killed, a sniped and a blocked session
 demo:locked|A load waits for a lock with its servers in hand, and reports queue behind it
+demo:locked_rac|A cluster of two: a load on one instance waits for a lock of the other with its servers in hand
 demo:mixed|OLTP, reports, batch and ETL on 16 CPUs under a three-level plan
 demo:noplan|Resource Manager off: CPU is not managed, one queue for all
 demo:pdb|A CDB plan and the plans of its PDBs

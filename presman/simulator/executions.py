@@ -27,8 +27,9 @@ class Execution(Struct, eq=False):
 
     `left` is seconds of work left at full speed; `speed` what part of it passes per second now; `threads` how
     many of its processes work at a time on each instance. `then` is what its session has executed while the cursor
-    holds its servers; `blocker` the SID whose lock it waits for all the while it runs, or its servers do; `waits_for`
-    an event that it waits for all the while. `status` is what V$SESSION shows while it holds its cursor.
+    holds its servers; `blocker` is instance and SID of whose lock it waits for all the while it runs, or its servers
+    do; `waits_for` an event that it waits for all the while. `status` is what V$SESSION shows while it holds its
+    cursor.
     """
 
     number: int
@@ -44,7 +45,7 @@ class Execution(Struct, eq=False):
     arrived: float
     stream: Stream | None
     then: Cursor | None = None
-    blocker: int | None = None
+    blocker: tuple[int, int] | None = None
     waits_for: str = ""
     servers_blocked: bool = False
     status: str = "INACTIVE"

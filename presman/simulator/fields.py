@@ -84,6 +84,18 @@ def whole(least: int = 0, most: int = 1_000_000) -> Reader:
     return read
 
 
+def place(value: Any) -> tuple[int, int]:
+    """Read where a session is: its SID, on instance 1, or "INSTANCE:SID".
+
+    >>> place(88), place("2:88")
+    ((1, 88), (2, 88))
+    """
+    found = re.fullmatch(r"(?:(\d{1,2}):)?(\d{1,5})", str(value))
+    if found is None or isinstance(value, bool) or not 0 < int(found[2]) < 65536 or found[1] in {"0", "00"}:
+        raise ValueError(f"expected a SID, or INSTANCE:SID in quotes, got {value!r}")
+    return int(found[1] or 1), int(found[2])
+
+
 def _between(least: float, most: float) -> str:
     return f"at least {least}" if most == float("inf") else f"from {least} to {most}"
 

@@ -105,8 +105,8 @@ class Incoming:
     def _play(self, one: ScriptedStatement) -> None:
         client = Client(one.user, one.program, one.machine, one.module, one.service)
         if one.process:
-            client = background(self._cluster.scenario.header.host, 1, one.process)
-        session = self._connect(client, one.group, one.pdb, 1, one.sid)
+            client = background(self._cluster.scenario.header.host, one.instance, one.process)
+        session = self._connect(client, one.group, one.pdb, one.instance, one.sid)
         session.transient = True
         session.serial = one.serial or session.serial
         execution = self._parse(session, one, None, one.sql, one.dop, one.seconds, one.hold)

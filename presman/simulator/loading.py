@@ -226,5 +226,8 @@ def _check_workloads(scenario: Scenario, file: str) -> None:
             raise ScenarioError(f"{file}: {where}.group: unknown consumer group {group!r}{nearest(group, groups)}")
         if pdbs and entry.pdb not in pdbs:
             raise ScenarioError(f"{file}: {where}.pdb: unknown PDB {entry.pdb!r}{nearest(entry.pdb, pdbs)}")
+        instances = scenario.capacity.instances
+        if getattr(entry, "instance", 1) > instances:
+            raise ScenarioError(f"{file}: {where}.instance: there are {instances} instances")
         if entry.pdb and not pdbs:
             raise ScenarioError(f"{file}: {where}.pdb: the scenario has no [pdbs]")

@@ -17,6 +17,7 @@ from presman.simulator.fields import (
     list_of,
     number,
     one_of,
+    place,
     span,
     table_of,
     text,
@@ -272,10 +273,10 @@ class ScriptedStatement:
     """One statement at an exact instant. `seconds` is its run time unthrottled with all servers it asks for.
 
     `then` is what its session has executed since, while the cursor holds its servers: the session shows that statement.
-    `blocked_by` is the SID of the session on instance 1 whose lock it waits for all the while it runs, with
-    `servers_blocked` its servers do and not its coordinator. `status` is KILLED or SNIPED where its session is shown as
-    that while it holds its cursor. `process` is a background process (SMON) that it works for in place of a user;
-    `waits_for` is an event that its session waits for all the while.
+    `instance` is where its session is; `blocked_by` instance and SID of the session whose lock it waits for all the
+    while it runs, with `servers_blocked` its servers do and not its coordinator. `status` is KILLED or SNIPED where its
+    session is shown as that while it holds its cursor. `process` is a background process (SMON) that it works for in
+    place of a user; `waits_for` is an event that its session waits for all the while.
     """
 
     at: float = key(duration)
@@ -290,11 +291,12 @@ class ScriptedStatement:
     queue: str = key(one_of("policy", "always", "never"), "policy")
     hold: float = key(duration, 0.0)
     then: str = key(text, "")
-    blocked_by: int | None = key(whole(1, 65535), None)
+    blocked_by: tuple[int, int] | None = key(place, None)
     servers_blocked: bool = key(flag, False)
     status: str = key(one_of("INACTIVE", "KILLED", "SNIPED"), "INACTIVE")
     process: str = key(text, "")
     waits_for: str = key(text, "")
+    instance: int = key(whole(1, 8), 1)
     pdb: str = key(identifier, "")
     sql_id: str = key(text, "")
     sid: int | None = key(whole(1, 65535), None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from enum import Enum
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
@@ -23,16 +24,28 @@ USUAL_BINDS: Mapping[str, Any] = MappingProxyType({"with_idle": 1})
 NO_BINDS: Mapping[str, Any] = MappingProxyType({})
 
 
+class LoginRefusal(Enum):
+    """Why a database lets nobody in, where that may change though trying again and again does not help."""
+
+    LOCKED = "locked"
+    """The account is locked: a login now and then does no harm, and somebody may unlock it."""
+
+    PASSWORD = "password"
+    """The password is wrong or has expired: another one may help, and the same one locks the account."""
+
+
 class SourceError(Exception):
     """The source cannot be opened or is lost. The text is one line, free of secrets.
 
-    `retry` says whether trying again can help (a listener that is down) or not (a wrong password).
+    `retry` says whether trying again can help (a listener that is down) or not (a wrong password); `refusal` what may
+    help then.
     """
 
-    def __init__(self, text: str, *, code: str = "", retry: bool = True) -> None:
+    def __init__(self, text: str, *, code: str = "", retry: bool = True, refusal: LoginRefusal | None = None) -> None:
         super().__init__(text)
         self.code = code
         self.retry = retry
+        self.refusal = refusal
 
 
 class OutcomeUnknown(SourceError):  # noqa: N818 - nobody knows whether it is an error

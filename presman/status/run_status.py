@@ -30,7 +30,8 @@ class DatabaseStatus(Struct, frozen=True):
 
     `polls` were written, `last_poll` is when the newest came, by the clock of this machine; `every` are the seconds
     between two. `waiting` are polls that are not written yet, `given_up` those that never will be. `trouble` says in
-    one line why none comes, `output_trouble` why none is written.
+    one line why none comes, `output_trouble` why none is written; `next_try` is when a database that is lost is tried
+    next, None where it is not lost, or not tried again.
     """
 
     name: str
@@ -41,6 +42,7 @@ class DatabaseStatus(Struct, frozen=True):
     given_up: int = 0
     trouble: str = ""
     output_trouble: str = ""
+    next_try: datetime | None = None
 
 
 class RunStatus(Struct, frozen=True):
@@ -73,7 +75,8 @@ class FoundRun(Struct, frozen=True):
 class RunLine(Struct, frozen=True):
     """One database of one run, now: what `presman status` has a line for. Ages are seconds.
 
-    `said` is how old the word of the process is that all of it rests on.
+    `said` is how old the word of the process is that all of it rests on; `retry_in` is in how many seconds a lost
+    database is tried again.
     """
 
     run: RunStatus
@@ -83,6 +86,7 @@ class RunLine(Struct, frozen=True):
     age: float | None
     trouble: str
     said: float
+    retry_in: float | None = None
 
 
 SILENCE = 30.0
@@ -103,7 +107,9 @@ def lines_of(found: FoundRun, now: datetime) -> list[RunLine]:
 def _line(found: FoundRun, database: DatabaseStatus, runs_for: float, now: datetime) -> RunLine:
     age = None if database.last_poll is None else max(0.0, (now - database.last_poll).total_seconds())
     state, trouble = _state(found, database, runs_for, age, now)
-    return RunLine(found.status, database, state, runs_for, age, trouble, _silent(found.status, now))
+    next_try = database.next_try if state is RunState.LOST else None
+    retry_in = None if next_try is None else max(0.0, (next_try - now).total_seconds())
+    return RunLine(found.status, database, state, runs_for, age, trouble, _silent(found.status, now), retry_in)
 
 
 def _silent(run: RunStatus, now: datetime) -> float:

@@ -83,8 +83,9 @@ def _place(status: RunStatus) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _found() -> Iterator[tuple[Path, FoundRun]]:
+    there = folder()
     try:
-        paths = sorted(folder() / name for name in os.listdir(folder()) if name.endswith(".json"))  # noqa: PTH208
+        paths = sorted(there / name for name in os.listdir(there) if name.endswith(".json"))  # noqa: PTH208
     except FileNotFoundError:
         return
     _forget_halves({path.stem for path in paths})

@@ -18,6 +18,7 @@ from textual.filter import LineFilter
 from textual.message import Message
 from textual.timer import Timer
 
+from presman.base.running_out import CODE, ran_out
 from presman.base.text import clean
 from presman.tui import state_files
 from presman.tui.textual_internals import key_parser, note_fault, ring_once
@@ -138,6 +139,10 @@ class TerminalApp(App[None]):
 
     def _handle_exception(self, error: Exception) -> None:
         """End with one line and a log without the values of variables, which may hold what nobody should read."""
+        if limit := ran_out(error, foreseen=False):
+            note_fault(self, error, CODE)
+            self.panic(Text(f"presman: {limit}"))
+            return
         note_fault(self, error)
         path = state_files.keep_crash(error)
         where = f" Where it came from: {path}" if path else ""
@@ -152,6 +157,9 @@ class TerminalApp(App[None]):
 
     def complain(self, error: Exception) -> None:
         """Tell of a fault that the screen survives."""
+        if limit := ran_out(error):
+            self.tell(f"Not shown: {limit}.", severity="error", seconds=8)
+            return
         path = state_files.keep_crash(error)
         where = f" Where it came from: {path}" if path else ""
         text = f"Not shown, for a fault in presman: {type(error).__name__}: {error}.{where}"

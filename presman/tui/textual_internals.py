@@ -91,14 +91,14 @@ def end_input(parser: KeyParser) -> None:
         list(parser.feed(""))
 
 
-def note_fault(app: App[Any], error: Exception) -> None:
-    """Have a test driver find the error, and the process end with 1, as Textual does itself."""
+def note_fault(app: App[Any], error: Exception, code: int = 1) -> None:
+    """Have a test driver find the error, and the process end with `code`, as Textual does itself with 1."""
     if getattr(app, "_exception", error) is None:
         app._exception = error
     happened = getattr(app, "_exception_event", None)
     if happened is not None:
         happened.set()
-    app._return_code = 1
+    app._return_code = code
 
 
 def ring_once(timer: Timer) -> Timer:

@@ -1,9 +1,12 @@
 """A small process that sets the terminal right whatever becomes of presman, and ends a presman that does not end.
 
-No process can clean up after its own SIGKILL, nor after a fault in compiled code such as a database driver's. So as
-soon as the first frame is painted, and before a driver is loaded, presman starts a child that sleeps on a pipe
+No process can clean up after its own SIGKILL, nor after a fault in compiled code such as a database driver's. So before
+anything is done to the terminal, and before a driver is loaded, presman starts a child that sleeps on a pipe
 (process.py). When presman is gone the pipe ends, and the child puts the terminal back if the screen was on it. presman
 stays the parent: its process number, exit code and job control are what they would be without.
+
+The child is an interpreter, and to start one takes the processor from the first frame. Until that is painted a shell
+waits in its place, which becomes it when it is told to, or when presman is gone.
 
 A driver that spins in compiled code and never lets go of Python's lock would make presman deaf, too. Signals are heard
 all the same, because Python writes their numbers into the pipe from within the handler in C; and keys that nobody reads
@@ -20,10 +23,14 @@ import sys
 import termios
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+
+from presman.base.private_files import state_folder
 
 SCREEN_ON, SCREEN_OFF, FAREWELL = 0xF0, 0xF1, 0xFF
 """What is told through the pipe; smaller numbers are signals."""
+
+WAIT = 'read -r go <&"$0"; exec "$@"'
+"""What the shell does: `go` comes, or ends, through the file that its first word is the number of."""
 
 BEGIN = "import sys; sys.path.append(sys.argv[1]); from process import main; main(*sys.argv[2:])"
 
@@ -32,42 +39,28 @@ NEEDED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PATH", "LANG", "LC_ALL")
 """What an interpreter may need of the environment; passwords may be in the rest."""
 
 
-class _Prepared(NamedTuple):
-    """What a watcher is given: its end of the pipe, and the settings that the terminal had before."""
-
-    reading: int
-    settings: list[int]
-
-
-_pipe = -1
-_prepared: _Prepared | None = None
+_pipe = _go = -1
 
 
 def screen_on() -> None:
-    """Tell that the terminal is taken for the screen; to be called before anything is done to it."""
+    """Tell that the terminal is taken for the screen; to be called before anything is done to it.
+
+    The first time a watcher is begun. Where there is no terminal, or no process can be had, presman goes on unwatched.
+    """
     if _pipe < 0:
-        _prepare()
+        _begin()
     _tell(SCREEN_ON)
 
 
 def start() -> None:
-    """Start the watcher of this process, once, if there is a screen; to be called before compiled code is loaded.
+    """Let the watcher of this process become what it is, if there is one; to be called before compiled code is loaded.
 
-    The first frame does not wait for it: what was told before waits in the pipe. Where no process can be had presman
-    goes on unwatched.
+    The first frame does not wait for it: what was told before waits in the pipe.
     """
-    global _prepared  # noqa: PLW0603 - there is one process, and one watcher of it
-    if _prepared is None:
-        return
-    reading, settings = _prepared
-    _prepared = None
-    log = open_log()
-    if log >= 0:
-        _record_faults(log)
-    logged = os.fstat(log).st_size if log >= 0 else 0
-    given = [Path(__file__).parent, os.getpid(), reading, log, logged, log_path(), *settings]
-    with suppress(OSError, TypeError):
-        _spawn([str(each) for each in given], [file for file in (reading, log) if file >= 0])
+    global _go  # noqa: PLW0603 - there is one process, and one watcher of it
+    if _go >= 0:
+        os.close(_go)
+        _go = -1
 
 
 def screen_off() -> None:
@@ -81,32 +74,43 @@ def farewell() -> None:
 
 
 def log_path() -> Path:
-    """Return where is written what goes wrong in compiled code: $XDG_STATE_HOME/presman/faults.log."""
-    home = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(home) if home.startswith("/") else Path.home() / ".local" / "state") / "presman" / "faults.log"
+    """Return where is written what goes wrong in compiled code: $XDG_STATE_HOME/presman/faults.log. Raises OSError."""
+    return state_folder() / "faults.log"
 
 
-def _prepare() -> None:
-    """Make the pipe and remember how the terminal is. Without a terminal there is nothing to watch."""
-    global _pipe, _prepared  # noqa: PLW0603 - there is one process, and one watcher of it
+def _begin() -> None:
+    """Make the pipe, remember how the terminal is, and begin a watcher; without a terminal there is none to watch."""
+    global _pipe, _go
     try:
         *flags, characters = termios.tcgetattr(0)
         reading, _pipe = os.pipe()  # the reading end stays open here, too: writing must not fail without a watcher
+        waiting, _go = os.pipe()
     except (OSError, termios.error):
         return
     settings = [*flags, *(each if isinstance(each, int) else each[0] for each in characters)]
-    _prepared = _Prepared(reading, settings)
     os.set_blocking(_pipe, False)
     signal.set_wakeup_fd(_pipe, warn_on_full_buffer=False)
+    log = open_log()
+    if log >= 0:
+        _record_faults(log)
+    logged = os.fstat(log).st_size if log >= 0 else 0
+    given = [Path(__file__).parent, os.getpid(), reading, log, logged, log_path() if log >= 0 else "", *settings]
+    with suppress(OSError, TypeError):
+        _spawn([str(each) for each in given], waiting, [file for file in (reading, log) if file >= 0])
+    os.close(waiting)
 
 
-def _spawn(words: list[str], files: list[int]) -> None:
+def _spawn(words: list[str], waiting: int, files: list[int]) -> None:
     environment = {name: os.environ[name] for name in NEEDED if name in os.environ}
     for file in files:
         os.set_inheritable(file, True)
+    go = next(each for each in range(3, 9) if each not in files)  # of one digit: all that some shells know
+    words = ["sh", "-c", WAIT, str(go), sys.executable, "-I", "-S", "-c", BEGIN, *words]
     # What ends presman, and with it the terminal, must not end a watcher that is not ready yet: it waits there.
-    words = [sys.executable, "-I", "-S", "-c", BEGIN, *words]
-    os.posix_spawn(sys.executable, words, environment, setsigmask=signal.valid_signals())
+    os.posix_spawn(
+        "/bin/sh", words, environment, setsigmask=signal.valid_signals(),
+        file_actions=[(os.POSIX_SPAWN_DUP2, waiting, go)],
+    )  # fmt: skip
     for file in files:
         os.set_inheritable(file, False)
 
@@ -126,7 +130,7 @@ def open_log() -> int:
         path = log_path()
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = os.open(path, flags, 0o600)
-    except (OSError, RuntimeError):
+    except OSError:
         return -1
     found = os.fstat(file)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():

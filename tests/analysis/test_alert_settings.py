@@ -10,13 +10,14 @@ from msgspec.structs import replace
 from presman.analysis.alerts.alert_changes import AlertChanges
 from presman.analysis.alerts.alert_rules import by_rules, wrong
 from presman.analysis.alerts.alert_settings import merged
-from presman.analysis.alerts.judge import Judge
+from presman.analysis.alerts.judge import Judge, groupless
 from presman.analysis.alerts.rule_book import RULE_BOOK
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.sight_readings import Basis
 from presman.analysis.readings.statement_readings import Cause, Downgrades
 from presman.config.alert_lines import read_alerts, with_thresholds
+from presman.output.alert_list import listed
 from presman.tabs.alerts import sight
 from tests.output.readings import reading
 
@@ -185,3 +186,32 @@ def test_nothing_ends_that_could_not_be_seen_and_the_first_may_be_known() -> Non
     assert changes.take([alert("bad")], 0) == []
     assert changes.take([], 500, whole=False) == []
     assert [each.change for each in changes.take([], 502)] == ["ended"]
+
+
+def test_a_group_that_nobody_has_defined_is_told() -> None:
+    """BATCH is in force and ETL is only defined; BATHC is neither, nor is NIGHT."""
+    lines = "queue_waits BATHC warning=5m", "queue_waits batch warning=1h", "cpu_capped etl severity=off"
+    settings = read_alerts("\n".join((*lines, "session_pool NIGHT for=1m")))
+    found = replace(reading(), group_names=("ETL",))
+    assert "BATCH" in {group.title for group in found.cluster_groups()}
+    told = {each.key: text for each, text in groupless(settings, found).items()}
+    assert told == {
+        "queue_waits": "there is no group BATHC, did you mean BATCH?",
+        "session_pool": "there is no group NIGHT",
+    }
+    assert Judge(settings).judge(found).notes[-2:] == (
+        "Alerts of queue_waits: there is no group BATHC, did you mean BATCH?",
+        "Alerts of session_pool: there is no group NIGHT",
+    )
+    shown = listed(settings, found, ())
+    assert "set: BATHC: warning from 5 min (there is no group BATHC, did you mean BATCH?)" in shown
+    assert "set: etl: off\n" in shown
+
+
+def test_where_nobody_tells_which_groups_there_are_none_is_missed() -> None:
+    found = reading()
+    assert found.group_names is None
+    assert groupless(read_alerts("queue_waits BATHC warning=5m"), found) == {}
+    known = replace(found, group_names=("ETL",))
+    other = 'queue_waits "ETL (PDB9)" warning=5m\nlatency "log file sync" warning=20ms\nio_limit PDB9 severity=off'
+    assert groupless(read_alerts(other), known) == {}, "of another container, an event, a container"

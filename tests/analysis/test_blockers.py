@@ -10,10 +10,12 @@ from msgspec.structs import replace
 
 from presman.analysis import analyse
 from presman.analysis.advice.freeing import ends_in
+from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.reading import Reading
 from presman.figures.statement_figures import running_state
 from presman.polling.poller import Poller
+from presman.records.commands import Victim, kill
 from presman.records.wait_events import blocker
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts
@@ -74,6 +76,22 @@ def test_a_load_on_both_instances_of_a_cluster_that_waits_for_a_lock(tmp_path: P
     assert told.startswith("32 servers held by blocked statements: ETL 1:412,9031 (32) waits for MARTIN 1:88, idle ")
     assert {row.inst_id: row.blocked for row in reading.groups if row.name == "ANALYSIS"} == {0: 32, 1: 16, 2: 16}
     assert {row.blocked for row in reading.groups if row.name != "ANALYSIS"} == {0}
+
+
+def test_a_load_on_one_instance_that_waits_for_a_lock_of_the_other() -> None:
+    """16 of the load's 32 servers are on each instance; it was begun on 1, and who locked its table is on 2."""
+    reading = of(with_short_past("locked_rac"))
+    (load,) = [each for each in reading.running if each.user == "LOADER"]
+    assert (load.inst_id, load.sid, load.blocker) == (1, 310, "2:96")
+    assert dict(load.servers_by_instance) == {1: 16, 2: 16}
+    (told,) = [each.text for each in alerts(reading, Link()) if "blocked" in each.text]
+    assert told.startswith("32 servers held by blocked statements: LOADER 1:310,8802 (32) waits for MARTIN 2:96, idle ")
+    assert {row.inst_id: row.blocked for row in reading.groups if row.name == "LOADS"} == {0: 32, 1: 16, 2: 16}
+    found = to_do(reading)
+    assert found is not None
+    assert found.text.startswith("look at MARTIN 2:96, idle ")
+    (holder,) = [each for each in reading.running if each.user == "MARTIN"]
+    assert "SESSION '96,2025,@2'" in kill(Victim(holder.inst_id, holder.sid, holder.serial)).text
 
 
 def test_where_nobody_is_blocked_nothing_is_said_of_it() -> None:

@@ -148,3 +148,16 @@ def test_rules_without_a_target(inside: Run) -> None:
     done = inside("alerts")
     assert done.returncode == 0
     assert re.search(r"^cpu_starved +critical +a group gets less CPU than it is due$", done.stdout, re.MULTILINE)
+
+
+def test_thresholds_of_a_group_that_is_not_there_are_told(inside: Run, tmp_path: Path) -> None:
+    (tmp_path / "config.ini").write_text(f"""
+[presman]
+connection_string = {target("quiet")}
+alerts =
+    queue_waits SYS_GROUPE warning=5m
+    cpu_capped SYS_GROUP severity=off
+""")
+    done = inside("check", "presman", "--interval", "0.05")
+    warning = "presman: warning: alerts of queue_waits: there is no group SYS_GROUPE, did you mean SYS_GROUP?"
+    assert (done.returncode, done.stderr.splitlines()) == (0, [warning])

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from presman.base import environment_secrets
+from presman.base.environment_secrets import PASSWORD
 from presman.base.secret import Secret
 from presman.cli import exit_codes, serve_command, served_monitor
 from presman.serve import site_server
@@ -178,6 +180,19 @@ def test_a_password_that_is_not_asked_for_stays_where_it_is(serves: Serves, tmp_
     assert not any("t1ger" in line for line in said)
 
 
+def test_a_password_of_the_environment_is_told_and_not_inherited(
+    serves: Serves, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PASSWORD, "t1ger-secret")
+    monkeypatch.setattr(serve_command, "terminal_prompt", lambda: None)
+    _, serving = serves("scott@dbhost/prod")
+    assert (told_by(serving)[PASSWORD], told_by(serving)["password"]) == ("t1ger-secret", None)
+    assert PASSWORD not in serving.launch.environment
+    assert "t1ger" not in repr(serving) + str(serving.launch.environment)
+    _, serving = serves(QUIET)
+    assert PASSWORD not in told_by(serving), "a simulation needs none"
+
+
 @pytest.fixture
 def monitored(monkeypatch: pytest.MonkeyPatch, inside: Run) -> Callable[..., dict[str, Any]]:
     """Run a served monitor up to its screen, and return what that was given."""
@@ -193,6 +208,7 @@ def monitored(monkeypatch: pytest.MonkeyPatch, inside: Run) -> Callable[..., dic
         os.write(sends, line + b"what follows")
         os.close(sends)
         monkeypatch.setattr(served_monitor, "_STDIN", takes)
+        monkeypatch.setattr(served_monitor, "end_with_parent", lambda: None)  # it is this process here
         monkeypatch.setattr(served_app, "run_served", note)
         monkeypatch.setattr(served_app, "run_served_replay", note)
         given["code"] = served_monitor.main()
@@ -220,6 +236,13 @@ def test_a_monitor_shows_what_it_was_told(monitored: Callable[..., dict[str, Any
     assert given["left"] == b"what follows", "the rest is for the screen"
     assert "gateway" not in given
     assert "targets" not in given
+
+
+def test_a_monitor_has_the_password_that_the_server_had(monitored: Callable[..., dict[str, Any]]) -> None:
+    line = json.loads(line_for(target="scott@dbhost/prod")) | {PASSWORD: "t1ger"}
+    given = monitored(json.dumps(line).encode() + b"\n")
+    assert given["source"]()._settings.password.reveal() == "t1ger"
+    environment_secrets.forget()
 
 
 def test_a_monitor_that_cannot_begin_says_why_in_a_line(

@@ -139,6 +139,25 @@ def test_after_any_death(watched: Callable[..., Watched], name: str) -> None:
     assert stat.S_IMODE(monitor.log.stat().st_mode) == 0o600
 
 
+EARLY = """
+import sys
+from presman import watcher
+watcher.start = lambda: None  # as before the first frame
+sys.argv = ["presman", "demo:quiet"]
+from presman.cli import main
+sys.exit(main())
+"""
+
+
+def test_after_a_death_before_the_first_frame(watched: Callable[..., Watched]) -> None:
+    monitor = watched(sys.executable, "-c", EARLY)
+    monitor.begin()
+    assert Path(monitor.watcher.exe()).name != Path(sys.executable).resolve().name, "it is no interpreter yet"
+    os.kill(monitor.screen.pid, signal.SIGKILL)
+    assert monitor.ends() in {"presman: killed by SIGKILL", "presman: killed"}
+    assert monitor.is_put_back()
+
+
 @pytest.mark.parametrize(("how", "code"), some([(signal.SIGTERM, 143)], [(b"q", 0), (signal.SIGHUP, 129)]))
 def test_nothing_is_said_of_an_end_in_good_order(watched: Callable[..., Watched], how: Any, code: int) -> None:
     monitor = watched()

@@ -12,11 +12,12 @@ import pytest
 
 from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.base.errors import InputError
+from presman.figures.fleet_figures import why
 from presman.fleet.live_fleet import LiveFleet
 from presman.fleet.watched_database import ReadingCame, WatchedDatabase, WatchedTarget
 from presman.polling.sampler import SourceLost
 from presman.records.breadth import Breadth
-from presman.sources import SourceError
+from presman.sources import LoginRefusal, SourceError
 from tests.patience import until
 from tests.sources.fakes import FakeSource
 
@@ -169,3 +170,28 @@ def test_each_has_a_phase_of_its_own_and_a_new_interval_holds_for_all() -> None:
     assert (fleet.interval, {each.sampler._refresh for each in fleet.databases.values()}) == (2.0, {2.0})
     assert fleet.to_do("db1") == ""
     fleet.stop()
+
+
+def test_a_locked_account_is_refused_and_tried_every_ten_minutes(watch: Callable[..., WatchedDatabase]) -> None:
+    locked = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=LoginRefusal.LOCKED)
+    clock = Clock()
+    database = watch(FakeSource(failures=[locked]), clock=clock)
+    assert reaches(database, Presence.REFUSED).retry_in == 600.0
+    clock.now += 100.5
+    member = database.member()
+    assert member.retry_in == 499.5
+    assert why(member) == "retry in 8:20: ORA-28000: locked"
+    database.sampler.poll_now()
+    assert reaches(database, Presence.LIVE).retry_in is None
+
+
+def test_where_no_thread_can_be_had_a_database_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    database = WatchedDatabase(WatchedTarget("prod", FakeSource), 3600.0)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert not database.start()
+    member = database.member()
+    assert member.presence is Presence.REFUSED
+    assert "have run out" in member.reason or "has run out" in member.reason

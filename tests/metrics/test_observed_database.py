@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -13,13 +14,14 @@ from presman.analysis.alerts.alert_settings import AlertSetting
 from presman.base.log_event import LogEvent
 from presman.metrics import observed_database
 from presman.metrics.exporter import Exporter
+from presman.metrics.metric_page import families
 from presman.metrics.observed_database import ObservedDatabase, ObservedTarget
 from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.records.queries import Scope
 from presman.records.session_rows import Session
 from presman.records.snapshot import Problem, Section
 from presman.records.wait_rows import EventHistogram
-from presman.sources import SourceError
+from presman.sources import LoginRefusal, SourceError
 from tests.metrics.observed import of, series
 from tests.patience import until
 from tests.sources.fakes import START, FakeSource, row
@@ -92,9 +94,9 @@ def test_a_lost_database_has_no_figures_and_is_told_once(watch: Watch, told: lis
     until(lambda: database.state().failures, "the loss")
     assert not database.state().is_up
     until(lambda: database.trouble == "DPY-4011 cut number 0", "why it is lost")
-    database._sampler.poll_now()
+    database.sampler.poll_now()
     until(lambda: database.state().failures == 2, "the second attempt")
-    database._sampler.poll_now()
+    database.sampler.poll_now()
     until(lambda: database.state().is_up, "the connection")
     until(lambda: len(said(told)) == 2, "what is said of it")
     assert said(told) == ["prod: DPY-4011 cut number 0", "prod: connected again"]
@@ -223,3 +225,18 @@ def test_the_source_s_own_clock_does_not_matter(watch: Watch) -> None:
     last = database.state().last_poll
     assert last is not None
     assert last > START.timestamp() - 10 * 366 * 86400
+
+
+def test_when_a_locked_account_is_tried_again_is_told(watch: Watch, told: list[LogEvent]) -> None:
+    locked = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=LoginRefusal.LOCKED)
+    database = watch(FakeSource(failures=[locked]))
+    until(lambda: said(told), "the reason")
+    assert said(told) == ["prod: ORA-28000: locked; tried again every 10 min"]
+    state = database.state()
+    assert state.next_try is not None
+    assert 590 < state.next_try - time.time() <= 600
+    (family,) = (each for each in families([database]) if each.metric.name == "presman_next_try_timestamp_seconds")
+    assert [sample.value for sample in family.samples] == [state.next_try]
+    database.sampler.poll_now()
+    until(lambda: database.state().is_up, "an open account")
+    assert database.state().next_try is None

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import base64
+import errno
 import gzip
 import http.client
 import os
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from presman.base import places
 from presman.base.certificates import CertificateError, CertificateFiles, Certificates
 from presman.base.secret import Secret
 from presman.metrics import web_server
 from presman.metrics.exposition import Exposition
-from presman.metrics.web_app import Credentials, WebApp
+from presman.metrics.web_app import Credentials, Response, WebApp
 from presman.metrics.web_server import ListenError, WebServer
 from tests.metrics.observed import Shown, observed
 from tests.oracle.test_login import Authority
@@ -224,6 +227,60 @@ def _answers(site: Site) -> bool:
         return site.ask("/-/healthy")[0] == 200
     except (OSError, http.client.HTTPException):
         return False
+
+
+def test_who_takes_no_answer_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_server, "LOOK", 0.02)
+    monkeypatch.setattr(places, "GRACE", 0.05)
+    site = Site()
+    monkeypatch.setattr(site.server._listener.get_app(), "_answer", lambda _: Response("200 OK", b"x" * (16 << 20)))
+    lines = [_asked(site.port) for _ in range(web_server.AT_ONCE)]
+    until(lambda: len(site.server._listener._open) >= web_server.OF_ONE, "all places of this address are taken")
+    monkeypatch.undo()
+    until(lambda: _answers(site), "the server answers")
+    for line in lines:
+        line.close()
+    site.server.stop()
+
+
+def _asked(port: int) -> socket.socket:
+    line = socket.socket()
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+    line.connect((HOST, port))
+    line.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    return line
+
+
+def test_a_connection_that_cannot_be_accepted_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_server, "REST", 0.001)
+    said: list[str] = []
+    failures = iter(range(5))
+    accept = socket.socket.accept
+
+    def failing(listening: socket.socket) -> Any:
+        if next(failures, None) is not None:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return accept(listening)
+
+    app = WebApp(Exposition([]), lambda: True)
+    server = WebServer(app, HOST, 0, say=said.append)
+    monkeypatch.setattr(server._listener, "socket", _Failing(server._listener.socket, failing))
+    server.start()
+    connection = http.client.HTTPConnection(HOST, int(server.url.rpartition(":")[2]), timeout=30)
+    assert answer(connection, "/-/healthy")[0] == 200
+    server.stop()
+    assert said == ["web server: no connection can be accepted: Too many open files"]
+
+
+class _Failing:
+    """A socket whose `accept` is another."""
+
+    def __init__(self, listening: socket.socket, accept: Callable[[socket.socket], Any]) -> None:
+        self._listening = listening
+        self.accept = lambda: accept(listening)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._listening, name)
 
 
 def test_many_at_once_are_answered_or_turned_away(site: Site) -> None:

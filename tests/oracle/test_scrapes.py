@@ -54,10 +54,10 @@ def test_hostile_names_are_told_in_one_line(watched: ObservedDatabase) -> None:
 
 def test_a_database_that_ends_takes_its_figures_along_and_comes_back(bench19: Bench, watched: ObservedDatabase) -> None:
     bench19.server.drop_sessions()
-    watched._sampler.poll_now()
+    watched.sampler.poll_now()
     until(lambda: not watched.state().is_up, "the loss")
     page, _ = Exposition([watched]).write("")
     assert b'presman_up{target="prod"} 0.0' in page
     assert b"presman_group" not in page
-    watched._sampler.poll_now()
+    watched.sampler.poll_now()
     until(lambda: watched.state().is_up, "the next poll")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import resource
+import socket
 import ssl
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -18,12 +22,13 @@ from msgspec.structs import replace
 from yarl import URL
 
 from presman.base.certificates import CertificateFiles, Certificates
+from presman.base.errors import LimitError
 from presman.base.secret import Secret
-from presman.serve import seats, silent_connections, viewer
+from presman.base.seldom import Seldom
+from presman.serve import connections, seats, site_server, viewer
 from presman.serve.door import Door
 from presman.serve.listening import listening_sockets
 from presman.serve.pages import HEADERS
-from presman.serve.seldom import Seldom
 from presman.serve.serving import Serving
 from presman.serve.site_server import running
 from presman.serve.viewer import Launch
@@ -40,11 +45,11 @@ TOKEN = OPEN.token.reveal() if OPEN.token else ""
 class Site:
     """The server, a browser's session with it, and what the server said."""
 
-    def __init__(self, runner: AppRunner, session: aiohttp.ClientSession, said: list[str]) -> None:
+    def __init__(self, runner: AppRunner, session: aiohttp.ClientSession, said: list[str], port: int) -> None:
         self.runner = runner
         self.session = session
         self.said = said
-        self.url = URL.build(scheme="http", host="127.0.0.1", port=runner.addresses[0][1])
+        self.url = URL.build(scheme="http", host="127.0.0.1", port=port)
         self.get, self.post = session.get, session.post
 
     @property
@@ -72,10 +77,12 @@ async def site(
     launch = Launch(command, Secret(told), {"PATH": os.defpath})
     serving = Serving("demo:<b>mixed</b>", launch, door, viewers, said.append)
     scheme = "https" if certificates else "http"
-    async with running(serving, listening_sockets("127.0.0.1", 0), certificates) as runner:
-        base = URL.build(scheme=scheme, host="127.0.0.1", port=runner.addresses[0][1])
+    sockets = listening_sockets("127.0.0.1", 0)
+    port = sockets[0].getsockname()[1]
+    async with running(serving, sockets, certificates) as runner:
+        base = URL.build(scheme=scheme, host="127.0.0.1", port=port)
         async with aiohttp.ClientSession(base, cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
-            yield Site(runner, session, said)
+            yield Site(runner, session, said, port)
 
 
 async def shown(line: aiohttp.ClientWebSocketResponse, text: str) -> str:
@@ -338,7 +345,7 @@ async def test_over_tls_a_renewed_certificate_is_taken(tmp_path: Path) -> None:
 
 @acted
 async def test_a_connection_that_brings_no_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silent_connections, "SILENCE", 0.05)
+    monkeypatch.setattr(connections, "SILENCE", 0.05)
     async with site() as client, await client.look() as line:
         await shown(line, "monitor")
         reader, writer = await asyncio.open_connection("127.0.0.1", client.url.port)
@@ -348,6 +355,91 @@ async def test_a_connection_that_brings_no_request_is_closed(monkeypatch: pytest
         writer.close()
         await line.send_json(["focus"])
         await shown(line, '"focus"')
+
+
+SLOW_BODY = (
+    b"POST /token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    b"Content-Length: 4000\r\n\r\ntok"
+)
+"""What anybody may begin to send, and never end."""
+
+
+async def lines_with(
+    data: bytes, number: int, port: int | None
+) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Return connections from here, on each of which some bytes were sent."""
+    lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(number)]
+    for _, writer in lines:
+        writer.write(data)
+    return lines
+
+
+@acted
+@pytest.mark.parametrize("data", [SLOW_BODY, SLOW_BODY[:30], b""], ids=["bodies", "heads", "nothing"])
+async def test_who_has_the_token_comes_in_past_a_crowd_from_his_own_address(
+    monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    monkeypatch.setattr(site_server, "most_connections", lambda viewers: 8)  # of one address half of them
+    async with site(OPEN) as client:
+        async with client.get("/", params={"token": TOKEN}) as answer:
+            assert answer.status == 200
+        crowd = await lines_with(data, 40, client.url.port)
+        async with aiohttp.ClientSession(client.url) as another, another.get("/", params={"token": TOKEN}) as answer:
+            assert answer.status == 200
+        async with await client.look() as line:
+            await shown(line, "monitor 90x30")
+            crowd += await lines_with(data, 20, client.url.port)
+            await line.send_json(["focus"])
+            await shown(line, '"focus"')
+        assert [await reader.read() for reader, _ in crowd[:40]] == [b""] * 40, "the oldest have made room"
+        told = [line for line in client.said if line.startswith("web server")]
+        assert told == ["web server: all connections are taken: those that asked for nothing longest are closed"]
+        for _, writer in crowd:
+            writer.close()
+
+
+@acted
+@pytest.mark.parametrize("door", [OPEN, LOOPBACK], ids=["token", "none asked for"])
+async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, door: Door) -> None:
+    monkeypatch.setattr(connections, "SILENCE", 0.05)
+    monkeypatch.setattr(site_server, "LINGERING", 0.05)
+    async with site(door) as client:
+        ((reader, writer),) = await lines_with(SLOW_BODY, 1, client.url.port)
+        async with asyncio.timeout(PATIENCE):
+            answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.1 408 ") or not answer
+        writer.close()
+
+
+@acted
+async def test_a_connection_that_cannot_be_accepted_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "REST", 0.001)
+    loop = asyncio.get_running_loop()
+    accept, failures = loop.sock_accept, iter([errno.EMFILE] * 5 + [errno.ECONNABORTED])
+
+    async def failing(listening: socket.socket) -> tuple[socket.socket, Any]:
+        number = next(failures, 0)
+        if number:
+            raise OSError(number, os.strerror(number))
+        return await accept(listening)
+
+    monkeypatch.setattr(loop, "sock_accept", failing)
+    async with site() as client, client.get("/alive") as answer:
+        assert answer.status == 204
+        assert client.said == ["web server: no connection can be accepted: Too many open files"]
+
+
+def test_there_are_as_many_connections_as_descriptors_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = [resource.RLIM_INFINITY]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed[0], allowed[0]))
+    assert connections.most_connections(4) == 260
+    allowed[0] = 256  # 40 for presman, 10 for each of 4 monitors, 2 for each connection
+    assert connections.most_connections(4) == 88
+    allowed[0] = 100
+    with pytest.raises(LimitError, match=r"\(ulimit -n\) are limited to 100: --viewers 4 takes 120$"):
+        connections.most_connections(4)
+    allowed[0] = 120
+    assert connections.most_connections(4) == 20
 
 
 @acted

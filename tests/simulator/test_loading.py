@@ -46,7 +46,7 @@ def refused(tmp_path: Path, text: str) -> str:
 def test_shipped_scenarios() -> None:
     names = scenario_names()
     others = ["queueing", "quiesce", "quiet", "rac", "storm", "tenants", "throttled"]
-    assert names == ["holders", "locked", "mixed", "noplan", "pdb", *others]
+    assert names == ["holders", "locked", "locked_rac", "mixed", "noplan", "pdb", *others]
     for name in names:
         assert load_scenario(name).header.title
 
@@ -108,6 +108,20 @@ def test_values(tmp_path: Path) -> None:
         (
             ("[[sessions]]", '[[statements]]\nname = "x"\ngroup = "BATCH"\n[[sessions]]'),
             ": statements[1]: needs 'every'",
+        ),
+        (
+            ("[[sessions]]", '[[script]]\nat = 0\ngroup = "BATCH"\ndop = 2\nseconds = 1\ninstance = 2\n[[sessions]]'),
+            ": script[1].instance: there are 1 instances",
+        ),
+        *(
+            (
+                (
+                    "[[sessions]]",
+                    f'[[script]]\nat = 0\ngroup = "BATCH"\ndop = 2\nseconds = 1\nblocked_by = {wrong}\n[[sessions]]',
+                ),
+                ": script[1].blocked_by: expected a SID, or INSTANCE:SID in quotes, got ",
+            )
+            for wrong in ('"2:"', '"0:88"', "0", "70000", "true", '"@2"')
         ),
         (("[[sessions]]", '[[changes]]\nat = "1s"\nplan = "PP"\n[[sessions]]'), ": changes[1].plan: unknown plan 'PP'"),
     ],

@@ -27,6 +27,7 @@ from presman.sources.apart.process_source import ProcessSource
 from presman.sources.recipe import SourceRecipe
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.glance import Glance
+from tests.cli.run import environment
 from tests.patience import until
 from tests.sources import odd_sources
 
@@ -207,6 +208,30 @@ def test_it_ends_with_who_started_it(made: Make) -> None:
     source._channel.send(("read", (Scope.CLUSTER, ())))
     source._channel.close()
     until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, "the end of the process")
+
+
+STOPPED = """
+import os, sys, threading, time
+from presman.sources.apart.process_source import ProcessSource
+from presman.sources.recipe import SourceRecipe
+recipe = SourceRecipe("tests.sources.odd_sources", "OddSource", {"manner": ""})
+source = ProcessSource(recipe, kind="oracle", name="odd")
+source.open()
+source.container()  # its first answers are given
+print(source._child.number, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process that is stopped with its parent")
+def test_one_that_is_stopped_ends_with_a_monitor_that_is_killed(tmp_path: Path) -> None:
+    monitor = subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, env=environment())
+    assert monitor.stdout is not None
+    driver = psutil.Process(int(monitor.stdout.readline()))
+    driver.suspend()
+    monitor.kill()
+    monitor.communicate()
+    until(lambda: not driver.is_running() or driver.status() == psutil.STATUS_ZOMBIE, "the end of the driver")
 
 
 def test_it_is_looked_at_in_its_process_before_it_is_opened_here(made: Make) -> None:

@@ -5,6 +5,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -23,11 +24,14 @@ from presman.polling.sampler import (
     SourceEnded,
     SourceLost,
     pause_before,
+    stop_all,
     tick_after,
 )
+from presman.records.breadth import Breadth
 from presman.records.commands import Command, Victim, kill
+from presman.records.focus import Focus
 from presman.records.queries import QueryError, Scope
-from presman.sources import SourceError
+from presman.sources import LoginRefusal, SourceError
 from presman.sources.apart.looked_at import Looked
 from tests.sources.fakes import START, FakeSource
 
@@ -353,3 +357,118 @@ def test_a_command_that_waited_too_long_is_not_sent(start: Start, monkeypatch: p
     sampler.act(command)
     assert events.get(timeout=PATIENCE) == ActionResult(command, True, "done")
     assert sent == [command]
+
+
+def test_nobody_asks_the_thread_itself_whether_it_lives(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads that wait for the end of a third get in each other's way: one of them sees an AssertionError."""
+    asked: list[str] = []
+    source = FakeSource(hang=threading.Event())
+    monkeypatch.setattr(source, "cancel", lambda: None)
+    sampler, _ = start(source)
+    assert source.entered.wait(PATIENCE)
+    for name in ("is_alive", "join"):
+        monkeypatch.setattr(sampler._thread, name, lambda *_, name=name: asked.append(name))
+    assert sampler.is_alive
+    assert not sampler.stop(0.01)
+    assert source.hang is not None
+    source.hang.set()
+    assert sampler.stop(PATIENCE)
+    assert not sampler.is_alive
+    assert asked == []
+
+
+def test_many_are_ended_side_by_side(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    hung = FakeSource(hang=threading.Event())
+    monkeypatch.setattr(hung, "cancel", lambda: None)
+    slow, _ = start(hung)
+    quick = [start(FakeSource())[0] for _ in range(3)]
+    assert hung.entered.wait(PATIENCE)
+    stop_all([slow, *quick], 0.2)
+    assert [each.is_alive for each in quick] == [False] * 3
+    assert hung.hang is not None
+    hung.hang.set()
+    assert slow.stop(PATIENCE)
+
+
+def test_without_a_thread_for_it_a_read_is_cancelled_all_the_same(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = FakeSource(hang=threading.Event())
+    sampler, _ = start(source)
+    assert source.entered.wait(PATIENCE)
+    assert source.hang is not None
+    monkeypatch.setattr(source, "cancel", source.hang.set)
+    monkeypatch.setattr(threading.Thread, "start", _no_thread)
+    assert sampler.stop(PATIENCE)
+
+
+def _no_thread(_thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_one_that_gets_no_thread_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = Sampler(FakeSource, refresh=1.0, scope=Scope.CLUSTER, post=lambda event: None)
+    monkeypatch.setattr(threading.Thread, "start", _no_thread)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        sampler.start()
+    assert not sampler.is_alive
+    assert sampler.stop()
+
+
+LOCKED = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=LoginRefusal.LOCKED)
+WRONG = SourceError("ORA-01017: wrong", code="ORA-01017", retry=False, refusal=LoginRefusal.PASSWORD)
+
+
+def test_a_locked_account_is_tried_every_ten_minutes(start: Start) -> None:
+    _, events = start(FakeSource(failures=[LOCKED]))
+    event = lost(events)
+    assert (event.retry_in, event.refusal, event.outlook) == (600.0, LoginRefusal.LOCKED, "tried again every 10 min")
+    assert event.next_try is not None
+    assert 590 < (event.next_try - datetime.now(UTC)).total_seconds() <= 600
+
+
+def test_a_wrong_password_is_tried_again_by_itself_only_where_there_may_be_another(start: Start) -> None:
+    _, events = start(FakeSource(failures=[WRONG]))
+    event = lost(events)
+    assert (event.retry_in, event.next_try, event.outlook) == (None, None, "not tried again")
+
+
+def test_another_password_is_looked_for_and_the_same_one_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler_thread, "REFUSED_PAUSE", 0.001)
+    first, second = FakeSource(failures=[WRONG]), FakeSource()
+    found = iter([None, OSError("half written"), None, second])
+    looks: list[Any] = []
+
+    def renewed() -> FakeSource | None:
+        looks.append(next(found))
+        if isinstance(looks[-1], OSError):
+            raise looks[-1]
+        return looks[-1]  # type: ignore[no-any-return]
+
+    events: queue.Queue[Event] = queue.Queue()
+    sampler = Sampler(lambda: first, refresh=3600.0, scope=Scope.CLUSTER, post=events.put)
+    sampler.renewed = renewed
+    sampler.start()
+    for _ in range(4):  # the refusal, and three looks in vain
+        event = lost(events)
+        assert (event.text, event.refusal) == ("ORA-01017: wrong", LoginRefusal.PASSWORD)
+        assert event.outlook.startswith("tried again once there is another password")
+    polled(events)
+    assert sampler.stop(PATIENCE)
+    assert (len(looks), first.opened, second.opened) == (4, 1, 1)
+
+
+def test_who_looks_around_has_nobody_log_in_again_that_was_refused(start: Start) -> None:
+    from presman.records.wait_rows import IoOutlier
+
+    source = FakeSource(failures=[WRONG, WRONG])
+    sampler, events = start(source)
+    lost(events)
+    sampler.widen(Breadth.NARROW)
+    sampler.widen(Breadth.WHOLE)
+    sampler.focus(Focus(1, 2, 3))
+    sampler.request(IoOutlier)
+    assert not sampler._poll_now
+    sampler.poll_now()
+    lost(events)
+    assert source.opened == 2

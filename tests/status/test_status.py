@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from presman.base.log_event import LogEvent
 from presman.cli import main
+from presman.figures.status_figures import RUNS
 from presman.status.reporting import reporting
 from presman.status.run_status import DatabaseStatus, FoundRun, RunState, RunStatus, lines_of
 from presman.status.status_file import REMEMBERED, StatusFile, folder, found_runs
@@ -156,3 +157,17 @@ def test_the_command_prints_and_ends_with_how_it_is(capsys: pytest.CaptureFixtur
     assert header.split(",") == list(found["runs"][0])
     assert len(rows) == 2
     file.remove()
+
+
+def test_in_how_long_a_lost_database_is_tried_again() -> None:
+    locked = replace(WELL, trouble="ORA-28000: locked", next_try=NOW + timedelta(seconds=125))
+    cases = (
+        (locked, 125.0),
+        (replace(locked, next_try=NOW - timedelta(seconds=3)), 0.0),
+        (replace(locked, trouble=""), None),
+    )
+    for database, left in cases:
+        run = replace(RUN, databases=(database,))
+        (line,) = lines_of(FoundRun(run, True), NOW)
+        assert line.retry_in == left
+        assert RUNS.column("retry_s").value(line) == left

@@ -39,6 +39,12 @@ SENTENCES = {
         ("and holds 32 servers", "plan switched"),
         ("32 servers held by blocked", "plan switched"),
     ),
+    "locked_rac": Sentence(
+        "REPORTS queue because a load holds 32 servers on both instances and waits for idle MARTIN of the other one.",
+        ("REPORTS: 9 queued", "look at MARTIN 2:96, idle", "LOADER 1:310 waits for it", "32 servers blocked"),
+        ("and holds 32 servers",),
+        ("32 servers held by blocked",),
+    ),
     "mixed": Sentence(
         "REPORTS queue at the limit of their group, for RPT sits idle on 32 servers: end him.",
         ("REPORTS: 2 queued", "group limit", "end RPT 1:2908", "1 idle holder keeps 32 servers", "holds 32 of 48"),

@@ -12,9 +12,11 @@ from msgspec.structs import replace
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings, setting_for
 from presman.analysis.alerts.asked_rules import asked
+from presman.analysis.alerts.rule_book import RULE_BOOK
 from presman.analysis.readings.alert import Alert, Severity
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import duration
+from presman.base.suggest import nearest
 
 GAP = 900.0
 """Seconds without a look after which nothing is known of what lay between: a duration begins anew."""
@@ -143,6 +145,25 @@ def _lasting(alert: Alert, setting: AlertSetting, mark: Mark, at: float) -> Aler
     return _as(alert._replace(text=alert.text + told, short=alert.short + told), "note")
 
 
+def groupless(settings: AlertSettings, reading: Reading) -> dict[AlertSetting, str]:
+    """Return the settings about a consumer group that is neither defined nor in force, and what is to be said of each.
+
+    Nothing is where no view tells which are defined, nor of groups of other containers, whose definitions none shows;
+    rules that have to be asked for say it themselves.
+    """
+    if reading.group_names is None:
+        return {}
+    known = {*reading.group_names, *(group.title for group in reading.cluster_groups())}
+    folded = {name.casefold() for name in known}
+    found = {}
+    for each in settings:
+        is_judged = RULE_BOOK[each.key].subject == "group" and each.key not in _ASKED_AMOUNTS
+        if is_judged and each.subject and " (" not in each.subject and each.subject.casefold() not in folded:
+            near = nearest(each.subject, sorted(known))
+            found[each] = f"there is no group {each.subject}" + (f", did you mean {near}?" if near else "")
+    return found
+
+
 class Judge:
     """Judges one reading after the other, and remembers how long each alert has lasted."""
 
@@ -164,5 +185,6 @@ class Judge:
         alerts, self.unknown, marks = judged(reading, self._settings, self.marks)
         if self.marks is not None:
             self.marks = marks
-        notes = tuple(f"Not known: {each}." for each in self.unknown)
+        notes = [f"Not known: {each}." for each in self.unknown]
+        notes += [f"Alerts of {each.key}: {text}" for each, text in groupless(self._settings, reading).items()]
         return replace(reading, alerts=alerts, notes=(*reading.notes, *notes))

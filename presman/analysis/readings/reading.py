@@ -68,6 +68,7 @@ class Reading(Struct, frozen=True):
     `quiesce` is there while the database is being quiesced, or is.
     `activity` are the sessions that were active at that instant, None where V$SESSION was not read for it.
     `since_startup` are the counters of each instance as they stand, made at the first look.
+    `group_names` are the consumer groups that are defined, by name, None where DBA_RSRC_CONSUMER_GROUPS told nothing.
     `alerts` are what thresholds and durations made of what the rules find, None where there are no such settings.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
@@ -109,6 +110,7 @@ class Reading(Struct, frozen=True):
     activity: Activity | None = None
     alerts: tuple[Alert, ...] | None = None
     since_startup: Sequence[InstanceTotals] = ()
+    group_names: tuple[str, ...] | None = None
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from presman.simulator.simulation import Simulation
 
 
-def _blocking(sid: int | None) -> tuple[int | None, int | None]:
-    """Return instance and SID of a blocking session: those that block are on instance 1."""
-    return (None if sid is None else 1, sid)
+_NOBODY = (None, None)
+"""Instance and SID of who blocks a session that nobody blocks."""
 
 
 class SessionRows:
@@ -114,7 +113,7 @@ class SessionRows:
         previous: tuple[str | None, int | None],
         started: float | None,
         last_call: int,
-        blocker: int | None = None,
+        blocker: tuple[int, int] | None = None,
     ) -> None:
         client = session.client
         simulation = self._simulation
@@ -125,11 +124,11 @@ class SessionRows:
                 *(client.client_id or None, client.user.lower()),
                 *(*sql, *previous, when(simulation, started), when(simulation, session.logon), last_call),
                 *(doing.event, doing.wait_class, doing.state, doing.wait_micro),
-                *_blocking(blocker),
+                *(blocker or _NOBODY),
                 "BACKGROUND" if client.service == BACKGROUND else "USER",
                 doing.wait_micro // 1_000_000,
                 None if started is None else _FIRST_EXECUTION + int(started),
-                *_blocking(blocker),
+                *(blocker or _NOBODY),
             )
         )
 
@@ -181,8 +180,8 @@ class SessionRows:
                 *(execution.group.name, client.service, host, program, client.module, None, None),
                 *("oracle", *sql, None, None, started, started),
                 *(int(self.at - execution.started), doing.event, doing.wait_class, doing.state, doing.wait_micro),
-                *(*_blocking(blocker), "USER", doing.wait_micro // 1_000_000),
-                *(_FIRST_EXECUTION + int(execution.started), *_blocking(blocker)),
+                *(*(blocker or _NOBODY), "USER", doing.wait_micro // 1_000_000),
+                *(_FIRST_EXECUTION + int(execution.started), *(blocker or _NOBODY)),
             )
         )
         cpu, wait = execution.time.of(server.skew, len(execution.servers))

@@ -11,7 +11,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from presman.base.child import LINE
+from presman.base.child import LINE, end_with_parent
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
 from presman.sources import Exhausted, SourceError
@@ -50,8 +50,12 @@ def _serve(channel: Channel) -> None:
     source = LookedAt(recipe())
     asked: queue.SimpleQueue[tuple[str, tuple[Any, ...]] | None] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(channel, source, asked), daemon=True).start()
+    is_bound = False
     while (call := asked.get()) is not None:
         channel.send((_answer(source, *call), getattr(source, "instance", 0)))
+        if not is_bound and asked.empty():  # what is asked first does not wait for it
+            end_with_parent()
+            is_bound = True
     source.close()
 
 

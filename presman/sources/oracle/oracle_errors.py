@@ -11,7 +11,7 @@ from presman.base.release import Release
 from presman.base.text import clean, one_line
 from presman.records.queries import Query, Scope, grant_of_view
 from presman.records.snapshot import Problem
-from presman.sources import SourceError
+from presman.sources import LoginRefusal, SourceError
 
 LONGEST = 300
 
@@ -63,6 +63,10 @@ HOPELESS = frozenset(
     }
 )
 """Trying again cannot help, and may lock the account."""
+
+LOCKED = frozenset({"ORA-28000"})
+PASSWORDS = frozenset({"ORA-01017", "ORA-28001"})
+"""A login that the database refuses for its password: one that is wrong, one that has expired."""
 
 NOBODY = frozenset({"ORA-01017", "DPY-4001", "ORA-01005", "DPY-3001"})
 """What a login without a user ends in where nothing else says who it is."""
@@ -143,7 +147,8 @@ def source_error(error: Any, user: str | None = "") -> SourceError:
         hint = "nobody in the wallet has signed the server's certificate: see wallet_location"
     elif "WRONG_VERSION_NUMBER" in text:
         hint = "nobody speaks TLS there: write the address without tcps://"
-    return SourceError(f"{text} - {hint}" if hint else text, code=code, retry=not codes & HOPELESS)
+    refusal = LoginRefusal.LOCKED if codes & LOCKED else LoginRefusal.PASSWORD if codes & PASSWORDS else None
+    return SourceError(f"{text} - {hint}" if hint else text, code=code, retry=not codes & HOPELESS, refusal=refusal)
 
 
 def problem(error: Any, query: Query, scope: Scope, user: str, release: Release) -> Problem:

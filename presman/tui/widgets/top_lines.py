@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from presman.base.formats import ABSENT, count, counted, duration
+from presman.base.formats import ABSENT, count, counted, duration, retry
 from presman.base.release import named
 from presman.drawing.bars import bar_runs
 from presman.drawing.lines import Line, Run, fit, length, merge
@@ -219,8 +219,7 @@ def state_runs(top: TopLine) -> Line:
         lasting = duration(now - link.since)
         if link.retry_at is None:
             return ((f"✕ REFUSED {lasting}", "bad"),)
-        left = round(link.retry_at - now)
-        return ((f"✕ LOST {lasting}, {f'retry in {left}s' if left > 0 else 'trying now'}", "bad"),)
+        return ((f"✕ LOST {lasting}, {retry(link.retry_at - now)}", "bad"),)
     if link.state is LinkState.REPLAY:
         return ((link.text, "note"),)
     if choices.behind and top.reading is not None:

@@ -1,0 +1,96 @@
+"""Limits of the machine: what has run out when the system refuses memory, open files, or processes and threads."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+
+_FILES, _MEMORY, _PROCESSES = "open files have run out", "memory has run out", "processes and threads have run out"
+
+_NUMBERS = {
+    errno.EMFILE: _FILES,
+    errno.ENFILE: _FILES,
+    errno.ENOMEM: _MEMORY,
+    errno.EAGAIN: _PROCESSES,  # of fork; who writes without waiting knows it for himself
+}
+_WORDS = {
+    "Too many open files": _FILES,
+    "Cannot allocate memory": _MEMORY,
+    "failed to map segment": _MEMORY,
+    "can't allocate": _MEMORY,
+    "can't start new thread": _PROCESSES,
+    "cannot join thread before it is started": _PROCESSES,  # what Textual says then as it ends
+}
+"""What Python, the loader of libraries and drivers say in errors that have no number."""
+
+_SQLITE = "unable to open database file"
+"""What SQLite says, which takes FEW descriptors, when it gets none."""
+
+FEW = 6
+
+CODE = 3
+"""The exit code: what presman is to read cannot be read."""
+
+STACK = 24 << 20
+"""Bytes of addresses that a thread takes, with some to spare: where there are no more, no thread can be had."""
+
+
+def ran_out(error: BaseException, *, foreseen: bool = True) -> str:
+    """Return in one line what has run out, if an error came of that, and how much is allowed; "" for other errors.
+
+    One that nobody foresaw, where hardly a file can be opened, came of that.
+    """
+    each: BaseException | None = error
+    while each is not None:
+        if what := _of(each):
+            return what + _allowed(what)
+        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+    return "" if foreseen or _files_left() >= FEW else _FILES + _allowed(_FILES)
+
+
+def _of(error: BaseException) -> str:
+    if isinstance(error, MemoryError):
+        return _MEMORY
+    what = _NUMBERS.get(error.errno or 0, "") if isinstance(error, OSError) else ""
+    text = str(error)
+    if not what and isinstance(error, (OSError, RuntimeError, ImportError)):
+        what = next((found for words, found in _WORDS.items() if words in text), "")
+    if what == _PROCESSES and _is_full_of_memory():
+        return _MEMORY
+    return what or (_FILES if _SQLITE in text and _files_left() < FEW else "")
+
+
+def _files_left() -> int:
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    try:
+        return allowed - len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - imported at each start: no pathlib
+    except OSError as error:
+        return 0 if error.errno == errno.EMFILE else FEW
+
+
+def _is_full_of_memory() -> bool:
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    try:
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123
+            pages = int(file.read().split()[0])
+    except (OSError, MemoryError):
+        return False
+    return allowed != resource.RLIM_INFINITY and pages * os.sysconf("SC_PAGE_SIZE") + STACK > allowed
+
+
+def _allowed(what: str) -> str:
+    """Return how much is allowed, "" where nothing is set: then it is the machine that has no more."""
+    limits = {
+        _FILES: ((resource.RLIMIT_NOFILE, "ulimit -n", 1, ""),),
+        _PROCESSES: ((resource.RLIMIT_NPROC, "ulimit -u", 1, ""),),
+        _MEMORY: (
+            (resource.RLIMIT_AS, "ulimit -v", 1 << 20, " MB"),
+            (resource.RLIMIT_DATA, "ulimit -d", 1 << 20, " MB"),
+        ),
+    }[what]
+    for name, option, unit, unit_name in limits:
+        most = resource.getrlimit(name)[0]
+        if most != resource.RLIM_INFINITY:
+            return f": the limit is {most // unit}{unit_name} ({option})"
+    return ""

@@ -1,0 +1,212 @@
+"""What the machine refuses: one line that names the limit, exit code 3, and nothing that is left behind."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presman import cli
+from presman.base import running_out
+from presman.base.running_out import ran_out
+from presman.cli import exit_codes
+from presman.polling.poller import Poller
+from presman.tui.terminal_app import TerminalApp
+from tests.cli.run import Run, command, environment, presman
+from tests.scenarios import with_short_past
+
+LIMITS = {
+    resource.RLIMIT_NOFILE: 5000, resource.RLIMIT_NPROC: 3, resource.RLIMIT_AS: resource.RLIM_INFINITY,
+    resource.RLIMIT_DATA: 40 << 20,
+}  # fmt: skip
+FILES = "open files have run out: the limit is 5000 (ulimit -n)"
+MEMORY = "memory has run out: the limit is 40 MB (ulimit -d)"
+PROCESSES = "processes and threads have run out: the limit is 3 (ulimit -u)"
+
+
+@pytest.fixture
+def limited(monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
+    """Limits as they are told; nothing is limited."""
+    limits = dict(LIMITS)
+    monkeypatch.setattr(resource, "getrlimit", lambda name: (limits[name], limits[name]))
+    return limits
+
+
+def chained(cause: BaseException) -> Exception:
+    try:
+        try:
+            raise cause
+        except BaseException as error:
+            raise ValueError("cannot be opened") from error
+    except ValueError as found:
+        return found
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), FILES),
+        (chained(OSError(errno.ENFILE, "Too many open files in system")), FILES),
+        (ImportError("libssl.so.3: cannot open shared object file: Too many open files"), FILES),
+        (MemoryError(), MEMORY),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), MEMORY),
+        (ImportError("x.so: failed to map segment from shared object"), MEMORY),
+        (RuntimeError("can't start new thread"), PROCESSES),
+        (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), PROCESSES),
+        (ValueError("can't start new thread, he said"), ""),
+        (OSError(errno.ENOSPC, "No space left on device"), ""),
+        (RuntimeError("x"), ""),
+    ],
+)
+def test_what_has_run_out_is_named(limited: dict[int, int], error: Exception, said: str) -> None:
+    assert ran_out(error) == said
+
+
+def test_what_was_dealt_with_is_no_cause(limited: dict[int, int]) -> None:
+    error = chained(MemoryError())
+    error.__cause__ = None
+    error.__suppress_context__ = True  # as "from None" has it
+    assert ran_out(error) == ""
+
+
+def test_a_thread_takes_memory_too(limited: dict[int, int]) -> None:
+    limited[resource.RLIMIT_AS] = 1 << 20  # less than this process has
+    assert ran_out(RuntimeError("can't start new thread")) == "memory has run out: the limit is 1 MB (ulimit -v)"
+
+
+def test_where_nothing_is_set_it_is_the_machine(limited: dict[int, int]) -> None:
+    limited |= dict.fromkeys(limited, resource.RLIM_INFINITY)
+    assert ran_out(MemoryError()) == "memory has run out"
+
+
+def test_without_a_descriptor_left_sqlite_and_what_nobody_foresaw_mean_that(
+    limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sqlite = OSError("unable to open database file")
+    assert (ran_out(sqlite), ran_out(KeyError(), foreseen=False)) == ("", "")
+    limited[resource.RLIMIT_NOFILE] = len(os.listdir("/proc/self/fd")) + running_out.FEW - 1  # noqa: PTH208
+    assert ran_out(sqlite).startswith("open files have run out: ")
+    assert ran_out(KeyError(), foreseen=False).startswith("open files have run out: ")
+    assert ran_out(KeyError()) == ""
+
+
+def refused(done: subprocess.CompletedProcess[str], said: str) -> None:
+    assert done.returncode == exit_codes.SOURCE
+    assert done.stderr.splitlines()[-1].removeprefix("presman: ").startswith(said)
+    assert not any("internal" in line for line in done.stderr.splitlines())
+
+
+def no_thread(*names: str) -> Callable[[threading.Thread], None]:
+    start = threading.Thread.start
+
+    def begin(thread: threading.Thread) -> None:
+        if not names or thread.name in names:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    return begin
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["once", "--timeout", "5"], ["export", "--polls", "1", "-o", "x.csv"],
+        ["record", "-o", "x.presman", "--polls", "1"], ["metrics", "--listen", "127.0.0.1:0"], ["fleet"],
+        ["bundle", "-o", "b.zst", "--minutes", "1"],
+    ],
+    ids=lambda words: words[0],
+)  # fmt: skip
+def test_without_threads_a_command_ends_in_a_line(
+    inside: Run, limited: dict[int, int], monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.setattr(threading.Thread, "start", no_thread())
+    name, *more = arguments
+    refused(inside(name, f"demo:{with_short_past('quiet')}", *more), PROCESSES)
+
+
+def test_a_check_without_threads_is_unknown(
+    inside: Run, limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading.Thread, "start", no_thread())
+    done = inside("check", "demo:quiet")
+    assert (done.returncode, done.stdout) == (3, f"PRESMAN UNKNOWN - {PROCESSES}\n")
+
+
+def test_a_fleet_none_of_which_gets_a_thread_is_a_line_at_once(
+    inside: Run, limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading.Thread, "start", no_thread("presman-sampler"))
+    refused(inside("fleet", "demo:quiet", "demo:storm", "--timeout", "100"), PROCESSES)
+
+
+@pytest.mark.parametrize("name", ["once", "watch", "lint"])
+def test_without_memory_a_command_ends_in_a_line(
+    inside: Run, limited: dict[int, int], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def poll(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Poller, "poll", poll)
+    refused(inside(name, f"demo:{with_short_past('quiet')}"), MEMORY)
+
+
+def test_a_recorder_that_cannot_write_for_lack_of_memory_ends_so(
+    inside: Run, limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def append(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("presman.recording.writer.RecordingWriter.append", append)
+    done = inside("record", f"demo:{with_short_past('quiet')}", "-o", "x.presman", "--interval", "0.5")
+    assert done.returncode == exit_codes.SOURCE
+    assert f"cannot be written: {MEMORY}" in done.stderr
+
+
+def test_an_error_that_ends_a_thread_is_a_line(
+    limited: dict[int, int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
+    cli._say_what_no_one_catches()
+
+    def fail(error: BaseException) -> None:
+        raise error
+
+    for error in (MemoryError(), KeyError("x"), SystemExit(1)):
+        thread = threading.Thread(target=fail, args=(error,))
+        thread.start()
+        thread.join()
+    assert capsys.readouterr().err.splitlines() == [f"presman: {MEMORY}", "presman: internal error: KeyError: 'x'"]
+
+
+def test_a_screen_ends_in_a_line(limited: dict[int, int]) -> None:
+    app = TerminalApp()
+    app._handle_exception(RuntimeError("can't start new thread"))
+    assert app.return_code == exit_codes.SOURCE
+    (said,) = app._exit_renderables
+    assert "".join(segment.text for segment in said.segments).strip() == f"presman: {PROCESSES}"
+
+
+def test_with_five_open_files_a_recorder_says_so(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command("record", "demo:quiet", "-o", "x.presman", "--polls", "1"), cwd=tmp_path, env=environment(),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5)), capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (3, "presman: open files have run out: the limit is 5 (ulimit -n)\n")
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["demo", "--list"], 0), (["once", "nowhere"], 2)])
+def test_a_full_disk_behind_standard_error_is_no_exit_code(tmp_path: Path, arguments: list[str], code: int) -> None:
+    assert presman(*arguments, cwd=tmp_path).returncode == code
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command(*arguments), cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL, stderr=full, check=False
+        )
+    assert done.returncode == code

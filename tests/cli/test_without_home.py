@@ -1,0 +1,146 @@
+"""A user without a home, or whose home may not be looked into: the defaults, or one line."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presman import watcher
+from presman.base.errors import InputError
+from presman.base.paths import expanded
+from presman.cli import exit_codes
+from presman.config.tnsnames import entries
+from presman.setup.connect_answers import wallet_trouble
+from presman.sources.apart import process_source
+from tests.cli.run import QUEUEING, Run
+from tests.scenarios import with_short_past
+
+HOMELESS = "nobody knows which folder ~ is: set HOME, or write the whole path"
+
+QUIET = ("config", "alerts", "grants", "completions bash", "--version")
+"""Commands that read no database."""
+
+
+@pytest.fixture
+def homeless(inside: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run presman as a user that has no name, in an environment that names no home."""
+
+    def nobody(number: int) -> Any:
+        raise KeyError(number)
+
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    return inside
+
+
+@pytest.fixture
+def locked_out(inside: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run presman as a user who may not look into his home; root may look anywhere, so that is played."""
+    home = tmp_path / "home"
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(home))
+    stat = os.stat
+
+    def refusing(path: Any, *arguments: Any, **named: Any) -> os.stat_result:
+        if isinstance(path, (str, os.PathLike)) and Path(path).is_relative_to(home):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, *arguments, **named)
+
+    monkeypatch.setattr(os, "stat", refusing)
+    return inside
+
+
+def done_well(done: subprocess.CompletedProcess[str]) -> list[str]:
+    assert done.returncode == exit_codes.OK, done.stderr
+    return done.stderr.splitlines()
+
+
+@pytest.mark.parametrize("words", QUIET)
+def test_without_a_home_what_needs_none_works(homeless: Run, words: str) -> None:
+    assert done_well(homeless(*words.split())) == []
+
+
+@pytest.mark.parametrize("name", ["once", "check", "alerts", "lint", "doctor"])
+def test_without_a_home_a_database_is_read(homeless: Run, name: str) -> None:
+    more = ("--interval", "0.1") if name in {"once", "check", "alerts"} else ()
+    assert done_well(homeless(name, f"demo:{with_short_past('quiet')}", *more)) == []
+
+
+def test_without_a_home_it_is_recorded_and_told_what_is_not_kept(homeless: Run) -> None:
+    words = (f"demo:{with_short_past('quiet')}", "-o", "x.presman", "--polls", "1", "--redact")
+    said = done_well(homeless("record", *words))
+    assert "no key can be kept: nobody knows where home is" in said[0]
+    assert said[2] == "presman: presman status will not know of this: its file: nobody knows where home is"
+    assert len(said) == 4
+    assert done_well(homeless("report", "x.presman", "-o", "x.html")) == ["presman: 1 poll in x.html"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["once", "~/x.presman"], ["replay", "~/x.presman"], ["once", "spool:~/x"], ["once", "~nobody-here/x.presman"],
+        ["record", "demo:quiet", "-o", "~/x.presman"], ["chart", "x.csv", "-o", "~/x.svg"],
+        ["fleet", "recording:~/x"],
+    ],
+)  # fmt: skip
+def test_a_home_that_nobody_knows_is_named(homeless: Run, arguments: list[str], tmp_path: Path) -> None:
+    done = homeless(*arguments)
+    assert done.returncode == exit_codes.USAGE
+    (line,) = done.stderr.splitlines()
+    assert line.endswith(HOMELESS), line
+
+
+def test_where_no_home_is_known_nothing_runs_that_is_known_of(homeless: Run) -> None:
+    done = homeless("status")
+    assert (done.returncode, done.stderr) == (2, "presman: the state folder: nobody knows where home is\n")
+
+
+def test_what_only_looks_for_a_home_goes_on_without(homeless: Run) -> None:
+    assert watcher.open_log() == -1
+    assert process_source._size_of_log() == 0
+    assert entries("~/admin") == {}
+    assert wallet_trouble("~/wallet").endswith(HOMELESS)
+    with pytest.raises(InputError, match=r"^~/x: nobody knows which folder ~ is"):
+        expanded("~/x")
+
+
+@pytest.mark.parametrize("words", [*QUIET[1:3], f"once {QUEUEING}", f"lint {QUEUEING}"])
+def test_a_home_that_may_not_be_looked_into_is_told_and_the_defaults_hold(
+    locked_out: Run, tmp_path: Path, words: str
+) -> None:
+    done = locked_out(*words.split())
+    place = tmp_path / "home" / "presman" / "config.ini"
+    told = f"presman: warning: {place} is not looked for: Permission denied"
+    assert done.stderr.splitlines() in ([told], [])
+    assert bool(done.stderr) is (words != "grants")
+    assert done.stdout
+    assert done.returncode in {exit_codes.OK, exit_codes.BLIND}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["once", "~/x.presman"], exit_codes.USAGE, "recording: ~/x.presman: Permission denied"),
+        (["once", "spool:~/x"], exit_codes.USAGE, "spool: ~/x: Permission denied"),
+        (["record", "demo:quiet", "-o", "~/x.presman"], exit_codes.OUTPUT, "~/x.presman: Permission denied"),
+        (["fleet", "{home}"], exit_codes.USAGE, "{home}: Permission denied"),
+    ],
+)
+def test_what_may_not_be_opened_is_a_line(
+    locked_out: Run, tmp_path: Path, arguments: list[str], code: int, said: str
+) -> None:
+    home = str(tmp_path / "home")
+    done = locked_out(*(word.replace("{home}", home) for word in arguments))
+    assert done.returncode == code
+    assert done.stderr.splitlines()[1:] == [f"presman: {said.replace('{home}', home)}"]
+
+
+def test_a_name_that_no_file_can_have_is_a_line(inside: Run) -> None:
+    done = inside("once", "a" * 5000)
+    assert (done.returncode, done.stderr) == (exit_codes.USAGE, f"presman: {'a' * 200}: File name too long\n")

@@ -1,0 +1,127 @@
+"""A database that is there and lets nobody in: when it is tried again, with what, and that it ends with a reason."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from presman.base.release import Release
+from presman.cli import exit_codes
+from presman.polling import sampler
+from presman.sources.simulator_source import SimulatorSource
+from tests.cli.run import Run
+from tests.oracle_server import OracleServer
+from tests.oracle_server.faults import Action, Ora, Stage
+from tests.oracle_server.simulated import simulated_server
+from tests.scenarios import with_short_past
+
+
+class Door:
+    """Cuts the session at the third poll, and lets so many of those in no more that come after it (-1: nobody).
+
+    `knocks` are the connections. With a new `password` the old one is wrong after that.
+    """
+
+    def __init__(self, server: OracleServer, code: int = 1017, refusals: int = -1, password: str = "") -> None:
+        self._server, self._code, self._refusals, self._password = server, code, refusals, password
+        self._polls = self.knocks = 0
+        server.faults.chooser = self
+
+    def __call__(self, stage: Stage, sql: str) -> Action | None:
+        self.knocks += stage is Stage.CONNECT
+        if stage is Stage.STATEMENT and "osstat" in sql.lower():
+            self._polls += 1
+            if self._polls == 3:
+                self._server.accounts = {"PRESMAN": self._password or "presman"}
+                return Ora(3113, "end-of-file on communication channel")
+        is_refused = self.knocks > 1 and (self._refusals < 0 or self.knocks <= 1 + self._refusals)
+        return Ora(self._code, "not now") if stage is Stage.LOGIN and is_refused and not self._password else None
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OracleServer]:
+    simulator = SimulatorSource(with_short_past("quiet"), release=Release(19), seed=3)
+    simulator.open()
+    monkeypatch.setattr(sampler, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(sampler, "REFUSED_PAUSE", 0.02)
+    with simulated_server(simulator, Release(19)) as made:
+        yield made
+    simulator.close()
+
+
+def record(inside: Run, target: str, *more: str) -> subprocess.CompletedProcess[str]:
+    return inside("record", target, "-o", "x.presman", "--interval", "0.5", *more)
+
+
+def config(folder: Path, server: OracleServer, password: str) -> None:
+    """Write what says how to reach the server: `password` is a line of config.ini."""
+    path = folder / "new.ini"
+    path.write_text(f"[prod]\ndsn = {server.dsn}\nuser = presman\n{password}\n")
+    path.chmod(0o600)
+    path.replace(folder / "config.ini")
+
+
+@pytest.mark.parametrize(("code", "hint"), [(1017, "check user and password"), (28001, "the password has expired")])
+def test_a_recorder_that_is_refused_ends_with_the_reason(
+    inside: Run, server: OracleServer, code: int, hint: str
+) -> None:
+    door = Door(server, code)
+    done = record(inside, f"presman/presman@{server.dsn}")
+    *_, lost, written, last = done.stderr.splitlines()
+    name, why = f"presman@{server.dsn}", f"ORA-{code:05}: not now - {hint}"
+    assert done.returncode == exit_codes.SOURCE
+    assert lost.startswith(f"presman: {name}: lost: {why}")
+    assert lost.endswith("; not tried again")
+    assert written == f"presman: 2 polls of {name} written"
+    assert last.startswith(f"presman: nothing is left to record: {name}: {why}")
+    assert door.knocks == 2, "one login was refused, and no other tried"
+
+
+def test_a_locked_account_is_tried_again_until_it_is_unlocked(inside: Run, server: OracleServer) -> None:
+    door = Door(server, 28000, refusals=3)
+    done = record(inside, f"presman/presman@{server.dsn}", "--polls", "4")
+    assert done.returncode == exit_codes.OK
+    told = [line for line in done.stderr.splitlines() if "lost" in line or "connected" in line]
+    assert ["ORA-03113" in told[0], "ORA-28000" in told[1]] == [True, True]
+    assert told[1].endswith("ACCOUNT UNLOCK; tried again every 0 s"), "the pause of this test; once, not three times"
+    assert told[2].endswith("connected again")
+    assert len(told) == 3
+    assert door.knocks == 1 + 3 + 1
+
+
+@pytest.mark.parametrize("by_command", [False, True], ids=["config.ini", "password_command"])
+def test_after_a_wrong_password_another_one_is_waited_for(
+    inside: Run, server: OracleServer, tmp_path: Path, by_command: bool
+) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("presman\n")
+    config(tmp_path, server, f"password_command = cat {kept}" if by_command else "password = presman")
+    door = Door(server, password="another")
+
+    def change() -> None:
+        if by_command:
+            kept.write_text("another\n")
+        else:
+            config(tmp_path, server, "password = another")
+
+    changed = threading.Timer(0.3, change)  # a dozen looks for another one, none of which is a login
+    changed.start()
+    done = record(inside, "prod", "--config", str(tmp_path / "config.ini"), "--polls", "4")
+    changed.join()
+    assert done.returncode == exit_codes.OK
+    assert "tried again once there is another password, which is looked for every 0 s" in done.stderr
+    assert done.stderr.splitlines()[-2:] == ["presman: prod: connected again", "presman: 4 polls of prod written"]
+    assert door.knocks == 3, "right, refused, right again"
+
+
+def test_a_password_that_was_never_right_is_not_waited_for(inside: Run, server: OracleServer, tmp_path: Path) -> None:
+    config(tmp_path, server, "password = wrong")
+    door = Door(server)
+    done = record(inside, "prod", "--config", str(tmp_path / "config.ini"))
+    assert done.returncode == exit_codes.SOURCE
+    assert done.stderr.splitlines()[-1].startswith("presman: nothing is left to record: prod: ORA-01017")
+    assert door.knocks == 1

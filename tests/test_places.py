@@ -1,0 +1,58 @@
+"""Places of a web server: who gets one, and who has to go for it."""
+
+from __future__ import annotations
+
+from presman.base.places import GRACE, Places, Standing
+
+
+def filled(most: int, of_one: int, *addresses: str) -> Places[int]:
+    """Return places with connections 0, 1, … that came a second apart, at 0, 1, …"""
+    places: Places[int] = Places(most, of_one)
+    for number, address in enumerate(addresses):
+        assert places.take(number, address, float(number)) == (True, None)
+    return places
+
+
+def test_the_oldest_that_has_not_asked_makes_room() -> None:
+    places = filled(3, 3, "a", "a", "a")
+    places.rise(0, Standing.ASKED, 3.0)
+    assert places.take(9, "a", 10.0) == (True, 1)
+    assert places.take(8, "a", 10.0) == (True, 2)
+    assert places.take(7, "a", 10.0) == (True, 0), "what came just now is spared while there is another"
+    assert places.take(6, "a", 10.0) == (True, 9)
+
+
+def test_who_is_safe_stays_and_takes_no_place_of_an_address() -> None:
+    places = filled(4, 2, "a", "a")
+    for number in (0, 1):
+        places.rise(number, Standing.SAFE, 2.0)
+    assert places.take(2, "a", 10.0) == (True, None)
+    assert places.take(3, "a", 10.0) == (True, None)
+    for number in (2, 3):
+        places.rise(number, Standing.SAFE, 10.0)
+    assert places.take(4, "a", 99.0) == (False, None), "nobody may be closed"
+    places.leave(0)
+    assert places.take(4, "b", 99.0) == (True, None)
+
+
+def test_one_address_takes_no_place_of_another() -> None:
+    places = filled(4, 3, "b", "a", "a", "a")
+    assert places.take(4, "a", 10.0) == (True, 1), "as many as one may have: one of its own"
+    assert places.take(5, "c", 10.0) == (True, 2), "full: one of the address that has most, though b's is older"
+
+
+def test_who_has_just_asked_is_answered_first() -> None:
+    places = filled(2, 2, "a", "a")
+    for number in (0, 1):
+        places.rise(number, Standing.ASKED, 5.0)
+    assert places.take(2, "a", 5.0 + GRACE / 2) == (False, None)
+    assert places.take(2, "a", 5.0 + GRACE) == (True, 0)
+
+
+def test_who_asks_for_nothing_is_found() -> None:
+    places = filled(9, 9, "a", "b", "c")
+    places.rise(0, Standing.ASKED, 2.0)
+    assert places.silent_since(1.0) == [1]
+    places.leave(1)
+    places.rise(1, Standing.SAFE, 2.0)
+    assert places.silent_since(9.0) == [2]
