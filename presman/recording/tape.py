@@ -225,14 +225,14 @@ class Tape:
         own = {"database_id": part.database_id, "first": part.first, "last": part.last}
         return self._made(make, part.store, statement, own | binds)
 
-    def rows(self, part: TapePart, statement: Any) -> list[tuple[Any, ...]]:
+    def rows(self, part: TapePart, statement: Any) -> Sequence[tuple[Any, ...]]:
         """Return the rows of such a statement as tuples, as they are kept: for who wants thousands of them."""
         binds = {"database_id": part.database_id, "first": part.first, "last": part.last}
         try:
-            with part.store.saying(), part.store.engine.connect() as connection:
+            with part.store.reading() as connection:
                 # As the driver has them: making a Row of each would take as long as reading it.
                 cursor = connection.execute(statement, binds).cursor
-                return cursor.fetchall() if cursor is not None else []  # type: ignore[return-value]
+                return [] if cursor is None else part.store.all_of(cursor.fetchmany)
         except DamagedStoreError as error:
             self._tell(str(error))
         return []
@@ -262,12 +262,11 @@ class Tape:
     def _made(self, make: Callable[[Row], T], store: Store, statement: Any, binds: dict[str, Any]) -> list[T]:
         found: list[T] = []
         try:
-            with store.saying(), store.engine.connect() as connection:
-                for row in connection.execute(statement, binds):
-                    try:
-                        found.append(make(dict(row._mapping)))
-                    except _NO_SUCH:
-                        self._tell(f"{store.name} is damaged: rows that no recorder wrote are passed over")
+            for row in store.rows(statement, binds):
+                try:
+                    found.append(make(dict(row._mapping)))
+                except _NO_SUCH:
+                    self._tell(f"{store.name} is damaged: rows that no recorder wrote are passed over")
         except DamagedStoreError as error:
             self._tell(str(error))
         return found
