@@ -95,4 +95,6 @@ def _copy_polls(source: RecordingSource, store: Store, name: str, options: Names
         writer.append(snapshot, analyse(before, snapshot))
         written += 1
     writer.close()
+    for text in source.damage:
+        console.say(text, "damaged", "warning")
     return written

@@ -63,7 +63,7 @@ def _read(recording: Recording, asked: WindowPlace) -> tuple[ComparedWindow, Win
         raise WindowError(f"{recording.name} holds no poll {spelled_span(*bounds)}: it is {whole}")
     figures = window_figures(tape, start, end, marks)
     plan = _plan(tape, start, end)
-    notes = [*_gaps(marks, start, end), *_events(tape, start, end), *recording.damage, *tape.damage]
+    notes = [*_gaps(marks, start, end), *_events(tape, start, end), *recording.told(tape)]
     if plan is None:
         notes.append("the plan at its end is not known: those polls are damaged")
     told = ComparedWindow(recording.name, tape.target, marks[0].at, marks[-1].at, len(marks), plan, tuple(notes))

@@ -61,6 +61,17 @@ class Recording:
         for store in self._stores:
             store.close()
 
+    def told(self, tape: Tape) -> list[str]:
+        """Return what of a database could not be read until now, all of a file in one line."""
+        texts = [*self.damage, *tape.damage]
+        found = []
+        for store in self._stores:
+            own = [text for text in texts if text.startswith((f"{store.name}:", f"{store.name} "))]
+            texts = [text for text in texts if text not in own]
+            if own:
+                found.append("; ".join([own[0], *(text.removeprefix(store.name).lstrip(": ") for text in own[1:])]))
+        return texts + found
+
     def was_replaced(self) -> bool:
         """Whether another file stands in the place of the one that is open. Raises RecordingError where none does."""
         try:

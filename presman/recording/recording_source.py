@@ -70,7 +70,8 @@ class RecordingSource:
             first = self.readable(self._next)
             if first is None:
                 which = f"every poll {spelled_span(start, end)}" if len(places) < len(tape) else "every poll"
-                raise SourceError(f"{self.name}: {which} is damaged", retry=False)
+                self._tape = None  # its damage is told here
+                raise SourceError(f"{self.name}: {which} is damaged: {', '.join(tape.reasons)}", retry=False)
             return tape.snapshot(first).release
         except RecordingError as error:
             raise SourceError(str(error), retry=False) from error
@@ -169,5 +170,6 @@ class RecordingSource:
     @property
     def damage(self) -> Sequence[str]:
         """Sentences about what could not be read until now."""
-        found = list(self._recording.damage) if self._recording is not None else []
-        return found + (self._tape.damage if self._tape is not None else [])
+        if self._recording is None:
+            return []
+        return self._recording.damage if self._tape is None else self._recording.told(self._tape)

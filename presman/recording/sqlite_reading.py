@@ -42,7 +42,7 @@ def connected_for_reading(path: Path, tell: Callable[[str], None], limits: State
 
 
 def _is_still_the_same(path: Path, connection: ReadConnection) -> bool:
-    """Whether a connection reads what is in a file now: one that nobody wrote to, or that is gone, is read as it was."""
+    """Whether a connection reads what is in a file now; one that is gone is read as it was."""
     if connection.still is None or not path.exists():
         return True
     return connection.still == _state(path) and not log_of(path).exists()
