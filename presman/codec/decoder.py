@@ -36,7 +36,7 @@ from presman.codec.chain import (
     WORDS,
     step_of_format_1,
 )
-from presman.codec.column_codec import Column, unpack_column
+from presman.codec.column_codec import Column, is_sane, unpack_column
 from presman.codec.encoder import PackedFrame, Part
 from presman.codec.number_arrays import unpack_numbers
 from presman.codec.packing import DamagedError, Unpacker
@@ -259,7 +259,11 @@ class FrameDecoder:
             base, self._text if not shape.longest[index] else partial(self._lines, shape.longest[index]), content
         )
         kinds = shape.kinds[index]
-        if kinds is None or self._trusted or content[0] in shape.tags[index]:
+        if kinds is None or self._trusted:
+            return found
+        if not is_sane(found, content):
+            raise DamagedError(f"{shape.name}.{shape.fields[index]} without end")
+        if content[0] in shape.tags[index]:
             return found
         if not set(map(type, found)) <= kinds:
             raise DamagedError(f"{shape.name}.{shape.fields[index]} of another kind")

@@ -84,8 +84,8 @@ class Unpacker:
         return value
 
     def signed(self) -> int:
-        """Read a number of either sign, as large as any of Oracle."""
-        value = self._number(140)
+        """Read a number of either sign, of up to 69 bits: as large as any counter of Oracle, or as two differ."""
+        value = self._number(63)
         return value >> 1 if not value & 1 else -(value >> 1) - 1
 
     def _number(self, bits: int) -> int:

@@ -33,6 +33,8 @@ class RecordingSource:
         self._place = place
         self._database = database
         self._start, self._at, self._end_at = start, at, end
+        self.notes: list[str] = []
+        """Which of two instants was taken where a time comes twice."""
         self._recording: Recording | None = None
         self._tape: Tape | None = None
         self._first = 0
@@ -104,11 +106,13 @@ class RecordingSource:
         """Return from when to when it is replayed. Raises TimeError."""
         if tape.first is None or tape.last is None:
             return None, None
+        self.notes.clear()
+        told = self.notes.append
         try:
             if not self._at:
-                return span_of(self._start, self._end_at, tape.first, tape.last)
-            start, _ = span_of(self._start, "", tape.first, tape.last)
-            return start, instant_of(self._at, tape.first, tape.last)
+                return span_of(self._start, self._end_at, tape.first, tape.last, tell=told)
+            start, _ = span_of(self._start, "", tape.first, tape.last, tell=told)
+            return start, instant_of(self._at, tape.first, tape.last, tell=told, since=start)
         except TimeError as error:
             raise TimeError(f"{self.name}: {error}") from None
 

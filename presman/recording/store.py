@@ -195,6 +195,8 @@ class Store:
             raise self._trouble(said, is_lost=is_lost) from error
         except SQLAlchemyError as error:
             raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
+        except OverflowError as error:  # of the driver
+            raise RecordingError(f"{self.name}: a number is larger than any that a database keeps") from error
 
     def size(self, enough: int = 0) -> int | None:
         """Return the bytes in use, None where that is not known; no closer look is taken at files up to `enough`."""

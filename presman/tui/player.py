@@ -179,10 +179,11 @@ class Player(_PastFeed):
             self._post(Failed(error))
 
     def _play(self, source: RecordingSource) -> None:
+        places = source.places
+        begin = places.stop - 1 if self._follow else _first(source, self._begin)
         following = Following(self._post)
         following.sum_up(source)
-        places = source.places
-        self._show(source, places.stop - 1 if self._follow else _first(source, self._begin), jumped=True)
+        self._show(source, begin, jumped=True)
         while (wanted := self._next(source.tape)) is not None:
             target, jumped, at = wanted
             if self._follow and target >= places.stop:
@@ -325,7 +326,8 @@ def _first(source: RecordingSource, words: str) -> int:
     tape, places = source.tape, source.places
     if not words or tape.first is None or tape.last is None:
         return places.start
-    return min(max(places.start, tape.place(instant_of(words, tape.first, tape.last))), places.stop - 1)
+    at = instant_of(words, tape.first, tape.last, tell=source.notes.append)
+    return min(max(places.start, tape.place(at)), places.stop - 1)
 
 
 def _beyond(source: RecordingSource, at: datetime) -> str:

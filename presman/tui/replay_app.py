@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
@@ -112,7 +113,7 @@ class ReplayApp(MonitorApp):
         if not event.words or self.span is None:
             return
         try:
-            self.player.jump(instant_of(event.words, *self.span))
+            self.player.jump(instant_of(event.words, *self.span, tell=partial(self.tell, seconds=8)))
         except InputError as error:
             self.tell(str(error), severity="error", seconds=8)
 

@@ -119,7 +119,8 @@ def container_target(facts: Facts, con_id: int, whole: int | None) -> int | None
     if facts.plans.inside != con_id:
         own = [facts.plans.own_target(inst_id, con_id) for inst_id in facts.system.inst_ids]
         limits += [sum(each or 0 for each in own)] if own and None not in own else []
-        given = facts.division.allotments(facts.system.inst_ids[0])[con_id].servers if facts.system.inst_ids else None
+        allotment = facts.division.allotments(facts.system.inst_ids[0]).get(con_id) if facts.system.inst_ids else None
+        given = allotment.servers if allotment is not None else None
         limits += [] if given is None or whole is None else [whole_servers(given, whole)]
     shown = [row.parallel_servers_limit for row in facts.snapshot.rows(PdbMetric) if row.con_id == con_id]
     # Whether the view of each instance has its own part or all of it is not documented.
