@@ -64,6 +64,8 @@ def _copy(resolved: Resolved, path: Path, options: Namespace) -> int:
     source = resolved.target.make_source()
     assert isinstance(source, RecordingSource)
     source.open()
+    for text in source.notes:
+        console.say(text)
     with closing(source), closing(Store(str(path), writing=True)) as store:
         try:
             return _copy_polls(source, store, resolved.target.name, options)
@@ -95,4 +97,6 @@ def _copy_polls(source: RecordingSource, store: Store, name: str, options: Names
         writer.append(snapshot, analyse(before, snapshot))
         written += 1
     writer.close()
+    for text in source.damage:
+        console.say(text, "damaged", "warning")
     return written

@@ -141,6 +141,8 @@ class Polling:
         try:
             with giving_up(source, self._timeout, self._timeout), ending_reads(source):
                 poller.open()
+            for text in source.notes if isinstance(source, WholePolls) else ():
+                console.say(text)
             if newest is not None and isinstance(source, Finite):
                 source.leave_only(newest)
             due = begun = self._clock()

@@ -37,7 +37,9 @@ def run(options: Namespace) -> int:
         tape, first, last = source.tape, source.tape.first, source.tape.last
         assert first is not None
         assert last is not None
-        at = instant_of(moment, first, last) if moment else None
+        at = instant_of(moment, first, last, tell=console.say) if moment else None
+        for text in source.notes:
+            console.say(text)
         if at is not None and not first <= at <= last:
             raise TimeError(f"--at {clean(moment)} is not in {source.name}: it is from {clock(first)} to {clock(last)}")
         incident = gather(source.recording, tape, source.places, at)

@@ -10,8 +10,15 @@ from presman.records.snapshot import Snapshot
 STRIDES = (96, 24, 8)
 """The frame at a multiple of a stride is the difference to the one as far before it: so few frames lead to any one."""
 
-MOST_ROWS = 500_000
-"""Rows that a section may have; the largest query brings some ten thousand."""
+MOST_ROWS = 200_000
+"""Rows that a section may have: the sessions of a large cluster, the idle ones too, are some ten thousand."""
+
+FEW_VALUES, VALUES_PER_BYTE, MOST_VALUES = 1_500_000, 8, 6_000_000
+"""Values that any poll may unfold to, how many more for each byte that its chain takes in the file, and no more than
+that. 40,000 sessions have 2,400,000 values, in 1,300,000 bytes."""
+
+LONGEST_WAY = 64
+"""Frames that may lead to one; those that a recorder writes are 14."""
 
 REMOVED, AT, NEVER, SECONDS, PROBLEM, ABSENT, ROWS, MOVED = (1 << bit for bit in range(8))
 """What is told of a section: that it is gone; when it was read, where not at the poll's instant; that it never was;

@@ -22,6 +22,8 @@ _WITH_NULLS = 8
 _SCALES = (1, 100, 10_000, 1_000_000)
 _LARGEST = 1 << 53
 """Up to this a float holds whole numbers exactly."""
+_LEAST, _MOST = 1e-20, 1e20
+"""The second is a little more than the largest number of 64 bits."""
 
 
 def pack_column(column: Column, base: Column, number_of: Callable[[str], int]) -> bytes:
@@ -64,6 +66,13 @@ def tags_of(kinds: frozenset[type[Any]]) -> frozenset[int]:
     plain = {int: (_INTS,), float: (_RAW, _SCALED), str: (_TEXTS,), datetime: (_INSTANTS, _SECONDS)}
     found = {tag for kind in kinds for tag in plain.get(kind, ())}
     return frozenset(found | {tag | _WITH_NULLS for tag in found} if NoneType in kinds else found)
+
+
+def is_sane(column: Column, content: bytes) -> bool:
+    """Whether no float of a column is without end, or larger or smaller than any figure; of most kinds none can be."""
+    if content[0] & 7 not in {_RAW, _ANY}:
+        return True
+    return all(_LEAST < abs(value) < _MOST for value in column if type(value) is float and value)
 
 
 def unpack_column(base: Column, text: Callable[[int], str], content: bytes) -> list[Any]:

@@ -13,14 +13,16 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from presman.base.formats import counted
 from presman.base.release import Release
 from presman.base.text import clean, clean_lines
 from presman.codec.chain import (
     ABSENT,
     AT,
+    FEW_VALUES,
+    LONGEST_WAY,
     MOST_GONE,
     MOST_ROWS,
+    MOST_VALUES,
     MOVED,
     NARROW,
     NEVER,
@@ -30,10 +32,11 @@ from presman.codec.chain import (
     SECONDS,
     START,
     STEP,
+    VALUES_PER_BYTE,
     WORDS,
     step_of_format_1,
 )
-from presman.codec.column_codec import Column, unpack_column
+from presman.codec.column_codec import Column, is_sane, unpack_column
 from presman.codec.encoder import PackedFrame, Part
 from presman.codec.number_arrays import unpack_numbers
 from presman.codec.packing import DamagedError, Unpacker
@@ -43,21 +46,23 @@ from presman.records.queries import Scope
 from presman.records.rows import RecordType
 from presman.records.snapshot import Problem, Section, Snapshot
 
-_MOST_VALUES = 20_000_000
-"""Values that one section may unfold to."""
-
 _STATES = 6
 """Frames read last that are remembered, beside those that lead to others."""
 
 
 class _Rows:
-    """The columns of a section, and its rows once somebody wants them; shared by sections with the same rows."""
+    """The columns of a section, and its rows once somebody wants them; shared by sections with the same rows.
 
-    __slots__ = ("_made", "columns", "length")
+    `values` are how many it has, `own` how many of them no other one shares.
+    """
 
-    def __init__(self, columns: tuple[Column, ...], length: int) -> None:
+    __slots__ = ("_made", "columns", "length", "own", "values")
+
+    def __init__(self, columns: tuple[Column, ...], length: int, own: int = 0) -> None:
         self.columns = columns
         self.length = length
+        self.values = length * len(columns)
+        self.own = own
         self._made: tuple[Any, ...] | None = None
 
     def records(self, shape: Shape) -> tuple[Any, ...]:
@@ -93,23 +98,27 @@ class _Read(NamedTuple):
 
 
 class _State(NamedTuple):
-    """A snapshot without its sections, and those by record name, with the Section made of each, once it is."""
+    """A snapshot without its sections, and those by record name; how many values no other state shares."""
 
     bare: Snapshot
     sections: Mapping[str, _Read]
+    own: int
 
 
-_NOTHING = _State(START, MappingProxyType({}))
+_NOTHING = _State(START, MappingProxyType({}), 0)
 
 
 class FrameDecoder:
     """The snapshots of one chain, by place. Raises DamagedError where frames make no sense.
 
-    `frames` are all of the chain, from its key frame on. `trusted` leaves out what only recordings of strangers need.
+    `frames` are all of the chain, from its key frame on, which takes `packed` bytes. `trusted` leaves out what only
+    recordings of strangers need.
     """
 
-    def __init__(self, frames: Sequence[PackedFrame], *, trusted: bool = False) -> None:
+    def __init__(self, frames: Sequence[PackedFrame], packed: int = 0, *, trusted: bool = False) -> None:
         self._frames = frames
+        self._most = MOST_VALUES if trusted else min(MOST_VALUES, FEW_VALUES + VALUES_PER_BYTE * packed)
+        self._values = 0
         self._texts = [text for frame in frames for text in frame.texts]
         self._trusted = trusted
         self._shapes: dict[int, Shape] = {}
@@ -146,15 +155,23 @@ class FrameDecoder:
         way = [place]
         while way[-1] not in self._states and (step := self._step(way[-1])):
             way.append(way[-1] - step)
+            if len(way) > LONGEST_WAY:
+                raise DamagedError("a frame too far from the first")
         for each in reversed(way):
             if each not in self._states:
                 step = self._step(each)
                 self._states[each] = self._apply(self._frames[each], self._states[each - step] if step else _NOTHING)
-        found = self._states[place]
+                self._forget()
+        return self._states[place]
+
+    def _forget(self) -> None:
+        """Let go of the states that lead to no others, but some, and of more where they are large; never the newest."""
         passing = [each for each in self._states if self._step(each) == 1]
         for each in passing[:-_STATES]:
             del self._states[each]
-        return found
+        own = sum(each.own for each in self._states.values())
+        while own > self._most and len(self._states) > 1:
+            own -= self._states.pop(next(iter(self._states))).own
 
     def _step(self, place: int) -> int:
         """Return how far before a frame the one is that it is the difference to; 0 for one that is none."""
@@ -169,17 +186,21 @@ class FrameDecoder:
         try:
             bare = _unpack_bare(Unpacker(frame.bare), before.bare, self._word)
             sections = dict(before.sections)
+            self._values, own = sum(each.rows.values for each in sections.values()), 0
             for number, head, columns in _by_section(frame.parts):
                 shape, unpacker = self._shape(number), Unpacker(head)
                 flags = unpacker.count(255)
+                old = sections.get(shape.name)
+                self._values -= old.rows.values if old is not None else 0
                 if flags & REMOVED:
                     sections.pop(shape.name, None)
-                else:
-                    old = sections.get(shape.name)
-                    sections[shape.name] = self._section(shape, flags, old, bare.at, unpacker, columns)
+                    continue
+                read = sections[shape.name] = self._section(shape, flags, old, bare.at, unpacker, columns)
+                self._values += read.rows.values
+                own += read.rows.own if old is None or read.rows is not old.rows else 0
         except (ValueError, OverflowError, IndexError, TypeError) as error:
             raise error if isinstance(error, DamagedError) else DamagedError(type(error).__name__) from None
-        return _State(bare, sections)
+        return _State(bare, sections, own)
 
     def _shape(self, number: int) -> Shape:
         if number not in self._shapes:
@@ -216,8 +237,8 @@ class FrameDecoder:
         self, shape: Shape, flags: int, old: _Read | None, unpacker: Unpacker, parts: Sequence[tuple[int, bytes]]
     ) -> tuple[_Rows, Gone]:
         length, width = unpacker.count(MOST_ROWS), len(shape.fields)
-        if length * width > _MOST_VALUES:
-            raise DamagedError(counted(length, "row"))
+        if self._values + length * width > self._most and not self._trusted:
+            raise DamagedError(f"it unfolds to {self._values + length * width:,} values")
         bases, gone = _old_columns(old, width), old.gone if old is not None else ()
         if flags & MOVED:
             bases, gone = _moved(unpack_numbers(length, unpacker), bases, gone, width)
@@ -226,18 +247,23 @@ class FrameDecoder:
         columns = list(bases)
         if columns and len(columns[0]) != length:
             raise DamagedError("rows that do not fit")
+        own = length * (width if flags & MOVED else len(parts))
         for index, content in parts:
             if index >= width:
                 raise DamagedError("more columns than fields")
             columns[index] = self._column(shape, index, bases[index], content)
-        return _Rows(tuple(columns) if length else (), length), gone
+        return _Rows(tuple(columns) if length else (), length, own), gone
 
     def _column(self, shape: Shape, index: int, base: Column, content: bytes) -> Column:
         found = unpack_column(
             base, self._text if not shape.longest[index] else partial(self._lines, shape.longest[index]), content
         )
         kinds = shape.kinds[index]
-        if kinds is None or self._trusted or content[0] in shape.tags[index]:
+        if kinds is None or self._trusted:
+            return found
+        if not is_sane(found, content):
+            raise DamagedError(f"{shape.name}.{shape.fields[index]} without end")
+        if content[0] in shape.tags[index]:
             return found
         if not set(map(type, found)) <= kinds:
             raise DamagedError(f"{shape.name}.{shape.fields[index]} of another kind")

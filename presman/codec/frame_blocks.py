@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from presman.codec.encoder import PackedFrame, Part
 from presman.codec.number_arrays import pack_numbers, unpack_numbers
-from presman.codec.packing import DamagedError, Packer, Unpacker
+from presman.codec.packing import DamagedError, Packer, Room, Unpacker
 from presman.codec.squeezing import squeezed, unsqueezed
 
 QUICK, THOROUGH = 1, 9
@@ -27,6 +27,9 @@ HASH = 16
 
 MOST_FRAMES = 10_000
 """Frames that a block may have."""
+
+_MOST_PARTS = 5_000
+"""Parts of one poll, sections and their columns; a real one has 300."""
 
 _CHECK = 8
 _NONE_KNOWN: Mapping[str, bytes] = MappingProxyType({})
@@ -102,15 +105,22 @@ def is_whole(content: bytes) -> bool:
     return blake2b(content[_CHECK:], digest_size=_CHECK).digest() == content[:_CHECK]
 
 
-def unpack_block(content: bytes, texts_of: Callable[[list[bytes]], Mapping[bytes, str]]) -> list[PackedFrame]:
+def unpack_block(
+    content: bytes, texts_of: Callable[[list[bytes]], Mapping[bytes, str]], room: Room | None = None
+) -> list[PackedFrame]:
     """Return the frames of a block; `texts_of` finds all texts that are kept apart by their hashes, at once.
 
-    Raises DamagedError.
+    `room` is what all blocks of its chain may unfold to. Raises DamagedError.
     """
     if not is_whole(content):
         raise DamagedError("its checksum is wrong")
-    unpacker = Unpacker(unsqueezed(content[_CHECK:]))
+    room = room or Room()
+    unfolded = unsqueezed(content[_CHECK:], room.left["bytes"])
+    room.take(len(unfolded), "bytes")
+    unpacker = Unpacker(unfolded)
     counts = [unpacker.count() for _ in range(unpacker.count(MOST_FRAMES))]
+    room.take(len(counts), "polls")
+    room.take(sum(counts), "texts")
     words = [_text(unpacker) for _ in range(sum(counts))]
     apart = [word for word in words if isinstance(word, bytes)]
     found = texts_of(apart) if apart else {}
@@ -118,9 +128,11 @@ def unpack_block(content: bytes, texts_of: Callable[[list[bytes]], Mapping[bytes
     texts = [tuple(islice(told, count)) for count in counts]
     bares = [unpacker.take(size) for size in unpack_numbers(len(counts), unpacker)]
     if len(counts) == 1:
-        parts = {(unpacker.count(), unpacker.count()): unpacker.blob() for _ in range(unpacker.count())}
+        many = unpacker.count(_MOST_PARTS)
+        room.take(many, "parts")
+        parts = {(unpacker.count(), unpacker.count()): unpacker.blob() for _ in range(many)}
         return [PackedFrame(texts[0], bares[0], parts)]
-    streams = [_unpack_stream(unpacker, len(counts)) for _ in range(unpacker.count())]
+    streams = [_unpack_stream(unpacker, len(counts), room) for _ in range(unpacker.count(_MOST_PARTS))]
     return [
         PackedFrame(own, bare, _StreamParts(streams, place))
         for place, (own, bare) in enumerate(zip(texts, bares, strict=True))
@@ -162,9 +174,10 @@ class _StreamParts(Mapping[Part, bytes]):
         return len(self._own)
 
 
-def _unpack_stream(unpacker: Unpacker, frames: int) -> _Stream:
+def _unpack_stream(unpacker: Unpacker, frames: int, room: Room) -> _Stream:
     part = (unpacker.count(), unpacker.count())
     count = unpacker.count(frames)
+    room.take(count, "parts")
     shifts = list(unpack_numbers(count, unpacker))
     sizes = unpack_numbers(count, unpacker)
     if count and (min(sizes) < 0 or shifts != sorted(shifts) or not 0 <= shifts[0] <= shifts[-1] <= frames - count):

@@ -14,6 +14,22 @@ class DamagedError(ValueError):
     """Bytes that no recorder wrote; the text says in a few words what does not fit."""
 
 
+class Room:
+    """What a chain of polls may still unfold to: a stranger's may say little and mean gigabytes.
+
+    Real ones have 256 polls, 6 MB, unless a single poll is larger, 500 texts and 25,000 parts.
+    """
+
+    def __init__(self) -> None:
+        self.left = {"bytes": 32 << 20, "polls": 10_000, "texts": 250_000, "parts": 250_000}
+
+    def take(self, many: int, what: str) -> None:
+        """Take some of what is left. Raises DamagedError where there are fewer."""
+        self.left[what] -= many
+        if self.left[what] < 0:
+            raise DamagedError(f"it unfolds to more {what} than a recorder writes")
+
+
 class Packer:
     """Bytes being written."""
 
@@ -68,8 +84,8 @@ class Unpacker:
         return value
 
     def signed(self) -> int:
-        """Read a number of either sign."""
-        value = self._number(1 << 12)
+        """Read a number of either sign, of up to 69 bits: as large as any counter of Oracle, or as two differ."""
+        value = self._number(63)
         return value >> 1 if not value & 1 else -(value >> 1) - 1
 
     def _number(self, bits: int) -> int:

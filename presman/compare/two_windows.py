@@ -52,8 +52,9 @@ def _read(recording: Recording, asked: WindowPlace) -> tuple[ComparedWindow, Win
     tape = recording.tape(asked.database)
     if tape.first is None or tape.last is None:
         raise WindowError(f"{recording.name} holds no poll")
+    twice: list[str] = []
     try:
-        bounds = span_of(asked.start, asked.end, tape.first, tape.last)
+        bounds = span_of(asked.start, asked.end, tape.first, tape.last, tell=twice.append)
     except TimeError as error:
         raise WindowError(f"{recording.name}: {error}") from None
     start, end = bounds[0] or tape.first, bounds[1] or tape.last
@@ -63,7 +64,7 @@ def _read(recording: Recording, asked: WindowPlace) -> tuple[ComparedWindow, Win
         raise WindowError(f"{recording.name} holds no poll {spelled_span(*bounds)}: it is {whole}")
     figures = window_figures(tape, start, end, marks)
     plan = _plan(tape, start, end)
-    notes = [*_gaps(marks, start, end), *_events(tape, start, end), *recording.damage, *tape.damage]
+    notes = [*twice, *_gaps(marks, start, end), *_events(tape, start, end), *recording.told(tape)]
     if plan is None:
         notes.append("the plan at its end is not known: those polls are damaged")
     told = ComparedWindow(recording.name, tape.target, marks[0].at, marks[-1].at, len(marks), plan, tuple(notes))

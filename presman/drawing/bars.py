@@ -72,14 +72,14 @@ def bar_runs(bar: Bar | None, width: int, scale: Scale | None = None) -> Line:
 
 def _fill(bar: Bar, scale: Scale, width: int) -> list[tuple[str, str]]:
     used, wanted = scale.place(bar.used, width), scale.place(bar.used + bar.waiting, width)
-    eighths = min(width * 8, round(used * 8))
+    eighths = max(0, min(width * 8, round(used * 8)))
     if bar.used > 0 and eighths == 0:
         eighths = 1
     solid, part = divmod(eighths, 8)
     runs = [("█", "used")] * solid
     if part:
         runs.append((_EIGHTHS[part], "used"))
-    shaded = min(width, round(wanted))
+    shaded = max(0, min(width, round(wanted)))
     if bar.waiting > 0 and shaded <= len(runs) < width and wanted - used > 0.25:
         shaded = len(runs) + 1
     runs += [("▒", "waiting")] * (shaded - len(runs))

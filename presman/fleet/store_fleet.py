@@ -125,7 +125,7 @@ class StoreFleet:
     def _read(self) -> None:
         found: dict[str, FleetRow] = {}
         for store in self._opened():
-            with store.saying(), store.engine.connect() as connection:
+            with store.reading() as connection:
                 if not self._known:
                     self._past |= read_past(connection)
                 for row in read_fleet(connection):

@@ -76,7 +76,7 @@ def read_chains(store: Store, database_id: int, told: list[str]) -> list[Chain]:
     rows: Iterable[Sequence[Any]]
     is_whole = True
     try:
-        rows = _all(store, _blocks(database_id))
+        rows = store.rows(_blocks(database_id))
     except DamagedStoreError as error:
         told.append(str(error))
         is_whole, rows = False, _one_by_one(store, database_id)
@@ -94,21 +94,16 @@ def read_chains(store: Store, database_id: int, told: list[str]) -> list[Chain]:
     return there if is_whole else there + _without_blocks(store, database_id, there)
 
 
-def _all(store: Store, statement: Select[Any]) -> Sequence[Sequence[Any]]:
-    with store.saying(), store.engine.connect() as connection:
-        return connection.execute(statement).all()
-
-
 def _one_by_one(store: Store, database_id: int) -> Iterator[Sequence[Any]]:
     """Yield the blocks of a damaged store that can be read: their numbers are in an index, or those of the polls."""
     numbers: Sequence[Sequence[Any]] = ()
     for table in (BLOCKS, POLLS):
         with suppress(DamagedStoreError):
-            numbers = _all(store, select(table.c.poll).where(table.c.database_id == database_id))
+            numbers = store.rows(select(table.c.poll).where(table.c.database_id == database_id))
             break
     for (number,) in numbers:
         with suppress(DamagedStoreError):
-            yield from _all(store, _blocks(database_id).where(BLOCKS.c.poll == number))
+            yield from store.rows(_blocks(database_id).where(BLOCKS.c.poll == number))
 
 
 def _without_blocks(store: Store, database_id: int, chains: Sequence[Chain]) -> list[Chain]:
@@ -118,7 +113,7 @@ def _without_blocks(store: Store, database_id: int, chains: Sequence[Chain]) -> 
     found: list[Chain] = []
     last = -1
     with suppress(DamagedStoreError):
-        for poll, at in _all(store, select(c.poll, c.at).where(c.database_id == database_id).order_by(c.poll)):
+        for poll, at in store.rows(select(c.poll, c.at).where(c.database_id == database_id).order_by(c.poll)):
             if type(poll) is not int or type(at) is not int or not 0 <= at < _MOST or poll in covered:
                 continue
             if found and poll == last + 1 and found[-1].polls < MOST_FRAMES:

@@ -6,12 +6,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import case, func, select
 
 from presman.codec.decoder import FrameDecoder
 from presman.codec.encoder import PackedFrame
 from presman.codec.frame_blocks import unpack_block
-from presman.codec.packing import DamagedError
+from presman.codec.packing import DamagedError, Room
 from presman.recording.chain_index import Chain
 from presman.recording.schema import BLOCKS, POLLS, TEXTS
 from presman.recording.store import DamagedStoreError
@@ -24,6 +24,12 @@ _ASKED = 500
 """Texts that are asked for at once: SQLite before 3.32 takes no more than 999 values."""
 
 _LOST_TEXT = "(this text is damaged)"
+
+_LONGEST_TEXT = 1 << 20
+"""Characters of a text that is read; presman keeps 250,000."""
+
+_LONGEST_BLOCK = 32 << 20
+"""Bytes of a block that is read; one of 256 polls of a busy database has half a million."""
 
 
 class ChainReader:
@@ -59,36 +65,45 @@ class ChainReader:
         key = (chain.store.name, chain.chain)
         found = self._decoders.get(key)
         if found is None:
-            found = self._decoders[key] = FrameDecoder(_frames(chain))
+            found = self._decoders[key] = FrameDecoder(*_frames(chain))
             if len(self._decoders) > _CHAINS_KEPT:
                 self._decoders.popitem(last=False)
         self._decoders.move_to_end(key)
         return found
 
 
-def _frames(chain: Chain) -> list[PackedFrame]:
-    """Return the frames of a chain; of one that is still growing those before the first damaged block."""
-    statement = blocks_of(chain).order_by(BLOCKS.c.poll)
+def _frames(chain: Chain) -> tuple[list[PackedFrame], int]:
+    """Return the frames of a chain, and the bytes they take; of one that still grows those before a damaged block."""
     frames: list[PackedFrame] = []
-    with chain.store.saying(), chain.store.engine.connect() as connection:
+    packed, room = 0, Room()
+    with chain.store.reading() as connection:
 
         def texts_of(keys: Sequence[bytes]) -> dict[bytes, str]:
             found = dict.fromkeys(keys, _LOST_TEXT)
             for begin in range(0, len(keys), _ASKED):
-                wanted = TEXTS.c.hash.in_(keys[begin : begin + _ASKED])
-                rows = connection.execute(select(TEXTS.c.hash, TEXTS.c.text).where(wanted)).all()
-                found.update((key, text) for key, text in rows if isinstance(key, bytes) and isinstance(text, str))
+                rows = connection.execute(_texts(keys[begin : begin + _ASKED]))
+                for key, text in rows:
+                    if isinstance(key, bytes) and isinstance(text, str):
+                        room.take(len(text), "bytes")
+                        found[key] = text
             return found
 
         try:
-            for (content,) in connection.execute(statement).all():
+            for (content,) in connection.execute(blocks_of(chain).order_by(BLOCKS.c.poll)):
                 if not isinstance(content, bytes):
                     raise DamagedError("no bytes")
-                frames += unpack_block(content, texts_of)
+                packed += len(content)
+                frames += unpack_block(content, texts_of, room)
         except DamagedError:
             if not frames:
                 raise
-    return frames
+    return frames, packed
+
+
+def _texts(keys: Sequence[bytes]) -> Any:
+    """Return the SELECT of some texts; a longer one than presman keeps is not read."""
+    c = TEXTS.c
+    return select(c.hash, c.text).where(c.hash.in_(keys), func.length(c.text) <= _LONGEST_TEXT)
 
 
 def instant_of(chain: Chain, place: int) -> int:
@@ -114,7 +129,7 @@ def _polls_of(chain: Chain) -> tuple[Any, Any]:
 def _one(chain: Chain, statement: Any) -> Any:
     """Return the one value of a statement about a chain, None where its store is damaged."""
     try:
-        with chain.store.saying(), chain.store.engine.connect() as connection:
+        with chain.store.reading() as connection:
             return connection.execute(statement).scalar()
     except DamagedStoreError:
         return None
@@ -124,4 +139,5 @@ def blocks_of(chain: Chain) -> Any:
     """Return the SELECT of a chain's blocks: by their polls, which the key of the table has."""
     c = BLOCKS.c
     polls = c.poll.between(chain.chain, chain.chain + chain.polls - 1)
-    return select(c.content).where(c.database_id == chain.database_id, polls, c.chain == chain.chain)
+    content = case((func.length(c.content) <= _LONGEST_BLOCK, c.content))
+    return select(content.label("content")).where(c.database_id == chain.database_id, polls, c.chain == chain.chain)

@@ -17,6 +17,9 @@ from presman.recording.tape import Tape
 _FEW = 8
 """Files of which connections stay open: of a year of days they would be too many."""
 
+_MOST = 10_000
+"""Databases that one store may name; of each the chains are looked for."""
+
 
 class Recording:
     """A recording open for reading. Raises RecordingError where there is none.
@@ -58,6 +61,17 @@ class Recording:
         for store in self._stores:
             store.close()
 
+    def told(self, tape: Tape) -> list[str]:
+        """Return what of a database could not be read until now, all of a file in one line."""
+        texts = [*self.damage, *tape.damage]
+        found = []
+        for store in self._stores:
+            own = [text for text in texts if text.startswith((f"{store.name}:", f"{store.name} "))]
+            texts = [text for text in texts if text not in own]
+            if own:
+                found.append("; ".join([own[0], *(text.removeprefix(store.name).lstrip(": ") for text in own[1:])]))
+        return texts + found
+
     def was_replaced(self) -> bool:
         """Whether another file stands in the place of the one that is open. Raises RecordingError where none does."""
         try:
@@ -88,11 +102,12 @@ class Recording:
         c = DATABASES.c
         chosen = select(c.database_id, c.target, c.name, c.kind).order_by(c.database_id)
         try:
-            with store.saying(), store.engine.connect() as connection:
-                rows = connection.execute(chosen).all()
+            rows = store.rows(chosen)
         except DamagedStoreError as error:
             self.damage.append(str(error))
             return _nameless(store)
+        if len(rows) > _MOST:
+            raise RecordingError(f"{self.name} names {len(rows):,} databases, more than {_MOST:,}")
         words = [
             (number, clean(str(target)), clean(str(name)), clean(str(kind))) for number, target, name, kind in rows
         ]
@@ -118,6 +133,5 @@ class Recording:
 
 def _nameless(store: Store) -> list[tuple[int, str, str, str]]:
     """Return the databases of a store in which their names cannot be read."""
-    with store.saying(), store.engine.connect() as connection:
-        numbers = connection.execute(select(BLOCKS.c.database_id).distinct()).scalars().all()
-    return [(each, f"database {each}", "", "recording") for each in numbers if isinstance(each, int)]
+    numbers = store.rows(select(BLOCKS.c.database_id).distinct())
+    return [(each, f"database {each}", "", "recording") for (each,) in numbers if isinstance(each, int)]

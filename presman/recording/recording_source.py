@@ -33,6 +33,8 @@ class RecordingSource:
         self._place = place
         self._database = database
         self._start, self._at, self._end_at = start, at, end
+        self.notes: list[str] = []
+        """Which of two instants was taken where a time comes twice."""
         self._recording: Recording | None = None
         self._tape: Tape | None = None
         self._first = 0
@@ -70,7 +72,8 @@ class RecordingSource:
             first = self.readable(self._next)
             if first is None:
                 which = f"every poll {spelled_span(start, end)}" if len(places) < len(tape) else "every poll"
-                raise SourceError(f"{self.name}: {which} is damaged", retry=False)
+                self._tape = None  # its damage is told here
+                raise SourceError(f"{self.name}: {which} is damaged: {', '.join(tape.reasons)}", retry=False)
             return tape.snapshot(first).release
         except RecordingError as error:
             raise SourceError(str(error), retry=False) from error
@@ -103,11 +106,13 @@ class RecordingSource:
         """Return from when to when it is replayed. Raises TimeError."""
         if tape.first is None or tape.last is None:
             return None, None
+        self.notes.clear()
+        told = self.notes.append
         try:
             if not self._at:
-                return span_of(self._start, self._end_at, tape.first, tape.last)
-            start, _ = span_of(self._start, "", tape.first, tape.last)
-            return start, instant_of(self._at, tape.first, tape.last)
+                return span_of(self._start, self._end_at, tape.first, tape.last, tell=told)
+            start, _ = span_of(self._start, "", tape.first, tape.last, tell=told)
+            return start, instant_of(self._at, tape.first, tape.last, tell=told, since=start)
         except TimeError as error:
             raise TimeError(f"{self.name}: {error}") from None
 
@@ -169,5 +174,6 @@ class RecordingSource:
     @property
     def damage(self) -> Sequence[str]:
         """Sentences about what could not be read until now."""
-        found = list(self._recording.damage) if self._recording is not None else []
-        return found + (self._tape.damage if self._tape is not None else [])
+        if self._recording is None:
+            return []
+        return self._recording.damage if self._tape is None else self._recording.told(self._tape)

@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 from presman.recording.schema import FORMAT, METADATA
+from presman.recording.schema_check import definitions, foreign_definition, is_damaged
 
 _HEADER, _PAGES = 100, slice(28, 32)
 _FREE = slice(32, 40)
@@ -28,9 +29,11 @@ def has_layout_of_today(path: Path) -> bool:
 
 
 def is_whole(connection: sqlite3.Connection) -> bool:
-    """Whether the schema of a file of today's format has all tables and columns."""
+    """Whether the schema of a file of today's format has all tables and columns, or more than damage explains."""
     try:
-        connection.execute("SELECT sql FROM sqlite_master").fetchall()
+        found = definitions(connection)
+        if foreign_definition(found):
+            return not is_damaged(found)
         return all(
             [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')] == table.c.keys()
             for name, table in METADATA.tables.items()

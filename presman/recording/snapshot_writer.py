@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, select
 
 from presman.codec.encoder import FrameEncoder, PackedFrame
 from presman.codec.frame_blocks import QUICK, THOROUGH, long_texts, pack_block, unpack_block
-from presman.codec.packing import DamagedError
+from presman.codec.packing import DamagedError, Room
 from presman.codec.values import microseconds
 from presman.recording.row_commands import insert, run_named
 from presman.recording.schema import BLOCKS
@@ -89,7 +89,8 @@ def pack_again(database_id: int, connection: Connection) -> None:
         return {key: f"apart {key.hex()}" for key in keys}
 
     try:
-        frames = [frame for row in rows for frame in unpack_block(row.content, tokens)]
+        room = Room()
+        frames = [frame for row in rows for frame in unpack_block(row.content, tokens, room)]
     except DamagedError:
         return
     content = pack_block(frames, THOROUGH, known=apart)

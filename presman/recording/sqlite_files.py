@@ -1,21 +1,21 @@
-"""SQLite files of recordings: made, connected for writing, and read as what a stranger may have changed."""
+"""SQLite files of recordings: made, opened, connected for writing, removed."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 from presman.recording.schema import APPLICATION_ID, FORMAT
+from presman.recording.schema_check import verified
+from presman.recording.statement_limits import StatementLimits
 
 BUSY_SECONDS = 5.0
 """How long a recorder waits for another one that writes to the same file."""
 
-_LONGEST_VALUE = 128 << 20
 _MAGIC = b"SQLite format 3\0"
-_RESCUED = "its schema or its end is damaged, the rest is read"
 
 
 def which_file(path: Path) -> tuple[int, int]:
@@ -26,6 +26,9 @@ def which_file(path: Path) -> tuple[int, int]:
 
 def other_than_a_recording(path: Path) -> str:
     """Return what a file is if it is no recording, else "". Raises OSError."""
+    if not path.is_file():
+        path.stat()
+        return "is no file"
     with path.open("rb") as file:
         head = file.read(100)
     if head[:16] != _MAGIC:
@@ -42,12 +45,12 @@ def make_private(path: Path) -> None:
 
 def remove_blank(path: Path) -> None:
     """Remove a file in which there is no table, and what SQLite has beside it; one that cannot be looked into stays."""
-    log = Path(f"{path}-wal")
+    log = log_of(path)
     try:
         if path.stat().st_size:
             # Without a log nothing can be in it, and no room is needed for the file by which SQLite reads one.
             way = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
-            with closing(_opened(f"{path.resolve().as_uri()}?{way}")) as connection:
+            with closing(opened(path.resolve(), way, StatementLimits(path))) as connection:
                 if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     return
     except (OSError, sqlite3.Error):
@@ -62,10 +65,14 @@ def remove_recording(path: Path) -> None:
             Path(f"{path}{end}").unlink()
 
 
-def connected(path: Path) -> sqlite3.Connection:
-    """Connect for writing."""
+def connected(path: Path, limits: StatementLimits) -> sqlite3.Connection:
+    """Connect for writing. Raises sqlite3.Error."""
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    if not path.stat().st_size:
+    limits.hold(connection)
+    connection.execute("PRAGMA trusted_schema=OFF")
+    if path.stat().st_size:
+        verified(connection)
+    else:
         own = f"application_id={APPLICATION_ID}", f"user_version={FORMAT}"
         for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", *own):
             connection.execute(f"PRAGMA {pragma}")
@@ -74,55 +81,44 @@ def connected(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def connected_for_reading(path: Path, tell: Callable[[str], None]) -> sqlite3.Connection:
-    """Connect for reading. Nothing that a file brings along is executed: no view, no trigger, no function.
+def empty_log(cursor: Any) -> None:
+    """Bring what is in the log into the file: a writer that ends leaves the log to readers that are there."""
+    cursor.execute("PRAGMA busy_timeout=0")
+    cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-    `tell` hears of damage for which SQLite would not open it.
+
+def remove_empty_log(path: Path, limits: StatementLimits) -> None:
+    """Have SQLite remove the log that a writer left to its readers, if it is empty and nobody uses the file any more.
+
+    Who only reads may not remove it.
     """
-    address = path.resolve().as_uri()
-    connection = _opened(f"{address}?mode=ro")
+    path = path.resolve()
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:
-        # A folder that may not be written has no room for the files by which SQLite knows of writers: there is none.
-        connection.close()
-        connection = _opened(f"{address}?immutable=1")
-    except (UnicodeDecodeError, sqlite3.DatabaseError):  # SQLite quotes the damaged bytes in its message
-        _rescue(connection)
-        tell(cut_short(path) or _RESCUED)
-    for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "cache_size=-2048"):
+        if not log_of(path).stat().st_size:
+            with closing(opened(path, "mode=rw", limits)) as connection:
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except (OSError, sqlite3.Error):
+        return
+
+
+def log_of(path: Path) -> Path:
+    """Return where SQLite keeps what was written last, while somebody writes."""
+    return path.with_name(f"{path.name}-wal")
+
+
+class ReadConnection(sqlite3.Connection):
+    """A connection for reading; `still` tells which file it was while nobody wrote to it, None where somebody did."""
+
+    still: tuple[int, ...] | None = None
+
+
+def opened(path: Path, way: str, limits: StatementLimits) -> ReadConnection:
+    """Open a file, whose name has no link in it, in a way that SQLite knows: nothing can be written or is executed."""
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?{way}", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False,
+        factory=ReadConnection,
+    )  # fmt: skip
+    limits.hold(connection)
+    for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON"):
         connection.execute(f"PRAGMA {pragma}")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
-    connection.text_factory = _text
     return connection
-
-
-def _opened(address: str) -> sqlite3.Connection:
-    return sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-
-
-def _rescue(connection: sqlite3.Connection) -> None:
-    """Let SQLite read what it can of a file that is cut short, or of a schema with some definitions damaged.
-
-    With this setting it takes a schema as read up to the first damaged definition, and a file as long as it is. The
-    first statement still fails.
-    """
-    connection.execute("PRAGMA writable_schema=ON")
-    with suppress(UnicodeDecodeError, sqlite3.DatabaseError):
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-
-
-def cut_short(path: Path) -> str:
-    """Say how much of a file is missing, by the number of pages and their size in its header; "" if it is all there."""
-    with path.open("rb") as file:
-        header = file.read(32)
-        there = file.seek(0, os.SEEK_END)
-    whole = int.from_bytes(header[16:18]) * int.from_bytes(header[28:32])
-    if len(header) < 32 or there >= whole:
-        return ""
-    missing = f"{there / 1e6:.1f} of {whole / 1e6:.1f} MB are there"
-    return f"it is cut short, {missing}: what was recorded last is lost, the rest is read"
-
-
-def _text(content: bytes) -> str:
-    return content.decode("utf-8", "replace")

@@ -7,44 +7,53 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy import URL, Connection, Engine, Executable, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import (
     ArgumentError,
     DBAPIError,
     IntegrityError,
     NoSuchModuleError,
-    OperationalError,
     SQLAlchemyError,
 )
 from sqlalchemy.pool import NullPool, QueuePool
 
 from presman.base.errors import InputError
+from presman.base.formats import counted
 from presman.base.paths import expanded
 from presman.base.text import clean, one_line
 from presman.recording.measure_views import selects
 from presman.recording.postgres_size import bytes_in_use
 from presman.recording.schema import APPLICATION_ID, FORMAT, META, METADATA
+from presman.recording.schema_check import ForeignSchemaError, foreign_relation
 from presman.recording.schema_rescue import has_layout_of_today, is_whole, rescued
 from presman.recording.sqlite_files import (
     connected,
-    connected_for_reading,
-    cut_short,
+    empty_log,
     make_private,
     other_than_a_recording,
     remove_blank,
+    remove_empty_log,
     which_file,
 )
+from presman.recording.sqlite_reading import connected_for_reading, cut_short, reading_engine
+from presman.recording.statement_limits import StatementLimits
 from presman.recording.upgrades import STEPS, upgrade
 
 SUFFIX = ".presman"
+
+_FETCHED = 1000
+"""Rows that come at once from PostgreSQL."""
+
+_LONGEST_MS = 60_000
+"""Milliseconds that PostgreSQL may take to answer who reads."""
 
 
 class RecordingError(InputError):
@@ -90,6 +99,9 @@ class Store:
         self._copies: TemporaryDirectory[str] | None = None
         path = expanded(place)
         is_new = writing and not is_url(place) and not path.exists()
+        self._path = path
+        self._limits = StatementLimits(path)
+        self._file: tuple[int, int] | None = None
         self.engine = self._engine()
         # SQLite lets one write at a time: threads of this process wait in order instead of trying again.
         self._turn: AbstractContextManager[object] = Lock() if self.kind == "sqlite" and writing else nullcontext()
@@ -132,7 +144,18 @@ class Store:
 
     def close(self) -> None:
         """Let go of all connections."""
+        is_file = self.kind == "sqlite" and not self.was_removed()
+        if is_file and self.writing:
+            with (
+                suppress(RecordingError),
+                self._turn,
+                self.saying(),
+                closing(self.engine.raw_connection()) as connection,
+            ):
+                empty_log(connection.cursor())
         self.engine.dispose()
+        if is_file and not self.writing:
+            remove_empty_log(self._path, self._limits)
         if self._copies is not None:
             self._copies.cleanup()
 
@@ -142,18 +165,40 @@ class Store:
         with self._turn, self.saying(), self.engine.begin() as connection:
             yield connection
 
+    def rows(self, statement: Executable, binds: dict[str, Any] | None = None) -> Sequence[Any]:
+        """Return the rows of a statement that reads. Raises StoreLostError, DamagedStoreError."""
+        with self.reading() as connection:
+            return self.all_of(connection.execute(statement, binds or {}).fetchmany)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Run what is inside as one question; rows come as they are asked for."""
+        with self.saying(), self.engine.connect() as connection:
+            yield connection.execution_options(stream_results=True, max_row_buffer=_FETCHED)
+
+    def all_of(self, fetch: Callable[[int], Sequence[Any]]) -> Sequence[Any]:
+        """Return all rows that `fetch` gives. Raises DamagedStoreError for more than the store can hold."""
+        most = self._limits.most_rows
+        found = fetch(most + 1)
+        if len(found) > most:
+            raise DamagedStoreError(f"{self.name} is damaged: it unfolds to more than {counted(most, 'row')}")
+        return found
+
     @contextmanager
     def saying(self) -> Iterator[None]:
         """Turn errors of the database into RecordingError."""
         try:
             yield
-        except DBAPIError as error:
-            lost = isinstance(error, OperationalError) or error.connection_invalidated
-            raise self._trouble(str(error.orig), is_lost=lost) from error
-        except self._driver.Error as error:  # of a statement that went to the driver as it is
-            raise self._trouble(str(error), is_lost=isinstance(error, self._driver.OperationalError)) from error
+        except (DBAPIError, self._driver.Error) as error:  # the second of a statement that went to it as it is
+            self._limits.raise_again()
+            said = error.orig if isinstance(error, DBAPIError) else error
+            is_gone = isinstance(error, DBAPIError) and error.connection_invalidated
+            is_lost = is_gone or isinstance(said, self._driver.OperationalError)
+            raise self._trouble(said, is_lost=is_lost) from error
         except SQLAlchemyError as error:
             raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
+        except OverflowError as error:  # of the driver
+            raise RecordingError(f"{self.name}: a number is larger than any that a database keeps") from error
 
     def size(self, enough: int = 0) -> int | None:
         """Return the bytes in use, None where that is not known; no closer look is taken at files up to `enough`."""
@@ -194,25 +239,24 @@ class Store:
             raise RecordingError(f"{self.name}: {error.strerror or error}") from error
         pool = QueuePool if self._alone else NullPool
         if self.writing:
-            engine = create_engine("sqlite://", creator=lambda: connected(path), poolclass=pool)
-        else:
-            readable = self._readable(path)
-            engine = create_engine(
-                "sqlite://", creator=lambda: connected_for_reading(readable, self._tell), poolclass=pool
-            )
-        event.listen(engine, "begin", _begin_immediately if self.writing else _begin)
-        return engine
+            engine = create_engine("sqlite://", creator=lambda: connected(path, self._limits), poolclass=pool)
+            event.listen(engine, "begin", _begin_immediately)
+            return engine
+        return reading_engine(self._readable(path), self._tell, self._limits, pool)
 
     def _readable(self, path: Path) -> Path:
         """Return the file, or, where its schema is damaged, a copy of it with a whole one."""
         if not has_layout_of_today(path):
             return path
         try:
-            with closing(connected_for_reading(path, lambda _: None)) as connection:
+            self._limits.begin()
+            with closing(connected_for_reading(path.resolve(), lambda _: None, self._limits)) as connection:
                 if is_whole(connection):
                     return path
         except sqlite3.Error:  # told where it is read
             return path
+        finally:
+            self._limits.raise_again()
         self._tell("its schema is damaged and taken from a new one")
         if missing := cut_short(path):
             self._tell(missing)
@@ -242,17 +286,23 @@ class Store:
         if backend != "postgresql":
             raise RecordingError(f"no store of kind {backend!r}: a file, or postgresql+psycopg://user@host/database")
         try:
-            return create_engine(_with_driver(url), pool_pre_ping=True, connect_args={"connect_timeout": 10})
+            engine = create_engine(_with_driver(url), pool_pre_ping=True, connect_args={"connect_timeout": 10})
         except ModuleNotFoundError:
             raise RecordingError("PostgreSQL needs a driver: pip install 'presman[postgres]'") from None
+        if not self.writing:
+            event.listen(engine, "connect", _for_reading)
+        return engine
 
     def _prepare(self) -> None:
         with self.engine.begin() as connection:
             if self.kind == "postgresql":  # recorders that start at the same time would make the tables twice
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION_ID})")
+            self._check_relations(connection)
             if inspect(connection).has_table("meta"):
                 if (found := self._format(connection)) < FORMAT:
+                    self._limits.begin()
                     upgrade(connection, found, FORMAT)
+                    self._limits.end()
                 return
             METADATA.create_all(connection)
             for name, select in selects(self.kind).items():
@@ -278,8 +328,14 @@ class Store:
             raise RecordingError(f"{self.name} has format {int(number)}, which no presman wrote")
         return int(number)
 
+    def _check_relations(self, connection: Connection) -> None:
+        """Raise RecordingError where something else than a table stands in PostgreSQL; files look for themselves."""
+        if self.kind == "postgresql" and (name := foreign_relation(connection, writing=self.writing)):
+            raise RecordingError(f"{self.name}: its {name} is not the table that a recorder makes")
+
     def _check(self) -> None:
         with self.engine.connect() as connection:
+            self._check_relations(connection)
             missing = set(METADATA.tables) - set(inspect(connection).get_table_names())
             if len(missing) == len(METADATA.tables):
                 raise RecordingError(f"{self.name} is no recording of presman")
@@ -308,13 +364,15 @@ class Store:
             self._tell(f"its format cannot be read and taken to be {FORMAT}: {error}")
             return FORMAT
 
-    def _trouble(self, text: str, *, is_lost: bool) -> RecordingError:
+    def _trouble(self, error: BaseException | None, *, is_lost: bool) -> RecordingError:
         """Return what the database said as an error; `is_lost` where it may come back."""
-        said = one_line(clean(text), 200)
+        said = one_line(clean(str(error)), 200)
         kind = StoreLostError if is_lost else RecordingError
-        if self.kind != "sqlite":
+        if self.kind != "sqlite" or isinstance(error, ForeignSchemaError):
             return kind(f"{self.name}: {said}")
         lowered = said.lower()
+        if lowered == "interrupted":
+            return RecordingError(f"{self.name} is damaged: reading it takes longer than a recording of its size can")
         for words, what in _TROUBLES.items():
             if words in lowered:
                 return StoreLostError(f"{self.name}: {what}")
@@ -324,7 +382,7 @@ class Store:
         return kind(f"{self.name}: {said}")
 
 
-_DAMAGES = ("malformed", "not a database", "corrupt")
+_DAMAGES = ("malformed", "not a database", "corrupt", "too big", "unfolds")
 _TROUBLES = {
     "database or disk is full": "no room left on its disk",
     "attempt to write a readonly": "it may not be written",
@@ -343,5 +401,8 @@ def _begin_immediately(connection: Connection) -> None:
     connection.connection.cursor().execute("BEGIN IMMEDIATE")
 
 
-def _begin(connection: Connection) -> None:
-    connection.connection.cursor().execute("BEGIN")
+def _for_reading(connection: Any, _record: object) -> None:
+    """Have a session of PostgreSQL write nothing, and wait for nobody for ever."""
+    connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+    connection.execute(f"SET statement_timeout = {_LONGEST_MS}")
+    connection.commit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import select, text
 
@@ -50,14 +50,15 @@ class LostPollError(RecordingError):
 class Tape:
     """One database of a recording, in one store or in several one after the other (a file a day).
 
-    Polls have places from 0 on. `damage` are sentences about what could not be read until now. Not thread safe.
+    Polls have places from 0 on. Not thread safe.
     """
 
     def __init__(self, target: str, name: str, kind: str, parts: Sequence[tuple[Store, int]]) -> None:
         self.target = target
         self.name = name
         self.kind = kind
-        self.damage: list[str] = []
+        self._told: list[str] = []
+        self._lost: dict[tuple[str, int], _LostChain] = {}
         self._parts = parts
         self._reader = ChainReader()
         self._cache = RowCache()
@@ -73,7 +74,8 @@ class Tape:
         found = ChainIndex([chain for store, number in self._parts for chain in read_chains(store, number, told)])
         if told and len(found) < len(self._index):
             raise RecordingError(told[-1])
-        self.damage += [text for text in told if text not in self.damage]
+        for each in told:
+            self._tell(each)
         self._index = found
         self._reader.forget()
 
@@ -111,10 +113,8 @@ class Tape:
         try:
             return self._reader.snapshot(chain, own)
         except DamagedError as error:
-            since = f"{instant(chain.first_at):%Y-%m-%d %H:%M:%S} UTC"
-            text = f"{chain.store.name}: {counted(chain.polls, 'poll')} from {since} on"
-            self._tell(f"{text} are damaged ({error}); the others can be read")
-            raise LostPollError(f"{text} are damaged: {error}") from error
+            lost = self._lost[chain.store.name, chain.chain] = _LostChain(chain.first_at, chain.polls, str(error))
+            raise LostPollError(f"{chain.store.name}: {_lost_polls([lost])}") from error
 
     def pair(self, place: int) -> Pair:
         """Return the poll at a place behind the one before. Raises IndexError, LostPollError."""
@@ -225,14 +225,14 @@ class Tape:
         own = {"database_id": part.database_id, "first": part.first, "last": part.last}
         return self._made(make, part.store, statement, own | binds)
 
-    def rows(self, part: TapePart, statement: Any) -> list[tuple[Any, ...]]:
+    def rows(self, part: TapePart, statement: Any) -> Sequence[tuple[Any, ...]]:
         """Return the rows of such a statement as tuples, as they are kept: for who wants thousands of them."""
         binds = {"database_id": part.database_id, "first": part.first, "last": part.last}
         try:
-            with part.store.saying(), part.store.engine.connect() as connection:
+            with part.store.reading() as connection:
                 # As the driver has them: making a Row of each would take as long as reading it.
                 cursor = connection.execute(statement, binds).cursor
-                return cursor.fetchall() if cursor is not None else []  # type: ignore[return-value]
+                return [] if cursor is None else part.store.all_of(cursor.fetchmany)
         except DamagedStoreError as error:
             self._tell(str(error))
         return []
@@ -262,19 +262,49 @@ class Tape:
     def _made(self, make: Callable[[Row], T], store: Store, statement: Any, binds: dict[str, Any]) -> list[T]:
         found: list[T] = []
         try:
-            with store.saying(), store.engine.connect() as connection:
-                for row in connection.execute(statement, binds):
-                    try:
-                        found.append(make(dict(row._mapping)))
-                    except _NO_SUCH:
-                        self._tell(f"{store.name} is damaged: rows that no recorder wrote are passed over")
+            for row in store.rows(statement, binds):
+                try:
+                    found.append(make(dict(row._mapping)))
+                except _NO_SUCH:
+                    self._tell(f"{store.name} is damaged: rows that no recorder wrote are passed over")
         except DamagedStoreError as error:
             self._tell(str(error))
         return found
 
-    def _tell(self, text: str) -> None:
-        if text not in self.damage:
-            self.damage.append(text)
+    # ---- damage
+
+    @property
+    def damage(self) -> list[str]:
+        """Sentences about what could not be read until now, one for all damaged polls of a store."""
+        stores = dict.fromkeys(name for name, _ in self._lost)
+        lost = {store: [each for (name, _), each in self._lost.items() if name == store] for store in stores}
+        return self._told + [f"{name}: {_lost_polls(own)}; the others can be read" for name, own in lost.items()]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why polls cannot be read, each reason once."""
+        return list(dict.fromkeys(each.reason for each in self._lost.values()))
+
+    def _tell(self, told: str) -> None:
+        known = tuple(f"{store.name} is damaged" for store, _ in self._parts if store.damage)
+        if told not in self._told and not told.startswith(known):  # else it was told why when it was opened
+            self._told.append(told)
+
+
+class _LostChain(NamedTuple):
+    """A chain that cannot be read: its first instant in microseconds, how many polls, and why."""
+
+    first_at: int
+    polls: int
+    reason: str
+
+
+def _lost_polls(lost: Sequence[_LostChain]) -> str:
+    """Say which polls are damaged, in how many blocks, and why."""
+    polls, since = counted(sum(each.polls for each in lost), "poll"), instant(min(lost).first_at)
+    blocks = f" in {len(lost)} blocks" if len(lost) > 1 else ""
+    why = ", ".join(dict.fromkeys(each.reason for each in lost))
+    return f"{polls}{blocks} from {since:%Y-%m-%d %H:%M:%S} UTC on are damaged ({why})"
 
 
 def _bounds(start: datetime | None, end: datetime | None) -> tuple[int, int]:

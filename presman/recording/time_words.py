@@ -1,61 +1,82 @@
-"""Words for an instant of a recording: 2026-11-22 03:12, 03:12, 3m ago, -90s, first, last."""
+"""Words for an instant of a recording: 2026-11-22 03:12, 03:12, 02:30+01:00, 3m ago, -90s, first, last."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from presman.base.errors import InputError
 
 _AGO = re.compile(r"-?\s*(\d+(?:\.\d+)?)\s*([smhd])(?:\s+ago)?", re.IGNORECASE)
-_CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?")
+_CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?(Z|[+-]\d\d:?\d\d)?", re.IGNORECASE)
+_LOST_SIGN = re.compile(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$")
+"""An offset whose + became a blank, as it does in a URL."""
+
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _LONGEST = 3660 * 86400.0
 
-FORMS = "2026-11-22 03:12, 03:12:30, 3m ago, first or last"
+FORMS = "2026-11-22 03:12, 03:12:30, 03:12+01:00, 3m ago, first or last"
+
+Tell = Callable[[str], None]
+"""Hears which of two instants was taken, where clocks go back and words mean both."""
 
 
 class TimeError(InputError):
     """Words that are no instant; the text is one line."""
 
 
-def instant_of(words: str, first: datetime, last: datetime, zone: tzinfo | None = None) -> datetime:
+def instant_of(
+    words: str,
+    first: datetime,
+    last: datetime,
+    zone: tzinfo | None = None,
+    tell: Tell | None = None,
+    since: datetime | None = None,
+) -> datetime:
     """Return the instant in UTC that `words` mean, of a recording from `first` to `last`. Raises TimeError.
 
     "3m ago" is three minutes before the last poll. A time of day is the last one not after the last poll. What has no
-    offset is in `zone`, that of the user where none is given.
+    offset is in `zone`, that of the user where none is given. Of a time that comes twice it is the first, unless only
+    the second is in the recording, and not before `since`.
     """
-    words = words.strip()
+    words = _LOST_SIGN.sub(r"\1+\2", words.strip())
     if words.lower() in {"first", "last"}:
         return first if words.lower() == "first" else last
     ago = _AGO.fullmatch(words)
     if ago and (words.startswith("-") or words.lower().endswith("ago")):
         return last - timedelta(seconds=min(_LONGEST, float(ago[1]) * _SECONDS[ago[2].lower()]))
-    clock = _CLOCK.fullmatch(words)
+    clock, low = _CLOCK.fullmatch(words), first if since is None else since
     try:
         if clock:
-            return _of_day(clock, last, zone)
+            return _of_day(clock, low, last, zone, tell)
         found = datetime.fromisoformat(words)
+        if 1900 < found.year < 9000:
+            return _taken(found, zone, low, last, tell)
     except (ValueError, OverflowError):
-        raise TimeError(f"{words!r} is no time: write {FORMS}") from None
-    return _aware(found, zone).astimezone(UTC)
+        pass
+    raise TimeError(f"{words!r} is no time: write {FORMS}")
 
 
 def span_of(
-    start: str, end: str, first: datetime, last: datetime, zone: tzinfo | None = None
+    start: str, end: str, first: datetime, last: datetime, zone: tzinfo | None = None, tell: Tell | None = None
 ) -> tuple[datetime | None, datetime | None]:
     """Return from when to when two words mean, both included; None for "", an end that is open. Raises TimeError.
 
     What ends at a time of day that the day of the last poll has yet to reach ends then, if it begins on that day: of a
     recording up to 21:30, 20:00 to 23:00 is not 20:00 to yesterday's 23:00.
     """
-    begins = instant_of(start, first, last, zone) if start else None
-    ends = instant_of(end, first, last, zone) if end else None
-    clock = _CLOCK.fullmatch(end.strip())
+    told: list[str] = []
+    begins = instant_of(start, first, last, zone, tell) if start else None
     since = first if begins is None else begins
+    ends = instant_of(end, first, last, zone, told.append, since) if end else None
+    clock = _CLOCK.fullmatch(end.strip())
     today = last.astimezone(zone).date()
     if ends is not None and clock and ends < since and since.astimezone(zone).date() == today:
-        ends = _at(today, clock, zone)
+        told.clear()
+        ends = _taken(_naive(today, clock), _zone_of(clock) or zone, since, last, told.append)
+    if tell is not None and told:
+        tell(told[0])
     if begins is not None and ends is not None and ends < begins:
         window, whole = spelled_span(begins, ends), spelled_span(first, last)
         raise TimeError(f"the window {window} ends before it begins; the recording is {whole}")
@@ -70,23 +91,50 @@ def spelled_span(start: datetime | None, end: datetime | None) -> str:
 
 
 def spelled_instant(at: datetime) -> str:
-    """Return an instant to the second, in the user's zone."""
-    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
+    """Return an instant to the second, in the user's zone; with its offset in an hour that comes twice."""
+    local = at.astimezone()
+    twice = len(_instants(local.replace(tzinfo=None, fold=0), None)) > 1
+    return f"{local:%Y-%m-%d %H:%M:%S}" + (_offset(local) if twice else "")
 
 
-def _of_day(clock: re.Match[str], last: datetime, zone: tzinfo | None) -> datetime:
-    today = last.astimezone(zone).date()
-    found = _at(today, clock, zone)
-    return found if found <= last else _at(today - timedelta(days=1), clock, zone)
+def _of_day(clock: re.Match[str], low: datetime, last: datetime, zone: tzinfo | None, tell: Tell | None) -> datetime:
+    zone = _zone_of(clock) or zone
+    at = _naive(last.astimezone(zone).date(), clock)
+    is_to_come = at.replace(tzinfo=zone).astimezone(UTC) > last
+    return _taken(at - timedelta(days=is_to_come), zone, low, last, tell)
 
 
-def _at(day: date, clock: re.Match[str], zone: tzinfo | None) -> datetime:
+def _zone_of(clock: re.Match[str]) -> tzinfo | None:
+    """Return the offset of a time of day, None where it has none."""
+    return datetime.fromisoformat(f"2000-01-01T00:00{clock[4].upper()}").tzinfo if clock[4] else None
+
+
+def _naive(day: date, clock: re.Match[str]) -> datetime:
+    """Return a time of a day as clocks show it."""
     seconds = float(clock[3] or 0)
     whole = datetime(day.year, day.month, day.day, int(clock[1]), int(clock[2]), int(seconds))
-    return _aware(whole + timedelta(seconds=seconds % 1), zone).astimezone(UTC)
+    return whole + timedelta(seconds=seconds % 1)
 
 
-def _aware(at: datetime, zone: tzinfo | None) -> datetime:
-    if at.tzinfo is not None:
-        return at
-    return at.replace(tzinfo=zone) if zone is not None else at.astimezone()
+def _taken(at: datetime, zone: tzinfo | None, low: datetime, high: datetime, tell: Tell | None) -> datetime:
+    """Return which instant a time is: of two the first, unless only the second is from `low` to `high`."""
+    found = _instants(at, zone) if at.tzinfo is None else [at.astimezone(UTC)]
+    if not found:
+        raise TimeError(f"there is no {at:%H:%M} on {at:%Y-%m-%d}: clocks go forward then")
+    taken = next((each for each in found if low <= each <= high), found[0])
+    if len(found) > 1 and tell is not None:
+        one, other = (_offset(each.astimezone(zone)) for each in (taken, next(e for e in found if e != taken)))
+        tell(f"{at:%Y-%m-%d %H:%M} comes twice, as clocks go back: {at:%H:%M}{one} is taken, not {at:%H:%M}{other}")
+    return taken
+
+
+def _instants(at: datetime, zone: tzinfo | None) -> list[datetime]:
+    """Return when clocks show a time: once, twice where they go back, never where they go forward."""
+    zoned = [at.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)]
+    shown = [each for each in zoned if each.astimezone(zone).replace(tzinfo=None, fold=0) == at]
+    return sorted(dict.fromkeys(shown))
+
+
+def _offset(at: datetime) -> str:
+    text = f"{at:%z}"
+    return f"{text[:3]}:{text[3:5]}"

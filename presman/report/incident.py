@@ -112,7 +112,7 @@ def gather(recording: Recording, tape: Tape, places: range, at: datetime | None 
         moment=_moment(looks, at),
         damaged=tuple(tape.damaged(start, end)) if len(places) <= CHECKED else (),
         step=max((time_bins.sampled(part)[0] for part in tape.parts(start, end)), default=1),
-        damage=(*recording.damage, *tape.damage),
+        damage=tuple(recording.told(tape)),
     )  # fmt: skip
 
 

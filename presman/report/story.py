@@ -154,11 +154,11 @@ def unknown(incident: Incident) -> list[str]:
         found.append(f"Of so long a stretch, consumer groups and latency are of 32 polls in every {32 * incident.step}")
     if incident.polls > CHECKED:
         found.append(f"Of so many polls only the {len(incident.looks)} that were read again were checked for damage")
-    for each in incident.damaged:
-        found.append(
-            f"{counted(each.polls, 'poll')} {between(each.start, each.end)} are damaged: their figures are here, "
-            "they cannot be replayed"
-        )
+    if damaged := incident.damaged:
+        many = counted(sum(each.polls for each in damaged), "poll")
+        blocks = f" in {len(damaged)} blocks" if len(damaged) > 1 else ""
+        when = between(min(each.start for each in damaged), max(each.end for each in damaged))
+        found.append(f"{many}{blocks} {when} are damaged: their figures are here, they cannot be replayed")
     found += incident.damage
     views: dict[str, list[Look]] = defaultdict(list)
     for look in incident.looks:

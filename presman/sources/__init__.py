@@ -130,5 +130,9 @@ class WholePolls(Protocol):
         """Return the poll that the rates of the present one are taken from, None where there is none."""
 
     @property
+    def notes(self) -> Sequence[str]:
+        """Sentences about how what was asked for is understood."""
+
+    @property
     def damage(self) -> Sequence[str]:
         """Sentences about what could not be read until now."""

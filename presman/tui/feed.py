@@ -24,13 +24,14 @@ class Arrived(Message):
     """A poll succeeded. `snapshot` is what the reading was made of.
 
     `whole` is not so for the very first, when it has come so far that there is something to see; that began to be
-    read `age` seconds ago.
+    read `age` seconds ago. In a replay so many `keys` asked for a poll before this one was shown.
     """
 
     def __init__(
-        self, reading: Reading, snapshot: Snapshot | None = None, *, whole: bool = True, age: float = 0.0
+        self, reading: Reading, snapshot: Snapshot | None = None, *, whole: bool = True, age: float = 0.0, keys: int = 0
     ) -> None:
         super().__init__()
+        self.keys = keys
         self.whole = whole
         self.age = age
         self.reading = reading

@@ -33,7 +33,7 @@ class Following:
         assert tape.first is not None
         assert tape.last is not None
         self._summed_up = time.monotonic()
-        told = " ".join(source.damage)
+        told = " ".join([*source.notes, *source.damage])
         self._post(TapeLoaded(tape.first, tape.last, tape.strip(STRETCHES), tape.events(*ends_of(source)), told))
 
     def newest(self, source: RecordingSource, shown: datetime | None) -> tuple[int, int] | None:

@@ -48,11 +48,15 @@ _LAST = 1 << 60
 
 
 class _Wanted(NamedTuple):
-    """What is to be shown next, whether that is a jump, and the time that was asked for, if one was."""
+    """What is to be shown next, whether that is a jump, and the time that was asked for, if one was.
+
+    `more` are polls on, or back, from the last one, where that is the place.
+    """
 
     place: int
     jumped: bool
     at: datetime | None = None
+    more: int = 0
 
 
 class _PastFeed:
@@ -100,8 +104,14 @@ class Player(_PastFeed):
         self._asked = threading.Event()
         self._stopping = False
         self._target: int | datetime | None = None
+        self._more = 0
+        """Where the last keys lead to, and how many polls on from there; None once that is being shown."""
         self._place = self._aim = -1
         """The place on show, and the one that is being shown next."""
+        self.keys = self._keys = 0
+        """Keys that asked for another poll, and those of them that what is on show answers."""
+        self.heading: datetime | None = None
+        """The instant that the last key leads to, None where it is on show or a step leads there."""
         self._recall: Recall | None = None
         self._due_at = 0.0
         self.playing = True
@@ -143,21 +153,29 @@ class Player(_PastFeed):
         """Go so many polls on or back, and stay there."""
         with self._lock:
             # Of many presses at once each counts from where the one before leads.
-            base = self._target if isinstance(self._target, int) and self._target != _LAST else self._aim
-            self._target, self.playing = max(0, base + polls), False
-        self._asked.set()
+            if isinstance(self._target, datetime) or self._target == _LAST:
+                self._more += polls
+            else:
+                self._target = max(0, (self._aim if self._target is None else self._target) + polls)
+            self.playing = False
+            self._head_for(None)
 
     def jump(self, at: datetime) -> None:
         """Show the last poll not after an instant; go on playing if it does."""
         with self._lock:
-            self._target = at
-        self._asked.set()
+            self._target, self._more = at, 0
+            self._head_for(at)
 
-    def to_end(self) -> None:
-        """Show the last poll; of a recording that is followed, from then on each that comes."""
+    def to_end(self, at: datetime | None = None) -> None:
+        """Show the last poll, of about an instant; of a recording that is followed, from then on each that comes."""
         with self._lock:
-            self._target = _LAST
+            self._target, self._more = _LAST, 0
             self.playing = self.playing or self._follow
+            self._head_for(at)
+
+    def _head_for(self, at: datetime | None) -> None:
+        self.heading = at
+        self.keys += 1
         self._asked.set()
 
     # ---- the thread
@@ -179,17 +197,18 @@ class Player(_PastFeed):
             self._post(Failed(error))
 
     def _play(self, source: RecordingSource) -> None:
+        places = source.places
+        begin = places.stop - 1 if self._follow else _first(source, self._begin)
         following = Following(self._post)
         following.sum_up(source)
-        places = source.places
-        self._show(source, places.stop - 1 if self._follow else _first(source, self._begin), jumped=True)
+        self._show(source, begin, jumped=True)
         while (wanted := self._next(source.tape)) is not None:
-            target, jumped, at = wanted
+            target, jumped, at, more = wanted
             if self._follow and target >= places.stop:
                 found = following.newest(source, self._shown_at)
                 if following.trouble != self.trouble:
                     self.trouble = following.trouble
-                    self._post(Stopped(self.trouble))
+                    self._post(Stopped(self.trouble, self._keys))
                 if found is not None:
                     if self._recall is not None:
                         self._recall.move(found[0] - self._place)
@@ -197,7 +216,7 @@ class Player(_PastFeed):
                     jumped = jumped or target > self._place + 1
             places = source.places
             if target == _LAST or at is not None:
-                target = min(target, places.stop - 1)
+                target = min(target, places.stop - 1) + more
             if target < places.stop:
                 told = _beyond(source, at) if at is not None else ""
                 self._show(source, max(target, places.start), jumped=jumped, told=told)
@@ -207,7 +226,7 @@ class Player(_PastFeed):
     def _end(self, text: str) -> None:
         with self._lock:
             self.playing = False
-        self._post(Stopped(text))
+        self._post(Stopped(text, self._keys))
 
     def _next(self, tape: Tape) -> _Wanted | None:
         """Wait for what is to be shown next; None at the end. Meanwhile what was before a jump is recalled."""
@@ -217,9 +236,9 @@ class Player(_PastFeed):
             self._asked.clear()  # first: whoever asks from now on wakes it again
             if self._stopping:
                 return None
-            if (target := self._take_target()) is not None:
+            if (wanted := self._take_wanted(tape)) is not None:
                 self._due_at = time.monotonic()
-                return _wanted(target, tape, self._place)
+                return wanted
             due = self._due(tape)
             left = None if due is None else shown + due - time.monotonic()
             if due is not None and left is not None and left <= 0:
@@ -231,11 +250,16 @@ class Player(_PastFeed):
                 rest = _BREATH
                 self._recall_more()
 
-    def _take_target(self) -> int | datetime | None:
+    def _take_wanted(self, tape: Tape) -> _Wanted | None:
+        """Return where the keys until now lead to: from now on others count from there."""
         with self._lock:
-            target, self._target = self._target, None
-            self._aim = target if isinstance(target, int) and target != _LAST else self._place
-        return target
+            self._keys = self.keys
+            if self._target is None:
+                return None
+            wanted = _wanted(self._target, self._more, tape, self._place)
+            self._target, self._more = None, 0
+            self._aim = min(wanted.place, len(tape) - 1) + wanted.more
+        return wanted
 
     def _due(self, tape: Tape) -> float | None:
         """Return how many seconds the poll on show stays there, None: until somebody asks for another."""
@@ -288,17 +312,25 @@ class Player(_PastFeed):
         if jumped:
             self._recall = Recall(tape, place)
         self._at_end = place + 1 == len(tape)
-        self._post(Arrived(reading, current) if timeline is None else Jumped(timeline, reading, current, told))
+        keys = self._keys
+        if timeline is None:
+            self._post(Arrived(reading, current, keys=keys))
+        else:
+            self._post(Jumped(timeline, reading, current, told, keys))
         if place != wanted:
             self._post(Passed(_passed(wanted, place)))
 
 
-def _wanted(target: int | datetime, tape: Tape, place: int) -> _Wanted:
-    """Return what is to be shown when somebody asks for a place or an instant while `place` is on show."""
+def _wanted(target: int | datetime, more: int, tape: Tape, place: int) -> _Wanted:
+    """Return what is to be shown when somebody asks for a place or an instant, or polls on from there (`more`).
+
+    `place` is on show meanwhile.
+    """
     if isinstance(target, int):
-        return _Wanted(target, jumped=target != place + 1)
-    is_later = tape.last is not None and target > tape.last
-    return _Wanted(_LAST if is_later else tape.place(target), jumped=True, at=target)
+        return _Wanted(target, jumped=target != place + 1, more=more)
+    if tape.last is not None and target > tape.last:
+        return _Wanted(_LAST, jumped=True, at=None if more else target, more=more)
+    return _Wanted(tape.place(target) + more, jumped=True, at=None if more else target)
 
 
 def _readable(source: RecordingSource, wanted: int, *, back: bool) -> tuple[int, Pair | None]:
@@ -325,7 +357,8 @@ def _first(source: RecordingSource, words: str) -> int:
     tape, places = source.tape, source.places
     if not words or tape.first is None or tape.last is None:
         return places.start
-    return min(max(places.start, tape.place(instant_of(words, tape.first, tape.last))), places.stop - 1)
+    at = instant_of(words, tape.first, tape.last, tell=source.notes.append)
+    return min(max(places.start, tape.place(at)), places.stop - 1)
 
 
 def _beyond(source: RecordingSource, at: datetime) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
@@ -51,6 +52,9 @@ class ReplayApp(MonitorApp):
         )
         self.own_keys = {each.key.name: each for each in REPLAY_KEYS}
         self.span: tuple[datetime, datetime] | None = None
+        self._answered = 0
+        self._later: list[Callable[[], None]] = []
+        """Keys that wait for the poll which a step before them leads to: they count from its time."""
         self.events: list[RecordedEvent] = []
         self.scrub = ScrubBar()
 
@@ -74,6 +78,7 @@ class ReplayApp(MonitorApp):
         event.prevent_default()  # Textual would call what this overrides once more
         super().on_arrived(event)
         self.say_state()
+        self._arrive(event.keys)
 
     def on_jumped(self, event: Jumped) -> None:
         """Show another time."""
@@ -85,6 +90,7 @@ class ReplayApp(MonitorApp):
             super().on_arrived(Arrived(event.reading, None))
         self.say_state(paint=False)
         self.repaint()
+        self._arrive(event.keys)
 
     def on_recalled(self, event: Recalled) -> None:
         """Show what was before a jump also where only the polls tell it."""
@@ -101,6 +107,7 @@ class ReplayApp(MonitorApp):
         if event.text:
             self.tell(event.text, severity="warning", seconds=10)
         self.say_state()
+        self._arrive(event.keys)
 
     async def on_jump_line_wanted(self, event: JumpLine.Wanted) -> None:
         """Go to the time that was typed."""
@@ -112,15 +119,32 @@ class ReplayApp(MonitorApp):
         if not event.words or self.span is None:
             return
         try:
-            self.player.jump(instant_of(event.words, *self.span))
+            self.player.jump(instant_of(event.words, *self.span, tell=partial(self.tell, seconds=8)))
         except InputError as error:
             self.tell(str(error), severity="error", seconds=8)
 
+    def in_turn(self, ask: Callable[[], None], *, by_time: bool = False) -> None:
+        """Ask for another poll, once those before have said where from; `by_time` needs to know the time there."""
+        is_under_way = self.player.keys != self._answered and self.player.heading is None
+        if self._later or (by_time and is_under_way):
+            self._later.append(partial(self.in_turn, ask, by_time=by_time))
+        else:
+            ask()
+
+    def _arrive(self, keys: int) -> None:
+        """Take it that a poll is on show which answers so many keys, and let those go on that waited for it."""
+        self._answered = keys
+        if keys == self.player.keys:
+            self.player.heading = None
+            later, self._later = self._later, []
+            for ask in later:
+                ask()
+
     def event(self, direction: int) -> RecordedEvent | None:
-        """Return what happened next (1) or before (-1) the poll on show."""
+        """Return what happened next (1) or before (-1) the poll on show, or that which the last key leads to."""
         if self.monitor.reading is None:
             return None
-        at = self.monitor.reading.at
+        at = self.player.heading or self.monitor.reading.at
         after = [each for each in self.events if (each.at > at if direction > 0 else each.at < at)]
         return (after[0] if direction > 0 else after[-1]) if after else None
 

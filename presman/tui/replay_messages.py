@@ -32,11 +32,13 @@ class TapeLoaded(Message):
 class Jumped(Message):
     """Another time is on show: the reading, what it was made of, and the charts before it.
 
-    `told` says that there is no poll at the time that was asked for, "" where there is one.
+    `told` says that there is no poll at the time that was asked for, "" where there is one. So many `keys` asked for a
+    poll before this one was shown.
     """
 
-    def __init__(self, timeline: Timeline, reading: Reading, snapshot: Snapshot, told: str = "") -> None:
+    def __init__(self, timeline: Timeline, reading: Reading, snapshot: Snapshot, told: str = "", keys: int = 0) -> None:
         super().__init__()
+        self.keys = keys
         self.told = told
         self.timeline = timeline
         self.reading = reading
@@ -60,8 +62,9 @@ class Passed(Message):
 
 
 class Stopped(Message):
-    """It plays no more: the end is reached, or what comes is damaged (`text`)."""
+    """It plays no more: the end is reached, or what comes is damaged (`text`). So many `keys` asked for it before."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, keys: int = 0) -> None:
         super().__init__()
+        self.keys = keys
         self.text = text

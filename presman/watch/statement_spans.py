@@ -16,6 +16,9 @@ KEPT = 400
 
 _SAME = timedelta(seconds=5)
 
+_LONGEST = 3650 * 86400.0
+"""Seconds that anything lasts; a counter that is wrong may say that it is longer than there are calendars."""
+
 
 class Span(Struct):
     """One execution: queued from `queued`, running from `started`, idle from `idle`, gone at `ended`; None if not yet.
@@ -82,7 +85,7 @@ class Spans:
 
     def _queued(self, row: QueuedStatement, at: datetime) -> tuple[int, int, int, str]:
         key = (row.inst_id, row.sid, row.serial, row.sql_id)
-        since = at - timedelta(seconds=row.waited or 0.0)
+        since = at - _lasting(row.waited or 0.0)
         span = self._open.get(key)
         if span is not None and (span.started is not None or since - span.began > _SAME):
             self._end(key, since)
@@ -98,7 +101,7 @@ class Spans:
         span = self._open.get(key)
         # Of an idle holder nobody tells when it began; it has been there for as long as it is idle.
         known = row.elapsed if row.elapsed is not None else row.idle
-        since = at - timedelta(seconds=known) if known is not None else None
+        since = at - _lasting(known) if known is not None else None
         if span is not None and span.started and row.elapsed is not None and since and since - span.started > _SAME:
             self._end(key, since)
             span = None
@@ -111,7 +114,7 @@ class Spans:
             left = span.waiting_at or span.began
             span.started = since if since is not None and since >= left else left + (at - left) / 2
         span.group, span.servers = row.group, row.servers
-        span.idle = at - timedelta(seconds=row.idle) if row.idle is not None else None
+        span.idle = at - _lasting(row.idle) if row.idle is not None else None
         return key
 
     def _end(self, key: tuple[int, int, int, str], at: datetime) -> None:
@@ -133,3 +136,7 @@ class Spans:
         every: Iterable[Span] = (*self._ended, *self._open.values())
         found = [each for each in every if each.began <= end and (each.ended is None or each.ended >= start)]
         return sorted(found, key=lambda each: (each.began, each.inst_id, each.sid))
+
+
+def _lasting(seconds: float) -> timedelta:
+    return timedelta(seconds=max(-_LONGEST, min(seconds, _LONGEST)))

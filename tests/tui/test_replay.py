@@ -390,3 +390,79 @@ def test_each_of_many_presses_counts(tmp_path: Path) -> None:
         assert told.wait_for(lambda: shown[-1] >= 21, 20), shown
     player.stop()
     assert shown[-1] == 21
+
+
+def shown_after(path: Path, *asked: Callable[[Player], None]) -> int:
+    """Return the number of the poll that a player shows when it was asked for several at once, before the first."""
+    shown: list[tuple[int, int]] = []
+    told = threading.Condition()
+
+    def post(message: Message) -> bool:
+        if isinstance(message, Jumped | Arrived):
+            with told:
+                shown.append((message.keys, message.snapshot.number))
+                told.notify_all()
+        return True
+
+    player = Player(lambda: RecordingSource(str(path), name="a"), post)
+    player.playing = False
+    for ask in asked:
+        ask(player)
+    player.start()
+    with told:
+        assert told.wait_for(lambda: any(keys == len(asked) for keys, _ in shown), 20), shown
+    player.stop()
+    return next(number for keys, number in shown if keys == len(asked))
+
+
+def test_a_step_counts_from_where_the_key_before_leads(tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    record(path, list(polled("quiet", 24)))
+    at = START + timedelta(seconds=5 * 10)  # of poll 10: they come each 5 s from 03:00:05 on
+    beyond = START + timedelta(days=1)
+
+    def step(polls: int) -> Callable[[Player], None]:
+        return lambda player: player.step(polls)
+
+    assert shown_after(path, lambda player: player.jump(at)) == 10
+    assert shown_after(path, lambda player: player.jump(at), step(1)) == 11
+    assert shown_after(path, lambda player: player.jump(at), step(-15), step(2)) == 1, "10 - 13 is before the first"
+    assert shown_after(path, lambda player: player.jump(beyond), step(-1)) == 23
+    assert shown_after(path, lambda player: player.to_end(), step(-15), step(1)) == 24 - 14
+    assert shown_after(path, step(15), lambda player: player.to_end()) == 24
+    assert shown_after(path, lambda player: player.to_end(), lambda player: player.jump(at)) == 10
+
+
+@acted
+async def test_keys_in_quick_turns_count_from_where_the_last_one_leads(tmp_path: Path) -> None:
+    """The player takes no key until all are pressed: what is on show is the poll before them."""
+    place = str(tmp_path / "a.presman")
+    record(place, list(polled("mixed", 40)))
+    with Recording(place) as recording:
+        tape = recording.tape()
+        events = sorted({each.at for each in tape.events()})
+        polls = [tape.at(number) for number in range(len(tape))]
+    assert len(events) > 4
+    after = next(at for at in events if at > polls[1])
+    take, held = Player._take_wanted, threading.Event()
+    app = ReplayApp(lambda: RecordingSource(place, name="recording:a"), name="recording:a")
+    with (
+        mock.patch("presman.tui.player._LONGEST_PAUSE", NEVER),
+        mock.patch.object(Player, "_take_wanted", lambda *given: None if held.is_set() else take(*given)),
+    ):
+        async with app.run_test(size=(120, 30)) as pilot:
+            acting = Stage(app, pilot, app.feed, lambda: 0.0)  # type: ignore[arg-type]
+            await waited(acting, lambda: app.monitor.reading is not None and app.span is not None)
+            for keys, wanted in (
+                ("n n n", events[2]),
+                ("n p", events[2]),  # events[3], and back
+                ("end p p", [at for at in events if at < polls[-1]][-2]),
+                ("end left left", polls[-3]),
+                ("J f i r s t enter right n", after),
+                ("n left", polls[polls.index(next(at for at in events if at > after)) - 1]),
+            ):
+                held.set()
+                await acting.keys(*keys.split())
+                held.clear()
+                app.player._asked.set()
+                await waited(acting, lambda wanted=wanted: app.monitor.reading.at == wanted)  # type: ignore[union-attr]

@@ -203,9 +203,9 @@ def _buckets(counts: Mapping[int, int], total: int, estimated: float) -> Iterato
             lower_bound(upper, before),
             upper,
             waits,
-            100 * waits / total,
+            100 * waits / total if total else 0.0,
             time,
-            100 * time / estimated,
+            100 * time / estimated if estimated else 0.0,
             upper >= OPEN_FROM,
         )
         before = upper

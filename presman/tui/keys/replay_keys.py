@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -22,6 +23,9 @@ class Replaying(Protocol):
     @property
     def player(self) -> Player:
         """What plays the recording."""
+
+    def in_turn(self, ask: Callable[[], None], *, by_time: bool = False) -> None:
+        """Ask for another poll, once those before have said where from."""
 
     def event(self, direction: int) -> RecordedEvent | None:
         """Return what happened next or before."""
@@ -49,11 +53,16 @@ def speed(app: FrameApp, direction: int) -> None:
 
 def step(app: FrameApp, polls: int) -> None:
     """Go so many polls on or back."""
-    _replay(app).player.step(polls)
+    replay = _replay(app)
+    replay.in_turn(lambda: replay.player.step(polls))
 
 
 def to_event(app: FrameApp, direction: int) -> None:
     """Go to the next event, or the one before."""
+    _replay(app).in_turn(lambda: _to_event(app, direction), by_time=True)
+
+
+def _to_event(app: FrameApp, direction: int) -> None:
     replay = _replay(app)
     event = replay.event(direction)
     if event is None:
@@ -66,7 +75,9 @@ def to_event(app: FrameApp, direction: int) -> None:
 
 def to_end(app: FrameApp) -> None:
     """Go to the last poll."""
-    _replay(app).player.to_end()
+    replay = _replay(app)
+    last = replay.span[1] if replay.span is not None else None
+    replay.in_turn(lambda: replay.player.to_end(last))
 
 
 async def ask_time(app: FrameApp) -> None:

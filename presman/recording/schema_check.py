@@ -1,0 +1,114 @@
+"""Schema check: whether what a store brings along is what presman makes, before anything of it is read.
+
+A view in the place of a table would be executed by whoever reads it, a trigger by whoever writes.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from sqlalchemy import Connection, bindparam, text
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateTable
+
+from presman.base.text import clean, one_line
+from presman.recording.measure_views import selects
+from presman.recording.schema import METADATA
+
+_MOST = 200
+"""Definitions that are looked at; presman makes 26."""
+
+_WORD = re.compile(r"\w+")
+
+_FOREIGN = text(
+    "SELECT c.relname FROM pg_catalog.pg_class c WHERE c.relname IN :names AND pg_catalog.pg_table_is_visible(c.oid)"
+    " AND (c.relkind <> 'r' OR c.relhasrules OR c.relrowsecurity OR c.relhassubclass OR c.relhastriggers AND :writing)"
+).bindparams(bindparam("names", sorted(METADATA.tables), expanding=True))
+
+
+class ForeignSchemaError(sqlite3.DatabaseError):
+    """A file defines what presman does not make: it is neither read nor written."""
+
+
+class Definition(NamedTuple):
+    """A row of sqlite_master: what it is (table, view, index, trigger), its name, its table, its SQL."""
+
+    kind: str
+    name: str
+    table: str
+    sql: str
+
+
+def definitions(connection: sqlite3.Connection) -> list[Definition]:
+    """Return what a file defines, up to the first that cannot be read."""
+    found: list[Definition] = []
+    cursor = connection.execute(f"SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT {_MOST}")
+    try:
+        for row in cursor:
+            found.append(Definition(*("" if each is None else str(each).strip() for each in row)))
+    except sqlite3.DatabaseError as error:
+        if type(error) is not sqlite3.DatabaseError:  # nothing that is in the file
+            raise
+    return found
+
+
+def foreign_definition(found: list[Definition]) -> str:
+    """Return what of them presman does not make, in words; "" where it makes all of them.
+
+    An older presman has made some of them of other columns, and joined otherwise, but it used no other words.
+    """
+    own, words = _own(), _words_by_kind()
+    for each in found:
+        is_of_key = each.kind == "index" and not each.sql and each.table in METADATA.tables
+        is_own = each.name in own and own[each.name][:3] == each[:3] and words[each.kind].issuperset(_words(each.sql))
+        if not is_own and not is_of_key:
+            return one_line(clean(f"{each.kind} {each.name}"), 80)
+    return ""
+
+
+def is_damaged(found: list[Definition]) -> bool:
+    """Whether definitions may be those of presman with some bytes changed: each is as long as its own."""
+    own, changed = list(_own().values()), [each for each in found if each.sql]
+    lengths = [tuple(map(len, each)) for each in own]
+    return [tuple(map(len, each)) for each in changed] == lengths[: len(changed)]
+
+
+def verified(connection: sqlite3.Connection) -> None:
+    """Close a connection to a file in which something else is defined than presman makes, and raise sqlite3.Error."""
+    try:
+        foreign = foreign_definition(definitions(connection))
+        if foreign:
+            raise ForeignSchemaError(f"its {foreign} is not what a recorder makes")
+    except sqlite3.Error:
+        connection.close()
+        raise
+
+
+def foreign_relation(connection: Connection, *, writing: bool) -> str:
+    """Return the name of what stands in PostgreSQL in the place of a table of presman and is more than a table."""
+    return str(connection.execute(_FOREIGN, {"writing": writing}).scalar() or "")
+
+
+@cache
+def _own() -> Mapping[str, Definition]:
+    """Return what presman defines, by name, in the order in which it does."""
+    dialect = sqlite.dialect()
+    tables = {each.name: str(CreateTable(each).compile(dialect=dialect)).strip() for each in METADATA.tables.values()}
+    views = {name: f'CREATE VIEW "{name}" AS {select}' for name, select in selects("sqlite").items()}
+    kinds = (("table", tables), ("view", views))
+    return {name: Definition(kind, name, name, sql) for kind, own in kinds for name, sql in own.items()}
+
+
+@cache
+def _words_by_kind() -> Mapping[str, frozenset[str]]:
+    """Return all words of presman's own tables and of its views: among them is none that computes or checks a value."""
+    kinds = {each.kind for each in _own().values()}
+    return {kind: _words(" ".join(each.sql for each in _own().values() if each.kind == kind)) for kind in kinds}
+
+
+def _words(sql: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(sql))
