@@ -74,7 +74,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
 
     daemon_threads = True
     block_on_close = False
-    request_queue_size = 64
+    request_queue_size = 1024
 
     def __init__(
         self,

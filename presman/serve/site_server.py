@@ -31,8 +31,8 @@ PATIENCE = 8.0
 LINGERING = 1.0
 """Seconds for which the rest of a request is still taken after its answer."""
 
-WAITING = 128
-"""Connections that the system holds until they are accepted."""
+WAITING = 1024
+"""Connections that the system holds until they are accepted; of more it drops some, who then come a second later."""
 
 
 def run(serving: Serving, sockets: Sockets, certificates: Certificates | None, ready: Callable[[], None]) -> int:
