@@ -110,7 +110,7 @@ class EmbeddedDatabase:
             self.provide(sql)
             values = list(_with_instants(query.record, self.driver.execute(sql, binds)))
             rows = to_records(query.record, values)
-        except (sqlite3.Error, ValueError, TypeError) as error:
+        except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
             problem = Problem("", clean(str(error)), query.view)
             return Section(seconds=perf_counter() - begun, problem=problem)
         return Section(rows, seconds=perf_counter() - begun, absent=untold(query.record, values))
