@@ -89,11 +89,12 @@ def _frames(chain: Chain) -> tuple[list[PackedFrame], int]:
             return found
 
         try:
-            for (content,) in connection.execute(blocks_of(chain).order_by(BLOCKS.c.poll)):
-                if not isinstance(content, bytes):
-                    raise DamagedError("no bytes")
-                packed += len(content)
-                frames += unpack_block(content, texts_of, room)
+            with connection.execute(blocks_of(chain).order_by(BLOCKS.c.poll)) as blocks:
+                for (content,) in blocks:
+                    if not isinstance(content, bytes):
+                        raise DamagedError("no bytes")
+                    packed += len(content)
+                    frames += unpack_block(content, texts_of, room)
         except DamagedError:
             if not frames:
                 raise

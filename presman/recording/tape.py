@@ -229,7 +229,8 @@ class Tape:
         """Return the rows of such a statement as tuples, as they are kept: for who wants thousands of them."""
         binds = {"database_id": part.database_id, "first": part.first, "last": part.last}
         try:
-            with part.store.reading() as connection:
+            # Not as a stream, of which SQLAlchemy takes the first rows for itself.
+            with part.store.saying(), part.store.engine.connect() as connection:
                 # As the driver has them: making a Row of each would take as long as reading it.
                 cursor = connection.execute(statement, binds).cursor
                 return [] if cursor is None else part.store.all_of(cursor.fetchmany)
