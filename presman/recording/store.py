@@ -167,9 +167,8 @@ class Store:
 
     def rows(self, statement: Executable, binds: dict[str, Any] | None = None) -> Sequence[Any]:
         """Return the rows of a statement that reads. Raises StoreLostError, DamagedStoreError."""
-        with self.reading() as connection:
-            with connection.execute(statement, binds or {}) as found:
-                return self.all_of(found.fetchmany)
+        with self.reading() as connection, connection.execute(statement, binds or {}) as found:
+            return self.all_of(found.fetchmany)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
