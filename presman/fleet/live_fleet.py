@@ -10,16 +10,10 @@ from presman.analysis.advice.to_do import to_do
 from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.analysis.readings.reading import Reading
 from presman.fleet.watched_database import WatchedDatabase, WatchedTarget
-from presman.polling.sampler import NUDGE, PATIENCE, CarryOut
-
-MOST = 500
-"""Databases that one process watches: each is a thread and a connection. For more there are central stores."""
+from presman.polling.sampler import PATIENCE, CarryOut, stop_all
 
 APART = 0.03
 """Seconds between two first logins: each takes as much CPU, and the screen wants some, too."""
-
-STACK = 1 << 20
-"""Bytes of a thread's stack: with the usual eight million hundreds of threads would be more than presman may take."""
 
 ATTENTION = 2.0
 """Seconds that the end waits for commands of `on_alert`."""
@@ -57,24 +51,18 @@ class LiveFleet:
         self._starter.start()
 
     def _start_all(self) -> None:
-        usual = threading.stack_size(STACK)
         for database in self.databases.values():
             if self._stopping.is_set():
                 break
             database.start()
             self._stopping.wait(APART)
-        threading.stack_size(usual)
 
     def stop(self) -> None:
         """End all threads; what cannot be ended in time dies with the process."""
         self._stopping.set()
         if self._starter.ident is not None:
             self._starter.join(PATIENCE)
-        for database in self.databases.values():
-            database.sampler.stop(0.0)
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and any(each.sampler.is_alive for each in self.databases.values()):
-            time.sleep(NUDGE / 5)
+        stop_all([database.sampler for database in self.databases.values()], PATIENCE)
         self._close_attentions()
 
     def _close_attentions(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from presman.base.log_event import Tell
 from presman.metrics.observed_database import ObservedDatabase, ObservedTarget
+from presman.polling.sampler import stop_all
 
 MOST_SPREAD = 10.0
 """Seconds over which the first polls are spread at most."""
@@ -38,9 +39,4 @@ class Exporter:
 
     def stop(self) -> None:
         """End all polls at once; those that do not let go die with the process."""
-        enders = [threading.Thread(target=database.stop, daemon=True) for database in self.databases]
-        for ender in enders:
-            ender.start()
-        end = time.monotonic() + PATIENCE
-        for ender in enders:
-            ender.join(max(0.0, end - time.monotonic()))
+        stop_all(self.databases, PATIENCE)

@@ -19,7 +19,7 @@ from presman.base.text import clean, one_line
 from presman.figures.observed_reading import LATE, ObservedReading
 from presman.polling.budget import budget_of
 from presman.polling.poll_needs import PollNeeds
-from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost
+from presman.polling.sampler import PATIENCE, Event, Polled, Sampler, SourceEnded, SourceLost
 from presman.records.breadth import Breadth
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
@@ -104,9 +104,9 @@ class ObservedDatabase:
         """Begin."""
         self._sampler.start()
 
-    def stop(self) -> None:
-        """Poll no more; one that is under way is broken off."""
-        self._sampler.stop()
+    def stop(self, patience: float = PATIENCE) -> None:
+        """Poll no more; one that is under way is broken off. Waits up to `patience` seconds for that."""
+        self._sampler.stop(patience)
 
     @property
     def is_alive(self) -> bool:

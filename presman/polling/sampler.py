@@ -6,10 +6,10 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
@@ -109,6 +109,18 @@ class ActionResult(Struct, frozen=True):
 
 Event = Polled | FirstLook | Glimpse | SourceLost | SourceEnded | ActionResult
 
+
+class Stoppable(Protocol):
+    """What polls in a thread of its own."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+
+    def stop(self, patience: float = ...) -> object:
+        """End the thread, and wait for that so many seconds."""
+
+
 CarryOut = Callable[[Command, Source, Release], tuple[Command, bool, str]]
 """Carries out a command on an open source; returns the command, whether it was done and a line about it."""
 
@@ -126,6 +138,20 @@ def tick_after(now: float, refresh: float, phase: float) -> float:
     """Return the first tick after `now` of those that come every `refresh` seconds, `phase` (0 to 1) of it late."""
     late = phase * refresh
     return late + refresh * (math.floor((now - late) / refresh) + 1)
+
+
+def no_thread(error: Exception) -> str:
+    """Return in one line that a thread could not be begun: Python says no more than that."""
+    return f"no thread can be had for it ({error or 'out of memory'}): ulimit -u or the memory is used up"
+
+
+def stop_all(polled: Sequence[Stoppable], patience: float) -> None:
+    """End many at once; what cannot be ended within `patience` seconds dies with the process."""
+    for each in polled:
+        each.stop(0.0)
+    end = time.monotonic() + patience
+    while time.monotonic() < end and any(each.is_alive for each in polled):
+        time.sleep(NUDGE / 5)
 
 
 class Sampler:
@@ -185,8 +211,11 @@ class Sampler:
     # -- called from the screen's thread --------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+        """Begin. That no thread can be had is told as a loss: who watches many databases goes on with the others."""
+        try:
+            self._thread.start()
+        except (RuntimeError, MemoryError) as error:
+            self._post_to(self._lost(no_thread(error), "", retry=False))
 
     def set_refresh(self, seconds: float) -> None:
         """Poll every `seconds` from now on."""
@@ -249,7 +278,8 @@ class Sampler:
         if not self._thread.is_alive() or threading.current_thread() is self._thread:
             return True
         canceller = threading.Thread(target=self._cancel, name="presman-cancel", daemon=True)
-        canceller.start()
+        with suppress(RuntimeError):  # where no thread can be had what is under way ends by itself
+            canceller.start()
         self._thread.join(patience)
         return not self._thread.is_alive()
 

@@ -14,7 +14,7 @@ from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
 from presman.base.formats import counted
 from presman.base.log_event import Level, LogEvent, Tell
-from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost
+from presman.polling.sampler import PATIENCE, Event, Polled, Sampler, SourceEnded, SourceLost, no_thread
 from presman.recording.events import lost
 from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store, StoreLostError
@@ -84,12 +84,12 @@ class DatabaseRecorder:
         self._is_lost = False
         self.polled_at: datetime | None = None
         """When the newest poll came, by the clock of this machine; `last_at` is that of the database."""
-        self._sampler = Sampler(
+        self.sampler = Sampler(
             target.make_source, refresh=target.interval, scope=target.scope, post=self._post, packs=target.packs
         )
-        self._sampler.budget = target.budget
+        self.sampler.budget = target.budget
         # Histograms are figures of each poll; of tens of thousands of idle sessions once a minute is enough.
-        self._sampler.widen(Breadth.HISTOGRAMS)
+        self.sampler.widen(Breadth.HISTOGRAMS)
         self._is_over = threading.Event()
         """Not that the thread is gone: a `join` that is interrupted by a signal says so of one that lives."""
         self._thread = threading.Thread(target=self._keep_writing, name="presman-recorder", daemon=True)
@@ -97,13 +97,18 @@ class DatabaseRecorder:
     # ---- from outside
 
     def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-        self._sampler.start()
+        """Begin. Where no thread can be had that is told, and it is over."""
+        try:
+            self._thread.start()
+        except (RuntimeError, MemoryError) as error:
+            self._post(SourceLost(no_thread(error), "", None, datetime.now(UTC)))
+            self._is_over.set()
+            return
+        self.sampler.start()
 
-    def stop_polling(self) -> None:
+    def stop_polling(self, patience: float = PATIENCE) -> None:
         """Poll no more; what was polled is still written, what comes later is not taken."""
-        self._sampler.stop()
+        self.sampler.stop(patience)
         with self._changed:
             self._stopping = True
             self._changed.notify_all()

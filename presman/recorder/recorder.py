@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent, Tell
+from presman.polling.sampler import stop_all
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recording.retention import NO_LIMITS, RetentionLimits, trim
 from presman.recording.shelf import Shelf
@@ -19,6 +20,10 @@ TRIM_EVERY = 600.0
 
 PATIENCE = 8.0
 """Seconds that the end waits for polls that are not written yet."""
+
+
+POLLS_END = 1.0
+"""Seconds that the end waits for polls that were told to end, all at once."""
 
 
 class Recorder:
@@ -83,8 +88,9 @@ class Recorder:
             )
 
     def _finish(self) -> None:
+        stop_all([each.sampler for each in self.databases], POLLS_END)
         for each in self.databases:
-            each.stop_polling()
+            each.stop_polling(0.0)
         end = time.monotonic() + PATIENCE
         for each in self.databases:
             if not each.finish(max(0.1, end - time.monotonic())):
