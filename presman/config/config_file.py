@@ -338,7 +338,10 @@ def _port(value: str) -> int:
 
 
 def _folder(value: str) -> str:
-    return str(Path(value).expanduser())
+    try:
+        return str(Path(value).expanduser())
+    except RuntimeError:
+        raise ValueError(f"{value!r}: nobody has such a home") from None
 
 
 _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {

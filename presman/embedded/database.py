@@ -109,7 +109,7 @@ class EmbeddedDatabase:
             sql = query.sql(scope)
             self.provide(sql)
             rows = to_records(query.record, _with_instants(query.record, self.driver.execute(sql, binds)))
-        except (sqlite3.Error, ValueError, TypeError) as error:
+        except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
             problem = Problem("", clean(str(error)), query.view)
             return Section(seconds=perf_counter() - begun, problem=problem)
         return Section(rows, seconds=perf_counter() - begun)

@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 
 LARGEST = 1e15
+LONGEST_DAYS = 3650
+"""The longest duration: microseconds of it, and of a hundred thousand such waits, still have room in a column."""
 
 
 class ScenarioError(InputError):
@@ -140,11 +142,15 @@ _DURATION = re.compile(r"(-?\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 def duration(value: Any) -> float:
     """Read seconds: a number, or a text such as ``40ms``, ``2s``, ``10m``, ``1h``."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError(f"expected a duration such as 40ms, 30s, 10m or 1h, got {value!r}")
-    return float(match[1]) * _UNITS[match[2]]
+        seconds: int | float = value
+    else:
+        match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
+            raise ValueError(f"expected a duration such as 40ms, 30s, 10m or 1h, got {value!r}")
+        seconds = float(match[1]) * _UNITS[match[2]]
+    if not abs(seconds) <= LONGEST_DAYS * _UNITS["d"]:  # inf and nan, too
+        raise ValueError(f"must be at most {LONGEST_DAYS}d, got {value!r}")
+    return float(seconds)
 
 
 def span(value: Any) -> float:

@@ -235,3 +235,14 @@ def test_summaries_tell_every_histogram() -> None:
     assert [(each.now, each.startup.event, each.startup.waits) for each in histograms.summaries(reading)] == [
         (None, "latch free", 3), (None, PLACE[1], 5),
     ]  # fmt: skip
+
+
+def test_what_no_bucket_can_be_is_left_out() -> None:
+    """A bound of nothing and a count below 0: their share of the estimated time would be a division by nothing."""
+    rows = [
+        EventHistogram(1, PLACE[1], upper, count) for upper, count in ((0, 7), (-8, 2), (512, 5), (1024, -5), (2048, 1))
+    ]
+    reading = analyse(None, snapshot(*rows))
+    assert [(bucket.upper_us, bucket.count) for bucket in histogram(reading).buckets] == [(512, 5), (2048, 1)]
+    assert analyse(None, snapshot(*rows[:2])).histograms == ()
+    assert [each.startup.waits for each in histograms.summaries(reading)] == [6]

@@ -52,6 +52,13 @@ def test_what_is_no_number(text: str) -> None:
         number(text, None, False)
 
 
+@pytest.mark.parametrize("text", ["1E+126", "-1e308", "1e400", "9" * 127])
+def test_what_no_number_of_oracle_reaches(text: str) -> None:
+    assert number("9.99E+125", ".", True) == 9.99e125
+    with pytest.raises(ValueError, match="is larger than any number of Oracle's"):
+        number(text, None, True)
+
+
 @pytest.mark.parametrize(
     ("texts", "mark"),
     [

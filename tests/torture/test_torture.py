@@ -19,7 +19,7 @@ SESSIONS = 6
 
 @pytest.mark.parametrize(("release", "client"), [(Release(12, 1), "export"), (Release(23), "tui")], ids=str)
 def test_a_few_cuts(release: Release, client: str, tmp_path: Path) -> None:
-    report = torture(release, client, CUTS, 2, tmp_path, lambda _text: None)
+    report = torture(release, client, range(CUTS), 2, tmp_path, lambda _text: None)
     assert report.cuts.total() == CUTS
     assert set(report.cuts) == set(How)
     assert report.logins > CUTS
@@ -33,7 +33,7 @@ EACH = [(release, heads) for release in RELEASES for heads in (True, False)]
     ("release", "heads"), some([(Release(23), True)], [each for each in EACH if each != (Release(23), True)])
 )
 def test_answers_that_make_no_sense(release: Release, heads: bool) -> None:
-    found = fuzz(release, SESSIONS, 1, heads=heads)
+    found = fuzz(release, range(SESSIONS), 1, heads=heads)
     assert found.ended.total() == SESSIONS
     assert len(found.ended) > 1
     assert found.mebibytes < 500

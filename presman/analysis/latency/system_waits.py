@@ -153,10 +153,13 @@ def _waited(facts: Facts) -> Measured:
 def _counts(rows: Iterable[EventHistogram | WatchedHistogram]) -> Counts:
     """Return the waits per bucket of each event on each instance.
 
-    Containers of one event are summed, and so are instances that were read without their number.
+    Containers of one event are summed, and so are instances that were read without their number. What no bucket can be
+    is left out: a file that somebody sent may hold anything.
     """
     found: Counts = {}
     for inst_id, event, upper, count in rows:
+        if upper <= 0 or count < 0:
+            continue
         buckets = found.get((inst_id, event))
         if buckets is None:
             buckets = found[inst_id, event] = {}

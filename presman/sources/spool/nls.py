@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
-from math import isfinite
 
 _NUMBER = re.compile(r"[+-]?(\d[\d.,' \u00a0\u202f]*|[.,]\d+)(E[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _GROUPS = re.compile(r"[ '\u00a0\u202f]")
 _LARGEST = 2**63
+_BEYOND_NUMBER = 1e126
+"""What no NUMBER reaches (SQL Language Reference, Data Types): products and sums of such ones stay finite."""
 
 _MONTHS = {
     name: number
@@ -84,7 +85,7 @@ def number(text: str, mark: str | None, whole: bool) -> int | float:
         mark = decimal_mark([plain]) or (next((sign for sign in plain if sign in ",."), ".") if not whole else "")
     plain = "".join("." if sign == mark else sign for sign in plain if sign == mark or sign not in ",.")
     value = float(plain)
-    if not isfinite(value):
+    if abs(value) >= _BEYOND_NUMBER:
         raise ValueError(f"{text[:40]!r} is larger than any number of Oracle's")
     if "." in plain or "e" in plain.lower():
         return int(value) if value.is_integer() and abs(value) < _LARGEST else value
