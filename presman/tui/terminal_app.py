@@ -148,6 +148,8 @@ class TerminalApp(App[None]):
     def tell(self, text: str, *, severity: SeverityLevel = "information", seconds: float = 4) -> None:
         """Show a notice for a while, in place of the one before: more of them would hide what they are about."""
         self.clear_notifications()
+        if self.screen_stack:  # Textual would keep what each stood in, and a task with it, for as long as the app runs
+            self.screen.query("ToastHolder").remove()
         self.notify(clean(text)[:_LONGEST], severity=severity, markup=False, timeout=seconds)
 
     def complain(self, error: Exception) -> None:

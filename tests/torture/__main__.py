@@ -6,7 +6,7 @@
     make torture ARGS="--ways endurance --minutes 20"
     make torture ARGS="--proof"                                   ... and the table goes into docs/proof.md
 
-Each part of a way runs in a process of its own. Everything comes from the seed. Exits 1 with what presman did not stand.
+Each part of a way runs in a process of its own. Everything comes from the seed. Exits 1 if presman did not stand it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _options() -> argparse.Namespace:
 
 
 def _is_chosen(part: str, options: argparse.Namespace) -> bool:
-    return not part[:1].isdigit() or part.split()[0] in options.releases.split(",")
+    return not part[:1].isdigit() or part.split(maxsplit=1)[0] in options.releases.split(",")
 
 
 # ---- all

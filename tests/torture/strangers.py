@@ -1,13 +1,14 @@
 """Strangers: configurations, spools, traces, OTHER_XML, scenarios and arguments that make no sense, from a seed.
 
-Each is answered in lines of presman's own, in bounded time and memory. What is begun with are whole files, so that most of
-what is changed is read to its end.
+Each is answered in lines of presman's own, in bounded time and memory. Whole files are begun with, so that most of what
+is changed is read to its end.
 """
 
 from __future__ import annotations
 
 import gzip
 import random
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -26,7 +27,8 @@ NUMBERS = (
     b"0", b"-1", b"1e308", b"-1e400", b"nan", b"inf", b"9" * 40, b"1e-320", b"0x10", b"1_0", "٣".encode(), b"", b".5.5",
 )  # fmt: skip
 WORDS = (
-    b"\x1b]0;owned\x07\x1b[2J", b"\xff\xfe\x80", b"\x00", b"\xef\xbb\xbf", "\u202eevil\u202c\u2028".encode(), b"A" * 70_000,
+    b"\x1b]0;owned\x07\x1b[2J", b"\xff\xfe\x80", b"\x00", b"\xef\xbb\xbf", "\u202eevil\u202c\u2028".encode(),
+    b"A" * 70_000,
     b"%s%n{0}$HOME`id`", b"[/red][@click=app.quit]", b"'; DROP TABLE x --", b"<script>", b"=1+1", b"../../etc/passwd",
     b'"', b"'", b"[", b"]", b"=", b",", b"\r", b"\n\n", b"\t", b"#", b"\\",
 )  # fmt: skip
@@ -62,7 +64,7 @@ thick = yes
 [site]
 connection_string = spool:~/spools/site-a?zone=Europe/Vienna
 """
-LONG_TRACE = """WAIT #{number}: nam='log file parallel write' ela= {number}45 files=1 blocks=8 requests=1 obj#=-1 tim=149{number}
+LONG_TRACE = """WAIT #{number}: nam='log file parallel write' ela= {number}45 files=1 blocks=8 tim=149{number}
 WAIT #0: nam='db file sequential read' ela= 301 file#=4 block#=12 blocks=1 obj#=7 tim=15{number}
 *** 2015-06-01T10:01:00.{number}+02:00
 """
@@ -147,13 +149,15 @@ def _trace(number: int, rng: random.Random, folder: Path) -> int:
         content = gzip.compress(content, 1)
         content = _bits(content, rng) if number % 8 else _cut(content, rng)
     path.write_bytes(content)
-    return judged(["trace", str(path), *(["--list"], ["--all", "--csv", "-"], ["--chart", "histogram"])[number % 3]]).code
+    return judged(
+        ["trace", str(path), *(["--list"], ["--all", "--csv", "-"], ["--chart", "histogram"])[number % 3]]
+    ).code
 
 
 def _scenario(number: int, rng: random.Random, folder: Path) -> int:
     path = folder / "a.toml"
-    content = (SCENARIOS / "quiet.toml").read_bytes().replace(b'"60m"', b'"1m"')
-    path.write_bytes(changed(content, rng))
+    content = rng.choice(sorted(SCENARIOS.glob("*.toml"))).read_bytes()
+    path.write_bytes(re.sub(rb'warmup *= *"[^"]*"', b'warmup = "1m"', changed(content, rng)))
     return judged(["once", f"demo:{path}", "--interval", "0.1", "--format", "json"]).code
 
 
@@ -172,7 +176,14 @@ def _other_xml(_number: int, rng: random.Random, _folder: Path) -> int:
     row = (1, "0000000000000", 0, _document(rng))
     (record,) = to_records(PlanXml, [row[: len(PlanXml._fields)]])
     told = story(record.other_xml)
-    for text in (told.reason, told.queuing_reason, told.operation_reason, told.unread, *told.facts, *told.facts.values()):
+    for text in (
+        told.reason,
+        told.queuing_reason,
+        told.operation_reason,
+        told.unread,
+        *told.facts,
+        *told.facts.values(),
+    ):
         harmless(text, "OTHER_XML")
         if "root:" in text or len(text) > 200_000:
             raise Broken(f"OTHER_XML was read beyond itself: {text[:200]!r}")

@@ -54,6 +54,6 @@ WAYS = (
     Way("strangers", "files and arguments that make no sense", strangers.KINDS, 2000, strangers.run_kind),
     Way("hostile", "columns that are full of control sequences", hostile.PLACES, hostile.COLUMNS, hostile.run),
     Way("refusals", "machines that refuse threads, files, memory, disks, homes", ("",), 300, refusals.run),
-    Way("endurance", "polls of a month, and monitors with random keys", endurance.WHAT, endurance.A_MONTH, endurance.run),
+    Way("endurance", "polls of a month, monitors with random keys", endurance.WHAT, endurance.A_MONTH, endurance.run),
 )  # fmt: skip
 """In the order in which they are run."""
