@@ -57,6 +57,9 @@ class TerminalApp(App[None]):
         self._typed: deque[events.Key] = deque()
         self._waits: TimerHandle | None = None
 
+    hands_on = False
+    """Whether it ends for another screen, which follows at once: from the fleet to a database, and back."""
+
     @property
     def is_leaving(self) -> bool:
         """Whether the end was asked for. What timers and keys ask for until it is there has no screen to be done on."""

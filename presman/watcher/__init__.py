@@ -20,7 +20,7 @@ import sys
 import termios
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 SCREEN_ON, SCREEN_OFF, FAREWELL = 0xF0, 0xF1, 0xFF
 """What is told through the pipe; smaller numbers are signals."""
@@ -41,6 +41,8 @@ class _Prepared(NamedTuple):
 
 _pipe = -1
 _prepared: _Prepared | None = None
+_before: list[Any] | None = None
+"""The settings that the terminal had before the first screen, None before it."""
 
 
 def screen_on() -> None:
@@ -76,8 +78,16 @@ def screen_off() -> None:
 
 
 def farewell() -> None:
-    """Tell that presman ends now."""
+    """Tell that presman ends now. One screen may have left the terminal to another that never came: it is put back."""
+    if _before is not None:
+        with suppress(termios.error):
+            termios.tcsetattr(0, termios.TCSANOW, _before)
     _tell(FAREWELL)
+
+
+def settings_before() -> list[Any] | None:
+    """Return the settings that the terminal had before the first screen, None where there was none."""
+    return _before
 
 
 def log_path() -> Path:
@@ -88,9 +98,10 @@ def log_path() -> Path:
 
 def _prepare() -> None:
     """Make the pipe and remember how the terminal is. Without a terminal there is nothing to watch."""
-    global _pipe, _prepared  # noqa: PLW0603 - there is one process, and one watcher of it
+    global _pipe, _prepared, _before  # noqa: PLW0603 - there is one process, and one watcher of it
     try:
-        *flags, characters = termios.tcgetattr(0)
+        _before = termios.tcgetattr(0)
+        *flags, characters = _before
         reading, _pipe = os.pipe()  # the reading end stays open here, too: writing must not fail without a watcher
     except (OSError, termios.error):
         return

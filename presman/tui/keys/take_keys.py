@@ -15,8 +15,8 @@ from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
 from presman.tui.wanted_breadth import read_enough
 
 if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
     from presman.records.commands import Command
-    from presman.records.snapshot import Snapshot
     from presman.tui.frame_app import FrameApp
 
 SOON = 0.05
@@ -147,14 +147,14 @@ def tape(app: FrameApp) -> None:
     app.run_worker(_load_or_tell(app, latest), group="tape")  # keys and polls go on meanwhile
 
 
-async def _load_or_tell(app: FrameApp, latest: Snapshot) -> None:
+async def _load_or_tell(app: FrameApp, latest: Reading) -> None:
     try:
         await _load(app, latest)
     except Exception as error:
         app.complain(error)
 
 
-async def _load(app: FrameApp, latest: Snapshot) -> None:
+async def _load(app: FrameApp, latest: Reading) -> None:
     """Write the minutes up to the poll that is the newest when there is no other one any more, as fast as it goes."""
     monitor, taping = app.monitor, app.tape
     mine, path = taping.number, taping.path
