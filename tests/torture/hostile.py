@@ -151,6 +151,7 @@ class Heard(Screen):
 
     def __init__(self, words: list[str], folder: Path) -> None:
         self.heard = bytearray()
+        words = ["sh", "-c", 'cd "$0" && exec "$@"', str(folder), *words]  # keys write files where it was started
         super().__init__(words, **environment(PRESMAN_CONFIG=str(folder / "config.ini"), XDG_STATE_HOME=str(folder)))
 
     def _read(self, seconds: float) -> bool:
