@@ -2,6 +2,9 @@
 
 The databases are loopback servers in processes of their own; so is the presman that is measured, which this module is
 when it is started with `watch`.
+
+`python -m benchmarks.scraped_fleet many 200 15` is of so many databases at such an interval, one of them slow and one
+dead: what each costs, and how many polls are late. Some minutes, most of them waiting.
 """
 
 from __future__ import annotations
@@ -55,6 +58,7 @@ class Watched(NamedTuple):
     scraped: float
     growth: float
     threads: int
+    files: int
 
 
 # ---- the databases
@@ -114,17 +118,17 @@ def dead() -> Iterator[list[str]]:
 # ---- presman
 
 
-def watched(healthy: Sequence[str], others: Sequence[str] = (), polls: int = 0) -> Watched:
+def watched(healthy: Sequence[str], others: Sequence[str] = (), polls: int = 0, interval: float = INTERVAL) -> Watched:
     """Return what presman says of watching some databases, in a process of its own."""
-    given = json.dumps({"healthy": list(healthy), "others": list(others), "polls": polls})
+    given = json.dumps({"healthy": list(healthy), "others": list(others), "polls": polls, "interval": interval})
     command = [sys.executable, "-m", "benchmarks.scraped_fleet", "watch", given]
     return Watched(**json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
 
 
-def watch(healthy: list[str], others: list[str], polls: int) -> Watched:
+def watch(healthy: list[str], others: list[str], polls: int, interval: float) -> Watched:
     """Be the presman that is measured."""
     from presman.base.collecting import collect_seldom
-    from presman.cli.limits import give_back_memory
+    from presman.cli.limits import give_back_memory, make_room
     from presman.metrics.exporter import Exporter
     from presman.metrics.exposition import Exposition
     from presman.metrics.web_app import WebApp
@@ -132,7 +136,8 @@ def watch(healthy: list[str], others: list[str], polls: int) -> Watched:
 
     give_back_memory()
     collect_seldom()
-    exporter = Exporter([_target(dsn, 0.001 if polls else INTERVAL) for dsn in (*healthy, *others)], lambda _: None)
+    make_room(len(healthy) + len(others), server=True)
+    exporter = Exporter([_target(dsn, 0.001 if polls else interval) for dsn in (*healthy, *others)], lambda _: None)
     exposition = Exposition(exporter.databases)
     server = WebServer(WebApp(exposition, lambda: True), "127.0.0.1", 0)
     server.start()
@@ -140,18 +145,18 @@ def watch(healthy: list[str], others: list[str], polls: int) -> Watched:
     exporter.start()
     if polls:
         return _long_run(exporter.databases[0], f"{server.url}/metrics", polls)
-    time.sleep(WARM_UP)
+    time.sleep(max(WARM_UP, 3 * interval))
     ours = [_thread(database) for database in exporter.databases]
     before, counted = _seconds(ours), sum(database.state().polls for database in exporter.databases)
     for each in times.values():
         each.clear()
-    time.sleep(WINDOW)
+    time.sleep(max(WINDOW, 8 * interval))
     spent = [after - begun for after, begun in zip(_seconds(ours), before, strict=True)]
     counted = sum(database.state().polls for database in exporter.databases) - counted
     page, size, scraped = _scrapes(exposition, f"{server.url}/metrics")
     memory = _resident()
     late = [
-        abs(after - begun - INTERVAL) > ON_TIME for each in times.values() for begun, after in itertools.pairwise(each)
+        abs(after - begun - interval) > ON_TIME for each in times.values() for begun, after in itertools.pairwise(each)
     ]
     asleep = [spent[number] for number, database in enumerate(exporter.databases) if not database.state().polls]
     return Watched(
@@ -164,6 +169,7 @@ def watch(healthy: list[str], others: list[str], polls: int) -> Watched:
         scraped=scraped,
         growth=0.0,
         threads=threading.active_count(),
+        files=len(list(Path("/proc/self/fd").iterdir())),
     )
 
 
@@ -239,7 +245,7 @@ def _long_run(database: ObservedDatabase, url: str, polls: int) -> Watched:
             early = _resident()
         time.sleep(0.05)
     memory = _resident()
-    return Watched(0.0, 0.0, 0.0, memory, 0.0, 0, 0.0, memory / early, threading.active_count())
+    return Watched(0.0, 0.0, 0.0, memory, 0.0, 0, 0.0, memory / early, threading.active_count(), 0)
 
 
 # ---- the figures
@@ -266,9 +272,29 @@ def scraped(report: Lines) -> None:
     report.line(f"... memory after {LONG_RUN:,} polls against {EARLY:,}", late.growth, "x", bar=1.03)
 
 
+def many(databases: int, interval: float) -> None:
+    """Print what so many cost, one of them slow and one dead; many share a server."""
+    from benchmarks.watched_fleet import servers
+    from presman.base.release import Release
+
+    with servers(Release(19)) as (*quick, slow), dead() as others:
+        alone = watched(quick[:1])
+        healthy = [f"{quick[number % len(quick)]}?number={number}" for number in range(databases - 2)]
+        found = watched(healthy, [slow, others[0]], interval=interval)
+    print(f"{databases} databases, a poll each {interval:g} s")
+    for what in ("memory", "threads", "files"):
+        whole, base = getattr(found, what), getattr(alone, what)
+        print(f"  {what}: {whole:.0f}, {(whole - base) / (databases - 1):.2f} for each more (memory in MB)")
+    print(f"  CPU of a poll: {found.per_poll:.1f} ms, {alone.per_poll:.1f} of one database alone")
+    print(f"  late by more than {ON_TIME:g} s: {100 * found.late:.2f} % of the polls of those that answer")
+    print(f"  a scrape of all: {found.scraped:.0f} ms, {found.size / 1e6:.1f} MB")
+
+
 def main() -> None:
     """Be what the command line says."""
-    if sys.argv[1] == "serve":
+    if sys.argv[1] == "many":
+        many(int(sys.argv[2]), float(sys.argv[3]))
+    elif sys.argv[1] == "serve":
         serve(int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
     else:
         print(json.dumps(watch(**json.loads(sys.argv[2]))._asdict()), flush=True)

@@ -107,7 +107,12 @@ def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
         signal.signal(signal.SIGHUP, _terminated)
-    return COMMANDS[command](options)
+    try:
+        return COMMANDS[command](options)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise Failure(f"a name of {len(str(error.filename)):,} characters is too long for a file") from error
 
 
 def _terminated(number: int, _frame: object) -> NoReturn:

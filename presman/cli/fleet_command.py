@@ -12,10 +12,10 @@ from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.fleet_targets import FleetTargets, chosen, described, store_of
-from presman.cli.limits import bound_memory
+from presman.cli.limits import make_room
 from presman.cli.settings import load
 from presman.cli.start import acting
-from presman.fleet.live_fleet import MOST, LiveFleet
+from presman.fleet.live_fleet import LiveFleet
 
 if TYPE_CHECKING:
     from presman.config.config_file import Config
@@ -45,13 +45,10 @@ def _of_targets(options: Namespace, config: Config) -> int:
     """Show or print databases that are polled from here."""
     names = chosen(options.targets, config)
     targets = FleetTargets(names, config, options, named=bool(options.targets))
-    if len(targets.watched) > MOST:
-        what = f"{len(targets.watched)} databases are too many for one process, which watches {MOST}"
-        raise Failure(f"{what}: have recorders write to a central store, and watch that")
     if not targets.watched:
         raise Failure("there is no database to watch")
-    if any(found.target.connect is not None for found in targets.resolved.values()):
-        bound_memory(len(targets.watched))
+    server = any(found.target.connect is not None for found in targets.resolved.values())
+    make_room(len(targets.watched), server=server)
     name = described(names, options.targets, config)
     if options.format is not None:
         return _printed(LiveFleet(name, targets.watched, options.interval or AT_ONCE), options)

@@ -1,8 +1,15 @@
-"""Limits that presman sets itself: no answer of a server takes all memory of the machine, and no service grows."""
+"""Limits that presman sets itself, so that no answer takes all memory, and those of the machine that many reach."""
 
 from __future__ import annotations
 
+import os
+import threading
 from contextlib import suppress
+from typing import NamedTuple
+
+from presman.base.formats import counted
+from presman.cli import exit_codes
+from presman.cli.exit_codes import Failure
 
 MEMORY = 2 << 30
 """Bytes of data; a monitor of a large database has a tenth of that."""
@@ -25,6 +32,66 @@ def bound_memory(databases: int = 1) -> None:
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 """Of mallopt(3)."""
+
+
+MOST = 500
+"""Databases that one process watches: each is a thread and a connection. For more there are several processes."""
+
+STACK = 1 << 20
+"""Bytes of a thread's stack. The usual 8 MB count as memory though nearly all of them are never touched: the threads of
+200 databases alone would be more than MEMORY."""
+
+
+class Need(NamedTuple):
+    """What many databases need of something that the machine limits: `base` in any case, and `each` more for each."""
+
+    limit: str
+    what: str
+    option: str
+    base: int
+    each: int
+
+
+NEEDS = (
+    Need("RLIMIT_NOFILE", "open files", "ulimit -n", 64, 4),  # an event loop has three, its connection one
+    Need("RLIMIT_NPROC", "threads", "ulimit -u", 16, 2),  # one that polls, and of a recorder one that writes
+)
+
+
+def make_room(databases: int, *, server: bool) -> None:
+    """Prepare for so many databases in one process, of which a `server` answers. Raises Failure if they are too many.
+
+    What the user may raise of the machine's limits is raised. That a limit is too low is told before it is reached.
+    """
+    if databases > MOST:
+        what = f"{databases} databases are too many for one process, which watches {MOST}"
+        raise Failure(f"{what}: have several processes, or recorders write to a central store, and watch that")
+    for need in NEEDS:
+        if need.limit != "RLIMIT_NPROC" or os.geteuid():  # root may have as many as it likes
+            _raise_limit(need, databases)
+    if databases > 1:
+        threading.stack_size(STACK)
+    if server:
+        bound_memory(databases)
+
+
+def _raise_limit(need: Need, databases: int) -> None:
+    """Raise a limit as far as so many databases need it. Raises Failure."""
+    import resource
+
+    which = getattr(resource, need.limit)
+    wanted = need.base + need.each * databases
+    soft, hard = resource.getrlimit(which)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(which, (most, hard))
+        soft = most
+    if soft < wanted:
+        room = max(0, (soft - need.base) // need.each)
+        many = f"{counted(databases, 'database')} in one process need {wanted} {need.what}, and {soft} are allowed"
+        raise Failure(f"{many} ({need.option}): enough for {room}", exit_codes.SOURCE)
 
 
 def give_back_memory() -> None:

@@ -15,7 +15,7 @@ from presman.base.loopback import is_loopback
 from presman.base.text import clean
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.limits import give_back_memory
+from presman.cli.limits import give_back_memory, make_room
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config, others_may_change
 from presman.config.target import Target
@@ -87,11 +87,13 @@ def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
     from presman.metrics.observed_database import ObservedTarget
 
     found = []
+    server = False
     for name in options.targets or [None]:
         resolved = resolve(name, config, options)
         target = resolved.target
         if target.kind not in ENDLESS:
             raise Failure(f"{target.name} ends: metrics are of databases that go on")
+        server = server or target.connect is not None
         found.append(
             ObservedTarget(
                 label_of(target), target.make_source, options.interval or options.refresh or INTERVAL, resolved.scope,
@@ -102,6 +104,7 @@ def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
     twice = next((label for label in labels if labels.count(label) > 1), "")
     if twice:
         raise Failure(f"{twice} is there twice: a section of config.ini for each gives them names")
+    make_room(len(found), server=server)
     return found
 
 

@@ -13,7 +13,7 @@ from presman.base.paths import expanded
 from presman.base.running_out import ran_out
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.limits import give_back_memory
+from presman.cli.limits import give_back_memory, make_room
 from presman.cli.settings import Resolved, load, resolve
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recorder.recorder import Recorder
@@ -41,6 +41,7 @@ def run(options: Namespace) -> int:
         raise Failure("a database is named twice")
     if any(_is_same(each.target.tape.place, options.output) for each in resolved if each.target.tape is not None):
         raise Failure(f"{shown(options.output)} is both read and written: choose another name for the output")
+    make_room(len(targets), server=any(each.target.connect is not None for each in resolved))
     limits = RetentionLimits(None if options.retain is None else timedelta(seconds=options.retain), options.max_size)
     progress = ProgressLine(may_show=event_log.is_plain(options))
     try:

@@ -13,14 +13,8 @@ from presman.analysis.readings.reading import Reading
 from presman.fleet.watched_database import WatchedDatabase, WatchedTarget
 from presman.polling.sampler import PATIENCE, CarryOut, stop_all
 
-MOST = 500
-"""Databases that one process watches: each is a thread and a connection. For more there are central stores."""
-
 APART = 0.03
 """Seconds between two first logins: each takes as much CPU, and the screen wants some, too."""
-
-STACK = 1 << 20
-"""Bytes of a thread's stack: with the usual eight million hundreds of threads would be more than presman may take."""
 
 ATTENTION = 2.0
 """Seconds that the end waits for commands of `on_alert`."""
@@ -57,7 +51,6 @@ class LiveFleet:
         self._starter.start()
 
     def _start_all(self) -> None:
-        usual = threading.stack_size(STACK)
         has_begun = False
         for database in self.databases.values():
             if self._stopping.is_set():
@@ -65,7 +58,6 @@ class LiveFleet:
             has_begun |= database.start()
             self.trouble = "" if has_begun else database.member().reason
             self._stopping.wait(APART)
-        threading.stack_size(usual)
 
     def stop(self) -> None:
         """End all threads; what cannot be ended in time dies with the process."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -17,7 +16,6 @@ from presman.analysis.fleet import further, is_late, vitals_of
 from presman.analysis.lazy_rows import prepare
 from presman.analysis.readings.fleet_readings import Member, Past, Presence, Vitals
 from presman.analysis.readings.reading import Reading
-from presman.base.running_out import ran_out
 from presman.base.text import one_line
 from presman.output.attention import Attention
 from presman.polling.poll_needs import PollNeeds
@@ -31,6 +29,7 @@ from presman.polling.sampler import (
     Sampler,
     SourceEnded,
     SourceLost,
+    no_thread,
 )
 from presman.records.breadth import Breadth
 from presman.records.queries import Scope
@@ -125,7 +124,7 @@ class WatchedDatabase:
         try:
             self.sampler.start()
         except RuntimeError as error:
-            self._hear(SourceLost(ran_out(error) or str(error), "", None, datetime.now(UTC)))
+            self._hear(no_thread(error))
         return self.sampler.is_alive
 
     def set_interval(self, seconds: float) -> None:

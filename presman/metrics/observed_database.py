@@ -20,7 +20,7 @@ from presman.base.text import clean, one_line
 from presman.figures.observed_reading import LATE, ObservedReading
 from presman.polling.budget import budget_of
 from presman.polling.poll_needs import PollNeeds
-from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost
+from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost, no_thread
 from presman.records.breadth import Breadth
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
@@ -107,8 +107,11 @@ class ObservedDatabase:
     # ---- from outside
 
     def start(self) -> None:
-        """Begin."""
-        self.sampler.start()
+        """Begin. Where no thread can be had it counts as lost."""
+        try:
+            self.sampler.start()
+        except RuntimeError as error:
+            self._post(no_thread(error))
 
     def stop(self) -> None:
         """Poll no more; one that is under way is broken off."""

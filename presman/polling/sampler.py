@@ -157,6 +157,11 @@ def tick_after(now: float, refresh: float, phase: float) -> float:
     return late + refresh * (math.floor((now - late) / refresh) + 1)
 
 
+def no_thread(error: RuntimeError) -> SourceLost:
+    """Return the loss of a database for which no thread can be had: who watches many goes on with the others."""
+    return SourceLost(ran_out(error) or one_line(str(error), 500), "", None, datetime.now(UTC))
+
+
 def stop_all(samplers: Collection[Sampler], patience: float = PATIENCE) -> None:
     """End samplers side by side; what cannot be ended in time dies with the process."""
     for each in samplers:

@@ -15,7 +15,7 @@ from presman.analysis.facts.row_cache import RowCache
 from presman.base.formats import counted
 from presman.base.log_event import Level, LogEvent, Tell
 from presman.base.running_out import ran_out
-from presman.polling.sampler import Event, Polled, Sampler, SourceEnded, SourceLost
+from presman.polling.sampler import PATIENCE, Event, Polled, Sampler, SourceEnded, SourceLost, no_thread
 from presman.recording.events import lost
 from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store, StoreLostError
@@ -108,13 +108,21 @@ class DatabaseRecorder:
     # ---- from outside
 
     def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-        self.sampler.start()
+        """Begin. Where no thread can be had it is lost, and over."""
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._post(no_thread(error))
+            self._is_over.set()
+            return
+        try:
+            self.sampler.start()
+        except RuntimeError as error:
+            self._post(no_thread(error))
 
-    def stop_polling(self) -> None:
+    def stop_polling(self, patience: float = PATIENCE) -> None:
         """Poll no more; what was polled is still written, what comes later is not taken."""
-        self.sampler.stop()
+        self.sampler.stop(patience)
         with self._changed:
             self._stopping = True
             self._changed.notify_all()

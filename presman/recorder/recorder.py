@@ -22,6 +22,10 @@ PATIENCE = 8.0
 """Seconds that the end waits for polls that are not written yet."""
 
 
+POLLS_END = 1.0
+"""Seconds that the end waits for polls that were told to end, all at once."""
+
+
 class Recorder:
     """Records databases side by side. `tell` is told what somebody should know."""
 
@@ -85,9 +89,9 @@ class Recorder:
             )
 
     def _finish(self) -> None:
-        stop_all([each.sampler for each in self.databases])
+        stop_all([each.sampler for each in self.databases], POLLS_END)
         for each in self.databases:
-            each.stop_polling()
+            each.stop_polling(0.0)
         end = time.monotonic() + PATIENCE
         for each in self.databases:
             if not each.finish(max(0.1, end - time.monotonic())):

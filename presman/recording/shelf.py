@@ -10,6 +10,9 @@ from pathlib import Path
 from presman.base.paths import expanded
 from presman.recording.store import SUFFIX, RecordingError, Store, is_url, shown
 
+FILES_OPEN = 8
+"""Files of a folder that are open at a time: not those of all days of a year, but clocks of databases differ."""
+
 
 class Shelf:
     """Gives the store for an instant. `place` is a file, a folder (there already, or named with a slash) or a URL.
@@ -36,7 +39,10 @@ class Shelf:
             if place not in self._stores or self._stores[place].was_removed():
                 # One whose file is gone is not closed: whoever still writes to it would make a file in its place.
                 self._stores[place] = Store(place, writing=True)
-            return self._stores[place]
+                if len(self._stores) > FILES_OPEN:
+                    self._stores.pop(next(iter(self._stores))).close()
+            found = self._stores[place] = self._stores.pop(place)  # the one that was not asked for longest stands first
+            return found
 
     def stores(self) -> list[Store]:
         """Return the stores that are open."""

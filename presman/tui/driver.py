@@ -98,11 +98,21 @@ class TerminalDriver(LinuxDriver):
         watcher.screen_on()
         self._is_on = True
         super().start_application_mode()  # type: ignore[no-untyped-call]
+        self.attrs_before = watcher.settings_before() or self.attrs_before
 
     def stop_application_mode(self) -> None:
-        """Leave the terminal as it was."""
+        """Leave the terminal as it was, or, to a screen that follows at once, as it is.
+
+        What is typed between the two is for the next one; the terminal would write it into what is painted.
+        """
         self._is_on = False
+        if self._hands_on:
+            self.attrs_before = None
         super().stop_application_mode()
+
+    @property
+    def _hands_on(self) -> bool:
+        return bool(getattr(self._app, "hands_on", False))
 
     def _go_on(self, handler: Callable[[int, Any], Any], number: int, frame: Any) -> None:
         """Go on after SIGCONT. Textual's handler makes everything anew, which is right after Ctrl-Z only.
@@ -120,7 +130,8 @@ class TerminalDriver(LinuxDriver):
     def close(self) -> None:
         """Write what is left to write; then the terminal is as it was."""
         super().close()
-        watcher.screen_off()
+        if not self._hands_on:
+            watcher.screen_off()
 
     def run_input_thread(self) -> None:
         """Pass on what the terminal sends until the event is set. Runs in a thread of its own."""

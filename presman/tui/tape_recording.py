@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Pair = tuple["Snapshot | None", "Snapshot"]
 
+MOST_WAITING = 16
+"""Polls of the past that wait in memory to be written: an hour of them may be gigabytes."""
+
 _PATIENCE = 5.0
 """Seconds that the end waits for what is not written yet."""
 
@@ -31,8 +34,10 @@ class TapeRecording:
         self._say = say
         self._queue: SimpleQueue[Pair | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._loading: list[Pair] | None = None
+        self._is_loading = False
         self._last: Snapshot | None = None
+        self.number = 0
+        """Counts the files: tells whether one is still the one that was begun."""
         self.path: Path | None = None
         """Where it is written, None while nothing is."""
 
@@ -41,13 +46,19 @@ class TapeRecording:
         """Whether polls are written."""
         return self._thread is not None
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether more polls wait to be written than should be in memory: each may have megabytes."""
+        return self._queue.qsize() >= MOST_WAITING
+
     def begin(self, name: str, kind: str) -> Path:
-        """Begin a file for the database `name`; what arrives waits until `loaded` is called."""
+        """Begin a file for the database `name`; until `loaded` is called what arrives is for `past`, too."""
         safe = "".join(each if each.isascii() and each.isalnum() else "-" for each in name)[:40].strip("-")
         self.path = (
             self._folder or Path.cwd()
         ) / f"presman-{safe}-{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}.presman"
-        self._queue, self._loading, self._last = SimpleQueue(), [], None
+        self._queue, self._is_loading, self._last = SimpleQueue(), True, None
+        self.number += 1
         self._thread = threading.Thread(
             target=self._write_all, args=(self.path, name, kind, self._queue), name="presman-tape", daemon=True
         )
@@ -61,27 +72,19 @@ class TapeRecording:
             self._queue.put(pair)
 
     def loaded(self) -> None:
-        """Write what has arrived meanwhile: the past is written."""
-        waiting, self._loading = self._loading or [], None
-        for pair in waiting:
-            self._queue.put(pair)
+        """Write what arrives from now on: all that was before is on its way."""
+        self._is_loading = False
 
     def write(self, snapshot: Snapshot | None) -> None:
         """Write a poll that arrived."""
-        if not self.is_on or snapshot is None:
-            return
-        pair = (self._last, snapshot)
-        self._last = snapshot
-        if self._loading is None:
-            self._queue.put(pair)
-        else:
-            self._loading.append(pair)
+        if self.is_on and snapshot is not None and not self._is_loading:
+            self._queue.put((self._last, snapshot))
+            self._last = snapshot
 
     def close(self) -> None:
         """End the file."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            self.loaded()
             self._queue.put(None)
             thread.join(_PATIENCE)
         self.path = None

@@ -58,6 +58,9 @@ class TerminalApp(App[None]):
         self._typed: deque[events.Key] = deque()
         self._waits: TimerHandle | None = None
 
+    hands_on = False
+    """Whether it ends for another screen, which follows at once: from the fleet to a database, and back."""
+
     @property
     def is_leaving(self) -> bool:
         """Whether the end was asked for. What timers and keys ask for until it is there has no screen to be done on."""
@@ -153,6 +156,8 @@ class TerminalApp(App[None]):
     def tell(self, text: str, *, severity: SeverityLevel = "information", seconds: float = 4) -> None:
         """Show a notice for a while, in place of the one before: more of them would hide what they are about."""
         self.clear_notifications()
+        if self.screen_stack:  # Textual would keep what each stood in, and a task with it, for as long as the app runs
+            self.screen.query("ToastHolder").remove()
         self.notify(clean(text)[:_LONGEST], severity=severity, markup=False, timeout=seconds)
 
     def complain(self, error: Exception) -> None:

@@ -23,6 +23,7 @@ import sys
 import termios
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from presman.base.private_files import state_folder
 
@@ -40,6 +41,8 @@ NEEDED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PATH", "LANG", "LC_ALL")
 
 
 _pipe = _go = -1
+_before: list[Any] | None = None
+"""The settings that the terminal had before the first screen, None before it."""
 
 
 def screen_on() -> None:
@@ -69,8 +72,16 @@ def screen_off() -> None:
 
 
 def farewell() -> None:
-    """Tell that presman ends now."""
+    """Tell that presman ends now. One screen may have left the terminal to another that never came: it is put back."""
+    if _before is not None:
+        with suppress(termios.error):
+            termios.tcsetattr(0, termios.TCSANOW, _before)
     _tell(FAREWELL)
+
+
+def settings_before() -> list[Any] | None:
+    """Return the settings that the terminal had before the first screen, None where there was none."""
+    return _before
 
 
 def log_path() -> Path:
@@ -80,9 +91,10 @@ def log_path() -> Path:
 
 def _begin() -> None:
     """Make the pipe, remember how the terminal is, and begin a watcher; without a terminal there is none to watch."""
-    global _pipe, _go
+    global _pipe, _go, _before  # noqa: PLW0603 - there is one process, and one watcher of it
     try:
-        *flags, characters = termios.tcgetattr(0)
+        _before = termios.tcgetattr(0)
+        *flags, characters = _before
         reading, _pipe = os.pipe()  # the reading end stays open here, too: writing must not fail without a watcher
         waiting, _go = os.pipe()
     except (OSError, termios.error):

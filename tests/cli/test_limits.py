@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import gc
+import resource
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 
 import pytest
 
 from presman.base.collecting import SELDOM, collect_seldom
-from presman.cli.limits import MEMORY
+from presman.cli import exit_codes, limits
+from presman.cli.exit_codes import Failure
+from presman.cli.limits import EACH, MEMORY, STACK, make_room
 from tests.cli.run import environment
 
 ASK = """
@@ -56,3 +61,73 @@ def test_where_a_server_answers(target: str, before: int, after: int) -> None:
     )  # fmt: skip
     limit, *rest = done.stdout.split("\n")
     assert (int(limit), "too much" in rest) == (after, after >= 0), done.stderr
+
+
+Limits = dict[int, tuple[int, int]]
+
+
+@pytest.fixture
+def allowed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Limits]:
+    """Limits of a machine that lets its users raise what they may, by their numbers: soft and hard."""
+    unlimited = resource.RLIM_INFINITY
+    found = dict.fromkeys((resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC), (unlimited, unlimited))
+    found[resource.RLIMIT_DATA] = (MEMORY, unlimited)
+
+    def change(which: int, pair: tuple[int, int]) -> None:
+        if pair[0] > found[which][1] != unlimited:
+            raise ValueError("current limit exceeds maximum limit")
+        found[which] = pair
+
+    monkeypatch.setattr(resource, "getrlimit", found.__getitem__)
+    monkeypatch.setattr(resource, "setrlimit", change)
+    monkeypatch.setattr(limits.os, "geteuid", lambda: 1000)
+    usual = threading.stack_size()
+    yield found
+    threading.stack_size(usual)
+
+
+def test_two_hundred_databases_have_room(allowed: Limits) -> None:
+    """64 files and 4 for each of 200 are 864; 2 GB of memory and 8 MB for each but the first; small stacks."""
+    allowed[resource.RLIMIT_NOFILE] = (256, 4096)
+    make_room(200, server=True)
+    assert allowed[resource.RLIMIT_NOFILE] == (864, 4096)
+    assert allowed[resource.RLIMIT_DATA][0] == MEMORY + 199 * EACH
+    assert threading.stack_size() == STACK == 1 << 20
+    assert 200 * STACK < MEMORY < 200 * (8 << 20) * 2, "what went wrong: two usual stacks for each are more than all"
+
+
+@pytest.mark.parametrize(
+    ("which", "pair", "line"),
+    [
+        (
+            "RLIMIT_NOFILE",
+            (64, 256),
+            "200 databases in one process need 864 open files, and 256 are allowed (ulimit -n): enough for 48",
+        ),
+        (
+            "RLIMIT_NPROC",
+            (100, 100),
+            "200 databases in one process need 416 threads, and 100 are allowed (ulimit -u): enough for 42",
+        ),
+    ],
+)
+def test_a_limit_that_is_too_low_is_told_before_it_is_reached(
+    allowed: Limits, which: str, pair: tuple[int, int], line: str
+) -> None:
+    """(256 - 64) / 4 = 48; (100 - 16) / 2 = 42."""
+    allowed[getattr(resource, which)] = pair
+    with pytest.raises(Failure) as caught:
+        make_room(200, server=True)
+    assert (str(caught.value), caught.value.code) == (line, exit_codes.SOURCE)
+
+
+def test_root_may_have_as_many_threads_as_it_likes(allowed: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed[resource.RLIMIT_NPROC] = (3, 3)
+    monkeypatch.setattr(limits.os, "geteuid", lambda: 0)
+    make_room(200, server=False)
+    assert allowed[resource.RLIMIT_DATA] == (MEMORY, resource.RLIM_INFINITY), "no server answers"
+
+
+def test_more_than_one_process_watches_are_refused(allowed: Limits) -> None:
+    with pytest.raises(Failure, match="501 databases are too many for one process, which watches 500"):
+        make_room(501, server=True)

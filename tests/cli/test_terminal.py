@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import termios
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import psutil
 import pytest
 
-from benchmarks.terminal import Screen
+from benchmarks.terminal import ESCAPES, Screen
 from tests.cli.run import command, environment
 from tests.patience import until
 
@@ -63,6 +65,35 @@ def test_what_was_stopped_without_notice_is_painted_anew(screen: Screen) -> None
     screen.press(b"q")
     screen.wait_for_end(30)
     assert screen.status == 0
+
+
+def test_keys_between_the_fleet_and_a_database_are_not_written_into_what_is_painted() -> None:
+    """The terminal echoes what is typed while it is nobody's: it goes from one screen to the next as it is."""
+    screen = Screen(command("fleet", "demo:quiet", "demo:noplan"), **environment(PRESMAN_CONFIG=os.devnull))
+    terminal = screen._process.fd
+    echoes: list[bool] = []
+
+    def look() -> None:
+        echoes.append(bool(termios.tcgetattr(terminal)[3] & (termios.ECHO | termios.ICANON)))
+        screen._read(0.002)
+
+    def shows(mark: bytes) -> bool:
+        return mark in ESCAPES.sub(b"", screen.last)
+
+    try:
+        screen.wait_for(b"LIVE")
+        for key, mark in ((b"\r", b"1 Overview"), (b"q", b"2 databases")):
+            screen.forget()
+            screen.press(key)
+            until(partial(shows, mark), f"{mark!r} after {key!r}", look)
+        assert len(echoes) > 4
+        assert not any(echoes)
+        screen.press(b"q")
+        screen.wait_for_end(30)
+        assert screen.status == 0
+        assert termios.tcgetattr(terminal)[3] & termios.ECHO, "it is as it was"
+    finally:
+        screen.close()
 
 
 def test_where_only_errors_go_elsewhere_that_is_said() -> None:

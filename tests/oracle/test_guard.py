@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import gc
+import os
+import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +21,7 @@ from presman.records.cursor_rows import PlanXml, SqlText
 from presman.records.instance_rows import Instance
 from presman.records.queries import load
 from presman.records.session_rows import Session
+from presman.sources import SourceError
 from presman.sources.oracle.guard import MOST, AnswerTooLarge, Guard, Sockets
 from presman.sources.oracle.thin_connection import CUT, BoundSelect, ConnectionLost, ThinConnection
 from tests.oracle.bench import RELEASES, USUAL, Bench
@@ -42,6 +48,27 @@ for _ in range(int(sys.argv[3])):
         print(lost)
     line.close()
 """
+
+
+def test_a_loop_that_could_not_be_made_is_told_and_leaves_nothing(
+    bench19: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python would close what is missing when it throws the loop away, and complain of each: an error in this test."""
+
+    def no_more(*_: Any) -> Any:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    source = bench19.source()
+    with monkeypatch.context() as without:
+        without.setattr(socket, "socketpair", no_more)
+        before = len(list(Path("/dev/fd").iterdir()))
+        for _ in range(3):
+            with pytest.raises(SourceError, match="Too many open files"):
+                source.open()
+        gc.collect()
+        assert len(list(Path("/dev/fd").iterdir())) == before
+    assert source.open().major == 19
+    source.close()
 
 
 def test_the_driver_outlives_a_cut_among_clobs(bench23: Bench) -> None:

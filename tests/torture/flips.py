@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,13 +19,13 @@ from presman.recording.tape import LostPollError, Tape
 from presman.report.incident import gather
 from presman.report.incident_page import incident_page
 from tests.recording.taped import polled, record
-from tests.torture.torture import Broken
+from tests.torture.rounds import Broken
 
 POLLS, CHAIN = 96, 16
 
 
-def flip(times: int, seed: int, folder: Path, say: Callable[[str], None]) -> str:
-    """Damage a recording so many times, and read all that it holds. Raises Broken where damage is not told."""
+def flip(rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], None]) -> str:
+    """Damage a recording in each round, and read all that it holds. Raises Broken where damage is not told."""
     path = folder / "whole.presman"
     usual, snapshot_writer.CHAIN = snapshot_writer.CHAIN, CHAIN
     try:
@@ -33,18 +33,18 @@ def flip(times: int, seed: int, folder: Path, say: Callable[[str], None]) -> str
     finally:
         snapshot_writer.CHAIN = usual
     outcomes: Counter[str] = Counter()
-    for number, damaged in enumerate(damaged_copies(path.read_bytes(), times, seed, folder), start=1):
+    for number, damaged in enumerate(damaged_copies(path.read_bytes(), rounds, seed, folder), start=1):
         outcomes[_outcome(damaged)] += 1
         if number % 100 == 0:
             say(f"{number} damaged, {dict(outcomes)}")
     told = ", ".join(f"{count} {what}" for what, count in outcomes.most_common())
-    return f"flips: {times} damaged recordings of {POLLS} polls: {told} (seed {seed})"
+    return f"{outcomes.total()} damaged recordings of {POLLS} polls: {told}"
 
 
-def damaged_copies(content: bytes, times: int, seed: int, folder: Path) -> Iterator[Path]:
+def damaged_copies(content: bytes, rounds: Iterable[int], seed: int, folder: Path) -> Iterator[Path]:
     """Yield copies with some bits changed or, each fifth, the end cut off, in places that a seed tells."""
     rng = random.Random(seed)
-    for number in range(times):
+    for number in rounds:
         changed = bytearray(content)
         if number % 5 == 4:
             del changed[rng.randrange(100, len(changed)) :]

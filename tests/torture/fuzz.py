@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from presman.base.release import Release
@@ -13,6 +14,7 @@ from tests.cli.run import environment
 from tests.oracle_server.simulated import simulated_server
 from tests.torture.mutator import Mutator
 from tests.torture.relay import running
+from tests.torture.rounds import Broken
 
 CLIENT = """
 import faulthandler, resource, sys, time
@@ -43,43 +45,38 @@ poller.close()
 """One session for each line that it is sent; prints how long it took, the most memory there was, and how it ended."""
 
 
-class Fell(AssertionError):  # noqa: N818 - what presman did
-    """presman did not survive; the text says what it was told."""
-
-
 @dataclass
 class Fuzzed:
     """How sessions ended: `ended` counts the first words of what was said."""
 
     release: Release
     where: str
-    sessions: int
     slowest: float
     mebibytes: int
     ended: Counter[str]
 
     def __str__(self) -> str:
         return (
-            f"{self.release}: {self.sessions} sessions with bytes changed {self.where}: alive,"
+            f"{self.release}: {self.ended.total()} sessions with bytes changed {self.where}: alive,"
             f" slowest {self.slowest:.1f} s, most memory {self.mebibytes} MB, {self.ended['ok']} read to their end"
         )
 
 
-def fuzz(release: Release, sessions: int, seed: int, *, heads: bool) -> Fuzzed:
-    """Run that many sessions whose bytes are changed, in the `heads` of packets or behind them. Raises Fell."""
+def fuzz(release: Release, rounds: Iterable[int], seed: int, *, heads: bool) -> Fuzzed:
+    """Change bytes of a session in each round, in the `heads` of packets or behind them. Raises Broken."""
     simulator = SimulatorSource("mixed", release=release, seed=seed)
     simulator.open()
-    found = Fuzzed(release, "in the heads of packets" if heads else "in their bodies", sessions, 0.0, 0, Counter())
+    found = Fuzzed(release, "in the heads of packets" if heads else "in their bodies", 0.0, 0, Counter())
     with simulated_server(simulator, release) as server, running(Mutator(server.port, seed, heads=heads)) as between:
         words = [sys.executable, "-c", CLIENT, f"127.0.0.1:{between.port}/presman"]
         pipe = subprocess.PIPE
         with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment()) as client:
-            for number in range(sessions):
+            for number in rounds:
                 between.begin(number)
                 line = _ask(client)
                 if not line:
                     told = client.communicate()[1][-3000:]
-                    raise Fell(f"{release}, seed {seed}, heads {heads}, session {number}: {told}")
+                    raise Broken(f"{release}, seed {seed}, heads {heads}, session {number}: {told}")
                 seconds, kibibytes, told = line.split(" ", 2)
                 found.slowest = max(found.slowest, float(seconds))
                 found.mebibytes = max(found.mebibytes, int(kibibytes) >> 10)

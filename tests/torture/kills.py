@@ -9,22 +9,22 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from presman.recording.reader import Recording
-from tests.torture.torture import Broken
+from tests.torture.rounds import Broken
 
 LONGEST = 0.35
 """Seconds that a recorder lives at most after its first poll."""
 
 
-def kill(times: int, seed: int, folder: Path, say: Callable[[str], None]) -> str:
-    """Kill a recorder so many times, each going on where the one before was killed. Raises Broken."""
+def kill(rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], None]) -> str:
+    """Kill a recorder in each round, each going on where the one before was killed. Raises Broken."""
     rng = random.Random(seed)
     path = folder / "killed.presman"
-    there = 0
-    for number in range(1, times + 1):
+    there = number = 0
+    for number in (each + 1 for each in rounds):
         reported = _one(path, rng.uniform(0, LONGEST))
         with Recording(str(path)) as recording:
             tape = recording.tape()
@@ -36,7 +36,7 @@ def kill(times: int, seed: int, folder: Path, say: Callable[[str], None]) -> str
         there = found
         if number % 50 == 0:
             say(f"{number} kills, {there} polls")
-    return f"kill: {times} kills of a recorder, {there} polls, none lost (seed {seed})"
+    return f"{number} kills of a recorder, {there} polls, none lost"
 
 
 def _one(path: Path, seconds: float) -> int:

@@ -11,7 +11,7 @@ import sys
 import termios
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -26,6 +26,7 @@ from tests.oracle_server import OracleServer
 from tests.oracle_server.simulated import simulated_server
 from tests.torture.cutter import Cut, Cutter, How
 from tests.torture.relay import running
+from tests.torture.rounds import Broken
 
 LAUNCH = """
 import sys
@@ -51,10 +52,6 @@ MOST_GROWN = 10, 64
 """Open files, and megabytes: two hours of polls to scroll back in are kept, connections are not."""
 
 TERMINAL_IS_BACK = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1003l", b"\x1b[?2004l")
-
-
-class Broken(AssertionError):  # noqa: N818 - what presman is then
-    """presman did not stand a cut; the text says which and how."""
 
 
 class Client(Protocol):
@@ -155,8 +152,10 @@ class Report:
         )
 
 
-def torture(release: Release, client: str, cuts: int, seed: int, folder: Path, say: Callable[[str], None]) -> Report:
-    """Cut `cuts` times. Raises Broken."""
+def torture(
+    release: Release, client: str, rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], None]
+) -> Report:
+    """Cut in each round. Raises Broken."""
     rng = random.Random(f"{seed} {release} {client}")
     report = Report(release, client)
     begun = time.monotonic()
@@ -166,7 +165,7 @@ def torture(release: Release, client: str, cuts: int, seed: int, folder: Path, s
         watched = CLIENTS[client](f"presman@127.0.0.1:{between.port}/presman", folder)
         try:
             before = _footprint(watched.process)
-            for number in range(cuts):
+            for number in rounds:
                 cut = _choose(rng, number)
                 try:
                     _endure(cut, watched, server, between)

@@ -97,6 +97,18 @@ async def test_toasts_messages_and_filter(text: str) -> None:
 
 
 @acted
+async def test_notices_leave_nothing_behind() -> None:
+    """Textual keeps what each stood in, with a task of its own: a hundred in a few minutes of keys."""
+    async with stage(busy()) as acting:
+        for number in range(5):
+            acting.app.tell(f"notice {number}")
+            await acting.settle()
+        await acting.settle()
+        assert len(acting.app.screen.query("ToastHolder")) == 1
+        assert "notice 4" in acting.screen
+
+
+@acted
 async def test_markup_is_shown_as_it_stands() -> None:
     statement = replace(busy().queue[0], sql_text=HOSTILE[0])
     async with stage(replace(busy(), queue=(statement,)), size=(200, 50)) as acting:

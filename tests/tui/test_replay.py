@@ -10,6 +10,7 @@ from contextlib import closing
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -19,11 +20,13 @@ from presman.config.targets import parse_target
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
 from presman.recording.tape import LostPollError, Pair
+from presman.recording.writer import RecordingWriter
 from presman.tui.feed import Arrived, Lost
 from presman.tui.past_timeline import Recall, timeline_before
 from presman.tui.player import SPEEDS, Player
 from presman.tui.replay_app import ReplayApp
 from presman.tui.replay_messages import Jumped, Passed, Recalled, Stopped
+from presman.tui.tape_recording import MOST_WAITING, TapeRecording
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.scrub_bar import scrub_lines
 from presman.watch import Watch
@@ -99,6 +102,64 @@ async def test_a_key_keeps_the_last_minutes_and_goes_on(tmp_path: Path) -> None:
         tape = recording.tape()
         assert [tape.snapshot(place).number for place in range(len(tape))] == [1, 2, 3, 4, 5, 6]
         assert tape.reading(5) == seen
+
+
+@acted
+async def test_minutes_that_wait_to_be_written_do_not_fill_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk stands still: 16 of 30 polls wait in memory, and not all that the charts show."""
+    goes_on, usual = threading.Event(), RecordingWriter.append
+
+    def append(writer: RecordingWriter, *moment: Any) -> int:
+        assert goes_on.wait(60)
+        return usual(writer, *moment)
+
+    monkeypatch.setattr(RecordingWriter, "append", append)
+    async with playing("quiet") as (acting, polls):
+        tape = acting.app.tape
+        tape._folder = tmp_path
+        await polls(30)
+        await acting.keys("R")
+        await waited(acting, lambda: tape.is_behind)
+        await polls(3)
+        assert tape._queue.qsize() <= MOST_WAITING == 16
+        goes_on.set()
+        await waited(acting, lambda: not tape._is_loading and not tape._queue.qsize())
+        await polls(2)
+        await acting.keys("R")
+    (path,) = tmp_path.glob("presman-DWPROD-*.presman")
+    with Recording(str(path)) as recording:
+        tape = recording.tape()
+        assert [tape.snapshot(place).number for place in range(len(tape))] == list(range(1, 36))
+
+
+@acted
+async def test_who_ends_and_begins_again_while_minutes_are_written_has_two_whole_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with playing("quiet") as (acting, polls):
+        tape = acting.app.tape
+        tape._folder = tmp_path
+        await polls(12)
+        monkeypatch.setattr(TapeRecording, "is_behind", True)
+        await acting.keys("R")
+        first = tape.path
+        tape.close()
+        monkeypatch.setattr(TapeRecording, "is_behind", False)
+        tape._folder = tmp_path / "again"
+        tape._folder.mkdir()
+        await acting.keys("R")
+        await waited(acting, lambda: not tape._is_loading)
+        await polls(1)
+        await acting.keys("R")
+    (second,) = (tmp_path / "again").glob("*.presman")
+    found = []
+    for path in (first, second):
+        with Recording(str(path)) as recording:
+            played = recording.tape()
+            found.append([played.snapshot(place).number for place in range(len(played))])
+    assert found == [[1], list(range(1, 14))]
 
 
 def test_charts_before_a_jump_are_those_of_the_polls(tmp_path: Path) -> None:

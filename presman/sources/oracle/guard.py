@@ -43,8 +43,11 @@ class Sockets(asyncio.SelectorEventLoop):
     bytes.
     """
 
+    _is_made = False
+
     def __init__(self) -> None:
         super().__init__()
+        self._is_made = True
         self._guards: list[Guard] = []
         self._limit = MOST
         self.settled = False
@@ -53,6 +56,13 @@ class Sockets(asyncio.SelectorEventLoop):
         self.received = 0
         # A connection that dies in the middle of an answer may leave the driver's protocol object complaining.
         self.set_exception_handler(lambda _loop, _context: None)
+
+    def is_closed(self) -> bool:
+        """Whether there is nothing to close: so it is, too, of a loop for which there were no files or no memory.
+
+        Python would close what is missing when it throws that away, and complain each time that it is not there.
+        """
+        return not self._is_made or super().is_closed()
 
     async def create_connection(self, *args: Any, **named: Any) -> Any:
         """Connect, with a guard before the protocol that is asked for.

@@ -112,11 +112,11 @@ class OracleSource:
         return self._release
 
     def _connect(self, timeout: float) -> None:
-        connection: Connection = (
-            ThickConnection(self._settings) if self._settings.thick else ThinConnection(self._settings)
-        )
-        self._connection = connection
         try:
+            connection: Connection = (
+                ThickConnection(self._settings) if self._settings.thick else ThinConnection(self._settings)
+            )
+            self._connection = connection
             if self._cancelled:
                 raise Cancelled
             connection.connect(timeout)

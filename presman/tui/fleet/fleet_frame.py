@@ -214,5 +214,5 @@ class FleetFrame(TerminalApp):
             self.tell("There is no row here.")
             return
         self.view.cursor, self.view.row = event.row.name, self.grid.scroll_offset.y
-        self.chosen = event.row
+        self.chosen, self.hands_on = event.row, True
         self.exit()

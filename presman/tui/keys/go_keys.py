@@ -54,7 +54,7 @@ def switch(app: FrameApp, target: str) -> None:
     if target == app.monitor.name:
         app.tell(f"{target} is on the screen.")
         return
-    app.switch_to = target
+    app.switch_to, app.hands_on = target, app.home  # away from a fleet a password may be asked for between the two
     app.exit()
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def go_home(app: FrameApp) -> None:
     """End, to show the fleet again."""
-    app.goes_home = True
+    app.goes_home = app.hands_on = True
     app.exit()
 
 

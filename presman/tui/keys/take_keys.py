@@ -15,8 +15,12 @@ from presman.tui.keys.app_key import NO_DATA, AppKey, has_data
 from presman.tui.wanted_breadth import read_enough
 
 if TYPE_CHECKING:
+    from presman.analysis.readings.reading import Reading
     from presman.records.commands import Command
     from presman.tui.frame_app import FrameApp
+
+SOON = 0.05
+"""Seconds until it is looked again whether there is room for more polls to write."""
 
 
 def copy(app: FrameApp) -> None:
@@ -126,7 +130,7 @@ def export(app: FrameApp) -> None:
     app.paint_lines()
 
 
-async def tape(app: FrameApp) -> None:
+def tape(app: FrameApp) -> None:
     """Begin a recording with the minutes that the charts show, or end it."""
     monitor, taping = app.monitor, app.tape
     if taping.is_on:
@@ -138,18 +142,36 @@ async def tape(app: FrameApp) -> None:
     latest = monitor.latest
     if latest is None:
         return
-    earliest = latest.at - timedelta(minutes=monitor.choices.window)
-    path = taping.begin(monitor.name, latest.kind)
+    taping.begin(monitor.name, latest.kind)
     app.paint_lines()
-    kept, first = 0, latest.at
-    for number in range(max(1, latest.number - len(monitor.timeline) + 1), latest.number + 1):
-        newest = monitor.latest.number if monitor.latest is not None else number
-        pair = monitor.timeline.moment(newest - number, number)
+    app.run_worker(_load_or_tell(app, latest), group="tape")  # keys and polls go on meanwhile
+
+
+async def _load_or_tell(app: FrameApp, latest: Reading) -> None:
+    try:
+        await _load(app, latest)
+    except Exception as error:
+        app.complain(error)
+
+
+async def _load(app: FrameApp, latest: Reading) -> None:
+    """Write the minutes up to the poll that is the newest when there is no other one any more, as fast as it goes."""
+    monitor, taping = app.monitor, app.tape
+    mine, path = taping.number, taping.path
+    earliest = latest.at - timedelta(minutes=monitor.choices.window)
+    number, kept, first = max(1, latest.number - len(monitor.timeline) + 1), 0, latest.at
+    while (newest := monitor.latest) is not None and number <= newest.number:
+        pair = monitor.timeline.moment(newest.number - number, number)
+        number += 1
         if pair is not None and pair[1].at >= earliest:
             taping.past(pair)
             first = min(first, pair[1].at)
             kept += 1
-            await asyncio.sleep(0)  # keys and polls go on meanwhile
+            await asyncio.sleep(0)
+        while taping.is_behind and taping.number == mine and taping.is_on:
+            await asyncio.sleep(SOON)
+        if taping.number != mine or not taping.is_on:
+            return
     taping.loaded()
     since = spelled((latest.at - first).total_seconds())
     app.tell(f"Recording to {path}, from {since} ago on ({counted(kept, 'poll')}); R ends it", seconds=8)

@@ -1,0 +1,146 @@
+"""Many databases in one process: a slow and a dead one delay nobody, one without a thread is told alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presman.analysis.readings.fleet_readings import Presence
+from presman.base.log_event import LogEvent
+from presman.base.release import Release
+from presman.fleet.live_fleet import LiveFleet
+from presman.fleet.watched_database import WatchedTarget
+from presman.metrics.exporter import Exporter
+from presman.metrics.observed_database import ObservedTarget
+from presman.recorder.database_recorder import RecordedTarget
+from presman.recorder.recorder import Recorder
+from presman.records.queries import Scope
+from tests.oracle.bench import Bench
+from tests.oracle_server.faults import Mute, Refuse, Stage
+from tests.patience import until
+from tests.sources.fakes import FakeSource
+
+HEALTHY = 8
+NO_THREAD = "no thread can be had for it (can't start new thread): ulimit -u or the memory is used up"
+
+
+def observed(name: str, make_source: Callable[[], Any], interval: float = 0.02) -> ObservedTarget:
+    return ObservedTarget(name, make_source, interval, Scope.INSTANCE, (), None, ())
+
+
+def threads() -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name.startswith("presman")]
+
+
+def files() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def test_ten_databases_of_which_one_is_slow_and_one_is_dead(make_bench: Callable[[Release], Bench]) -> None:
+    """The slow one answers a login and then nothing, the dead one no login. Each has a thread and four files here, and
+    one at the server, which is in this process, too: 3 of a loop, 2 of a connection."""
+    bench, slow = make_bench(Release(19)), make_bench(Release(23))
+    slow.server.faults.add(Stage.STATEMENT, Mute(), "v$", times=-1)
+    dead = partial(bench.source, dsn="127.0.0.1:9/nowhere")
+    makers = [*(bench.source for _ in range(HEALTHY)), slow.source, dead]
+    told: list[LogEvent] = []
+    exporter = Exporter([observed(f"db{number}", make) for number, make in enumerate(makers)], told.append)
+    healthy, (hangs, nowhere) = exporter.databases[:HEALTHY], exporter.databases[HEALTHY:]
+    before = files()
+    exporter.start(lambda _: None)
+    try:
+        until(lambda: all(each.state().polls >= 5 for each in healthy), "five polls of each that answers")
+        assert threads().count("presman-sampler") == len(makers)
+        assert files() <= before + 5 * len(makers)
+        assert hangs.state().polls == 0
+        assert hangs.state().is_up is None, "nothing is known yet: its first poll hangs"
+        assert nowhere.state().is_up is False
+        assert [each.is_alive for each in exporter.databases] == [True] * 10
+        assert {each.database for each in told if each.level != "debug"} == {"db9"}
+    finally:
+        exporter.stop()
+    until(lambda: not threads(), "the end of all threads")
+    assert files() <= before + HEALTHY + 1, "what the server has not closed yet"
+
+
+def all_failed(exporter: Exporter, times: int) -> bool:
+    return all(each.state().failures >= times for each in exporter.databases)
+
+
+def test_logins_that_are_refused_leave_nothing(bench19: Bench) -> None:
+    bench19.server.faults.add(Stage.CONNECT, Refuse(12514), times=-1)
+    exporter = Exporter([observed(f"db{number}", bench19.source) for number in range(4)], lambda _: None)
+    before = files()
+    exporter.start(lambda _: None)
+    until(partial(all_failed, exporter, 1), "the refusals")
+    for number in range(2, 5):
+        for each in exporter.databases:
+            each._sampler.poll_now()
+        until(partial(all_failed, exporter, number), "as many again")
+    until(lambda: files() <= before, "loops are closed")
+    exporter.stop()
+    until(lambda: not threads(), "the end of all threads")
+
+
+@pytest.fixture
+def no_third_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine has no thread for the third sampler, and for no second that writes what another has polled."""
+    begin, left = threading.Thread.start, {"presman-sampler": 2, "presman-recorder": 3}
+
+    def start(thread: threading.Thread) -> None:
+        left[thread.name] = left.get(thread.name, 99) - 1
+        if left[thread.name] == -1:
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+
+
+@pytest.mark.usefixtures("no_third_thread")
+def test_metrics_of_the_others_go_on() -> None:
+    told: list[LogEvent] = []
+    exporter = Exporter([observed(f"db{number}", FakeSource) for number in range(5)], told.append)
+    exporter.start(lambda _: None)
+    others = [database for number, database in enumerate(exporter.databases) if number != 2]
+    until(lambda: all(each.state().polls >= 3 for each in others), "polls of the others")
+    assert exporter.databases[2].state().is_up is False
+    assert [each.line for each in told if each.level == "warning"] == [
+        f"db2: {NO_THREAD}; not tried again before a restart"
+    ]
+    assert not exporter.is_healthy, "it is to be restarted"
+    exporter.stop()
+    until(lambda: not threads(), "the end of all threads")
+
+
+@pytest.mark.usefixtures("no_third_thread")
+def test_the_others_of_a_fleet_go_on() -> None:
+    fleet = LiveFleet("fleet", [WatchedTarget(f"db{number}", FakeSource) for number in range(5)], 0.02)
+    fleet.start()
+    until(lambda: fleet.is_settled, "each is known")
+    presences = [each.presence for each in fleet.members()]
+    assert presences[2] is Presence.REFUSED
+    assert fleet.members()[2].reason == NO_THREAD
+    assert Presence.REFUSED not in presences[:2] + presences[3:]
+    fleet.stop()
+    until(lambda: not threads(), "the end of all threads")
+
+
+@pytest.mark.usefixtures("no_third_thread")
+def test_recordings_of_the_others_go_on(tmp_path: Path) -> None:
+    """The third has none that polls, the fourth none that writes."""
+    told: list[LogEvent] = []
+    targets = [
+        RecordedTarget(f"db{number}", "simulator", FakeSource, 0.02, Scope.INSTANCE, (), None) for number in range(5)
+    ]
+    recorder = Recorder(targets, str(tmp_path / "many.presman"), told.append, polls=2)
+    recorder.run(60.0, lambda: None)
+    assert [each.written for each in recorder.databases] == [2, 2, 0, 0, 2]
+    assert [each.line for each in told if each.event == "lost"] == [
+        f"db2: lost: {NO_THREAD}", f"db3: lost: {NO_THREAD}"
+    ]  # fmt: skip
+    until(lambda: not threads(), "the end of all threads")

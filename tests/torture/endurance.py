@@ -1,0 +1,472 @@
+"""Endurance: a month of polls, each five simulated seconds after the one before, and monitors with random keys.
+
+Memory, threads, files and tasks must not grow, and every number must be finite and not negative. What is polled is a
+course of a simulated database over and over, each time with new statements and sessions, later: a month has a million
+of those, and what is kept of one must go. It is polled through the threads of `presman record`, `metrics` and `fleet`.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import psutil
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from benchmarks.terminal import Screen
+from presman.base.formats import counted
+from presman.base.release import Release
+from presman.cli.limits import give_back_memory
+from presman.fleet.live_fleet import LiveFleet
+from presman.fleet.watched_database import WatchedTarget
+from presman.metrics.exporter import Exporter
+from presman.metrics.exposition import Exposition
+from presman.metrics.metric_page import families
+from presman.metrics.observed_database import ObservedTarget
+from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
+from presman.recording.reader import Recording
+from presman.recording.retention import RetentionLimits, trim
+from presman.recording.shelf import Shelf
+from presman.records.conversion import field_types
+from presman.records.queries import Scope
+from presman.records.snapshot import Section, Snapshot
+from presman.sources import Answer, Request
+from tests.cli.run import environment
+from tests.recording.taped import polled
+from tests.torture.rounds import Broken, Rounds, Task
+from tests.tui.test_any_keys import KEYS, MOVES, USUAL
+
+STEP = 5.0
+A_MONTH = int(30 * 86_400 / STEP)
+"""518,400 polls."""
+
+COURSE = 240
+"""Polls of the course that is played over and over: twenty minutes."""
+
+LOOKS = 12
+"""How often memory, threads, files and tasks are looked at. The first third of the looks is a warm-up."""
+
+MOST_GROWN = 16.0, 0.1
+"""Megabytes, and the part of what there was, by which memory may be more in the last third than in the middle one."""
+
+AT_ONCE = 50
+"""Polls that may wait to be written."""
+
+TRIM_EVERY = 720
+RETAIN = timedelta(days=3)
+
+MONITOR_POLLS = 6_000
+"""Of twenty minutes with one each 0.2 s."""
+
+
+class Look(NamedTuple):
+    """What there is after so many polls; memory in megabytes, `tasks` those of asyncio."""
+
+    polls: int
+    memory: float
+    threads: int
+    files: int
+    tasks: int
+
+    def __str__(self) -> str:
+        counts = f"{self.threads} threads, {self.files} files, {self.tasks} tasks"
+        return f"{self.polls:,} polls: {self.memory:.1f} MB, {counts}"
+
+
+NO_ROOM = Look(0, 0.0, 0, 2, 0)
+OF_KEYS = Look(0, 0.0, 2, 8, 100)
+"""A recording and a CSV file may be written, and tabs and pages be there that were not opened before."""
+
+
+def flat(looks: Sequence[Look], room: Look = NO_ROOM) -> str:
+    """Return what there was at most in the middle and at the end, in a line. Raises Broken where something grows.
+
+    What comes and goes, such as a recording that a key begins and ends, may be there at one look and not at another:
+    `room` has threads, files and tasks for that.
+    """
+    third = max(1, len(looks) // 3)
+    before, after = (
+        [max(each) for each in zip(*part, strict=True)] for part in (looks[third:-third] or looks, looks[-third:])
+    )
+    most = (0, max(MOST_GROWN[0], before[1] * MOST_GROWN[1]), *room[2:])
+    for what, one, other, more in list(zip(Look._fields, before, after, most, strict=True))[1:]:
+        if other > one + more:
+            raise Broken(f"{what} grew from {one:g} to {other:g}: " + "; ".join(map(str, looks)))
+    return (
+        f"memory {before[1]:.0f} to {after[1]:.0f} MB, {after[2]} threads, {after[3]} files, {after[4]} tasks at most"
+    )
+
+
+def sane(value: Any, where: str = "") -> None:
+    """Raise Broken for a number that is not finite or below 0, wherever it stands in a value."""
+    if isinstance(value, int | float):
+        if not math.isfinite(value) or value < 0:
+            raise Broken(f"{where} is {value}")
+        return
+    for name, each in _parts(value):
+        sane(each, f"{where}.{name}" if name else where)
+
+
+def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Return what a value is made of, with the names where there are some."""
+    if isinstance(value, Struct):
+        return ((each.name, getattr(value, each.name)) for each in fields(value))
+    if hasattr(value, "_asdict"):
+        return value._asdict().items()
+    if isinstance(value, Mapping):
+        return value.items()
+    return (("", each) for each in value) if isinstance(value, tuple | list | frozenset | set) else ()
+
+
+# ---- a month of polls
+
+
+class Month:
+    """A source whose polls are a course over and over, each round later and with new names. `give` lets one through."""
+
+    kind = "simulator"
+    name = "month"
+    scope = Scope.CLUSTER
+    damage = ()
+
+    def __init__(self, course: Sequence[Snapshot]) -> None:
+        self._course = course
+        self._span = course[-1].at - course[0].at + timedelta(seconds=STEP)
+        self._number = -1
+        self._given = threading.Semaphore(0)
+        self._taken = threading.Semaphore(0)
+        self._changed: dict[int, Section] = {}
+        self._over = False
+
+    def give(self) -> None:
+        """Let the sampler have another poll, and wait until it asks for it."""
+        self._given.release()
+        self._taken.acquire()
+
+    def open(self) -> Release:
+        """Return the release."""
+        return self._course[0].release
+
+    def advance(self) -> None:
+        """Go to the next poll once it is given."""
+        self._given.acquire()
+        self._number += 1
+        if self._number % len(self._course) == 0:
+            self._changed.clear()
+        self._taken.release()
+
+    def snapshot(self) -> Snapshot:
+        """Return the present poll."""
+        rounds, place = divmod(max(0, self._number), len(self._course))
+        poll, later = self._course[place], rounds * self._span
+        sections = {record: self._later(record, section, rounds, later) for record, section in poll.sections.items()}
+        return replace(poll, number=self._number + 1, at=poll.at + later, sections=MappingProxyType(sections))
+
+    def _later(self, record: Any, section: Section, rounds: int, later: timedelta) -> Section:
+        """Return a section as it would be that much later, the same one wherever it was the same."""
+        known = self._changed.get(id(section))
+        if known is None:
+            change = _changes(record, rounds, later)
+            rows = tuple(record._make(map(_call, change, row)) for row in section.rows) if any(change) else section.rows
+            at = None if section.at is None else section.at + later
+            known = self._changed[id(section)] = replace(section, rows=rows, at=at)
+        return known
+
+    def before(self) -> Snapshot | None:
+        """Return nothing: it is not asked."""
+        return None
+
+    def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
+        """Not asked for: whole polls are taken."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        """Let go of who waits for a poll."""
+        self._given.release()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+Change = Callable[[Any], Any] | None
+
+
+def _call(change: Change, value: Any) -> Any:
+    return value if change is None or not value else change(value)
+
+
+def _changes(record: Any, rounds: int, later: timedelta) -> list[Change]:
+    """Return for each field of a record what becomes of it in a round: instants are later, names are new ones."""
+    mark = "".join("0123456789abcdfghjkmnpqrstuvwxyz"[rounds >> shift & 31] for shift in (15, 10, 5, 0))
+
+    def change(name: str, kind: type[Any]) -> Change:
+        if kind is datetime:
+            return lambda value: value + later
+        if name in {"sql_id", "prev_sql_id"}:
+            return lambda value: mark + value[4:]
+        if name in {"serial", "qcserial"}:
+            return lambda value: value + rounds
+        return None
+
+    return [change(name, kind) for name, (kind, _) in field_types(record).items()]
+
+
+def _course(polls: int) -> list[Snapshot]:
+    return [snapshot for snapshot, _ in polled("mixed", polls, step=STEP)]
+
+
+def _polls(rounds: Rounds, month: Month, say: Callable[[str], None], now_and_then: Callable[[int], None]) -> list[Look]:
+    """Give a month's polls one after the other, and look at what there is every now and then."""
+    looks: list[Look] = []
+    begun = time.monotonic()
+    for number in rounds:
+        month.give()
+        now_and_then(number)
+        gone = max(number / rounds.times, (time.monotonic() - begun) / rounds.seconds)
+        if gone * LOOKS >= len(looks) + 1:
+            looks.append(_look(number + 1))
+            say(str(looks[-1]))
+    looks.append(_look(rounds.done))
+    return looks
+
+
+def _look(polls: int) -> Look:
+    gc.collect()
+    process = psutil.Process()
+    return Look(polls, process.memory_info().rss / 2**20, threading.active_count(), process.num_fds(), 0)
+
+
+def record(task: Task, course: int = COURSE) -> str:
+    """Record a month into a folder, of which three days are kept."""
+    month, told = Month(_course(course)), []
+    shelf = Shelf(f"{task.folder}{os.sep}")
+    target = RecordedTarget("month", "simulator", lambda: month, 1e-4, Scope.CLUSTER, (), None)
+    recorder = DatabaseRecorder(
+        target, shelf, lambda event: told.append(event.line) if event.level != "debug" else None
+    )
+    recorder.start()
+
+    def tend(number: int) -> None:
+        while recorder.waiting > AT_ONCE:
+            time.sleep(0.001)
+        if number % TRIM_EVERY == TRIM_EVERY - 1 and recorder.last_at is not None:
+            trim(shelf, RetentionLimits(RETAIN), recorder.last_at)
+
+    try:
+        looks = _polls(task.rounds, month, task.say, tend)
+    finally:
+        recorder.stop_polling()
+        month.cancel()
+        is_written = recorder.finish(60.0)
+        shelf.close()
+    if told or not is_written or recorder.given_up:
+        raise Broken(f"{recorder.given_up} polls given up, {recorder.waiting} left, told: {told[:5]}")
+    with Recording(str(task.folder)) as recording:
+        tape = recording.tapes[-1]
+        for place in range(max(0, len(tape) - course), len(tape)):
+            sane(tape.reading(place), f"poll {place}")
+        for measure in ("cpu", "parallel", "queue", "latency"):
+            sane(tape.figures(measure, tape.at(max(0, len(tape) - course))), measure)
+    return f"{_days(recorder.written)} recorded, {flat(looks)}"
+
+
+def metrics(task: Task, course: int = COURSE) -> str:
+    """Watch two databases for a month, scraped at each third poll."""
+    months = [Month(_course(course)) for _ in range(2)]
+    told: list[str] = []
+    targets = [
+        ObservedTarget(f"db{number}", lambda month=month: month, 1e-4, Scope.CLUSTER, (), None, ())
+        for number, month in enumerate(months)
+    ]
+    exporter = Exporter(targets, lambda event: told.append(event.line) if event.level != "debug" else None)
+    exposition = Exposition(exporter.databases)
+    exporter.start(lambda _: None)
+
+    def tend(number: int) -> None:
+        months[1].give()
+        if number % 3 == 2:
+            exposition.write("")
+        if number % 50 == 49:
+            for database in exporter.databases:
+                observation = database.state().observation
+                sane(None if observation is None else observation.reading, database.target.label)
+            for family in families(exporter.databases):
+                sane(list(family.samples), family.metric.name)
+
+    try:
+        looks = _polls(task.rounds, months[0], task.say, tend)
+    finally:
+        for month in months:
+            month.cancel()
+        exporter.stop()
+    if told:
+        raise Broken(f"told: {told[:5]}")
+    return f"{_days(task.rounds.done)} of 2 databases scraped, {flat(looks)}"
+
+
+def fleet(task: Task, course: int = COURSE) -> str:
+    """Watch a fleet of two for a month."""
+    months = [Month(_course(course)) for _ in range(2)]
+    watched = LiveFleet("fleet", [WatchedTarget(f"db{place}", lambda month=month: month)
+                                  for place, month in enumerate(months)], 1e-4)  # fmt: skip
+    for each in watched.databases.values():
+        each.sampler.phase = None
+    watched.start()
+
+    def tend(number: int) -> None:
+        months[1].give()
+        if number % 50 == 49:
+            for member in watched.members():
+                sane(member.vitals, member.name)
+                sane(member.past, f"{member.name}: past")
+                watched.to_do(member.name)
+
+    try:
+        looks = _polls(task.rounds, months[0], task.say, tend)
+        reasons = [member.reason for member in watched.members() if member.reason]
+    finally:
+        for month in months:
+            month.cancel()
+        watched.stop()
+    if reasons:
+        raise Broken(f"told: {reasons}")
+    return f"{_days(task.rounds.done)} of 2 databases watched, {flat(looks)}"
+
+
+def _days(polls: int) -> str:
+    return f"{counted(polls, 'poll')}, {polls * STEP / 86_400:.2f} days at {STEP:g} s,"
+
+
+# ---- monitors
+
+LAUNCH = """
+import asyncio, os, signal, sys
+from pathlib import Path
+os.chdir(sys.argv.pop(1))
+import presman.config.config_file
+presman.config.config_file.SHORTEST_REFRESH = 0.1
+from presman.tui import feed
+from presman.tui.app import MonitorApp
+from tests.torture.endurance import Broken, sane
+polls = 0
+def broken(text):
+    with Path("broken").open("a") as file:
+        print(text, file=file)
+def read(self, snapshot, usual=feed.SamplerFeed._read):
+    global polls
+    polls += 1
+    message = usual(self, snapshot)
+    try:
+        sane(message.reading, "reading")
+    except (Broken, AttributeError) as error:
+        broken(f"poll {polls}: {error!r} of {message!r}"[:2000])
+    return message
+def look(*_):
+    Path("looks").write_text(f"{polls} {len(asyncio.all_tasks())}")
+feed.SamplerFeed._read = read
+MonitorApp.complain = lambda self, error: broken(repr(error))
+signal.signal(signal.SIGUSR2, look)
+from presman.cli import main
+sys.exit(main())
+"""
+"""presman, but it polls each 0.2 s, writes down what is wrong, and on a signal how many tasks it has."""
+
+PRESSED = {
+    "question_mark": b"?", "f1": b"\x1bOP", "f5": b"\x1b[15~", "enter": b"\r", "space": b" ", "left": b"\x1b[D",
+    "right": b"\x1b[C", "shift+left": b"\x1b[1;2D", "shift+right": b"\x1b[1;2C", "end": b"\x1b[F", "home": b"\x1b[H",
+    "slash": b"/", "colon": b":", "up": b"\x1b[A", "down": b"\x1b[B", "pagedown": b"\x1b[6~", "tab": b"\t",
+    "escape": b"\x1b",
+}  # fmt: skip
+"""What a terminal sends for keys that are not letters."""
+
+SLOWER = {"plus", "equals_sign", "minus"}
+"""Keys that change how often it polls."""
+
+PAUSE = 0.2
+
+
+def monitor(task: Task) -> str:
+    """Press random keys on a monitor that polls five times a second. Raises Broken where it grows or ends."""
+    scenario = task.part.split()[-1]
+    words = [sys.executable, "-c", LAUNCH, str(task.folder), f"demo:{scenario}", "--refresh", "0.2"]
+    screen = Screen(words, **environment(PRESMAN_CONFIG=os.devnull, XDG_STATE_HOME=str(task.folder)))
+    rng, looks, pressed = random.Random(f"{task.seed} {scenario}"), [], 0
+    try:
+        screen.wait_for(b"LIVE", limit=30.0)
+        begun, polls = time.monotonic(), 0
+        while polls < task.rounds.times and (gone := time.monotonic() - begun) < task.rounds.seconds:
+            keys = [key for key in rng.choice((MOVES, USUAL, KEYS)) if key not in SLOWER]
+            key = rng.choice(keys)
+            screen.press(PRESSED.get(key, key.encode()))
+            pressed += 1
+            _read(screen, PAUSE)
+            if max(polls / task.rounds.times, gone / task.rounds.seconds) * LOOKS >= len(looks):
+                looks.append(_look_at(screen.pid, task.folder))
+                polls = looks[-1].polls
+                task.say(f"{scenario}: {looks[-1]}, {pressed} keys")
+        looks.append(_look_at(screen.pid, task.folder))
+    except (RuntimeError, TimeoutError) as error:
+        raise Broken(f"{scenario}, seed {task.seed}, {pressed} keys: it ended: {error}") from error
+    finally:
+        screen.close()
+    told = task.folder / "broken"
+    if told.exists():
+        raise Broken(f"{scenario}, seed {task.seed}: {told.read_text()[:2000]}")
+    return f"{scenario}: {counted(looks[-1].polls, 'poll')}, {pressed} random keys, {flat(looks, OF_KEYS)}"
+
+
+def _read(screen: Screen, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        screen._read(left)
+
+
+def _look_at(pid: int, folder: Path) -> Look:
+    """Return what a monitor and its processes have."""
+    answer = folder / "looks"
+    answer.unlink(missing_ok=True)
+    os.kill(pid, signal.SIGUSR2)
+    end = time.monotonic() + 20.0
+    while not (answer.exists() and (said := answer.read_text())):
+        if time.monotonic() > end:
+            raise TimeoutError("it does not answer a signal")
+        time.sleep(0.01)
+    polls, tasks = map(int, said.split())
+    family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    found = []
+    for each in family:
+        with suppress(psutil.NoSuchProcess):
+            found.append((each.memory_info().rss, each.num_threads(), each.num_fds()))
+    memory, threads, files = map(sum, zip(*found, strict=True))
+    return Look(polls, memory / 2**20, threads, files, tasks)
+
+
+_WHAT: dict[str, Callable[[Task], str]] = {
+    "record": record,
+    "metrics": metrics,
+    "fleet": fleet,
+    "monitor storm": monitor,
+    "monitor rac": monitor,
+}
+WHAT = tuple(_WHAT)
+
+
+def run(task: Task) -> str:
+    """Go on for a month, or as long as there is time."""
+    give_back_memory()
+    if task.part.startswith("monitor") and task.rounds.times > MONITOR_POLLS:
+        task = task._replace(rounds=Rounds(MONITOR_POLLS, task.rounds.seconds))
+    return _WHAT[task.part](task)

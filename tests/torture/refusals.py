@@ -1,0 +1,133 @@
+"""Refusals: machines without a thread, a file, memory, a disk or a home left. Each command ends in a line and a code.
+
+What is refused, how much of it there still is, and which command meets it, comes from the seed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from tests.cli.run import QUEUEING, environment
+from tests.recording.taped import polled, record
+from tests.torture.judged import CODES
+from tests.torture.rounds import Broken, Task
+
+LONGEST = 40.0
+"""Seconds after which a command hangs. One that would go on for ever is told to end after ENOUGH."""
+
+ENOUGH = 3.0
+
+LAUNCH = """
+import json, resource, sys, threading
+which, most, threads = json.loads(sys.argv.pop(1))
+if which is not None:
+    resource.setrlimit(which, (most, most))
+left, begin = [threads], threading.Thread.start
+def start(thread):
+    left[0] -= 1
+    if left[0] < 0:
+        raise RuntimeError("can't start new thread")
+    begin(thread)
+threading.Thread.start = start
+from presman.cli import main
+sys.exit(main())
+"""
+"""presman under a limit. That of threads, which root does not have, is made."""
+
+COMMANDS = (
+    ("--version",), ("config",), ("grants",), ("lint", "demo:quiet"), ("once", "demo:quiet", "--interval", "0.1"),
+    ("once", QUEUEING, "--format", "json"), ("check", "demo:quiet", "--interval", "0.1"), ("doctor", "demo:quiet"),
+    ("export", "demo:quiet", "--polls", "1", "--refresh", "0.5", "-o", "new.csv"),
+    ("record", "demo:quiet", "--polls", "2", "--interval", "0.5", "-o", "new.presman"),
+    ("report", "old.presman", "-o", "new.html"), ("once", "old.presman"), ("status",),
+    ("fleet", "demo:quiet", "demo:noplan", "--format", "json", "--timeout", "5"),
+    ("metrics", "demo:quiet", "demo:noplan", "--listen", "127.0.0.1:0", "--interval", "0.5"),
+)  # fmt: skip
+ENDLESS = {"metrics"}
+
+
+class Refusal(NamedTuple):
+    """What a command meets: a limit and how much it is, its environment, where its outputs go, how many threads."""
+
+    what: str
+    limit: int | None = None
+    most: int = 0
+    environment: Mapping[str, str] = MappingProxyType({})
+    out: str = os.devnull
+    err: str = ""
+    threads: int = 1000
+
+
+def _choose(rng: random.Random) -> Refusal:
+    files, memory, size, threads = (rng.randrange(*span) for span in ((5, 40), (40, 400), (0, 40), (0, 6)))
+    home = rng.choice(("", "/dev/null", "/proc/self/fd", "relative", "/" + "x" * 300))
+    return rng.choice((
+        Refusal(f"{files} files", resource.RLIMIT_NOFILE, files),
+        Refusal(f"{memory} MB", resource.RLIMIT_AS, memory << 20),
+        Refusal(f"files of {size} kB", resource.RLIMIT_FSIZE, size << 10),
+        Refusal(f"{threads} threads", threads=threads),
+        Refusal("a full disk for its output", out="/dev/full"),
+        Refusal("a full disk for what it says", err="/dev/full"),
+        Refusal(f"HOME={home[:20]!r}", environment={"HOME": home, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": ""}),
+        Refusal("no place for temporary files", environment={"TMPDIR": "/dev/null"}),
+    ))  # fmt: skip
+
+
+def run(task: Task) -> str:
+    """Refuse something to a command in each round. Raises Broken with all that it did not stand."""
+    record(task.folder / "old.presman", list(polled("quiet", 4)))
+    codes: Counter[int] = Counter()
+    fallen: dict[str, str] = {}
+    for number in task.rounds:
+        rng = random.Random(f"{task.seed} {number}")
+        refusal, command = _choose(rng), rng.choice(COMMANDS)
+        try:
+            codes[_one(refusal, command, task.folder)] += 1
+        except Broken as error:
+            fallen.setdefault(str(error).partition(":")[0], f"number {number}: {error}")
+        if number % 50 == 49:
+            task.say(f"{number + 1} done, {len(fallen)} fell")
+    if fallen:
+        raise Broken(f"seed {task.seed}, {len(fallen)} kinds fell: " + "; ".join(list(fallen.values())[:8]))
+    told = ", ".join(f"{count} with {code}" for code, count in sorted(codes.items()))
+    return f"{codes.total()} commands on machines that refuse: {told}"
+
+
+def _one(refusal: Refusal, command: tuple[str, ...], folder: Path) -> int:
+    for path in folder.glob("new.*"):
+        path.unlink()
+    limits = json.dumps([refusal.limit, refusal.most, refusal.threads])
+    words = [sys.executable, "-c", LAUNCH, limits, *command]
+    given = environment(XDG_STATE_HOME=str(folder), PRESMAN_CONFIG=os.devnull) | refusal.environment
+    given["PYTHONDONTWRITEBYTECODE"] = "1"  # Python itself would leave half of what it compiles
+    with Path(refusal.out).open("wb") as out, Path(refusal.err or folder / "said").open("wb") as err:
+        process = subprocess.Popen(words, cwd=folder, env=given, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        try:
+            code = process.wait(ENOUGH if command[0] in ENDLESS else LONGEST)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGTERM if command[0] in ENDLESS else signal.SIGKILL)
+            code = process.wait(LONGEST)
+    said = (folder / "said").read_text("utf-8", "replace") if not refusal.err else ""
+    _judge(f"{command[0]} with {refusal.what}", code, said, command)
+    return code
+
+
+def _judge(where: str, code: int, said: str, command: tuple[str, ...]) -> None:
+    allowed = {143} if command[0] in ENDLESS else {1} if command[0] == "check" else set()
+    if code not in CODES | allowed:
+        raise Broken(f"{where}: code {code}: {said[-400:]}")
+    if any(word in said for word in ("Traceback", "internal error", "Exception ignored")):
+        raise Broken(f"{where}: {said[-400:]}")
+    if any(not line.startswith("presman: ") for line in said.splitlines()):
+        raise Broken(f"{where}: a line is not presman's: {said[-400:]}")

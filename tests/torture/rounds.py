@@ -1,0 +1,38 @@
+"""Rounds: how often something is done. So many times, but no longer than there is time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Broken(AssertionError):  # noqa: N818 - what presman is then
+    """presman did not stand something; the text says what and how."""
+
+
+class Rounds:
+    """Numbers from 0 on: `times` of them, or as many as `seconds` allow, one at least. `done` counts them."""
+
+    def __init__(self, times: int, seconds: float = math.inf) -> None:
+        self.times = times
+        self.seconds = seconds
+        self.done = 0
+
+    def __iter__(self) -> Iterator[int]:
+        end = time.monotonic() + self.seconds
+        while self.done < self.times and (not self.done or time.monotonic() < end):
+            yield self.done
+            self.done += 1
+
+
+class Task(NamedTuple):
+    """A part of a way, such as a release: how often, by which seed, in which folder, and where to say how far it is."""
+
+    part: str
+    rounds: Rounds
+    seed: int
+    folder: Path
+    say: Callable[[str], None]
