@@ -13,6 +13,7 @@ import pytest
 from presman.analysis.readings.fleet_readings import Presence
 from presman.base.log_event import LogEvent
 from presman.base.release import Release
+from presman.base.running_out import ran_out
 from presman.fleet.live_fleet import LiveFleet
 from presman.fleet.watched_database import WatchedTarget
 from presman.metrics.exporter import Exporter
@@ -26,7 +27,7 @@ from tests.patience import until
 from tests.sources.fakes import FakeSource
 
 HEALTHY = 8
-NO_THREAD = "no thread can be had for it (can't start new thread): ulimit -u or the memory is used up"
+NO_THREAD = ran_out(RuntimeError("can't start new thread"))
 
 
 def observed(name: str, make_source: Callable[[], Any], interval: float = 0.02) -> ObservedTarget:
@@ -80,7 +81,7 @@ def test_logins_that_are_refused_leave_nothing(bench19: Bench) -> None:
     until(partial(all_failed, exporter, 1), "the refusals")
     for number in range(2, 5):
         for each in exporter.databases:
-            each._sampler.poll_now()
+            each.sampler.poll_now()
         until(partial(all_failed, exporter, number), "as many again")
     until(lambda: files() <= before, "loops are closed")
     exporter.stop()
@@ -141,6 +142,7 @@ def test_recordings_of_the_others_go_on(tmp_path: Path) -> None:
     recorder.run(60.0, lambda: None)
     assert [each.written for each in recorder.databases] == [2, 2, 0, 0, 2]
     assert [each.line for each in told if each.event == "lost"] == [
-        f"db2: lost: {NO_THREAD}", f"db3: lost: {NO_THREAD}"
+        f"db2: lost: {NO_THREAD}; not tried again",
+        f"db3: lost: {NO_THREAD}; not tried again",
     ]  # fmt: skip
     until(lambda: not threads(), "the end of all threads")
