@@ -107,12 +107,7 @@ def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
         signal.signal(signal.SIGHUP, _terminated)
-    try:
-        return COMMANDS[command](options)
-    except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
-            raise
-        raise Failure(f"a name of {len(str(error.filename)):,} characters is too long for a file") from error
+    return COMMANDS[command](options)
 
 
 def _terminated(number: int, _frame: object) -> NoReturn:

@@ -53,7 +53,11 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
         recorder.run(options.minutes * 60, lambda: None)
     except KeyboardInterrupt:
         console.say("ended earlier")
-    return recorder.databases[0].written
+    recorded = recorder.databases[0]
+    if recorded.refused and not recorded.written:
+        remove_recording(path)
+        raise Failure(recorded.refused, exit_codes.SOURCE)
+    return recorded.written
 
 
 def _copy(resolved: Resolved, path: Path, options: Namespace) -> int:
