@@ -93,6 +93,46 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
     assert found.text == "nobody is idle who could let the head of BATCH start: wait, or decide whose work to end"
 
 
+@pytest.mark.parametrize(
+    ("holder", "text", "short"),
+    [
+        (
+            running(526, servers=16, **IDLE),  # of the 32 that the head is short of
+            "MARTIN 1:526 (idle 15:00) keeps 16 servers; the head of BATCH is short of 32, so ending it alone is not "
+            "enough: wait, or decide whose work to end",
+            "wait: ending MARTIN 1:526 alone does not let BATCH start",
+        ),
+        (
+            running(526, group="ETL", **IDLE),  # BATCH is at its own limit
+            "MARTIN 1:526 (idle 15:00) keeps 32 servers, but ending it would not let the head of BATCH start: wait, or "
+            "decide whose work to end",
+            "wait: ending MARTIN 1:526 does not let BATCH start",
+        ),
+        (
+            running(526, idle=80.0, status="INACTIVE"),
+            "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; idle 1:20, so perhaps between two "
+            "fetches: end it if it stays idle (from 2:00 on DO offers it)",
+            "MARTIN 1:526 keeps 32 servers, idle 1:20: end it from 2:00 on",
+        ),
+        (
+            running(526, servers=16, idle=80.0, status="INACTIVE"),  # at 2:00 DO will not offer it: it is not enough
+            "MARTIN 1:526 (idle 1:20) keeps 16 servers; the head of BATCH is short of 32, so ending it alone is not "
+            "enough: wait, or decide whose work to end",
+            "wait: ending MARTIN 1:526 alone does not let BATCH start",
+        ),
+    ],
+)
+def test_an_idle_holder_who_is_not_the_answer_is_told_of_with_the_reason(holder: Any, text: str, short: str) -> None:
+    found = told(one_queue(holder, running(144)))
+    assert (found.step, found.commands) == (Step.WAIT, ())
+    assert (found.text, found.short) == (text, short)
+
+
+def test_the_moment_between_two_fetches_ends_at_two_minutes() -> None:
+    before, after = (told(one_queue(running(526, idle=idle, status="INACTIVE"))) for idle in (119.0, 120.0))
+    assert (before.step, after.step) == (Step.WAIT, Step.END)
+
+
 def limited(verdict: IoVerdict) -> LimitedContainer:
     return LimitedContainer(1, 3, "SALES", None, 1.6, None, 200, verdict, "MAX_MBPS", "Does 193 of 200 MB/s: held.")
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from presman.analysis.advice.candidate import Candidate, Unblock
 from presman.analysis.advice.contenders import listed, want_the_same
-from presman.analysis.advice.ending import ending, objection, time_left
+from presman.analysis.advice.ending import LONG_IDLE, ending, objection, pause, refusal, time_left
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.advice.unblock_words import queues_behind_itself, refused_holder
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
@@ -185,25 +185,61 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text = f"find out who holds the servers that {whose} wants: {found.unknown}"
     elif found.by_itself:
         return _wait_for(found, "can start")
-    elif (against := _against(found, reading)) is not None:
-        text, short = f"wait: {against}", f"wait: {against}"
+    elif found.refused is not None:
+        text = short = f"wait: {refused_holder(found.refused)}"
+    elif any(each.idle is not None for each in reading.running):
+        text, short = _idle_holder(found, reading)
     else:
         text = f"nobody is idle who could let {whose} start: wait, or decide whose work to end"
         short = f"wait, or decide whose work to end for {name}"
     return ToDo(step, text, short, "parallel", subject=name)
 
 
-def _against(found: Unblock, reading: Reading) -> str | None:
-    """Return who holds servers that the head could use and is not to be ended now, and why; None for nobody."""
-    if found.refused is not None:
-        return refused_holder(found.refused)
-    held_up = (each for each in found.candidates if each.objection or found.in_vain)
-    idle = next((each for each in held_up if each.statement.idle is not None), None)
-    if idle is None:
-        return None
-    why = idle.objection or f"{listed(found.in_vain)} may be served first and wait on for more than that"
-    keeps = f"{idle.statement.who} keeps {counted(idle.statement.servers, 'server')}"
-    return f"{keeps} that {_whose(found.head)} could use; {why}{_lasting_cure(reading)}"
+def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
+    """Return why DO names no idle holder to be ended, in full and in short.
+
+    The screen tells of each idle holder, so DO says of one that it is there, and what its end would do.
+    """
+    helping = [each for each in found.candidates if each.statement.idle is not None]
+    chosen = found.candidates[: found.needed]
+    if chosen and all(each in helping for each in chosen):
+        return _idle_answer(found, next((each for each in chosen if each.objection), chosen[0]), reading)
+    if helping:
+        return _idle_beside_others(found, helping[0])
+    idle = (each for each in reading.running if each.idle is not None)
+    return _idle_elsewhere(found, max(idle, key=lambda each: (each.servers, each.idle or 0.0)))
+
+
+def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str]:
+    """Return that one waits, though the end of idle holders would let the head start, and why."""
+    each = candidate.statement
+    keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
+    why = candidate.objection or f"{listed(found.in_vain)} may be served first and wait on for more than that"
+    short = f"wait: {keeps}, idle {each.idle_time}"
+    if why == pause(each) and not found.in_vain:  # time is all that speaks against it
+        offer = f"from {duration(LONG_IDLE)} on"
+        why, short = f"{why} ({offer} DO offers it)", f"{keeps}, idle {each.idle_time}: end it {offer}"
+    return f"wait: {keeps} that {_whose(found.head)} could use; {why}{_lasting_cure(reading)}", short
+
+
+def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]:
+    """Return what an idle holder keeps of what the head is short of, where its end alone is not enough."""
+    each, whose = candidate.statement, _whose(found.head)
+    held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
+    why = "whether the queue counts its servers here is not known"
+    short = f"wait: ending {each.who} may not help {_name(found.head)}"
+    if candidate.frees == candidate.perhaps:
+        why = f"{whose} is short of {max(one.short for one in found.head.shortages)}, so ending it alone is not enough"
+        short = f"wait: ending {each.who} alone does not let {_name(found.head)} start"
+    return f"{held}; {why}: wait, or decide whose work to end", short
+
+
+def _idle_elsewhere(found: Unblock, each: RunningStatement) -> tuple[str, str]:
+    """Return that the servers of an idle holder are none that the head could use."""
+    held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
+    why = refusal(each) or f"ending it would not let {_whose(found.head)} start"
+    text = f"{held}, but {why}: wait, or decide whose work to end"
+    return text, f"wait: ending {each.who} does not let {_name(found.head)} start"
 
 
 def _look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:
