@@ -73,7 +73,7 @@ SENTENCES = {
             "too large",
             "may start once none",
         ),
-        small=("wants more than the target",),
+        small=("too large for the target",),
         polls=11,
     ),
     "quiesce": Sentence(

@@ -103,8 +103,7 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     if found.blocked:
         return _look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
     if found.soon is not None:
-        # That what wants too much starts once nothing else runs was seen, and is promised nowhere.
-        return _wait_for(found, "may start by itself" if head.cause is Cause.NEVER_FITS else "should start by itself")
+        return _wait_for(found, "should start by itself")
     chosen = found.candidates[: found.needed]
     if head.cause is Cause.NEVER_FITS:
         chosen = ()  # that it starts then is not proven
@@ -114,9 +113,11 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
         text = queues_behind_itself(found.itself)
         return ToDo(Step.CHANGE, text, f"close the open cursor of {found.itself.who}", "parallel", subject=name)
     if head.cause is Cause.NEVER_FITS:
-        text = f"{whose} wants more servers than its limit: a lower DOP or another group lets it start"
-        short = f"{name}: a lower DOP or another group lets its head start"
-        return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
+        helps = "a lower DOP or another group lets it start"
+        if head.starts_alone:
+            helps = "it may start once no server is in use, and with a lower DOP before that"
+        short = f"{name}'s head is {head.why}: a lower DOP helps"
+        return ToDo(Step.CHANGE, f"{whose} is {head.why}: {helps}", short, "parallel", subject=name)
     return _patience(found, reading)
 
 
@@ -137,6 +138,9 @@ def _wait_for(found: Unblock, starts: str) -> ToDo:
         text = f"wait: {whose} may start {about}, {when}; {want_the_same(found.rivals)}"
         short = f"wait: {name} may start {about}; so may {listed(found.rivals)}"
         return ToDo(Step.WAIT, text, short, "parallel", subject=name)
+    if found.head.cause is Cause.NEVER_FITS:  # it was seen to start once nothing else ran, and is promised nowhere
+        text = f"wait: {whose} may start once no server is in use, {about}, {when} ({found.head.why})"
+        return ToDo(Step.WAIT, text, f"wait: {name} may start {about}", "parallel", subject=name)
     text = f"wait: {whose} {starts} {about}, {when}"
     short = f"wait: {name} {starts.partition(' by ')[0]} {about}"
     return ToDo(Step.WAIT, text, short, "parallel", subject=name)
