@@ -135,3 +135,17 @@ async def test_the_first_screen_says_it(scenario: str) -> None:
         assert "limit" in next(line for line in screen.splitlines() if "of all CPUs" in line), "the legend is whole"
     if scenario != "pdb":  # whose containers take the room: what is cut in its states is whole in the lines below
         assert not [line for line in small.splitlines() if line.endswith("…")], small
+
+
+@acted
+async def test_in_a_storm_the_idle_holder_is_named_on_the_first_screen_and_first_among_those_that_run() -> None:
+    async with playing("storm", (120, 35), whole=True, seed=None) as (acting, polls):
+        for poll in range(1, 40):
+            await polls(1)
+            lines = acting.screen.splitlines()
+            assert any("1 idle holder keeps 16 servers: MARTIN 1:2659,47355 (16, idle " in line for line in lines), poll
+            assert " DO " not in lines[2] or "MARTIN 1:2659" in lines[2], poll
+            assert "short by" in acting.screen, "with the arithmetic"
+        lines = (await acting.press("4")).splitlines()
+        head = next(place for place, line in enumerate(lines) if line.startswith(" SQL_ID        Group"))
+        assert "○ idle holder 9:58" in lines[head + 1]

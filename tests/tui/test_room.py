@@ -70,7 +70,10 @@ WHOLE = ["aaaa aaaa", "   aaaa", "   aaaa", "bbbb bbbb", "   bbbb", "   bbbb", "
         (7, SHORT, WHOLE),
         (6, (), [*WHOLE[:3], "   … +2 more"]),
         (3, (), [*WHOLE[:2], "   … +2 more"]),
-        (3, SHORT, ["aaaa", "bbbb", "cccc"]),
+        (6, SHORT, [*WHOLE[:3], "bbbb", "cccc cccc"]),
+        (5, SHORT, [*WHOLE[:3], "bbbb", "cccc cccc"]),
+        (4, SHORT, ["aaaa", "bbbb", "cccc cccc"]),
+        (3, SHORT, ["aaaa", "bbbb", "cccc cccc"]),
         (2, SHORT, ["aaaa", "   … +2 more"]),
     ],
 )

@@ -191,6 +191,9 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         return _wait_for(found, "can start")
     elif found.refused is not None:
         text = short = f"wait: {refused_holder(found.refused)}"
+    elif (late := next((each.statement for each in found.candidates if each.statement.overdue), None)) is not None:
+        text = f"{late.who} should have ended by now and goes on, so when {whose} starts is not known: wait, or decide "
+        text, short = f"{text}whose work to end", f"wait: {late.who} should have ended by now and goes on"
     elif any(each.idle is not None for each in reading.running):
         text, short = _idle_holder(found, reading)
     else:

@@ -152,7 +152,8 @@ class RunningStatement(Struct, frozen=True):
     tells that its plan has nothing left to do after `operation`, and that this comes to its end. `queued` tells that
     its session waits in the parallel queue with another statement. `oracle_ends_in` is in how many seconds Oracle
     itself ends the idle session, by the parameter `ended_by`, None where it does not. `idle_known` is false where it is
-    idle and no view tells since when: then `idle` is 0.
+    idle and no view tells since when: then `idle` is 0. `overdue` tells that its last operation should have been done
+    by now, by what V$SESSION_LONGOPS told at the poll before.
     """
 
     inst_id: int
@@ -196,6 +197,7 @@ class RunningStatement(Struct, frozen=True):
     oracle_ends_in: float | None = None
     ended_by: str = ""
     idle_known: bool = True
+    overdue: bool = False
 
     @property
     def who(self) -> str:

@@ -143,6 +143,8 @@ def _doing(each: RunningStatement) -> str:
 
 def _left(each: RunningStatement) -> str:
     """Return what is left: of the statement only where its plan has nothing to do after this operation."""
+    if each.overdue:
+        return "should be done by now"
     return f"{duration(each.remaining)} left" if each.is_last else f"this step done {in_about(each.remaining)}"
 
 
