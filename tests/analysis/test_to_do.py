@@ -14,6 +14,7 @@ from presman.analysis.readings.container_readings import IoVerdict, LimitedConta
 from presman.analysis.readings.group_readings import ActiveSessionPool, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, Servers, Shortage
+from presman.analysis.readings.total_readings import UsageTotals
 from tests.tui.readings import busy, group, header, quiet, running, session
 
 
@@ -164,6 +165,34 @@ def test_each_trouble_has_its_advice(facts: dict[str, Any], text: str) -> None:
     found = told(replace(quiet(), **facts))
     assert found.text.startswith(text)
     assert found.command is None
+
+
+def test_a_limit_that_can_be_raised_comes_before_a_wait() -> None:
+    wait = one_queue(running(526))  # 12 of container 0 are queued behind it, and nobody is idle
+    test = limited(IoVerdict.THROTTLED)._replace(con_id=4, name="TEST", nearest="MAX_IOPS", io_throttle_ms=42.5)
+    both = replace(wait, io_limited=(limited(IoVerdict.THROTTLED), test))
+    assert told(both).text == "raise MAX_IOPS in TEST if it is to do more: the limit holds its I/O back"
+    of_sales = tuple(replace(each, con_id=3) for each in wait.queue[:12])
+    assert told(replace(both, queue=of_sales)).text == (
+        "raise MAX_MBPS in SALES if it is to do more: the limit holds its I/O back, and 12 of its statements wait in "
+        "the queue"
+    )
+    critical = replace(wait.heads[0], queue_waited=7200.0)
+    assert told(replace(both, heads=(critical,), queue=of_sales)).step is Step.CHANGE, "however bad the wait is"
+    assert told(replace(both, heads=(critical,))).step is Step.WAIT, "the queue that hurts is not in TEST"
+    assert told(wait).step is Step.WAIT
+
+
+def test_a_missing_plan_comes_before_a_wait_and_behind_an_idle_holder_to_be_ended() -> None:
+    (instance,) = header().instances
+    usage = UsageTotals(*(None for _ in UsageTotals._fields))
+    top = replace(header(), instances=(replace(instance, cpu_managed="OFF"),))
+    wait = one_queue(running(526))
+    full = tuple(row._replace(used=instance.num_cpus, usage=usage) for row in wait.groups)
+    without = replace(wait, header=top, groups=full)
+    assert told(without).text == "set a plan that divides CPU (RESOURCE_MANAGER_PLAN): all CPUs are used and none does"
+    ends = one_queue(running(526, **IDLE))
+    assert told(replace(ends, header=top, groups=full)).step is Step.END
 
 
 def test_an_idle_holder_is_ended_where_no_server_is_left() -> None:

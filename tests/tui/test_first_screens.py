@@ -53,12 +53,12 @@ SENTENCES = {
     ),
     "noplan": Sentence(
         "All CPUs are used and no plan divides them, so nobody can tell who is throttled; 2 are queued.",
-        ("CPU off", "8.0 of 8.0 CPUs used, no plan divides them", "CPU not managed", "2 queued", "decide whose work"),
+        ("CPU off", "8.0 of 8.0 CPUs used, no plan divides them", "CPU not managed", "2 queued", "set a plan that"),
     ),
     "pdb": Sentence(
         "Limits hold all three: SALES and TEST in I/O, HR in CPU; reports of SALES queue at theirs, and one waits.",
         (
-            *("REPORTING (SALES): 23 queued", "decide whose work to end"),
+            *("REPORTING (SALES): 23 queued", "in SALES if it is to do more"),
             *("HR (UTILIZATION_LIMIT) at its limit", "6.4 CPUs", "MAX_IOPS"),
         ),
         ("200 MB/s (MAX_MBPS)", "80 of 80 IOPS"),

@@ -4,11 +4,13 @@ The rules. Nobody is named to be ended but an idle holder to whom nothing speaks
 servers certainly count where the head is short, and who alone or with other idle ones lets it start. What should end by
 itself soon is waited for. Where servers are held by who waits for a session, one looks at that session first. Whose
 work would be lost is decided by a person, on the tab that lists them. Of what only a plan can cure, it says what.
-That a head starts by itself is promised only where no other queue wants the same servers.
+That a head starts by itself is promised only where no other queue wants the same servers. What somebody can do (set a
+plan, raise a limit, look at a session) comes before a wait.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
@@ -20,6 +22,7 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.advice.unblock_words import queues_behind_itself, refused_holder
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
 from presman.analysis.readings.alert import Alert
+from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
@@ -73,12 +76,22 @@ def to_do(reading: Reading) -> ToDo | None:
     queue = _queue(reading)
     if queue is not None and queue.step is Step.END:
         return queue
-    for alert in worst_first(found):
-        advise = _ADVICE.get(alert.key)
-        step = queue if alert.key in _OF_THE_QUEUE else advise(alert, reading) if advise is not None else None
-        if step is not None:
-            return step
+    for states in ({"bad", "warn"}, {"note"}):
+        steps = [
+            step for alert in worst_first(found) if alert.state in states and (step := _step(alert, queue, reading))
+        ]
+        if steps:
+            # What somebody can do comes before what one waits for, however bad that is.
+            return next((step for step in steps if step.step is not Step.WAIT), steps[0])
     return None
+
+
+def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
+    """Return what to do about one alert, None where nothing is known to help; `queue` is what to do about the queue."""
+    if alert.key in _OF_THE_QUEUE:
+        return queue
+    advise = _ADVICE.get(alert.key)
+    return advise(alert, reading) if advise is not None else None
 
 
 _OF_THE_QUEUE = frozenset({"queue_waits", "queue_timeout"})
@@ -317,13 +330,20 @@ def _host(alert: Alert, _reading: Reading) -> ToDo:
     return ToDo(Step.LOOK, text, "look at the host: others use its CPUs", "cpu", subject=alert.subject)
 
 
-def _io_limit(alert: Alert, reading: Reading) -> ToDo | None:
-    held = [each for each in reading.io_limited if alert.subject in {each.name, f"{each.name} on {each.inst_id}"}]
+def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
+    """Return which limit to raise: that of the container with the longest queue, else with the longest waits."""
+    held = [each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED]
     if not held:
         return None
-    limit = held[0].nearest or "MAX_IOPS or MAX_MBPS"
-    text = f"raise {limit} in {held[0].name} if it is to do more: the limit holds its I/O back"
-    return ToDo(Step.CHANGE, text, f"raise {limit} in {held[0].name} if it is to do more", "io", subject=alert.subject)
+    queued = Counter(each.con_id for each in reading.queue)
+    most = max(held, key=lambda each: (queued[each.con_id], each.io_throttle_ms or 0.0))
+    if not queued[most.con_id] and any(head.is_critical for head in reading.heads):
+        return None  # it is not what the queue that hurts waits for
+    raised = f"raise {most.nearest or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it is to do more"
+    many = queued[most.con_id]
+    waits = f", and {many} of its statements wait{'s' * (many == 1)} in the queue" if many else ""
+    text = f"{raised}: the limit holds its I/O back{waits}"
+    return ToDo(Step.CHANGE, text, raised, "io", subject=most.name)
 
 
 def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
