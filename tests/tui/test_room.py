@@ -94,6 +94,19 @@ async def test_at_80x24_the_first_tab_has_every_alert() -> None:
         assert f"{len(found)} alerts, press 1" in await acting.press("2")
 
 
+@pytest.mark.parametrize(("scenario", "left"), [("throttled", 0), ("storm", 0), ("pdb", 2)])
+@acted
+async def test_at_60x15_every_alert_is_told_or_counted(scenario: str, left: int) -> None:
+    async with playing(scenario, (60, 15), whole=True, seed=None) as (acting, polls):
+        await polls(6)
+        below = acting.screen.split(" Group ")[1]
+        told = [alert for alert in acting.app.monitor.alerts if f"  {alert.glyph} {alert.short[:40]}" in below or
+                f"  {alert.glyph} {alert.text[:40]}" in below]  # fmt: skip
+        assert len(told) == len(acting.app.monitor.alerts) - left
+        assert (f"… +{left} more" in below) is bool(left)
+        assert " state" in acting.screen
+
+
 @acted
 async def test_of_more_alerts_than_there_is_room_for_the_rest_is_counted() -> None:
     async with stage(busy(), size=(80, 24)) as acting:

@@ -8,6 +8,8 @@ from presman.drawing.lines import Line, fit, plain, wrap
 from presman.tui.widgets.line_view import LineView
 
 _INDENT = 3
+_FRAME = 3
+"""Lines above and below every tab, at least."""
 
 
 class Sentences(LineView):
@@ -34,6 +36,8 @@ class Sentences(LineView):
         width = self.size.width or self.app.size.width
         highest = self.styles.max_height
         most = None if highest is None else int(highest.resolve(self.app.size, self.app.size))
+        if most is not None:  # on the smallest screens even less is left, and what is behind the edge is not counted
+            most = min(most, max(1, (self.app.size.height - _FRAME) // 3))
         self.fit_lines(whole_sentences(self._sentences, self._shorter, width, most), self._step)
 
 
