@@ -99,8 +99,8 @@ def _chosen(offered: Sequence[Figure[Any]], width: int, gap: int, wanted: Mappin
     bars = sum(_comfort(column, wanted) - column.width for column in shown if column.bar is not None)
     room -= sum(_comfort(column, wanted) - column.width for column in shown if column.bar is None)
     for column in sorted((column for column in offered if not column.narrow), key=lambda column: not column.vital):
-        left = room if column.vital else room - bars
-        size = next((size for size in (_comfort(column, wanted), column.width) if gap + size <= left), None)
+        most = room if column.vital else room - bars
+        size = next((size for size in (_comfort(column, wanted), column.width) if gap + size <= most), None)
         if size is not None:
             chosen.add(column.key)
             room -= gap + size
