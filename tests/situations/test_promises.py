@@ -311,6 +311,31 @@ def test_what_is_too_large_may_never_start(tmp_path: Path) -> None:
     assert "can never" not in " ".join(alert.text for alert in wrong(found))
 
 
+@pytest.mark.parametrize(
+    ("in_use", "why", "do"),
+    [
+        (
+            12,
+            "more than the target's 64, 12 in use: it may start once none is",
+            "the head of REPORTS is too large for the target: it may start once no server is in use, and with a lower "
+            "DOP before that",
+        ),
+        (
+            0,
+            "more than the target's 64, none is in use and it is still queued",
+            "the head of REPORTS is too large for the target: no server is in use and it is still queued, so give it a "
+            "lower DOP",
+        ),
+    ],
+)
+def test_what_may_start_once_no_server_is_in_use_is_not_told_so_when_none_is(
+    tmp_path: Path, in_use: int, why: str, do: str
+) -> None:
+    found = reading(tmp_path, site(f"1 | 0 | P | TRUE | ON | {in_use} | 64 | FULL", (9, "REPORTS", 60), wants=128))
+    assert head(found).sentence.endswith(why)
+    assert advice(found) == do
+
+
 def last_scan(tmp_path: Path, *left: int) -> list[Reading]:
     """Polls 5 s apart of a head that waits for a last operation with so many seconds left at each."""
     times = [f"2026-11-23 10:00:{5 * number:02}" for number in range(len(left))]

@@ -129,6 +129,8 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
         helps = "a lower DOP or another group lets it start"
         if head.starts_alone:
             helps = "it may start once no server is in use, and with a lower DOP before that"
+        if head.starts_alone and head.in_use == 0:
+            helps = "no server is in use and it is still queued, so give it a lower DOP"
         short = f"{name}'s head is {head.why}: a lower DOP helps"
         return ToDo(Step.CHANGE, f"{whose} is {head.why}: {helps}", short, "parallel", subject=name)
     return _patience(found, reading)

@@ -280,7 +280,8 @@ def _never(wants: Servers, situation: QueueState) -> str:
             return f"more than the {limit.allowed} that {limit.owner} is allowed{limit.part}, {limit.held} held"
     system = situation.system
     if system.target is not None and wants.low > system.target:
-        rest = "" if system.in_use is None else f", {system.in_use} in use: it may start once none is"
+        rest = f", {system.in_use} in use: it may start once none is" if system.in_use else ""
+        rest = ", none is in use and it is still queued" if system.in_use == 0 else rest
         return f"more than the target's {system.target}{system.where}{rest}"
     return ""
 
