@@ -82,17 +82,25 @@ def _wanted(column: Figure[Any], needed: Mapping[str, int] | None) -> int:
 
 
 def _chosen(offered: Sequence[Figure[Any]], width: int, gap: int, wanted: Mapping[str, int]) -> set[str]:
-    """Return the keys of the columns to show: those of first rank, then others in order, whole or cut."""
+    """Return the keys of the columns to show: those of first rank, then others in order, whole or cut.
+
+    Where not even those of first rank fit, the last goes first, the flexible one behind it, and what is vital at last.
+    Of the others, what is vital comes first, and before a bar grows.
+    """
     chosen = {column.key for column in offered if column.narrow}
     used = sum(column.width + gap for column in offered if column.narrow) - gap
     while used > width and len(chosen) > 1:
-        last = next(column for column in reversed(offered) if column.key in chosen and not column.flexible)
+        left = [column for column in reversed(offered) if column.key in chosen]
+        last = min(left, key=lambda column: (column.vital, column.flexible))
         chosen.discard(last.key)
         used -= last.width + gap
     room = width - used
-    room -= sum(_comfort(column, wanted) - column.width for column in offered if column.narrow)
-    for column in (column for column in offered if not column.narrow):
-        size = next((size for size in (_comfort(column, wanted), column.width) if gap + size <= room), None)
+    shown = [column for column in offered if column.key in chosen]
+    bars = sum(_comfort(column, wanted) - column.width for column in shown if column.bar is not None)
+    room -= sum(_comfort(column, wanted) - column.width for column in shown if column.bar is None)
+    for column in sorted((column for column in offered if not column.narrow), key=lambda column: not column.vital):
+        most = room if column.vital else room - bars
+        size = next((size for size in (_comfort(column, wanted), column.width) if gap + size <= most), None)
         if size is not None:
             chosen.add(column.key)
             room -= gap + size

@@ -86,8 +86,9 @@ class Figure(Generic[T]):
     sorts it where its value does not, `sortable` whether it can be sorted by.
 
     Shown: `width` in cells (else as wide as head and unit need), up to `most` where there is room; a `flexible` one
-    takes what is left; `narrow` tells whether it is kept at 80 columns; `state` colours it; `bar` is drawn beside its
-    text or, if flexible, instead of it; a `trend` shows the last minutes.
+    takes what is left; `narrow` tells whether it is kept at 80 columns; `vital` ones have room before the others and
+    are the last to go; `state` colours it; `bar` is drawn beside its text or, if flexible, instead of it; a `trend`
+    shows the last minutes.
 
     Derived: `value` gets it from a record, None where it is not known; `show` writes it; `sort` is the key to sort by
     (None sorts last), None if it cannot be.
@@ -105,6 +106,7 @@ class Figure(Generic[T]):
     most: int = 0
     flexible: bool = False
     narrow: bool = True
+    vital: bool = False
     side: Side | None = None
     state: Callable[[T], State] | None = None
     bar: Callable[[T], Bar | None] | None = None

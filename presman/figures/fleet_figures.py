@@ -118,13 +118,13 @@ FLEET: Table[Member] = Table(
     "fleet", "Databases",
     (
         Database("target", "Database", NAME, "The section of config.ini, or what the recorder calls it.", "name",
-                 width=12, most=40),
+                 width=12, most=40, vital=True),
         Database("state", "state", WORD,
                  "How its data comes in. ● LIVE: at most two intervals old; ◌ LATE: older; ✕ LOST: no connection, or "
                  "of a central store its recorder writes nothing; ✕ REFUSED: trying again and again would not help (a "
                  "wrong password locks accounts), Enter and F5 try; a locked account is tried every ten minutes; … "
                  "STARTING: nothing was read yet; ■ STOPPED: its recorder was ended, or the data is at its end.",
-                 "presence", text=lambda row: state_text(row.presence), order=rank, width=10,
+                 "presence", text=lambda row: state_text(row.presence), order=rank, width=10, vital=True,
                  state=lambda row: MARKS[row.presence][1]),
         Database("alerts", "alerts", COUNT,
                  "Alerts that hurt (✕) or are to be looked at (▲), with the sign of the worst. By the rules and the "
@@ -137,12 +137,13 @@ FLEET: Table[Member] = Table(
                  "Percent of CPU demand that had to wait since the poll before: waited / (used + waited).",
                  "vitals.throttled_percent", width=5),
         Database("queued", "queue", COUNT, "Parallel statements that wait in the queue now.", "vitals.queued", width=5,
-                 state=_queue_state),
+                 state=_queue_state, vital=True),
         Database("head_waited_s", "head", SECONDS, "How long the one that has waited longest is in the queue.",
                  "vitals.head_waited", width=7, state=_queue_state),
         Database("servers_in_use", "servers", COUNT,
                  "Parallel servers in use now, of PARALLEL_SERVERS_TARGET, above which statements queue; of all "
-                 "instances.", "vitals.servers_in_use", text=_servers, width=7, most=12, state=_servers_state),
+                 "instances.", "vitals.servers_in_use", text=_servers, width=7, most=12, state=_servers_state,
+                 vital=True),
         Database("age_s", "age", SECONDS, "How old the newest poll is; its figures stand here until the next one.",
                  "age", text=_age, width=5, state=lambda row: "warn" if row.presence is Presence.LATE else "dim"),
         Database("cpu_past", "CPU %", PERCENT, "CPU used in the last polls, in percent of the CPUs handed out; one "

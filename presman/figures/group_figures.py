@@ -136,7 +136,7 @@ CON = Group(
 )
 NAME = Group(
     "consumer_group", "Group", TEXT, f"{_VIEW}.NAME. Dim when the active plan has no directive for it.", "name",
-    width=12, most=30, state=lambda row: "" if row.in_plan else "dim",
+    width=12, most=30, state=lambda row: "" if row.in_plan else "dim", vital=True,
 )
 CPU_BAR = Group(
     "cpu_bar", "CPU", CPUS,
@@ -172,7 +172,7 @@ STATE = Group(
     "session, an I/O limit of its container that holds it back. ✕ somebody "
     "is hurt, ▲ look at it, ▬ to know. Files have one word for the worst.",
     "state.word", text=state_text, order=lambda row: (row.rank, row.state.word), width=18, most=56,
-    state=lambda row: row.state.level,
+    state=lambda row: row.state.level, vital=True,
 )
 VERDICT = Group(
     "verdict", "CPU verdict", WORD,
@@ -328,7 +328,7 @@ PX_SERVERS = Group(
     "(PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, as percent of the target; ┊ marks the limit). The whole width "
     "of the bar is PARALLEL_SERVERS_TARGET, or what is held if that is more. An instant. "
     "Statements that bypass the queue are not in it.", "px_servers", text=_servers, side="left", width=18,
-    most=26, bar=_servers_bar, state=_servers_state, narrow=False,
+    most=26, bar=_servers_bar, state=_servers_state, narrow=False, vital=True,
 )
 PX_LIMIT = Group(
     "px_servers_limit", "PX limit", COUNT,
@@ -343,7 +343,7 @@ PX_LIMIT_PERCENT = Group(
 QUEUED = Group(
     "px_statements_queued", "queued", COUNT,
     f"Parallel statements that wait in the group's queue now ({_VIEW}.CURRENT_PQS_QUEUED). An instant.", "px_queued",
-    state=_queued_state,
+    state=_queued_state, vital=True,
 )
 HEAD = Group(
     "head_waited_s", "head", SECONDS,
@@ -389,8 +389,8 @@ OVERVIEW: Table[GroupReading] = Table(
     "overview",
     "Consumer groups",
     (
-        *(INST, CON, NAME, CPU_BAR, USED, WANTED, STATE, IO_MB, IO_TREND, PX_SERVERS),
-        *(replace(QUEUED, narrow=False), replace(HEAD, narrow=False), POOL),  # the state says both
+        *(INST, CON, NAME, CPU_BAR, USED, WANTED, STATE, IO_MB, IO_TREND),
+        *(replace(QUEUED, narrow=False), replace(HEAD, narrow=False), PX_SERVERS, POOL),  # the state says both
     ),
     identity,
     NO_GROUPS,
@@ -414,7 +414,7 @@ PARALLEL_GROUPS: Table[GroupReading] = Table(
     "parallel_groups",
     "Servers by consumer group",
     (
-        *(INST, CON, NAME, PX_SERVERS, PX_STATEMENTS, QUEUED, HEAD, PX_LIMIT_PERCENT),
+        *(INST, CON, NAME, replace(PX_SERVERS, narrow=True), PX_STATEMENTS, QUEUED, HEAD, PX_LIMIT_PERCENT),
         *(EVER_QUEUED, COMPLETED, TIMEOUTS),
     ),
     identity,

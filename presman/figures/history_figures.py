@@ -32,7 +32,7 @@ def _share(usual: Usual) -> float | None:
 
 
 def _state(row: Comparison) -> State:
-    return "bad" if row.worse else ""
+    return "warn" if row.worse else ""
 
 
 # fmt: off
@@ -42,7 +42,8 @@ USUAL: Table[Comparison] = Table(
         Compared("consumer_group", "Group", TEXT, "Consumer group.", "name", width=12, most=22),
         Compared("mean_queue", "queue now", SESSIONS,
                  "Statements queued, the mean of the last minute by Little's law: change of PQ_QUEUED_TIME / time; "
-                 "those queued at this instant until a minute was watched. ▲: more than twice that of the last hour.",
+                 "those queued at this instant until a minute was watched. ▲: 2 or more, and more than twice that of "
+                 "the last hour.",
                  "now.mean_queue", text=lambda row: number(row.now.mean_queue) + (" ▲" if row.worse else ""),
                  state=_state),
         Compared("usual_queue", "hour / plan", SESSIONS,

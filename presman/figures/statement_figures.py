@@ -118,7 +118,7 @@ Q_SERIAL = Queued("serial", "Serial", NUMBER, "V$SESSION.SERIAL# of the query co
 Q_GROUP = Queued(
     "consumer_group", "Group", TEXT,
     "Consumer group of the session (V$RSRC_SESSION_INFO, V$SESSION.RESOURCE_CONSUMER_GROUP).", "group", width=12,
-    most=22, text=group_title,
+    most=22, text=group_title, vital=True,
 )
 POSITION = Queued(
     "position", "#", NUMBER,
@@ -131,13 +131,13 @@ Q_SQL_ID = Queued(
     "sql_id", "SQL_ID", NAME,
     "V$SESSION.SQL_ID. `x9` are nine statements of one user and group that are the same but for their sessions: the "
     "row is that of the first, which has waited longest; u unfolds them.",
-    "sql_id", text=_queued_sql_id, width=13, most=18,
+    "sql_id", text=_queued_sql_id, width=13, most=18, vital=True,
 )
 CHILD = Queued("child_number", "Child", NUMBER, "V$SESSION.SQL_CHILD_NUMBER.", "child")
 WAITED = Queued(
     "waited_s", "Waited", SECONDS,
     "How long it has been queued: the age of the wait `resmgr:pq queued` in V$SESSION, or "
-    "V$RSRC_SESSION_INFO.CURRENT_PQ_QUEUED_TIME where that is longer. An instant.", "waited",
+    "V$RSRC_SESSION_INFO.CURRENT_PQ_QUEUED_TIME where that is longer. An instant.", "waited", vital=True,
 )
 TIMEOUT = Queued(
     "timeout_left_s", "Timeout in", SECONDS,
@@ -178,6 +178,7 @@ SERVERS_HIGH = Queued(
     "because it is not documented what the queue counts then, and where the sets are not known; ~ is the mean of its "
     "group's queue in the last minute (V$RSRCMGRMETRIC), where no DOP is known. Of folded statements it is the sum.",
     "wants.high", text=_wanted, order=lambda row: row.wants.high * stands_for(row) if row.wants else None,
+    vital=True,
 )
 SERVERS_SOURCE = Queued(
     "servers_source", "told by", WORD,
@@ -217,18 +218,18 @@ R_SESSION = Running(
 R_SQL_ID = Running(
     "sql_id", "SQL_ID", NAME,
     "The statement the servers are held for: V$SESSION.SQL_ID of a server, else of the coordinator, or its PREV_SQL_ID "
-    "if it executes nothing.", "sql_id", width=13,
+    "if it executes nothing.", "sql_id", width=13, vital=True,
 )
 R_GROUP = Running(
     "consumer_group", "Group", TEXT,
     "Consumer group of the coordinator (V$RSRC_SESSION_INFO, V$SESSION.RESOURCE_CONSUMER_GROUP).", "group", width=12,
-    most=22, text=group_title,
+    most=22, text=group_title, vital=True,
 )
 R_USER = Running("user", "User", TEXT, "V$SESSION.USERNAME of the coordinator.", "user", width=12, narrow=False)
 SERVERS = Running(
     "servers", "Servers", COUNT,
     "Parallel servers it holds now, all instances (rows of V$PX_SESSION). The longest bar is the largest holder.",
-    "servers", text=lambda row: str(row.servers), width=9, bar=_servers_bar,
+    "servers", text=lambda row: str(row.servers), width=9, bar=_servers_bar, vital=True,
 )
 DEGREE = Running(
     "degree", "DOP got/req", COUNT,
@@ -245,7 +246,7 @@ R_STATE = Running(
     "● what the coordinator waits for (V$SESSION.EVENT), and which session it or one of its servers waits for "
     "(FINAL_BLOCKING_SESSION). Before it what works there if that is no user's statement: SMON, RMAN, SYS.",
     running_state, order=lambda row: (row.idle is None, -(row.idle or 0), row.event), width=19, most=44,
-    state=_running_color,
+    state=_running_color, vital=True,
 )
 PROGRESS = Running(
     "progress_percent", "Progress", PERCENT,

@@ -185,6 +185,15 @@ def test_an_idle_holder_shows_the_statement_it_has_not_fetched() -> None:
     assert (found.idle, found.sql_id, found.child, found.status) == (700.0, "q", 0, "INACTIVE")
 
 
+def test_idle_holders_stand_before_those_that_work_however_many_servers_they_hold() -> None:
+    rows: list[Any] = []
+    for sid, servers, status in ((1, 4, "ACTIVE"), (2, 1, "INACTIVE"), (3, 8, "ACTIVE"), (4, 2, "INACTIVE")):
+        rows.append(row(Session, sid=sid, serial=1, status=status, last_call_et=700, sql_id="q"))
+        rows += [server(100 * sid + n, 1, qcsid=sid, qcserial=1) for n in range(servers)]
+    found = analyse(None, snapshot(*rows)).running
+    assert [(each.sid, each.servers) for each in found] == [(4, 2), (2, 1), (3, 8), (1, 4)]
+
+
 def test_a_server_with_the_coordinators_sid_on_another_instance_is_a_server() -> None:
     (found,) = analyse(None, snapshot(server(9, 2, degree=None, req_degree=None), server(10, 2))).running
     assert (found.servers, found.inst_id) == (2, 1)

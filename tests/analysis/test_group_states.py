@@ -31,8 +31,9 @@ POOL = ActiveSessionPool(4, 14, 575.0, None)
             "▲ 3 queued 2:46 (group limit)",
             "warn",
         ),
-        ({"px_queued": 1, "head_cause": Cause.NEVER_FITS}, "✕ 1 queued (too large)", "bad"),
+        ({"px_queued": 1, "head_cause": Cause.NEVER_FITS, "queue_hurts": True}, "✕ 1 queued (too large)", "bad"),
         ({"px_queued": 1, "head_cause": Cause.NEVER_FITS, "starts_in": 900.0}, "▲ 1 queued (too large)", "warn"),
+        ({"px_queued": 27, "head_cause": Cause.GROUP, "queue_hurts": True}, "✕ 27 queued (group limit)", "bad"),
         ({"px_queued": 3, "head_cause": Cause.GROUP, "starts_in": 20.0}, "▲ 3 queued (group limit)", "warn"),
         (
             {"px_queued": 27, "head_waited": 254.0, "timeout_left": 300.0, "head_cause": Cause.SYSTEM},

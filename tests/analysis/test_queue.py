@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from presman.analysis import analyse
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.parallel.queue_heads import QueueState, ServerLimit, explain
 from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.reading import Reading
@@ -89,6 +91,57 @@ def test_published_case_twelve_run_thirty_six_wait_on_a_target_of_twenty_four() 
         "more than the target's 24, 12 in use: it may start once none is"
     )
     assert head.short is None
+
+
+def test_too_large_for_the_target_is_one_judgement_everywhere() -> None:
+    rows = [active_plan(active=12, target=24), directive("DAY", "Q", 100), group("Q", current_pqs_queued=1)]
+    reading = analyse(None, snapshot(instance(), *rows, *waiting(36, name="Q")))
+    head = one_head(reading)
+    assert (head.starts_alone, head.never_starts, head.is_critical) == (True, False, False)
+    (alert,) = [each for each in by_rules(reading) if each.key == "queue_waits"]
+    assert (alert.state, alert.short) == ("warn", "Q: 1 queued, head 0:10, too large for the target")
+    (queue,) = [each.state for each in reading.cluster_groups() if each.name == "Q"]
+    assert (queue.level, queue.text) == ("warn", "1 queued 0:10 (too large)")
+    step = to_do(reading)
+    assert step is not None
+    assert step.text == (
+        "the head of Q is too large for the target: it may start once no server is in use, and with a lower DOP before "
+        "that"
+    )
+
+
+def test_too_large_for_its_limit_is_critical_whenever_it_came() -> None:
+    rows = [active_plan(active=0, target=128), directive("DAY", "Q", 50, parallel_server_limit=25)]
+    reading = analyse(None, snapshot(instance(), *rows, group("Q", current_pqs_queued=1), *waiting(36, name="Q")))
+    head = one_head(reading)  # 36 or 72 of 32
+    assert (head.starts_alone, head.never_starts, head.is_critical) == (False, True, True)
+    (alert,) = [each for each in by_rules(reading) if each.key == "queue_waits"]
+    assert (alert.state, alert.short, alert.amount) == ("bad", "Q: 1 queued, head 0:10, too large for its limit", None)
+    step = to_do(reading)
+    assert step is not None
+    assert step.text == "the head of Q is too large for its limit: a lower DOP or another group lets it start"
+
+
+@pytest.mark.parametrize(
+    ("waits", "state"),
+    [
+        ([10.0], "warn"),
+        ([130.0] * 27, "warn"),  # 3,510 s
+        ([134.0] * 27, "bad"),  # 3,618 s
+        ([1800.0, 1799.0], "warn"),  # 3,599 s
+        ([3600.0], "bad"),
+    ],
+)
+def test_a_queue_is_critical_once_it_has_waited_for_an_hour_together(waits: list[float], state: str) -> None:
+    rows = [active_plan(active=64, target=64), directive("DAY", "Q", 50), group("Q", current_pqs_queued=len(waits))]
+    for sid, waited in enumerate(waits, start=7):
+        rows += waiting(16, sid=sid, name="Q", waited=waited, servers=32)
+    rows += waiting(16, sid=99, name="OTHER_GROUPS", waited=9000.0, servers=32)  # another queue is judged by itself
+    reading = analyse(None, snapshot(instance(), *rows))
+    alerts = {each.subject: each.state for each in by_rules(reading) if each.key == "queue_waits"}
+    assert alerts == {"Q": state, "OTHER_GROUPS": "bad"}
+    levels = {each.name: each.state.level for each in reading.cluster_groups()}
+    assert levels["Q"] == state, "the table and the alert tell the same"
 
 
 def test_published_case_of_eighty_four_percent_runs_ten_and_queues_ten() -> None:

@@ -14,6 +14,7 @@ from presman.analysis.readings.container_readings import IoVerdict, LimitedConta
 from presman.analysis.readings.group_readings import ActiveSessionPool, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, Servers, Shortage
+from presman.analysis.readings.total_readings import UsageTotals
 from tests.tui.readings import busy, group, header, quiet, running, session
 
 
@@ -93,6 +94,46 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
     assert found.text == "nobody is idle who could let the head of BATCH start: wait, or decide whose work to end"
 
 
+@pytest.mark.parametrize(
+    ("holder", "text", "short"),
+    [
+        (
+            running(526, servers=16, **IDLE),  # of the 32 that the head is short of
+            "MARTIN 1:526 (idle 15:00) keeps 16 servers; the head of BATCH is short of 32, so ending it alone is not "
+            "enough: wait, or decide whose work to end",
+            "wait: ending MARTIN 1:526 alone does not let BATCH start",
+        ),
+        (
+            running(526, group="ETL", **IDLE),  # BATCH is at its own limit
+            "MARTIN 1:526 (idle 15:00) keeps 32 servers, but ending it would not let the head of BATCH start: wait, or "
+            "decide whose work to end",
+            "wait: ending MARTIN 1:526 does not let BATCH start",
+        ),
+        (
+            running(526, idle=80.0, status="INACTIVE"),
+            "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; idle 1:20, so perhaps between two "
+            "fetches: end it if it stays idle (from 2:00 on DO offers it)",
+            "MARTIN 1:526 keeps 32 servers, idle 1:20: end it from 2:00 on",
+        ),
+        (
+            running(526, servers=16, idle=80.0, status="INACTIVE"),  # at 2:00 DO will not offer it: it is not enough
+            "MARTIN 1:526 (idle 1:20) keeps 16 servers; the head of BATCH is short of 32, so ending it alone is not "
+            "enough: wait, or decide whose work to end",
+            "wait: ending MARTIN 1:526 alone does not let BATCH start",
+        ),
+    ],
+)
+def test_an_idle_holder_who_is_not_the_answer_is_told_of_with_the_reason(holder: Any, text: str, short: str) -> None:
+    found = told(one_queue(holder, running(144)))
+    assert (found.step, found.commands) == (Step.WAIT, ())
+    assert (found.text, found.short) == (text, short)
+
+
+def test_the_moment_between_two_fetches_ends_at_two_minutes() -> None:
+    before, after = (told(one_queue(running(526, idle=idle, status="INACTIVE"))) for idle in (119.0, 120.0))
+    assert (before.step, after.step) == (Step.WAIT, Step.END)
+
+
 def limited(verdict: IoVerdict) -> LimitedContainer:
     return LimitedContainer(1, 3, "SALES", None, 1.6, None, 200, verdict, "MAX_MBPS", "Does 193 of 200 MB/s: held.")
 
@@ -124,6 +165,34 @@ def test_each_trouble_has_its_advice(facts: dict[str, Any], text: str) -> None:
     found = told(replace(quiet(), **facts))
     assert found.text.startswith(text)
     assert found.command is None
+
+
+def test_a_limit_that_can_be_raised_comes_before_a_wait() -> None:
+    wait = one_queue(running(526))  # 12 of container 0 are queued behind it, and nobody is idle
+    test = limited(IoVerdict.THROTTLED)._replace(con_id=4, name="TEST", nearest="MAX_IOPS", io_throttle_ms=42.5)
+    both = replace(wait, io_limited=(limited(IoVerdict.THROTTLED), test))
+    assert told(both).text == "raise MAX_IOPS in TEST if it is to do more: the limit holds its I/O back"
+    of_sales = tuple(replace(each, con_id=3) for each in wait.queue[:12])
+    assert told(replace(both, queue=of_sales)).text == (
+        "raise MAX_MBPS in SALES if it is to do more: the limit holds its I/O back, and 12 of its statements wait in "
+        "the queue"
+    )
+    critical = replace(wait.heads[0], queue_waited=7200.0)
+    assert told(replace(both, heads=(critical,), queue=of_sales)).step is Step.CHANGE, "however bad the wait is"
+    assert told(replace(both, heads=(critical,))).step is Step.WAIT, "the queue that hurts is not in TEST"
+    assert told(wait).step is Step.WAIT
+
+
+def test_a_missing_plan_comes_before_a_wait_and_behind_an_idle_holder_to_be_ended() -> None:
+    (instance,) = header().instances
+    usage = UsageTotals(*(None for _ in UsageTotals._fields))
+    top = replace(header(), instances=(replace(instance, cpu_managed="OFF"),))
+    wait = one_queue(running(526))
+    full = tuple(row._replace(used=instance.num_cpus, usage=usage) for row in wait.groups)
+    without = replace(wait, header=top, groups=full)
+    assert told(without).text == "set a plan that divides CPU (RESOURCE_MANAGER_PLAN): all CPUs are used and none does"
+    ends = one_queue(running(526, **IDLE))
+    assert told(replace(ends, header=top, groups=full)).step is Step.END
 
 
 def test_an_idle_holder_is_ended_where_no_server_is_left() -> None:

@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis import analyse
-from presman.analysis.parallel.usual import CounterMark, between, compare, counter_marks, hours
+from presman.analysis.parallel.usual import Comparison, CounterMark, between, compare, counter_marks, hours
 from presman.analysis.readings.group_readings import QueueTotals
 from presman.analysis.readings.reading import Reading
 from presman.records.group_rows import GroupMetricHistory
@@ -146,3 +147,30 @@ def test_of_an_instant_in_the_past_nothing_is_divided() -> None:
     (one,) = compare(reading(2, pqs_queued=10), counter_marks(later), counter_marks(later))
     assert one.now.mean_queue is None
     assert isinstance(later.at, datetime)
+
+
+def minute_of(queued_ms: int, queued: int) -> Comparison:
+    """The last minute of a group whose mean queue over the last hour is 0.5, that waited so long in it."""
+    first = reading(1, minute(1, "BATCH", 0.5, 2, 32), pqs_queued=10, pq_queued_time=100_000)
+    then = reading(
+        1, minute(1, "BATCH", 0.5, 2, 32), after=60, pqs_queued=16, pqs_completed=14,
+        pq_queued_time=100_000 + queued_ms,
+    )  # fmt: skip
+    groups = tuple(row._replace(px_queued=queued) for row in then.groups)
+    (one,) = compare(replace(then, groups=groups), counter_marks(first))
+    return one
+
+
+@pytest.mark.parametrize(
+    ("queued_ms", "queued", "mean", "worse"),
+    [
+        (42_000, 2, 0.7, False),  # two at this instant, but 0.7 on average is what is shown
+        (120_000, 1, 2.0, True),  # one at this instant, and 2.0 on average is four times 0.5
+        (114_000, 5, 1.9, False),  # a short queue
+        (180_000, 0, 3.0, False),  # it is gone
+    ],
+)
+def test_what_is_shown_is_what_is_judged(queued_ms: int, queued: int, mean: float, worse: bool) -> None:
+    one = minute_of(queued_ms, queued)
+    assert one.now.mean_queue == pytest.approx(mean)
+    assert one.worse is worse

@@ -95,5 +95,5 @@ async def test_a_group_without_a_limit_has_no_full_bar() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         rows = acting.screen.split("Consumer groups", 1)[1]
         bars = {name: rows.split(f" {name} ")[1].splitlines()[0] for name in ("OTHER_GROUPS", "BATCH")}
-    assert "78/-         ████     " in bars["OTHER_GROUPS"], "78 of a target of 256, in 13 cells"
-    assert "64/64        ███┊     " in bars["BATCH"]
+    assert bars["OTHER_GROUPS"].endswith("78/-         ████"), "78 of a target of 256, in 13 cells"
+    assert bars["BATCH"].endswith("64/64        ███┊")

@@ -12,6 +12,8 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.drawing.lines import plain
+from presman.tui.pages.advice_lines import ends_it
 from tests.situations.spooled import RELEASE_19, Views, reading, readings
 
 PLAN = (
@@ -309,9 +311,34 @@ def test_what_is_too_large_may_never_start(tmp_path: Path) -> None:
     assert "can never" not in " ".join(alert.text for alert in wrong(found))
 
 
-def test_an_end_that_does_not_come_nearer_is_not_promised_again(tmp_path: Path) -> None:
-    times = [f"2026-11-23 10:00:{second}" for second in ("00", "05", "10")]
-    left = (9, 4, 4)  # 5 s on it is 5 s nearer, and 5 s later no nearer at all
+@pytest.mark.parametrize(
+    ("in_use", "why", "do"),
+    [
+        (
+            12,
+            "more than the target's 64, 12 in use: it may start once none is",
+            "the head of REPORTS is too large for the target: it may start once no server is in use, and with a lower "
+            "DOP before that",
+        ),
+        (
+            0,
+            "more than the target's 64, none is in use and it is still queued",
+            "the head of REPORTS is too large for the target: no server is in use and it is still queued, so give it a "
+            "lower DOP",
+        ),
+    ],
+)
+def test_what_may_start_once_no_server_is_in_use_is_not_told_so_when_none_is(
+    tmp_path: Path, in_use: int, why: str, do: str
+) -> None:
+    found = reading(tmp_path, site(f"1 | 0 | P | TRUE | ON | {in_use} | 64 | FULL", (9, "REPORTS", 60), wants=128))
+    assert head(found).sentence.endswith(why)
+    assert advice(found) == do
+
+
+def last_scan(tmp_path: Path, *left: int) -> list[Reading]:
+    """Polls 5 s apart of a head that waits for a last operation with so many seconds left at each."""
+    times = [f"2026-11-23 10:00:{5 * number:02}" for number in range(len(left))]
     worker = "1 | 0 | 1 | 1001 | ETL | ACTIVE | BATCH | 9md3ukhghgj58 | PX Deq: Execute Reply | WAITING | 10"
     px = (f"{500 + n} | 1 | 1 | 1001 | 1 | 1 | 64 | 64" for n in range(64))
     lines = (f"9md3ukhghgj58 | 0 | {n} | {n} | {each} | :Q1000" for n, each in enumerate(SCAN))
@@ -336,8 +363,39 @@ def test_an_end_that_does_not_come_nearer_is_not_promised_again(tmp_path: Path) 
         ),
         "V$SQL_PLAN": table("SQL_ID | CHILD_NUMBER | ID | DEPTH | OPERATION | OBJECT_NODE", *lines),
     }
-    said = [advice(found) for found in readings(tmp_path, views)]
+    return list(readings(tmp_path, views))
+
+
+def test_an_end_that_does_not_come_nearer_is_not_promised_again(tmp_path: Path) -> None:
+    """5 s on it is 5 s nearer, and 5 s later no nearer at all."""
+    said = [advice(found) for found in last_scan(tmp_path, 9, 4, 4)]
     assert ["should start by itself" in text for text in said] == [True, True, False]
+
+
+BROKEN = (
+    "ETL 1:1 should have ended by now and goes on, so when the head of REPORTS starts is not known: wait, or decide "
+    "whose work to end"
+)
+
+
+@pytest.mark.parametrize(
+    ("left", "broken"),
+    [
+        ((9, 4, 4), [False, False, False]),  # 4 s were left 5 s ago: the estimate is one of whole seconds
+        ((9, 3, 2, 1), [False, False, True, True]),  # 3 s were left 5 s ago, and then 2
+        ((9, 0, 0), [False, False, True]),
+        ((9, 3, 30, 25), [False, False, True, False]),  # 30 s and then 25: that is promised anew
+    ],
+)
+def test_an_end_that_should_have_come_and_did_not_is_told_as_that(
+    tmp_path: Path, left: tuple[int, ...], broken: list[bool]
+) -> None:
+    found = last_scan(tmp_path, *left)
+    assert [advice(each) == BROKEN for each in found] == broken
+    for each, was_broken in zip(found, broken, strict=True):
+        (way,) = unblock(each)
+        assert not (was_broken and (way.soon is not None or "by itself" in way.sentence))
+        assert ("should be done by now" in plain(ends_it(way))) is was_broken
 
 
 def test_a_container_that_is_open_on_one_node_has_its_target_there(tmp_path: Path) -> None:

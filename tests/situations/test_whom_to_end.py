@@ -198,7 +198,7 @@ def test_who_wants_more_than_there_is_is_promised_nothing(tmp_path: Path) -> Non
     assert told(found).step is Step.CHANGE
     assert told(found).commands == ()
     assert way(found).sentence == (
-        "the end of one idle holder frees the 16 servers with which it may start, though it wants more than its limit"
+        "the end of one idle holder frees the 16 servers with which it may start, though it is too large for the target"
     )
 
 

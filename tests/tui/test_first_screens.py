@@ -53,12 +53,12 @@ SENTENCES = {
     ),
     "noplan": Sentence(
         "All CPUs are used and no plan divides them, so nobody can tell who is throttled; 2 are queued.",
-        ("CPU off", "8.0 of 8.0 CPUs used, no plan divides them", "CPU not managed", "2 queued", "decide whose work"),
+        ("CPU off", "8.0 of 8.0 CPUs used, no plan divides them", "CPU not managed", "2 queued", "set a plan that"),
     ),
     "pdb": Sentence(
         "Limits hold all three: SALES and TEST in I/O, HR in CPU; reports of SALES queue at theirs, and one waits.",
         (
-            *("REPORTING (SALES): 23 queued", "decide whose work to end"),
+            *("REPORTING (SALES): 23 queued", "in SALES if it is to do more"),
             *("HR (UTILIZATION_LIMIT) at its limit", "6.4 CPUs", "MAX_IOPS"),
         ),
         ("200 MB/s (MAX_MBPS)", "80 of 80 IOPS"),
@@ -73,7 +73,7 @@ SENTENCES = {
             "too large",
             "may start once none",
         ),
-        small=("wants more than the target",),
+        small=("too large for the target",),
         polls=11,
     ),
     "quiesce": Sentence(
@@ -135,3 +135,17 @@ async def test_the_first_screen_says_it(scenario: str) -> None:
         assert "limit" in next(line for line in screen.splitlines() if "of all CPUs" in line), "the legend is whole"
     if scenario != "pdb":  # whose containers take the room: what is cut in its states is whole in the lines below
         assert not [line for line in small.splitlines() if line.endswith("…")], small
+
+
+@acted
+async def test_in_a_storm_the_idle_holder_is_named_on_the_first_screen_and_first_among_those_that_run() -> None:
+    async with playing("storm", (120, 35), whole=True, seed=None) as (acting, polls):
+        for poll in range(5, 45, 5):
+            await polls(5)
+            lines = acting.screen.splitlines()
+            assert any("1 idle holder keeps 16 servers: MARTIN 1:2659,47355 (16, idle " in line for line in lines), poll
+            assert " DO " not in lines[2] or "MARTIN 1:2659" in lines[2], poll
+            assert "short by" in acting.screen, "with the arithmetic"
+        lines = (await acting.press("4")).splitlines()
+        head = next(place for place, line in enumerate(lines) if line.startswith(" SQL_ID        Group"))
+        assert "○ idle holder 10:00" in lines[head + 1]

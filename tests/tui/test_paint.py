@@ -295,6 +295,45 @@ def test_a_text_is_not_cut_for_a_longer_bar_or_one_more_column() -> None:
     assert widths(100) == [("name", 18), ("bar", 37), ("more", 5), ("words", 37)]
 
 
+def test_what_is_vital_has_room_first_and_goes_last() -> None:
+    columns: list[Figure[int]] = [
+        Figure("name", "Name", TEXT, "a", str, width=6, vital=True),
+        Figure("bar", "Bar", COUNT, "b", lambda _: 1, width=10, flexible=True, bar=lambda _: Bar(1, 1)),
+        Figure("use", "Use", TEXT, "c", str, width=5),
+        Figure("state", "State", TEXT, "d", str, width=8, vital=True),
+        Figure("trend", "Trend", TEXT, "e", str, width=9, narrow=False),
+        Figure("queued", "Queued", TEXT, "f", str, width=6, narrow=False, vital=True),
+    ]
+
+    def shown(width: int) -> list[str]:
+        return [column.key for column, _ in fit_columns(columns, width)]
+
+    assert shown(32) == ["name", "bar", "use", "state"]  # 6 + 10 + 5 + 8 and a blank between two
+    assert shown(31) == ["name", "bar", "state"]
+    assert shown(25) == ["name", "state", "queued"]  # 26 would have room for the bar
+    assert shown(14) == ["name", "queued"], "6 and 6: what is left has room for that much"
+    assert shown(12) == ["name"]
+    assert shown(39) == ["name", "bar", "use", "state", "queued"], "7 more cells: before the bar is longer than 10"
+    assert shown(58) == ["name", "bar", "use", "state", "queued"], "the trend comes once the bar has its 20"
+    assert shown(59) == ["name", "bar", "use", "state", "trend", "queued"]
+
+
+@acted
+async def test_state_queue_and_servers_are_the_last_to_go() -> None:
+    async with stage(busy(), size=(120, 35), painted=True) as acting:
+        for width, height, heads in (
+            (120, 35, ("CPU", "state", "queued", "PX servers")),
+            (80, 24, ("CPU", "state", "queued")),
+            (60, 15, ("CPU", "state")),  # which says how many are queued, and for how long
+        ):
+            await acting.resize(width, height)
+            head = next(line for line in acting.screen.splitlines() if line.startswith(" Group"))
+            assert all(each in head for each in heads), head
+            assert ("I/O trend" in head) <= ("PX servers" in head and "queued" in head)
+            assert "PX servers 214/256" in acting.screen.splitlines()[0]
+            assert "12 queued 3:41" in acting.screen
+
+
 @acted
 async def test_columns_grow_with_what_is_in_them_and_stay() -> None:
     async with stage(busy(), size=(120, 35), painted=True) as acting:

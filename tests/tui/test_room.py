@@ -70,7 +70,10 @@ WHOLE = ["aaaa aaaa", "   aaaa", "   aaaa", "bbbb bbbb", "   bbbb", "   bbbb", "
         (7, SHORT, WHOLE),
         (6, (), [*WHOLE[:3], "   … +2 more"]),
         (3, (), [*WHOLE[:2], "   … +2 more"]),
-        (3, SHORT, ["aaaa", "bbbb", "cccc"]),
+        (6, SHORT, [*WHOLE[:3], "bbbb", "cccc cccc"]),
+        (5, SHORT, [*WHOLE[:3], "bbbb", "cccc cccc"]),
+        (4, SHORT, ["aaaa", "bbbb", "cccc cccc"]),
+        (3, SHORT, ["aaaa", "bbbb", "cccc cccc"]),
         (2, SHORT, ["aaaa", "   … +2 more"]),
     ],
 )
@@ -89,6 +92,19 @@ async def test_at_80x24_the_first_tab_has_every_alert() -> None:
         above = sum(alert.short in screen.splitlines()[1] for alert in found)
         assert f"+{len(found) - above} more" in screen.splitlines()[1]
         assert f"{len(found)} alerts, press 1" in await acting.press("2")
+
+
+@pytest.mark.parametrize(("scenario", "left"), [("throttled", 0), ("storm", 0), ("pdb", 2)])
+@acted
+async def test_at_60x15_every_alert_is_told_or_counted(scenario: str, left: int) -> None:
+    async with playing(scenario, (60, 15), whole=True, seed=None) as (acting, polls):
+        await polls(6)
+        below = acting.screen.split(" Group ")[1]
+        told = [alert for alert in acting.app.monitor.alerts if f"  {alert.glyph} {alert.short[:40]}" in below or
+                f"  {alert.glyph} {alert.text[:40]}" in below]  # fmt: skip
+        assert len(told) == len(acting.app.monitor.alerts) - left
+        assert (f"… +{left} more" in below) is bool(left)
+        assert " state" in acting.screen
 
 
 @acted

@@ -15,7 +15,7 @@ from msgspec import Struct
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
-from presman.base.formats import duration, in_about
+from presman.base.formats import in_about
 from presman.base.release import Release
 from presman.records.commands import Command, Victim, for_queued, to_end
 from presman.records.session_kind import SessionKind
@@ -105,9 +105,15 @@ def _objections(each: RunningStatement) -> Iterator[str]:
         yield f"it should end by itself {in_about(left)}"
     if each.idle is None:
         yield WORKS
-    elif each.idle < LONG_IDLE and each.status != SNIPED:
-        pause = f"idle {each.idle_time}, so perhaps between two fetches"
-        yield f"{pause}: end it if it stays idle (from {duration(LONG_IDLE)} on DO offers it)"
+    elif words := pause(each):
+        yield words
+
+
+def pause(each: RunningStatement) -> str:
+    """Return that an idle holder may only pause between two fetches, "" where it is idle for too long for that."""
+    if each.idle is None or each.idle >= LONG_IDLE or each.status == SNIPED:
+        return ""
+    return f"idle {each.idle_time}, so perhaps between two fetches: end it if it stays idle"
 
 
 def time_left(statement: RunningStatement) -> float | None:

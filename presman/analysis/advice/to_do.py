@@ -4,22 +4,25 @@ The rules. Nobody is named to be ended but an idle holder to whom nothing speaks
 servers certainly count where the head is short, and who alone or with other idle ones lets it start. What should end by
 itself soon is waited for. Where servers are held by who waits for a session, one looks at that session first. Whose
 work would be lost is decided by a person, on the tab that lists them. Of what only a plan can cure, it says what.
-That a head starts by itself is promised only where no other queue wants the same servers.
+That a head starts by itself is promised only where no other queue wants the same servers. What somebody can do (set a
+plan, raise a limit, look at a session) comes before a wait.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
 from presman.analysis.advice.candidate import Candidate, Unblock
 from presman.analysis.advice.contenders import listed, want_the_same
-from presman.analysis.advice.ending import ending, objection, time_left
+from presman.analysis.advice.ending import LONG_IDLE, ending, objection, pause, refusal, time_left
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.advice.unblock_words import queues_behind_itself, refused_holder
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
 from presman.analysis.readings.alert import Alert
+from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
@@ -73,12 +76,22 @@ def to_do(reading: Reading) -> ToDo | None:
     queue = _queue(reading)
     if queue is not None and queue.step is Step.END:
         return queue
-    for alert in worst_first(found):
-        advise = _ADVICE.get(alert.key)
-        step = queue if alert.key in _OF_THE_QUEUE else advise(alert, reading) if advise is not None else None
-        if step is not None:
-            return step
+    for states in ({"bad", "warn"}, {"note"}):
+        steps = [
+            step for alert in worst_first(found) if alert.state in states and (step := _step(alert, queue, reading))
+        ]
+        if steps:
+            # What somebody can do comes before what one waits for, however bad that is.
+            return next((step for step in steps if step.step is not Step.WAIT), steps[0])
     return None
+
+
+def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
+    """Return what to do about one alert, None where nothing is known to help; `queue` is what to do about the queue."""
+    if alert.key in _OF_THE_QUEUE:
+        return queue
+    advise = _ADVICE.get(alert.key)
+    return advise(alert, reading) if advise is not None else None
 
 
 _OF_THE_QUEUE = frozenset({"queue_waits", "queue_timeout"})
@@ -103,8 +116,7 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     if found.blocked:
         return _look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
     if found.soon is not None:
-        # That what wants too much starts once nothing else runs was seen, and is promised nowhere.
-        return _wait_for(found, "may start by itself" if head.cause is Cause.NEVER_FITS else "should start by itself")
+        return _wait_for(found, "should start by itself")
     chosen = found.candidates[: found.needed]
     if head.cause is Cause.NEVER_FITS:
         chosen = ()  # that it starts then is not proven
@@ -114,9 +126,13 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
         text = queues_behind_itself(found.itself)
         return ToDo(Step.CHANGE, text, f"close the open cursor of {found.itself.who}", "parallel", subject=name)
     if head.cause is Cause.NEVER_FITS:
-        text = f"{whose} wants more servers than its limit: a lower DOP or another group lets it start"
-        short = f"{name}: a lower DOP or another group lets its head start"
-        return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
+        helps = "a lower DOP or another group lets it start"
+        if head.starts_alone:
+            helps = "it may start once no server is in use, and with a lower DOP before that"
+        if head.starts_alone and head.in_use == 0:
+            helps = "no server is in use and it is still queued, so give it a lower DOP"
+        short = f"{name}'s head is {head.why}: a lower DOP helps"
+        return ToDo(Step.CHANGE, f"{whose} is {head.why}: {helps}", short, "parallel", subject=name)
     return _patience(found, reading)
 
 
@@ -137,6 +153,9 @@ def _wait_for(found: Unblock, starts: str) -> ToDo:
         text = f"wait: {whose} may start {about}, {when}; {want_the_same(found.rivals)}"
         short = f"wait: {name} may start {about}; so may {listed(found.rivals)}"
         return ToDo(Step.WAIT, text, short, "parallel", subject=name)
+    if found.head.cause is Cause.NEVER_FITS:  # it was seen to start once nothing else ran, and is promised nowhere
+        text = f"wait: {whose} may start once no server is in use, {about}, {when} ({found.head.why})"
+        return ToDo(Step.WAIT, text, f"wait: {name} may start {about}", "parallel", subject=name)
     text = f"wait: {whose} {starts} {about}, {when}"
     short = f"wait: {name} {starts.partition(' by ')[0]} {about}"
     return ToDo(Step.WAIT, text, short, "parallel", subject=name)
@@ -185,25 +204,64 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text = f"find out who holds the servers that {whose} wants: {found.unknown}"
     elif found.by_itself:
         return _wait_for(found, "can start")
-    elif (against := _against(found, reading)) is not None:
-        text, short = f"wait: {against}", f"wait: {against}"
+    elif found.refused is not None:
+        text = short = f"wait: {refused_holder(found.refused)}"
+    elif (late := next((each.statement for each in found.candidates if each.statement.overdue), None)) is not None:
+        text = f"{late.who} should have ended by now and goes on, so when {whose} starts is not known: wait, or decide "
+        text, short = f"{text}whose work to end", f"wait: {late.who} should have ended by now and goes on"
+    elif any(each.idle is not None for each in reading.running):
+        text, short = _idle_holder(found, reading)
     else:
         text = f"nobody is idle who could let {whose} start: wait, or decide whose work to end"
         short = f"wait, or decide whose work to end for {name}"
     return ToDo(step, text, short, "parallel", subject=name)
 
 
-def _against(found: Unblock, reading: Reading) -> str | None:
-    """Return who holds servers that the head could use and is not to be ended now, and why; None for nobody."""
-    if found.refused is not None:
-        return refused_holder(found.refused)
-    held_up = (each for each in found.candidates if each.objection or found.in_vain)
-    idle = next((each for each in held_up if each.statement.idle is not None), None)
-    if idle is None:
-        return None
-    why = idle.objection or f"{listed(found.in_vain)} may be served first and wait on for more than that"
-    keeps = f"{idle.statement.who} keeps {counted(idle.statement.servers, 'server')}"
-    return f"{keeps} that {_whose(found.head)} could use; {why}{_lasting_cure(reading)}"
+def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
+    """Return why DO names no idle holder to be ended, in full and in short.
+
+    The screen tells of each idle holder, so DO says of one that it is there, and what its end would do.
+    """
+    helping = [each for each in found.candidates if each.statement.idle is not None]
+    chosen = found.candidates[: found.needed]
+    if chosen and all(each in helping for each in chosen):
+        return _idle_answer(found, next((each for each in chosen if each.objection), chosen[0]), reading)
+    if helping:
+        return _idle_beside_others(found, helping[0])
+    idle = (each for each in reading.running if each.idle is not None)
+    return _idle_elsewhere(found, max(idle, key=lambda each: (each.servers, each.idle or 0.0)))
+
+
+def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str]:
+    """Return that one waits, though the end of idle holders would let the head start, and why."""
+    each = candidate.statement
+    keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
+    why = candidate.objection or f"{listed(found.in_vain)} may be served first and wait on for more than that"
+    short = f"wait: {keeps}, idle {each.idle_time}"
+    if why == pause(each) and not found.in_vain:  # time is all that speaks against it
+        offer = f"from {duration(LONG_IDLE)} on"
+        why, short = f"{why} ({offer} DO offers it)", f"{keeps}, idle {each.idle_time}: end it {offer}"
+    return f"wait: {keeps} that {_whose(found.head)} could use; {why}{_lasting_cure(reading)}", short
+
+
+def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]:
+    """Return what an idle holder keeps of what the head is short of, where its end alone is not enough."""
+    each, whose = candidate.statement, _whose(found.head)
+    held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
+    why = "whether the queue counts its servers here is not known"
+    short = f"wait: ending {each.who} may not help {_name(found.head)}"
+    if candidate.frees == candidate.perhaps:
+        why = f"{whose} is short of {max(one.short for one in found.head.shortages)}, so ending it alone is not enough"
+        short = f"wait: ending {each.who} alone does not let {_name(found.head)} start"
+    return f"{held}; {why}: wait, or decide whose work to end", short
+
+
+def _idle_elsewhere(found: Unblock, each: RunningStatement) -> tuple[str, str]:
+    """Return that the servers of an idle holder are none that the head could use."""
+    held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
+    why = refusal(each) or f"ending it would not let {_whose(found.head)} start"
+    text = f"{held}, but {why}: wait, or decide whose work to end"
+    return text, f"wait: ending {each.who} does not let {_name(found.head)} start"
 
 
 def _look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:
@@ -274,13 +332,20 @@ def _host(alert: Alert, _reading: Reading) -> ToDo:
     return ToDo(Step.LOOK, text, "look at the host: others use its CPUs", "cpu", subject=alert.subject)
 
 
-def _io_limit(alert: Alert, reading: Reading) -> ToDo | None:
-    held = [each for each in reading.io_limited if alert.subject in {each.name, f"{each.name} on {each.inst_id}"}]
+def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
+    """Return which limit to raise: that of the container with the longest queue, else with the longest waits."""
+    held = [each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED]
     if not held:
         return None
-    limit = held[0].nearest or "MAX_IOPS or MAX_MBPS"
-    text = f"raise {limit} in {held[0].name} if it is to do more: the limit holds its I/O back"
-    return ToDo(Step.CHANGE, text, f"raise {limit} in {held[0].name} if it is to do more", "io", subject=alert.subject)
+    queued = Counter(each.con_id for each in reading.queue)
+    most = max(held, key=lambda each: (queued[each.con_id], each.io_throttle_ms or 0.0))
+    if not queued[most.con_id] and any(head.is_critical for head in reading.heads):
+        return None  # it is not what the queue that hurts waits for
+    raised = f"raise {most.nearest or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it is to do more"
+    many = queued[most.con_id]
+    waits = f", and {many} of its statements wait{'s' * (many == 1)} in the queue" if many else ""
+    text = f"{raised}: the limit holds its I/O back{waits}"
+    return ToDo(Step.CHANGE, text, raised, "io", subject=most.name)
 
 
 def _idle(_alert: Alert, reading: Reading) -> ToDo | None:

@@ -13,7 +13,7 @@ from presman.base.formats import counted, in_about
 def nobody_named(head: QueueHead) -> str:
     """Say why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
-        return "it wants more than its limit: nobody's end is known to help; a lower DOP or another group does"
+        return "it is too large for its limit: nobody's end is known to help; a lower DOP or another group does"
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP}:
@@ -75,7 +75,7 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
     same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
     # That what wants more than its limit starts once nothing else runs was seen, and is promised nowhere.
     perhaps = found.head.cause is Cause.NEVER_FITS
-    lets = "with which it may start, though it wants more than its limit" if perhaps else "that let it start"
+    lets = "with which it may start, though it is too large for the target" if perhaps else "that let it start"
     waits = [each.ends_in for each in chosen if each.ends_in is not None]
     total = sum(each.statement.servers for each in chosen)
     if len(waits) == len(chosen):

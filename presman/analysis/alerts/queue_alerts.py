@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from presman.analysis.readings.alert import Alert, Severity
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, group_title, is_downgrade
+from presman.analysis.readings.statement_readings import QueuedStatement, QueueHead, group_title, is_downgrade
 from presman.analysis.totals import downgrades_per_minute
 from presman.base.formats import counted, duration, number
 
@@ -36,18 +36,11 @@ def _group_of(head: QueueHead) -> str:
 
 def _head(head: QueueHead, reading: Reading) -> Alert:
     queued = sum((each.con_id, each.group) == (head.con_id, head.group) for each in reading.queue)
-    never = head.cause is Cause.NEVER_FITS and head.statement.timeout_action != "RUN"
     name = _group_of(head)
-    short = f"{name}: {queued} queued, head {duration(head.statement.waited)}, {_why(head)}"
-    amount = None if never else head.statement.waited  # what never fits waits for nothing that time could bring
-    state: Severity = "bad" if never else "warn"
-    return Alert(state, "✕" if never else "▲", head_sentence(head), short, "queue_waits", name, amount)
-
-
-def _why(head: QueueHead) -> str:
-    """Return the cause in words; of what never fits, whether the target is what it does not fit in."""
-    over = head.target is not None and head.wants is not None and head.wants.low > head.target
-    return "wants more than the target" if over and head.cause is Cause.NEVER_FITS else head.cause.value
+    short = f"{name}: {queued} queued, head {duration(head.statement.waited)}, {head.why}"
+    amount = None if head.never_starts else head.statement.waited
+    state: Severity = "bad" if head.is_critical else "warn"
+    return Alert(state, "✕" if head.is_critical else "▲", head_sentence(head), short, "queue_waits", name, amount)
 
 
 class _AtTimeout(NamedTuple):

@@ -27,7 +27,8 @@ class AlertRule(NamedTuple):
 
 
 _RULES = (
-    AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first may never start",
+    AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first "
+              "can never start, or all of a queue have waited for an hour together",
               "group", "s", "seconds that the first of the queue has waited"),
     AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT); "
               "a note if it then starts (PQ_TIMEOUT_ACTION RUN)", "group"),

@@ -19,7 +19,7 @@ def with_reasons(
     running: Iterable[RunningStatement],
 ) -> tuple[GroupReading, ...]:
     """Return the groups with the causes of their queues, and what holds their I/O back while they do some."""
-    causes = {(head.con_id, head.group): head.cause for head in heads}
+    first = {(head.con_id, head.group): head for head in heads}
     left: dict[tuple[int, str], float] = {}
     starts: dict[tuple[int, str], float] = {}
     for each in queue:
@@ -40,7 +40,8 @@ def with_reasons(
                 blocked[inst_id, one.con_id, one.group] += servers
     return tuple(
         row._replace(
-            head_cause=causes.get((row.con_id, row.name)),
+            head_cause=head.cause if (head := first.get((row.con_id, row.name))) is not None else None,
+            queue_hurts=head is not None and head.is_critical,
             timeout_left=left.get((row.con_id, row.name)),
             starts_in=starts.get((row.con_id, row.name)),
             blocked=blocked[row.inst_id, row.con_id, row.name],

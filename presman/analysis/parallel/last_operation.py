@@ -6,6 +6,7 @@ A statement is about to end with the operation that runs only where its plan has
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.detail_readings import Operation
@@ -31,18 +32,31 @@ _NAMED = {"Table Scan": "TABLE ACCESS", "Index Fast Full Scan": "INDEX", "Hash J
 """V$SESSION_LONGOPS.OPNAME, and the plan's operation. A `Rowid Range Scan` is one of many parts of a scan."""
 
 
-def comes_nearer(facts: Facts, work: Operation, place: tuple[int, int], sql_id: str) -> bool:
-    """Tell whether less is left of an operation than at the poll before, or nothing was told of it then.
+_ROUGHLY = 2.0
+"""Seconds by which an end may come later than told: TIME_REMAINING is an estimate in whole seconds."""
 
-    An end that stays as far away as it was is not promised again. `place` is the coordinator's instance and SID.
+
+class Course(NamedTuple):
+    """How an operation goes on since the poll before: whether its end `comes_nearer`, or is `overdue`."""
+
+    comes_nearer: bool
+    overdue: bool
+
+
+def course(facts: Facts, work: Operation, place: tuple[int, int], sql_id: str) -> Course:
+    """Compare what is left of an operation with what was left at the poll before.
+
+    An end that stays as far away as it was, or should have come by now, is not promised again. `place` is the
+    coordinator's instance and SID.
     """
     rows = facts.deltas.previous.rows(SessionLongops) if facts.deltas.previous is not None else ()
     named = (row for row in rows if (row.inst_id, row.qcsid or row.sid, row.sql_id) == (*place, sql_id))
     left = [row.time_remaining for row in named if (row.opname, row.target) == (work.name, work.target)]
     known = [each for each in left if each is not None]
-    if not known or work.remaining is None or facts.deltas.interval(SessionLongops) is None:
-        return True
-    return work.remaining < max(known)
+    seconds = facts.deltas.interval(SessionLongops)
+    if not known or work.remaining is None or seconds is None:
+        return Course(comes_nearer=True, overdue=False)
+    return Course(work.remaining < max(known), max(known) <= max(0.0, seconds - _ROUGHLY))
 
 
 def is_last(operation: str, lines: Iterable[PxPlanLine]) -> bool:

@@ -126,6 +126,7 @@ def heads(
                 container=head.container,
                 shortages=shortages(head.wants, cause, situation),
                 equals=equals,
+                queue_waited=sum(each.waited or 0.0 for each in _queue_of(head, statements)),
             )
         )
     return tuple(found)
@@ -138,10 +139,15 @@ def _equals(head: QueuedStatement, statements: Iterable[QueuedStatement]) -> int
     """
     if head.event == NEXT_IN_LINE:
         return 0
-    own = (each for each in statements if (each.con_id, each.group) == (head.con_id, head.group))
     first = head.waited
+    own = _queue_of(head, statements)
     waits = [None if first is None or each.waited is None else abs(each.waited - first) for each in own]
     return sum(each is None or each < SAME_WAIT for each in waits) - 1
+
+
+def _queue_of(head: QueuedStatement, statements: Iterable[QueuedStatement]) -> list[QueuedStatement]:
+    """Return the statements of a head's queue, itself among them."""
+    return [each for each in statements if (each.con_id, each.group) == (head.con_id, head.group)]
 
 
 def _same(equals: int) -> str:
@@ -274,7 +280,8 @@ def _never(wants: Servers, situation: QueueState) -> str:
             return f"more than the {limit.allowed} that {limit.owner} is allowed{limit.part}, {limit.held} held"
     system = situation.system
     if system.target is not None and wants.low > system.target:
-        rest = "" if system.in_use is None else f", {system.in_use} in use: it may start once none is"
+        rest = f", {system.in_use} in use: it may start once none is" if system.in_use else ""
+        rest = ", none is in use and it is still queued" if system.in_use == 0 else rest
         return f"more than the target's {system.target}{system.where}{rest}"
     return ""
 

@@ -129,9 +129,9 @@ def _by_coordinator(rows: Iterable[PxSession]) -> dict[Coordinator, list[PxSessi
 
 
 def running(facts: Facts, found: Mapping[Coordinator, Holding]) -> tuple[RunningStatement, ...]:
-    """Return the statements with most servers first."""
+    """Return the statements, idle holders before those that work, those with most servers first."""
     statements = [_statement(facts, holding) for holding in found.values()]
-    statements.sort(key=lambda each: (-each.servers, each.inst_id, each.sid, each.serial))
+    statements.sort(key=lambda each: (each.idle is None, -each.servers, each.inst_id, each.sid, each.serial))
     return tuple(statements)
 
 
@@ -145,6 +145,9 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
     idle = float(session.last_call_et or 0) if session and session.status in IDLE_STATUSES else None
     blocked = _blocker(facts, holding)
     work = next(iter(facts.sessions.operations.get((inst_id, sid, sql_id), ())), None) if idle is None else None
+    last = None
+    if work is not None and last_operation.is_last(work.name, facts.cursors.lines(inst_id, sql_id, child)):
+        last = last_operation.course(facts, work, (inst_id, sid), sql_id)
     kind = None
     if session is not None:
         kind = session_kind(session.type, session.username, session.program, session.module, session.service_name)
@@ -185,9 +188,8 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         kind=kind,
         seen=session is not None,
         last_call=None if session is None or session.last_call_et is None else float(session.last_call_et),
-        is_last=work is not None
-        and last_operation.is_last(work.name, facts.cursors.lines(inst_id, sql_id, child))
-        and last_operation.comes_nearer(facts, work, (inst_id, sid), sql_id),
+        is_last=last is not None and last.comes_nearer and not last.overdue,
+        overdue=last is not None and last.overdue,
         queued=session is not None and wait_events.is_queued(session.event, session.state),
         oracle_ends_in=oracle_ends_in,
         ended_by=ended_by,

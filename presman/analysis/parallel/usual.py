@@ -35,8 +35,8 @@ _HOUR = timedelta(hours=1)
 
 WORSE = 2.0
 """How many times the usual mean queue is called worse."""
-FEW = 2
-"""Fewer queued statements than this are never called worse than usual."""
+FEW = 2.0
+"""A shorter queue than this, on average, is never called worse than usual."""
 
 
 class CounterMark(Struct, frozen=True):
@@ -161,7 +161,7 @@ def compare(
         past = known.get(key)
         past = _together(past, between(older[key], mark, _since(reading, older[key].at)) if key in older else None)
         present = now or Usual(0.0, None, None, None, None, float(group.px_queued or 0), None)
-        found.append(Comparison(*key, plan, past, present, _is_worse(group, past, plan)))
+        found.append(Comparison(*key, plan, past, present, _is_worse(group, present, past, plan)))
     return tuple(found)
 
 
@@ -175,10 +175,11 @@ def _together(history: Usual | None, watched: Usual | None) -> Usual | None:
     return replace(history, percent_queued=counted[0], mean_wait=counted[1], timeouts=counted[2])
 
 
-def _is_worse(group: GroupReading, hour: Usual | None, plan: Usual | None) -> bool:
+def _is_worse(group: GroupReading, now: Usual, hour: Usual | None, plan: Usual | None) -> bool:
+    """Whether the queue that is shown for now is much longer than the usual one shown beside it, and still there."""
     means = [each.mean_queue for each in (hour, plan) if each is not None and each.mean_queue is not None]
-    queued = group.px_queued or 0
-    return queued >= FEW and bool(means) and queued > WORSE * means[0]
+    queue = now.mean_queue or 0.0
+    return bool(group.px_queued) and queue >= FEW and bool(means) and queue > WORSE * means[0]
 
 
 def _since(reading: Reading, at: datetime | None) -> float | None:

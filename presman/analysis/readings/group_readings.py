@@ -181,6 +181,7 @@ class GroupReading(NamedTuple):
     seconds until the first of it times out, `starts_in` those until the first of it starts by its timeout
     (PQ_TIMEOUT_ACTION RUN); `io_held_by` is the I/O limit of its container that holds I/O back while
     the group does some; `blocked` are the servers that its statements hold while they wait for another session.
+    `queue_hurts` tells that its queue is critical (:attr:`QueueHead.is_critical`).
     `doubt` is why its figures of CPU are judged by no rule, "" where they are.
     `usage` are its counters as they stand, None where V$RSRC_CONSUMER_GROUP has no row of it: then
     `totals` and `sessions` say nothing either.
@@ -229,6 +230,7 @@ class GroupReading(NamedTuple):
     blocked: int = 0
     usage: UsageTotals | None = None
     doubt: str = ""
+    queue_hurts: bool = False
 
     @property
     def states(self) -> tuple[GroupState, ...]:
@@ -303,8 +305,7 @@ def _queue_state(row: GroupReading) -> list[GroupState]:
     near = row.timeout_left is not None and row.timeout_left <= SOON
     waited = "" if row.head_waited is None else f" {duration(row.head_waited)}"
     why = f" (timeout {duration(row.timeout_left)})" if near else _BRIEF_CAUSES.get(row.head_cause or Cause.UNKNOWN, "")
-    stuck = row.head_cause is Cause.NEVER_FITS and row.starts_in is None
-    level: Literal["bad", "warn"] = "bad" if near or stuck else "warn"
+    level: Literal["bad", "warn"] = "bad" if near or row.queue_hurts else "warn"
     text = f"{row.px_queued} queued{waited}"
     return [GroupState("queued", level, f"{text}{why}", text)]
 

@@ -20,9 +20,13 @@ class Cause(Enum):
     GROUP = "group limit reached"
     BEHIND = "behind others in its queue"
     NOT_CHOSEN = "not chosen yet"
-    NEVER_FITS = "wants more than its limit"
+    NEVER_FITS = "too large for its limit"
     UNEXPLAINED = "not explained by the servers counted"
     UNKNOWN = "not known"
+
+
+LONG_TOGETHER = 3600.0
+"""Seconds that the statements of one queue have waited, added up, from which that is critical."""
 
 
 class DopStory(Struct, frozen=True):
@@ -148,7 +152,8 @@ class RunningStatement(Struct, frozen=True):
     tells that its plan has nothing left to do after `operation`, and that this comes to its end. `queued` tells that
     its session waits in the parallel queue with another statement. `oracle_ends_in` is in how many seconds Oracle
     itself ends the idle session, by the parameter `ended_by`, None where it does not. `idle_known` is false where it is
-    idle and no view tells since when: then `idle` is 0.
+    idle and no view tells since when: then `idle` is 0. `overdue` tells that its last operation should have been done
+    by now, by what V$SESSION_LONGOPS told at the poll before.
     """
 
     inst_id: int
@@ -192,6 +197,7 @@ class RunningStatement(Struct, frozen=True):
     oracle_ends_in: float | None = None
     ended_by: str = ""
     idle_known: bool = True
+    overdue: bool = False
 
     @property
     def who(self) -> str:
@@ -225,7 +231,7 @@ class QueueHead(Struct, frozen=True):
     `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every limit that binds;
     where the servers wanted are a range, they are for the most it may want. `container` is the name of its pluggable
     database where others are seen, too. `equals` others of its queue have waited the same: which of them all is the
-    first is not known.
+    first is not known. `queue_waited` is seconds that all statements of its queue have waited, added up.
     """
 
     group: str
@@ -242,6 +248,32 @@ class QueueHead(Struct, frozen=True):
     shortages: tuple[Shortage, ...] = ()
     container: str = ""
     equals: int = 0
+    queue_waited: float = 0.0
+
+    @property
+    def starts_alone(self) -> bool:
+        """Whether it is too large for the target alone: that one was seen to start on 12.1 once nothing else ran."""
+        if self.cause is not Cause.NEVER_FITS or self.wants is None or self.target is None:
+            return False
+        return self.wants.low > self.target and (self.allowed is None or self.wants.low <= self.allowed)
+
+    @property
+    def never_starts(self) -> bool:
+        """Whether nothing is known by which it would ever start: it is too large for the limit of its group, and no
+        timeout starts it (PQ_TIMEOUT_ACTION RUN).
+        """
+        by_timeout = self.statement.timeout_action == "RUN"
+        return self.cause is Cause.NEVER_FITS and not self.starts_alone and not by_timeout
+
+    @property
+    def is_critical(self) -> bool:
+        """Whether it hurts, by how long and how many wait, or because time does not help."""
+        return self.never_starts or self.queue_waited >= LONG_TOGETHER
+
+    @property
+    def why(self) -> str:
+        """Why it waits, in a few words: those that the handbook explains."""
+        return "too large for the target" if self.starts_alone else self.cause.value
 
 
 def is_downgrade(name: str) -> bool:

@@ -143,6 +143,8 @@ def _doing(each: RunningStatement) -> str:
 
 def _left(each: RunningStatement) -> str:
     """Return what is left: of the statement only where its plan has nothing to do after this operation."""
+    if each.overdue:
+        return "should be done by now"
     return f"{duration(each.remaining)} left" if each.is_last else f"this step done {in_about(each.remaining)}"
 
 
@@ -192,12 +194,12 @@ def commands_of(row: QueuedStatement | RunningStatement, reading: Reading) -> tu
 
 
 def why_not_ended(row: QueuedStatement | RunningStatement, reading: Reading) -> str:
-    """Return why a statement is not offered to be ended, or not named by DO, as a sentence; "" where it is."""
+    """Return why a statement is not offered to be ended, or not by DO, as a sentence; "" where it is."""
     found = ending(row, reading).refused
     if found or isinstance(row, QueuedStatement):
         return f"No command is offered: {found}." if found else ""
     against = objection(row)
-    return f"DO does not name it: {against}." if against else ""
+    return f"DO does not offer to end it: {against}." if against else ""
 
 
 def command_lines(commands: Iterable[Command]) -> list[Line]:
@@ -219,7 +221,9 @@ def candidates_lines(found: Unblock) -> list[Line]:
         alone = "" if candidate.enough or place < found.needed else "; not enough alone"
         lines += [(), (("  ", ""), (f"{number} {brief(candidate)}{alone}", needed))]
         lost = "no work is lost" if candidate.lost == 0 else f"{_lost(candidate.lost)} of work would be lost"
-        lost += f"; DO does not name it: {candidate.objection}" if candidate.objection not in {"", WORKS} else ""
+        lost += (
+            f"; DO does not offer to end it: {candidate.objection}" if candidate.objection not in {"", WORKS} else ""
+        )
         about = f"{each.group}, SQL_ID {each.sql_id or ABSENT}, program {each.program}; {lost}"
         lines.append((("     ", ""), (about, "dim")))
         if each.sql_text:

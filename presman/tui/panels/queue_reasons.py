@@ -100,8 +100,12 @@ def _worse(compared: Sequence[Comparison]) -> Line:
     worse = [each for each in compared if each.worse]
     if not worse:
         return ()
-    parts = [f"{each.name} {number(each.now.mean_queue)} queued, {_usually(each)}" for each in worse]
-    return ((" WORSE THAN USUAL  ", "title"), ("; ".join(parts), "bad"))
+    parts = [f"{each.name} {number(each.now.mean_queue)} queued {_now(each)}, {_usually(each)}" for each in worse]
+    return ((" WORSE THAN USUAL  ", "title"), ("; ".join(parts), "warn"))
+
+
+def _now(each: Comparison) -> str:
+    return "in the last minute" if each.now.seconds else "now"
 
 
 def _usually(each: Comparison) -> str:

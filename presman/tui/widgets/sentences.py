@@ -8,6 +8,8 @@ from presman.drawing.lines import Line, fit, plain, wrap
 from presman.tui.widgets.line_view import LineView
 
 _INDENT = 3
+_FRAME = 3
+"""Lines above and below every tab, at least."""
 
 
 class Sentences(LineView):
@@ -33,22 +35,22 @@ class Sentences(LineView):
     def _wrap(self) -> None:
         width = self.size.width or self.app.size.width
         highest = self.styles.max_height
-        most = int(highest.value) if highest is not None and highest.is_cells else None
+        most = None if highest is None else int(highest.resolve(self.app.size, self.app.size))
+        if most is not None:  # on the smallest screens even less is left, and what is behind the edge is not counted
+            most = min(most, max(1, (self.app.size.height - _FRAME) // 3))
         self.fit_lines(whole_sentences(self._sentences, self._shorter, width, most), self._step)
 
 
 def whole_sentences(sentences: Sequence[Line], shorter: Sequence[Line], width: int, most: int | None) -> list[Line]:
     """Wrap sentences to at most `most` lines: what does not fit as a whole is counted, and nothing ends in its middle.
 
-    Where there are `shorter` ones they are taken if the others do not all fit, each on one line.
+    Where there are `shorter` ones, each on one line, they stand for those that have no room: the first are whole first.
     """
     blocks = [wrap(line, width, _INDENT) for line in sentences]
     if most is None or sum(map(len, blocks)) <= most:
         return [part for block in blocks for part in block]
     if shorter:
-        blocks = [
-            [line if len(plain(line)) <= width else ((fit(plain(line), width), line[-1][1]),)] for line in shorter
-        ]
+        blocks = _as_many_whole(blocks, [_in_one_line(line, width) for line in shorter], most)
     found: list[Line] = []
     for place, block in enumerate(blocks):
         left = len(blocks) - place
@@ -57,3 +59,17 @@ def whole_sentences(sentences: Sequence[Line], shorter: Sequence[Line], width: i
             return [*found, *cut, ((f"   … +{left} more" if left else "   …", "dim"),)]
         found += block
     return found
+
+
+def _as_many_whole(blocks: Sequence[list[Line]], shorter: Sequence[list[Line]], most: int) -> list[list[Line]]:
+    """Return those whole that need but a line, and the first of the others as far as all have room in `most` lines."""
+    spare, found = most - len(blocks), []
+    for block, short in zip(blocks, shorter, strict=True):
+        spare -= len(block) - 1
+        found.append(block if len(block) == 1 or spare >= 0 else short)
+    return found
+
+
+def _in_one_line(line: Line, width: int) -> list[Line]:
+    text = plain(line)
+    return [line if len(text) <= width else ((fit(text, width), line[-1][1]),)]

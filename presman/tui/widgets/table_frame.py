@@ -57,7 +57,7 @@ class TableFrame:
     def choose(self, keys: Sequence[str]) -> None:
         """Show these columns in this order, the first before the others where there is no room; () are the table's."""
         known = {column.key: column for column in self.rows.table.columns}
-        found = tuple(replace(known[key], narrow=True) for key in dict.fromkeys(keys) if key in known)
+        found = tuple(replace(known[key], narrow=True, vital=False) for key in dict.fromkeys(keys) if key in known)
         self._chosen = found or None
         self._needed.clear()
         self._fitted_for = (-1, frozenset())

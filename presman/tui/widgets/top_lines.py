@@ -114,11 +114,11 @@ def _facts(top: TopLine) -> list[Part]:
         parts.append(Part(6, ((header.container, "note"),)))
     if header.uptime is not None:
         parts.append(Part(10, ((f"up {_coarse(header.uptime)}", "dim"),)))
-    parts.append(Part(1, (("plan ", "dim"), (plan_name(reading), ""), _mixed(header))))
+    parts.append(Part(3, (("plan ", "dim"), (plan_name(reading), ""), _mixed(header))))
     parts.append(Part(4, _managed(header)))
     if top.choices.packs:
         parts.append(Part(2, ((f"packs {' + '.join(top.choices.packs)}", "warn"),)))
-    parts.append(Part(3, _servers(header.servers, queued=_may_queue(reading))))
+    parts.append(Part(1, _servers(header.servers, queued=_may_queue(reading))))
     parts.append(Part(8, _gauge(header.servers)))
     parts.append(Part(6, (("max ", "dim"), (count(header.servers.maximum), ""))))
     parts.append(Part(9, ((f"every {top.choices.refresh:g}s", "dim"),)))

@@ -1,0 +1,190 @@
+"""Sentences agree: what the lines of one screen say of a session, a queue or the time to wait is the same story.
+
+Over all scenarios, at three sizes, poll after poll: who is called an idle holder on one line is not denied on another,
+a queue is as bad in the table as in its alert, and a promise that was broken does not stand again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.advice.ending import LONG_IDLE
+from presman.analysis.advice.to_do import Step, ToDo, to_do
+from presman.analysis.advice.unblock import unblock
+from presman.analysis.readings.reading import Reading
+from presman.drawing.lines import Line, plain
+from presman.figures.group_figures import state_text
+from presman.figures.statement_figures import RUNNING
+from presman.output.text_table import table
+from presman.tabs.alerts import alerts
+from presman.tabs.link import Link, LinkState
+from presman.tabs.moment import Moment
+from presman.tabs.overview import alert_lines, short_alerts
+from presman.tui.panels.parallel_layout import most_for_why
+from presman.tui.panels.queue_reasons import story, why_lines
+from presman.tui.widgets.sentences import whole_sentences
+from presman.tui.widgets.top_lines import alert_line, do_line
+from tests.analysis.test_simulated import SCENARIOS, play, started
+from tests.thorough import THOROUGH, some
+from tests.tui.readings import busy
+
+SIZES = ((80, 24), (120, 35), (200, 50))
+POLLS, EVERY = (300, 2.0) if THOROUGH else (20, 14.0)
+SEEDS = some([1], [2, 7])
+
+_WHO = r"[A-Z][A-Z0-9_]* \d+:\d+"
+_IN_ABOUT = re.compile(rf"(?:should|may|can) start .*in about (\d+):(\d\d), when ({_WHO})")
+_SLACK = 2.0
+"""Seconds by which an end may come later than told: what is left is told in whole seconds."""
+
+
+class Screen(NamedTuple):
+    """The sentences that stand on the tabs Overview and Parallel at one size, as texts."""
+
+    top: str
+    do: str
+    findings: tuple[str, ...]
+    why: tuple[str, ...]
+    running: tuple[str, ...]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return (self.top, self.do, *self.findings, *self.why, *self.running)
+
+
+def screen(reading: Reading, width: int, height: int) -> Screen:
+    """Return the sentences, made by the functions that the panels call, with the room that they have."""
+    moment = Moment(reading, alerts=alerts(reading, Link(LinkState.LIVE)))
+    step = to_do(reading)
+    findings = whole_sentences(alert_lines(moment), short_alerts(moment), width - 2, (height - 3) // 3)
+    why = why_lines(story(reading, unblock(reading), (), ()), width - 2, most_for_why(height - 5))
+    return Screen(
+        plain(alert_line(moment.alerts, width)),
+        "" if step is None else plain(do_line(step, width)),
+        texts(findings),
+        texts(why),
+        tuple(table(RUNNING.columns, reading.running, width - 2)[1:]) if reading.running else (),
+    )
+
+
+def texts(lines: list[Line]) -> tuple[str, ...]:
+    """Return sentences that were wrapped as one text each: lines that go on are indented by three."""
+    found: list[str] = []
+    for line in map(plain, lines):
+        if found and line.startswith("   "):
+            found[-1] += f" {line.strip()}"
+        else:
+            found.append(line.strip())
+    return tuple(found)
+
+
+def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
+    """Yield what the lines of one screen say against each other."""
+    idle = {each.who: each for each in reading.running if each.idle is not None}
+    step = to_do(reading)
+    for line in shown.lines:
+        if idle and ("nobody is idle" in line or "no idle" in line):
+            yield f"{sorted(idle)} idle, denied: {line}"
+        if not idle and re.search(r"idle holder", line):
+            yield f"nobody is idle, but: {line}"
+        for who, each in idle.items():
+            if re.search(rf"{re.escape(who)}(?:,\d+)?, runs", line):
+                yield f"{who} is idle for {each.idle_time}, but: {line}"
+    first = shown.running[: len(idle)]
+    if not all(re.search(r"○ .*(idle holder|sniped)|✕ killed", line) for line in first):
+        yield f"{sorted(idle)} idle, and not the first in Running: {first}"
+    if step is not None and step.step is Step.END:
+        ended = re.match(rf"end ({_WHO})", step.text)
+        if ended is None or ended[1] not in idle:
+            yield f"who is to be ended is not idle: {step.text}"
+    if idle and step is not None and step.step is Step.WAIT:
+        answers = [each.who for each in reading.running if each.who in idle or each.is_last or each.overdue]
+        if not any(each in step.text for each in (*answers, "SMON", "is free", "are free", "one queue")):
+            yield f"{sorted(idle)} idle, not named: {step.text}"
+
+
+def judged_twice(reading: Reading) -> Iterator[str]:
+    """Yield the queues that their alert judges otherwise than the table of groups, DO or the reason does."""
+    found = {alert.subject: alert for alert in alerts(reading, Link(LinkState.LIVE)) if alert.key == "queue_waits"}
+    heads = {(head.con_id, head.group): head for head in reading.heads}
+    for group in reading.cluster_groups():
+        queue = next((each for each in group.states if each.word == "queued"), None)
+        if queue is None or group.title not in found or "timeout" in queue.text:
+            continue
+        alert, head = found[group.title], heads[group.con_id, group.name]
+        if queue.level != alert.state:
+            yield f"{state_text(group)} in the table, {alert.glyph} {alert.short}"
+        if ("too large" in queue.text) != ("too large" in alert.short) or head.why not in alert.short:
+            yield f"{queue.text} in the table, {alert.short}"
+        if "never" in alert.text:
+            yield f"never is more than is known: {alert.text}"
+
+
+def broken(before: Reading, then: ToDo, after: Reading, now: ToDo) -> Iterator[str]:
+    """Yield promises of the poll before that did not come true and stand again."""
+    seconds = (after.at - before.at).total_seconds()
+    old, new = _IN_ABOUT.search(then.text), _IN_ABOUT.search(now.text)
+    if old is not None and new is not None and old[3] == new[3] and then.subject == now.subject:
+        left = 60 * int(old[1]) + int(old[2])
+        if left + _SLACK <= seconds:
+            yield f"{seconds:.0f} s after {then.text!r}: {now.text!r}"
+    offered = re.match(rf"wait: ({_WHO}) keeps .* on DO offers it\)", then.text)
+    holder = next((each for each in after.running if offered is not None and each.who == offered[1]), None)
+    if (
+        holder is not None
+        and (holder.idle or 0.0) >= LONG_IDLE
+        and "DO offers it" in now.text
+        and holder.who in now.text
+    ):
+        yield f"{then.text!r}, and {holder.idle:.0f} s idle: {now.text!r}"
+
+
+def starts_promised_twice(before: Reading, after: Reading) -> Iterator[str]:
+    """Yield heads that should have started at the next look, twice."""
+    then = {head.statement.sql_id: head.sentence for head in before.heads}
+    for head in after.heads:
+        if all(
+            "should start at the next look" in each for each in (head.sentence, then.get(head.statement.sql_id, ""))
+        ):
+            yield f"{head.group}: {head.sentence}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
+    source, clock = started(scenario, seed)
+    readings = list(play(source, clock, POLLS, EVERY))
+    found = []
+    for number, reading in enumerate(readings):
+        found += [(number, each) for each in judged_twice(reading)]
+        for size in SIZES:
+            found += [(number, size, each) for each in contradictions(reading, screen(reading, *size))]
+    for number, (before, after) in enumerate(pairwise(readings)):
+        then, now = to_do(before), to_do(after)
+        if then is not None and now is not None:
+            found += [(number, each) for each in broken(before, then, after, now)]
+        found += [(number, each) for each in starts_promised_twice(before, after)]
+    assert not found
+
+
+def test_what_is_looked_for_would_be_found() -> None:
+    """The reading of an idle holder beside the screen of one where he works, and the other way round."""
+    idle = replace(busy(), groups=())
+    working = replace(idle, running=tuple(replace(each, idle=None) for each in idle.running))
+    at_work, at_rest = screen(working, 200, 50), screen(idle, 200, 50)
+    assert not list(contradictions(idle, at_rest))
+    assert any("denied" in each for each in contradictions(idle, at_work))
+    assert any("nobody is idle, but" in each for each in contradictions(working, at_rest))
+    said = ToDo(
+        Step.WAIT, "wait: the head of Q should start by itself in about 0:01, when RPT 1:5 ends", "", "", (), "", "Q"
+    )
+    later = replace(idle, at=idle.at + timedelta(seconds=4))
+    assert list(broken(idle, said, later, said)), "1 s was left 4 s ago"
+    assert not list(broken(idle, said, idle, said))
