@@ -47,6 +47,10 @@ _SUM_HEADS = (
     "SQL_ID", "User", "Group", "Executions", "Servers, most", "Server minutes", "Ran", "Queued",
     "Longest in queue",
 )  # fmt: skip
+_OF_SUMS = (
+    "Times and server minutes are of this stretch of time; the longest in queue is told from when it came, though that "
+    "was before. What changed its group is an execution in each of them."
+)
 _TOP = 20
 _GRAVE = frozenset({PLAN_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT, LOST})
 """Events that are listed at the top, too."""
@@ -171,7 +175,7 @@ def statements(incident: Incident, axis: TimeAxis) -> Markup:
     """Return the parallel statements over time, and what they come to by SQL_ID."""
     if not incident.lives:
         return section("Parallel statements", element("p", "No parallel statement was seen.", class_="none"))
-    total = sum(each.executions for each in incident.sums)
+    total = sum(each.statements for each in incident.sums)
     note = f"{counted(total, 'execution')} seen"
     if total > len(incident.lives):
         note += f"; drawn are the {len(incident.lives)} that wanted or held most servers x time"
@@ -185,7 +189,7 @@ def statements(incident: Incident, axis: TimeAxis) -> Markup:
         life_chart.life_chart(incident.lives, axis),
     )  # fmt: skip
     sums = element("h3", f"By SQL_ID, user and group: the first {len(rows)} of {len(incident.sums)} by server minutes")
-    return section("Parallel statements", figure, sums, word_table(_SUM_HEADS, rows), note=f"{note}.")
+    return section("Parallel statements", figure, sums, word_table(_SUM_HEADS, rows), note=f"{note}. {_OF_SUMS}")
 
 
 def latency(incident: Incident, axis: TimeAxis) -> Markup:
