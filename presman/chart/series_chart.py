@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.base.formats import compact
+from presman.base.axis import tick_label
 from presman.base.markup import Markup, element
 from presman.base.svg import COLOURS, WIDTH, label, level, picture
 from presman.base.text import one_line
-from presman.chart.chart_scale import BOTTOM, HEIGHT, LEFT, RIGHT, clock, marks, scale_of
+from presman.chart.chart_scale import BOTTOM, HEIGHT, LEFT, RIGHT, is_nothing, scale_of, times
 from presman.chart.file_series import SeriesPanel
 from presman.chart.thinning import largest, segments, thinned
 
 _LEAST = (40, 12)
+_TIMES, _TIME = 8, 14
+"""Times below a chart, and the cells that each should have."""
 _COLOURS = ("blue", "orange", "green", "red", "magenta", "cyan", "gray", "white")
 _NAME = 24
 """Characters of a name in a legend."""
@@ -25,10 +27,13 @@ def heading(panel: SeriesPanel) -> str:
 
 
 def chart_text(panel: SeriesPanel, *, width: int, height: int, colour: bool) -> str:
-    """Return a chart as lines of text of at most `width` cells."""
+    """Return a chart as lines of text of at most `width` cells; one line where all of it is 0."""
     import plotext
 
-    start, end, top, bottom = scale_of(panel)
+    if is_nothing(panel):
+        return f"{panel.title}: none"
+    scale = scale_of(panel)
+    start, end = scale.start, scale.end
     plotext.clear_figure()
     plotext.theme("pro" if colour else "clear")
     plotext.plot_size(max(width, _LEAST[0]), max(height, _LEAST[1]))
@@ -41,11 +46,10 @@ def chart_text(panel: SeriesPanel, *, width: int, height: int, colour: bool) -> 
             paint = {"color": _COLOURS[place]} if colour else {}
             plotext.plot(xs, ys, marker=signs[place], label=label, **paint)
             label = None
-    plotext.ylim(bottom, top)
-    ticks = marks(start, end)
-    plotext.xticks(ticks, [clock(mark, end - start) for mark in ticks])
-    levels = marks(bottom, top)
-    plotext.yticks(levels, [compact(level) for level in levels])
+    plotext.ylim(scale.bottom, scale.top)
+    ticks = times(scale, max(2, min(_TIMES, width // _TIME)))
+    plotext.xticks(list(ticks), list(ticks.values()))
+    plotext.yticks(scale.levels, [tick_label(level) for level in scale.levels])
     plotext.title(heading(panel))
     drawn = str(plotext.build())
     plain = drawn if colour else str(plotext.uncolorize(drawn))
@@ -60,12 +64,9 @@ def chart_svg(panels: Sequence[SeriesPanel]) -> str:
 def panel_drawing(panel: SeriesPanel) -> list[Markup]:
     """Return the elements of one chart, `HEIGHT` high."""
     scale = scale_of(panel)
-    seconds = scale.end - scale.start
     parts = [label(WIDTH / 2, 28, heading(panel), size=16)]
-    parts += [level(scale.up(each), compact(each), LEFT, WIDTH - RIGHT) for each in marks(scale.bottom, scale.top)]
-    parts += [
-        label(scale.across(mark), HEIGHT - BOTTOM + 20, clock(mark, seconds)) for mark in marks(scale.start, scale.end)
-    ]
+    parts += [level(scale.up(each), tick_label(each), LEFT, WIDTH - RIGHT) for each in scale.levels]
+    parts += [label(scale.across(at), HEIGHT - BOTTOM + 20, told) for at, told in times(scale, _TIMES).items()]
     for place, name in enumerate(largest(panel.series)):
         path = "".join(
             ("L" if nth else "M") + f"{scale.across(at):.1f} {scale.up(value):.1f}" + ("" if nth else "h0")

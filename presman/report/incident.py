@@ -163,7 +163,8 @@ def _heat(
     took: dict[str, int] = defaultdict(int)
     for each in time_bins.bucket_bins(tape, start, end, width):
         waits[each.event][each.key][each.upper_us] = each.waits
-        took[each.event] += each.waits * each.upper_us
+        if each.waits:
+            took[each.event] += each.waits * each.upper_us
     worst = sorted(took, key=lambda event: (-took[event], event))[:_HEAT_EVENTS]
     spans = edges(columns, usual)
     return tuple(

@@ -85,7 +85,9 @@ def events(incident: Incident, axis: TimeAxis) -> Markup:
     grave = [each for each in incident.events if each.kind in _GRAVE][:_TOP]
     listed = _listed(grave, axis) if grave else Markup()
     body = element("figure", event_chart(incident.marks, axis))
-    return section("Events", body, listed, note="Marks that are close together are one. Hover for what happened.")
+    return section(
+        "Events", body, listed, note=_noted("Marks that are close together are one.", "Hover for what happened.")
+    )
 
 
 def all_events(incident: Incident, axis: TimeAxis) -> Markup:
@@ -109,16 +111,22 @@ def over_time(incident: Incident, axis: TimeAxis) -> Markup:
     """Return the charts."""
     cpus = next((each.reading.header.num_cpus for each in incident.looks if each.reading.header.num_cpus), None)
     charts = (
-        _chart(incident, "CPUs used, by consumer group", "CPUs", lambda each: each.used, cpus, "CPUs to be divided"),
-        _chart(incident, "CPUs waited for (throttled), by consumer group", "CPUs", lambda each: each.waiting),
-        _chart(incident, "Parallel servers, by consumer group", "servers", lambda each: each.servers, None, "target"),
-        _chart(incident, "Statements in the parallel queue, by consumer group", "statements", lambda each: each.queued,
+        _chart(incident, "CPUs used", "CPUs", lambda each: each.used, cpus, "CPUs to be divided"),
+        _chart(incident, "CPUs waited for (throttled)", "CPUs", lambda each: each.waiting),
+        _chart(incident, "Parallel servers", "servers", lambda each: each.servers, None, "target"),
+        _chart(incident, "Statements in the parallel queue", "statements", lambda each: each.queued,
                None, "most in a poll"),
-        _chart(incident, "I/O, by consumer group", "MB/s", lambda each: each.io),
+        _chart(incident, "I/O", "MB/s", lambda each: each.io),
     )  # fmt: skip
     each = "each poll" if incident.width == 1 else f"the mean of up to {count(incident.width)} polls a step"
-    note = f"Areas one on the other, {each}. Rates are those since the poll before; grey: no polls. Hover for figures."
+    told = f"Areas one on the other, {each}. Rates are those since the poll before; grey: no polls."
+    note = _noted(told, "Hover for figures.")
     return section("Over time", *(area_chart(chart, axis) for chart in charts), note=note)
+
+
+def _noted(told: str, on_screen: str) -> Markup:
+    """Return a note with what holds on a screen only, and not on paper."""
+    return joined([element("span", told), element("span", f" {on_screen}", class_="screen")])
 
 
 def _chart(
@@ -152,7 +160,7 @@ def _chart(
         columns.append(ChartColumn(*spans[step.key], step.polls, tuple(layers) or (_nothing(known),), across))
     layers_named = [*names, *([f"{count(len(rest))} others"] if rest else [])] or ["none"]
     colours = [ranks[each] for each in own_layer] + [len(COLOURS) - 1] * (len(layers_named) - len(own_layer))
-    return AreaChart(title, unit, tuple(layers_named), tuple(colours), tuple(columns), line_name)
+    return AreaChart(title, "by consumer group", unit, tuple(layers_named), tuple(colours), tuple(columns), line_name)
 
 
 def _ranked(incident: Incident) -> list[tuple[int, str]]:

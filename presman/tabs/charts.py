@@ -180,7 +180,8 @@ def _ticks(start: float, width: float, count: int, *, now: bool) -> tuple[tuple[
     first = -(-start // step) * step
     times = [first + index * step for index in range(5)]
     ticks = [(round((at - start) / width), _label(at)) for at in times]
-    end = (count, "now" if now else _label(start + count * width))
+    last = start + count * width
+    end = (count, "now" if now else _label(last, "%H:%M:%S" if last % 60 else "%H:%M"))
     return (*(tick for tick in ticks if tick[0] < count), end)
 
 
@@ -193,8 +194,8 @@ def plan_changes(moment: Moment, start: float, width: float, count: int) -> tupl
     return tuple((x, f"{_label(mark.at.timestamp())} {mark.text}") for x, mark in found if 0 <= x < count)
 
 
-def _label(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%H:%M")
+def _label(at: float, form: str = "%H:%M") -> str:
+    return datetime.fromtimestamp(at, UTC).astimezone().strftime(form)
 
 
 class ChartFeed:

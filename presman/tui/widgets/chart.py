@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import ceil, floor, log10
+from math import ceil
 
+from presman.base.axis import nice_axis, tick_label
 from presman.base.formats import number
 from presman.drawing.areas import EMPTY, Cell, crossed, stacked
 from presman.drawing.lines import Line, Run, cells, length, merge, pad
@@ -31,6 +32,8 @@ def chart_lines(
     legend = _legend(data, levels, width, _LEGEND if height >= _TALL else 1, signs)
     if not any(value is not None for area in data.areas for value in area.values):
         return (*legend, pad((("  collecting: the first points appear soon", "dim"),), width))
+    if data.is_nothing:
+        return (*legend, pad((("  none", "dim"),), width))
     return (*legend, *_plot(data, width, max(4, height - len(legend)), signs))
 
 
@@ -66,7 +69,7 @@ def _plot(data: ChartData, width: int, height: int, signs: bool) -> tuple[Line, 
     totals = (sum(filter(None, stretch)) for stretch in zip(*(area.values for area in data.areas), strict=True))
     rows = height - 2
     top, ticks = nice_axis(max(data.capacity or 0.0, *totals), max(2, min(5, rows // 3)))
-    labels = {max(0, ceil(tick / top * rows) - 1): f"{tick:g}" for tick in ticks if tick}
+    labels = {max(0, ceil(tick / top * rows) - 1): tick_label(tick) for tick in ticks if tick}
     margin = max(cells(label) for label in ("0", *labels.values()))
     columns = _columns(data, width - margin - 1, rows, top, _signs(data) if signs else "")
     lines = []
@@ -120,19 +123,6 @@ def _time_axis(data: ChartData, width: int, margin: int) -> list[Line]:
         pad(((f"{'0':>{margin}}└{''.join(axis)}", "dim"),), width),
         pad((("".join(text), "dim"),), width),
     ]
-
-
-def nice_axis(highest: float, steps: int) -> tuple[float, list[float]]:
-    """Return the upper end of an axis from 0 that holds `highest`, and round ticks on it."""
-    if highest <= 0:
-        return 1.0, [0.0, 1.0]
-    rough = highest / steps
-    power = 10.0 ** floor(log10(rough))
-    step = next(
-        (factor * power for factor in (1.0, 2.0, 2.5, 4.0, 5.0) if factor * power >= rough * 0.999), 10.0 * power
-    )
-    count = ceil(highest / step * 0.999)
-    return count * step, [round(index * step, 6) for index in range(count + 1)]
 
 
 @lru_cache(maxsize=8)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from presman.base.axis import time_label, time_ticks
 from presman.drawing.lines import Line, fit, merge, pad
 from presman.tui.widgets.line_view import LineView
 from presman.watch.statement_spans import Span
@@ -156,14 +157,13 @@ def _strip(data: GanttData, width: int, marks: Collection[int]) -> list[Line]:
 
 
 def _axis(data: GanttData, width: int) -> Line:
-    """Draw the times, one each sixth, and the instant that the rest of the screen shows."""
+    """Draw round times, each from its place on, and the instant that the rest of the screen shows."""
     count = columns(width)
     start = data.end - timedelta(seconds=data.seconds)
     text = [" "] * count
-    for sixth in range(6):
-        at = start + timedelta(seconds=data.seconds * sixth / 6)
-        mark = at.astimezone().strftime("%H:%M")
-        place = sixth * count // 6
+    for at in time_ticks(start, data.end, max(1, min(6, count // 8))):
+        mark = time_label(at, max(600.0, data.seconds))
+        place = int((at - start).total_seconds() * count / data.seconds)
         text[place : place + len(mark)] = mark[: count - place]
     line = "".join(text)[:count]
     runs = [(" " * (label_width(width) + 1), "dim")]
