@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
+from presman.base.colours import GROUP_STYLES, HUES
 from presman.base.formats import count, microseconds
 from presman.base.markup import Markup, element
-from presman.base.svg import COLOURS, WIDTH, drawing, label, level
+from presman.base.svg import WIDTH, drawing, label, level
 from presman.compare.comparison import ComparedHistogram
 
-COLOUR_OF = (0, 5)
-"""Of A and of B, among the colours of drawings."""
+STYLE_OF = (GROUP_STYLES[0], GROUP_STYLES[3])
+"""Of A and of B: on this page nothing has the colour of a group."""
 
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 92.0, 10.0, 10.0, 160.0, 184.0
 _SEEN = _BOTTOM - 0.02 * (_BOTTOM - _TOP)
@@ -34,7 +35,7 @@ def latency_chart(found: ComparedHistogram) -> Markup:
                 parts.append(
                     element(
                         "rect", element("title", told), x=left + step * (0.1 + 0.4 * window), y=min(_y(share), _SEEN),
-                        width=step * 0.38, height=_BOTTOM - min(_y(share), _SEEN), fill=COLOURS[COLOUR_OF[window]],
+                        width=step * 0.38, height=_BOTTOM - min(_y(share), _SEEN), fill=HUES[STYLE_OF[window]].page,
                     )
                 )  # fmt: skip
         if len(uppers) <= _MOST_LABELS or place % 2 == 0:

@@ -8,9 +8,10 @@ from datetime import datetime
 from msgspec import Struct
 
 from presman.base.axis import nice_axis, tick_label
+from presman.base.colours import HUES
 from presman.base.formats import ABSENT, count, number
 from presman.base.markup import Markup, element, joined
-from presman.base.svg import COLOURS, WIDTH, drawing, level
+from presman.base.svg import WIDTH, drawing, level
 from presman.report.time_axis import LEFT, RIGHT, TimeAxis, below, between
 
 _TOP, _BOTTOM, _HEIGHT = 8.0, 158.0, 182.0
@@ -28,7 +29,7 @@ class ChartColumn(Struct, frozen=True):
 
 
 class AreaChart(Struct, frozen=True):
-    """A chart: what it shows `by` whom, its unit, the names and colours of its layers, its columns.
+    """A chart: what it shows `by` whom, its unit, the names and styles of its layers, its columns.
 
     `line_name` is what the line across is: there is one where a column has a value for it.
     """
@@ -37,7 +38,7 @@ class AreaChart(Struct, frozen=True):
     by: str
     unit: str
     layers: tuple[str, ...]
-    colours: tuple[int, ...]
+    styles: tuple[str, ...]
     columns: tuple[ChartColumn, ...]
     line_name: str = ""
 
@@ -54,7 +55,7 @@ def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
         nothing = "none." if known else "not known in this stretch of time."
         return element("p", element("strong", f"{chart.title}:"), f" {nothing}", class_="none")
     legend = [
-        element("span", element("b", "■", class_=f"c{chart.colours[place]}"), f" {name}")
+        element("span", element("b", "■", class_=chart.styles[place]), f" {name}")
         for place, name in enumerate(chart.layers)
     ]
     if chart.line_name:
@@ -99,7 +100,7 @@ def _areas(chart: AreaChart, axis: TimeAxis, scale: float) -> list[Markup]:
             left, right = axis.x(column.start), axis.x(column.end)
             pieces.append(f"M{left:.1f} {low:.1f}V{high:.1f}H{right:.1f}V{low:.1f}z")
         if pieces:
-            found.append(element("path", d="".join(pieces), fill=COLOURS[chart.colours[layer]]))
+            found.append(element("path", d="".join(pieces), fill=HUES[chart.styles[layer]].page))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from presman.base.colours import HUES, OTHERS, GroupColours
 from presman.base.formats import counted, spelled
 from presman.base.markup import Markup, element, joined
 from presman.base.svg import IDLE, drawing, label
@@ -14,25 +15,30 @@ MOST = 50
 """Statements that are drawn: those that waited or worked for most server time."""
 
 _LINE, _TOP = 14.0, 4.0
-QUEUED, RUNNING = "#e69f00", "#0072b2"
+_QUEUED, _RUNNING = 0.35, 0.8
+"""How much of its line a bar is high."""
 
 
-def life_chart(lives: Sequence[StatementLife], axis: TimeAxis) -> Markup:
+def life_chart(lives: Sequence[StatementLife], axis: TimeAxis, colours: GroupColours) -> Markup:
     """Return the statements, the first to come on top."""
     rows = sorted(lives, key=lambda each: (each.came, each.gone))
     bottom = _TOP + _LINE * len(rows)
-    parts = [_life(each, place, axis) for place, each in enumerate(rows)]
+    parts = [_life(each, place, axis, _style(each, colours)) for place, each in enumerate(rows)]
     ticks = below(axis, _TOP, bottom)
     return drawing(bottom + 24, "Parallel statements over time", [ticks, *parts])
 
 
-def _life(life: StatementLife, place: int, axis: TimeAxis) -> Markup:
+def _style(life: StatementLife, colours: GroupColours) -> str:
+    return colours.style(life.group, life.con_id) or OTHERS
+
+
+def _life(life: StatementLife, place: int, axis: TimeAxis, style: str) -> Markup:
     y = _TOP + _LINE * place
     gone, idle = life.gone, life.idle_at
     spans = (
-        (life.queued_at, life.held_from or gone, QUEUED, 0.35),
-        (life.held_from, idle or gone, RUNNING, 0.8),
-        (idle, gone, IDLE, 0.8),
+        (life.queued_at, life.held_from or gone, HUES[style].page, _QUEUED),
+        (life.held_from, idle or gone, HUES[style].page, _RUNNING),
+        (idle, gone, IDLE, _RUNNING),
     )
     bars = [
         element(
@@ -67,7 +73,9 @@ def facts(life: StatementLife) -> list[str]:
     return lines
 
 
-def legend() -> Markup:
+def legend(lives: Sequence[StatementLife], colours: GroupColours) -> Markup:
     """Return what the bars mean."""
-    words = (("c1", "queued (low bar)"), ("c0", "running"), ("idle", "idle, keeps its servers"))
-    return joined(element("span", element("b", "■", class_=name), f" {text}") for name, text in words)
+    groups = sorted({(life.group, _style(life, colours)) for life in lives})
+    marks = [(style, "■", name or "group unknown") for name, style in groups]
+    marks += [("", "▂", "queued"), ("", "█", "running"), ("idle", "█", "idle, keeps its servers")]
+    return joined(element("span", element("b", sign, class_=style or None), f" {text}") for style, sign, text in marks)

@@ -8,14 +8,15 @@ from typing import NamedTuple
 
 from presman.base import formats
 from presman.base.axis import nice_axis, tick_label
+from presman.base.colours import GROUP_HUES
 from presman.base.markup import Markup, element
-from presman.base.svg import COLOURS, WIDTH, label, level, picture
+from presman.base.svg import WIDTH, label, level, picture
 from presman.trace.sampling import HistogramBar, Scatter
 from presman.trace.trace_chart import decades, title
 
 PANEL = 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 30, 50, 50
-_BLUE = COLOURS[0]
+_BLUE = GROUP_HUES[0].page
 
 
 class SvgChart(NamedTuple):

@@ -121,7 +121,7 @@ def test_the_bars_of_what_lives_on_end_with_the_recording(tmp_path: Path) -> Non
     assert len(open_ones) >= 20
     assert {each.last_seen for each in open_ones} == {each.gone for each in open_ones} == {incident.end}
     axis = TimeAxis(incident.start, incident.end)
-    assert life_chart(open_ones[:1], axis).count("its end was not seen; last seen") == 1
+    assert life_chart(open_ones[:1], axis, incident.colours).count("its end was not seen; last seen") == 1
 
 
 @pytest.mark.parametrize("polls", [7, 20])

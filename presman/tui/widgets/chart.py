@@ -10,12 +10,11 @@ from presman.base.axis import nice_axis, tick_label
 from presman.base.formats import number
 from presman.drawing.areas import EMPTY, Cell, crossed, stacked
 from presman.drawing.lines import Line, Run, cells, length, merge, pad
-from presman.tabs.charts import OTHERS, ChartData, levels_of
+from presman.tabs.charts import ChartData, levels_of
 from presman.tabs.parts import GroupLevel
 from presman.tui.widgets.line_view import LineView
-from presman.tui.widgets.palette import AREAS
 
-SIGNS = "ABCDE+"
+SIGNS = "ABCDEF+"
 """How areas are told apart without colours or blocks; the last is that of all others."""
 
 _LEGEND, _TALL = 2, 9
@@ -37,12 +36,8 @@ def chart_lines(
     return (*legend, *_plot(data, width, max(4, height - len(legend)), signs))
 
 
-def _styles(data: ChartData) -> list[str]:
-    return [AREAS[-1] if area.name == OTHERS else AREAS[place] for place, area in enumerate(data.areas)]
-
-
 def _signs(data: ChartData) -> str:
-    return "".join(SIGNS[AREAS.index(style)] for style in _styles(data))
+    return "".join(SIGNS[place] if area.whose else SIGNS[-1] for place, area in enumerate(data.areas))
 
 
 def _legend(data: ChartData, levels: Sequence[GroupLevel], width: int, most: int, signs: bool) -> list[Line]:
@@ -50,10 +45,11 @@ def _legend(data: ChartData, levels: Sequence[GroupLevel], width: int, most: int
     items: list[list[Run]] = [[(data.title, "title")]]
     if data.capacity:
         items.append([("─ ", "mark"), (f"capacity {data.capacity:g}", "dim")])
-    drawn = zip(data.areas, _styles(data), _signs(data), levels_of(data.areas, levels), strict=True)
-    for area, style, sign, (value, limit) in drawn:
+    for area, sign, (value, limit) in zip(data.areas, _signs(data), levels_of(data.areas, levels), strict=True):
         of = f" of {limit:g}" if limit is not None else ""
-        items.append([(f"{sign if signs else '■'} ", style), (f"{area.name} ", ""), (f"{number(value):>4}{of}", "")])
+        items.append(
+            [(f"{sign if signs else '■'} ", area.style), (f"{area.name} ", ""), (f"{number(value):>4}{of}", "")]
+        )
     items += [[("┆ ", "mark"), (words, "dim")] for _, words in data.marks[-2:]]
     lines: list[list[Run]] = [[]]
     for item in items:
@@ -82,7 +78,7 @@ def _plot(data: ChartData, width: int, height: int, signs: bool) -> tuple[Line, 
 
 def _columns(data: ChartData, count: int, rows: int, top: float, signs: str) -> list[list[Cell]]:
     """Return `count` columns of cells from the bottom up, with the lines that cross them."""
-    styles = _styles(data)
+    styles = [area.style for area in data.areas]
     stretches = list(zip(*(area.values for area in data.areas), strict=True))
     drawn: dict[int, list[Cell]] = {}
     columns = []
