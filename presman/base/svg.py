@@ -8,8 +8,8 @@ from presman.base.markup import Markup, element
 
 WIDTH = 1000.0
 INK, FAINT, RULE, BLANK = "#24292f", "#57606a", "#d0d7de", "#e6e6e6"
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7a00", "#7a5195", "#8a8f98")
-"""Told apart by people who see few colours, too; the last is for all others."""
+BAD = "#b42318"
+"""What went wrong: no colour of a group."""
 
 IDLE = "#b4b9c1"
 """What is there and does nothing."""

@@ -9,7 +9,7 @@ from presman import __version__
 from presman.base.formats import count, number
 from presman.base.markup import Markup, element
 from presman.base.svg import WIDTH, drawing
-from presman.chart.chart_scale import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, ChartScale, scale_of
+from presman.chart.chart_scale import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, ChartScale, is_nothing, scale_of
 from presman.chart.file_series import FileSeries, SeriesPanel
 from presman.chart.series_chart import heading, panel_drawing
 from presman.chart.thinning import largest
@@ -21,12 +21,14 @@ _STRETCHES = 240
 
 def chart_page(name: str, found: FileSeries, made: datetime) -> str:
     """Return the page of a file of that name; `made` is now."""
-    figures = [element("figure", _figure(panel)) for panel in found.panels]
+    figures = [_figure(panel) for panel in found.panels]
     return page(f"{name}: {_titles(found)}", _head(name, found, made), *figures)
 
 
 def _figure(panel: SeriesPanel) -> Markup:
-    return drawing(HEIGHT, heading(panel), [*panel_drawing(panel), *_hover(panel)])
+    if is_nothing(panel):
+        return element("p", element("strong", f"{panel.title}:"), " none.", class_="none")
+    return element("figure", drawing(HEIGHT, heading(panel), [*panel_drawing(panel), *_hover(panel)]))
 
 
 def _titles(found: FileSeries) -> str:

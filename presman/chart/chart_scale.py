@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 
+from presman.base.axis import nice_axis, time_label, time_ticks
 from presman.base.svg import WIDTH
 from presman.chart.file_series import SeriesPanel
 from presman.chart.thinning import largest
@@ -13,16 +15,25 @@ HEIGHT = 480
 LEFT, RIGHT, TOP, BOTTOM = 80, 40, 50, 110
 """Of a drawing, and what of it is beside the lines."""
 
-_TICKS = 5
+_TICKS = 4
 
 
 class ChartScale(NamedTuple):
-    """First and last instant (seconds since 1970), upper and lower end of the values, with zero between them."""
+    """First and last instant (seconds since 1970), and the ticks of the values from the lower end to the upper one."""
 
     start: float
     end: float
-    top: float
-    bottom: float
+    levels: Sequence[float]
+
+    @property
+    def top(self) -> float:
+        """The upper end of the values."""
+        return self.levels[-1]
+
+    @property
+    def bottom(self) -> float:
+        """The lower end, zero where none is below it."""
+        return self.levels[0]
 
     def across(self, at: float) -> float:
         """Return where an instant is in a drawing."""
@@ -37,18 +48,16 @@ def scale_of(panel: SeriesPanel) -> ChartScale:
     """Return the scale of the series that are drawn."""
     points = [point for name in largest(panel.series) for point in panel.series[name]]
     instants, values = [at for at, _ in points], [value for _, value in points]
-    top, bottom = max(0.0, *values), min(0.0, *values)
-    return ChartScale(min(instants), max(instants), top if top > bottom else bottom + 1.0, bottom)
+    return ChartScale(min(instants), max(instants), nice_axis(max(values), _TICKS, min(values))[1])
 
 
-def marks(low: float, high: float) -> list[float]:
-    """Return the places of ticks, at equal distances."""
-    if high <= low:
-        return [low]
-    return [low + (high - low) * place / (_TICKS - 1) for place in range(_TICKS)]
+def is_nothing(panel: SeriesPanel) -> bool:
+    """Whether all values are 0."""
+    return not any(value for points in panel.series.values() for _, value in points)
 
 
-def clock(at: float, seconds: float) -> str:
-    """Return an instant in the user's zone, with the date where a chart is of so many seconds that it needs one."""
-    form = "%H:%M:%S" if seconds < 86_400 else "%m-%d %H:%M"
-    return datetime.fromtimestamp(at).astimezone().strftime(form)
+def times(scale: ChartScale, most: int) -> dict[float, str]:
+    """Return round instants by where they are, some `most` of them or fewer; of a single instant that one."""
+    seconds = scale.end - scale.start
+    start, end = (datetime.fromtimestamp(each, UTC) for each in (scale.start, scale.end))
+    return {each.timestamp(): time_label(each, seconds) for each in time_ticks(start, end, most) or [start]}

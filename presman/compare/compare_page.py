@@ -7,11 +7,11 @@ from datetime import datetime
 from itertools import groupby
 
 from presman import __version__
+from presman.base.colours import HUES, OTHERS
 from presman.base.markup import Markup, element, joined
-from presman.base.svg import COLOURS
 from presman.compare.compare_words import percent_of, said, shown, summary, value_of, window_sentence
 from presman.compare.comparison import ComparedWindow, ComparedWindows, Line
-from presman.compare.latency_chart import COLOUR_OF, latency_chart
+from presman.compare.latency_chart import STYLE_OF, latency_chart
 from presman.compare.noise import Judgement
 from presman.page.frame import page, section
 from presman.page.word_table import word_table
@@ -54,7 +54,7 @@ def _head(found: ComparedWindows, made: datetime) -> Markup:
 
 
 def _window(name: str, number: int, window: ComparedWindow) -> Markup:
-    mark = element("b", f"■ {name} ", class_=f"c{COLOUR_OF[number]}")
+    mark = element("b", f"■ {name} ", class_=STYLE_OF[number])
     notes = [element("ul", *(element("li", note) for note in window.notes), class_="note")] if window.notes else []
     return joined([element("p", mark, window_sentence(window)), *notes])
 
@@ -78,8 +78,7 @@ def _latency(found: ComparedWindows) -> Markup:
     if not found.histograms:
         return Markup()
     marks = [
-        element("span", element("b", "■", class_=f"c{colour}"), f" {name}")
-        for colour, name in zip(COLOUR_OF, "AB", strict=True)
+        element("span", element("b", "■", class_=style), f" {name}") for style, name in zip(STYLE_OF, "AB", strict=True)
     ]
     legend = element("span", *marks, class_="legend")
     charts = [
@@ -114,7 +113,7 @@ def _bar(line: Line) -> Markup:
     if not line.percent:
         return Markup()
     width = min(_BAR, abs(line.percent))
-    fill = COLOURS[COLOUR_OF[1]] if line.difference is Judgement.MORE else COLOURS[-1]
+    fill = HUES[STYLE_OF[1] if line.difference is Judgement.MORE else OTHERS].page
     left = _BAR if line.percent > 0 else _BAR - width
     middle = element("path", d=f"M{_BAR:.0f} 0V12", stroke="#24292f")
     bar = element("rect", x=left, y=1, width=max(0.5, width), height=10, fill=fill)

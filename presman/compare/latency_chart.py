@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 
+from presman.base.colours import GROUP_STYLES, HUES
 from presman.base.formats import count, microseconds
 from presman.base.markup import Markup, element
-from presman.base.svg import COLOURS, WIDTH, drawing, label, level
+from presman.base.svg import WIDTH, drawing, label, level
 from presman.compare.comparison import ComparedHistogram
 
-COLOUR_OF = (0, 5)
-"""Of A and of B, among the colours of drawings."""
+STYLE_OF = (GROUP_STYLES[0], GROUP_STYLES[3])
+"""Of A and of B: on this page nothing has the colour of a group."""
 
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 92.0, 10.0, 10.0, 160.0, 184.0
+_SEEN = _BOTTOM - 0.02 * (_BOTTOM - _TOP)
+"""The top of the lowest bar: what is there shows."""
 _MOST_LABELS = 13
 _LEAST = 0.001
 """Percent at the foot of the scale, which is logarithmic: of some events 1 wait in 10,000 is what matters."""
@@ -31,8 +34,8 @@ def latency_chart(found: ComparedHistogram) -> Markup:
                 told = f"{name}: {count(waits[upper])} waits below {microseconds(upper)} ({share:.4g} %)"
                 parts.append(
                     element(
-                        "rect", element("title", told), x=left + step * (0.1 + 0.4 * window), y=_y(share),
-                        width=step * 0.38, height=_BOTTOM - _y(share), fill=COLOURS[COLOUR_OF[window]],
+                        "rect", element("title", told), x=left + step * (0.1 + 0.4 * window), y=min(_y(share), _SEEN),
+                        width=step * 0.38, height=_BOTTOM - min(_y(share), _SEEN), fill=HUES[STYLE_OF[window]].page,
                     )
                 )  # fmt: skip
         if len(uppers) <= _MOST_LABELS or place % 2 == 0:
@@ -41,6 +44,6 @@ def latency_chart(found: ComparedHistogram) -> Markup:
 
 
 def _y(percent: float) -> float:
-    """Return where a share is; what is below the foot of the scale is drawn just above it."""
-    share = max(0.02, math.log10(max(percent, _LEAST) / _LEAST) / math.log10(100 / _LEAST))
+    """Return where a share is; what is below the foot of the scale is at it."""
+    share = math.log10(max(percent, _LEAST) / _LEAST) / math.log10(100 / _LEAST)
     return _BOTTOM - share * (_BOTTOM - _TOP)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from presman.base.colours import CLASS_STYLES, GroupColours
 from presman.base.text import one_line
 from presman.drawing.bars import Scale, bar_runs, spark
 from presman.drawing.lines import Run, cells, fit
@@ -16,6 +17,8 @@ _READABLE = 28
 Fitted = tuple[tuple[Figure[Any], int], ...]
 Trend = Callable[[Any, str], Sequence[float | None]]
 """Values over time of a row's trend column."""
+
+_COLOURED = frozenset({"consumer_group", "wait_class"})
 
 _COMFORT = 3
 """How many times its least width a flexible text gets before columns of second rank appear; a bar once less."""
@@ -122,11 +125,29 @@ def _growing(shown: Sequence[Figure[Any]]) -> Figure[Any] | None:
     return next(iter(flexible or texts[-1:]), None)
 
 
-def cell_runs(column: Figure[Any], width: int, row: Any, scale: Scale | None, trend: Trend | None) -> tuple[Run, ...]:
+def cell_style(column: Figure[Any], row: Any, colours: GroupColours | None) -> str:
+    """Return the style of a cell: what its state says, else the colour of the group or wait class it names."""
+    style = column.state(row) if column.state else ""
+    if style or column.key not in _COLOURED:
+        return style
+    name = column.value(row) or ""
+    if column.key == "wait_class":
+        return CLASS_STYLES.get(name, "")
+    return colours.style(name, getattr(row, "con_id", None)) if colours is not None else ""
+
+
+def cell_runs(
+    column: Figure[Any],
+    width: int,
+    row: Any,
+    scale: Scale | None,
+    trend: Trend | None,
+    colours: GroupColours | None = None,
+) -> tuple[Run, ...]:
     """Return one cell in exactly `width` cells; `scale` is that of the column."""
     if column.trend:
         return ((spark(trend(row, column.key) if trend else (), width, scale.full if scale else 0.0), "used"),)
-    style = column.state(row) if column.state else ""
+    style = cell_style(column, row, colours)
     text = column.show(row)
     if column.bar is None:
         return ((fit(text if len(text) <= width else one_line(text, width), width, column.align), style),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from presman.base.colours import GroupColours
 from presman.drawing.bars import Scale, shared_scale
 from presman.drawing.columns import Fitted, Trend, cell_runs
 from presman.drawing.lines import Line, Run, fit, merge, pad
@@ -50,12 +51,13 @@ def row_line(
     scales: Mapping[str, Scale],
     trend: Trend | None = None,
     width: int | None = None,
+    colours: GroupColours | None = None,
 ) -> Line:
     """Return a row in its columns, padded to `width` where that is given; `scales` are those of :func:`scales_of`."""
     blank: Run = (" " * gap, "")
     runs: list[Run] = []
     for figure, size in fitted:
-        runs += cell_runs(figure, size, row, scales.get(figure.key), trend)
+        runs += cell_runs(figure, size, row, scales.get(figure.key), trend, colours)
         runs.append(blank)
     if width is None:
         return merge(runs[:-1])

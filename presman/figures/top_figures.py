@@ -9,8 +9,7 @@ from presman.analysis.blocking import Blocking
 from presman.analysis.readings.session_readings import SessionReading
 from presman.base.formats import ABSENT, duration
 from presman.base.text import one_line
-from presman.figures.figure import COUNT, NAME, PERCENT, SECONDS, SESSIONS, TEXT, Figure, State, Table
-from presman.records.wait_events import ON_CPU
+from presman.figures.figure import COUNT, NAME, PERCENT, SECONDS, SESSIONS, TEXT, Figure, Table
 from presman.watch.sql_minutes import SqlActivity
 
 _SHOWN_SQL = 200
@@ -42,12 +41,6 @@ class TopStatement(NamedTuple):
 ByClass = Figure[ClassActivity]
 Top = Figure[TopStatement]
 Holds = Figure[Blocking]
-
-
-def _class_state(row: ClassActivity) -> State:
-    if row.name == "Scheduler":
-        return "warn"
-    return "good" if row.name == ON_CPU else ""
 
 
 def _of(name: str) -> Figure[Blocking]:
@@ -88,7 +81,7 @@ CLASSES_TABLE: Table[ClassActivity] = Table(
     (
         ByClass("wait_class", "Wait class", NAME, "V$SESSION.WAIT_CLASS; on CPU (or in the host's run queue) is who "
                 "waits for nothing. Scheduler is Resource Manager: sessions held off CPU, queued or pooled.", "name",
-                width=14, state=_class_state),
+                width=14),
         ByClass("active_now", "now", COUNT, "Active user sessions in it now (V$SESSION). An instant.", "now"),
         ByClass("active_minute", "1 min", SESSIONS, f"Average active sessions over the last minute. {_SAMPLED}",
                 "minute"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from base64 import b64encode
 from hashlib import sha256
 
+from presman.base.colours import HUES
 from presman.base.markup import Markup, element
-from presman.base.svg import COLOURS, IDLE
+from presman.base.svg import IDLE
 
 _STYLE = (
     """\
@@ -33,9 +34,10 @@ ul{margin:4px 0;padding-left:20px}dl{columns:2;column-gap:24px;margin:4px 0}dt{f
 @page{margin:12mm}
 @media print{body{max-width:none;padding:0;font-size:10pt;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .wide{overflow:visible}table{font-size:7.5pt}thead{display:table-header-group}th,td{padding:1px 3px;min-width:0}
-figure,tr,li{break-inside:avoid}h2,h3,figcaption{break-after:avoid}}
+svg{font-size:14px}.screen,.hover{display:none}
+figure,tr,li,header,.story{break-inside:avoid}h1,h2,h3,figcaption,thead,h2+.note{break-after:avoid}}
 """.replace("IDLE", IDLE)
-    + "".join(f".c{place}{{color:{colour}}}" for place, colour in enumerate(COLOURS))
+    + "".join(f".{style}{{color:{hue.page}}}" for style, hue in HUES.items())
 )
 
 

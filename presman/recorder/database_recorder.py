@@ -281,8 +281,9 @@ class DatabaseRecorder:
             if self._store is not None and self._store.was_removed():
                 gone = f"{self._store.name} was removed, and what was written to it: a new one is begun"
                 self._tell("file_removed", gone, "error")
+            before = self._writer
             self._close()
-            self._writer = RecordingWriter(store, self.target.name, self.target.kind, self.target.interval)
+            self._writer = RecordingWriter(store, self.target.name, self.target.kind, self.target.interval, before)
             self._store = store
         return self._writer
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import NamedTuple
 
 from sqlalchemy import text
@@ -14,7 +15,7 @@ from presman.codec.values import instant, microseconds
 from presman.recording.events import QUEUE_BEGAN, QUEUE_ENDED, RecordedEvent
 from presman.recording.measure_tables import MICRO
 from presman.recording.tape import Tape
-from presman.recording.tape_values import Row, StatementLife, event_of, life_of
+from presman.recording.tape_values import Row, StatementLife, event_of, life_of, lives, whole
 
 
 class EventMark(NamedTuple):
@@ -30,13 +31,16 @@ class EventMark(NamedTuple):
 class StatementSum(NamedTuple):
     """The parallel executions of a SQL_ID by a user and group: how many, seconds queued and run, servers x seconds run.
 
-    `servers` is the most one had, `longest_wait` in seconds. What was outside of the stretch of time is not counted.
+    `statements` are those that did not come out of another group: what was in several groups is an execution in each.
+    `servers` is the most one had. What was outside of the stretch of time is not counted, but for `longest_wait`, in
+    seconds: that of a statement that waited in this time, from when it came.
     """
 
     sql_id: str
     user: str
     group: str
     executions: int
+    statements: int
     servers: int
     queued: float
     longest_wait: float
@@ -49,14 +53,13 @@ _MARKS = text(
     "SELECT kind, (at - :start) / :width AS place, MIN(at) AS first_at, MAX(at) AS last_at, COUNT(*) AS many,"
     f" MIN(text) AS text FROM events WHERE {_IN_TIME} GROUP BY kind, (at - :start) / :width ORDER BY 3"
 )
+_LAST_OF_PART = text("SELECT at FROM polls WHERE database_id = :database_id AND poll = :last")
 _EVENTS = (
     f"SELECT at, kind, consumer_group, sql_id, text FROM events WHERE {_IN_TIME}{{others}} ORDER BY at LIMIT :most"
 )
 _CALM = f" AND kind NOT IN ('{QUEUE_BEGAN}', '{QUEUE_ENDED}')"
 
-_GONE = "COALESCE(ended_at, last_seen)"
-_CAME = "COALESCE(queued_at, started_at, first_seen)"
-_THERE = f"database_id = :database_id AND {_GONE} >= :start AND {_CAME} <= :end"
+_THERE = "gone >= :start AND first_seen <= :end"
 
 
 def _within(start: str, end: str) -> str:
@@ -66,15 +69,18 @@ def _within(start: str, end: str) -> str:
     return f"CASE WHEN {high} > {low} THEN {high} - {low} ELSE 0 END"
 
 
-_RAN_FROM = "COALESCE(started_at, CASE WHEN queued_at IS NULL THEN first_seen END)"
-_QUEUED = f"CASE WHEN queued_at IS NULL THEN 0 ELSE {_within('queued_at', f'COALESCE(started_at, {_GONE})')} END"
-_RAN = f"CASE WHEN {_RAN_FROM} IS NULL THEN 0 ELSE {_within(_RAN_FROM, _GONE)} END"
-_MOST = text(f"SELECT * FROM statements WHERE {_THERE} ORDER BY servers * ({_within(_CAME, _GONE)}) DESC LIMIT :most")
-_SUMS = text(
-    'SELECT sql_id, "user", consumer_group, COUNT(*) AS executions, MAX(servers) AS servers, SUM(queued) AS queued,'
-    " MAX(queued) AS longest, SUM(ran) AS ran, SUM(servers * ran) AS work FROM"
-    f' (SELECT sql_id, "user", consumer_group, servers, {_QUEUED} AS queued, {_RAN} AS ran FROM statements'
-    f' WHERE {_THERE}) x GROUP BY sql_id, "user", consumer_group'
+_WAITED_UNTIL = "COALESCE(held_from, gone)"
+_WAITED = f"CASE WHEN {_WAITED_UNTIL} > :end THEN :end ELSE {_WAITED_UNTIL} END - queued_at"
+_QUEUED = f"CASE WHEN queued_at IS NULL THEN 0 ELSE {_within('queued_at', _WAITED_UNTIL)} END"
+_RAN = f"CASE WHEN held_from IS NULL THEN 0 ELSE {_within('held_from', 'gone')} END"
+_MOST = lives(_THERE, more=f"ORDER BY servers * ({_within('came', 'gone')}) DESC LIMIT :most")
+_SUMS = lives(
+    _THERE,
+    'sql_id, "user", consumer_group, SUM(CASE WHEN came > :new_from THEN 1 ELSE 0 END) AS executions,'
+    " SUM(CASE WHEN came > :new_from AND came <= first_seen THEN 1 ELSE 0 END) AS statements,"
+    f" MAX(servers) AS servers, SUM({_QUEUED}) AS queued, COALESCE(MAX(CASE WHEN {_QUEUED} > 0 THEN {_WAITED} END), 0)"
+    f" AS longest, SUM({_RAN}) AS ran, SUM(servers * ({_RAN})) AS work",
+    'GROUP BY sql_id, "user", consumer_group',
 )
 
 
@@ -109,30 +115,34 @@ def counted_kinds(marks: Sequence[EventMark]) -> Counter[str]:
 def busiest_lives(tape: Tape, start: datetime, end: datetime, most: int) -> list[StatementLife]:
     """Return the statements that wanted or held most servers x time between two instants, at most so many."""
     binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
-    found = [each for part in tape.parts(start, end) for each in tape.made(life_of, part, _MOST, **binds)]
+    found = whole(each for part in tape.parts(start, end) for each in tape.made(life_of, part, _MOST, **binds))
 
     def work(life: StatementLife) -> float:
-        came = life.queued_at or life.started_at or life.first_seen
-        gone = life.ended_at or life.last_seen
-        return life.servers * (min(gone, end) - max(came, start)).total_seconds()
+        return life.servers * (min(life.gone, end) - max(life.came, start)).total_seconds()
 
     return sorted(found, key=work, reverse=True)[:most]
 
 
 def statement_sums(tape: Tape, start: datetime, end: datetime) -> list[StatementSum]:
-    """Return what the parallel statements between two instants come to by SQL_ID, most server time first."""
-    binds = {"start": microseconds(start), "end": microseconds(end)}
+    """Return what the parallel statements between two instants come to by SQL_ID, most server time first.
+
+    A statement that was there at midnight is in the files of both days: the second tells of it from midnight on.
+    """
+    binds = {"start": microseconds(start), "end": microseconds(end), "new_from": 0}
     sums: dict[tuple[str, str, str], StatementSum] = {}
     for part in tape.parts(start, end):
         for own in tape.made(_sum, part, _SUMS, **binds):
             before = sums.get(own[:3])
             sums[own[:3]] = own if before is None else _added(before, own)
+        for last in tape.made(itemgetter("at"), part, _LAST_OF_PART):
+            binds |= {"start": last, "new_from": last}
     return sorted(sums.values(), key=lambda each: (-each.server_seconds, -each.queued, each.sql_id))
 
 
 def _sum(row: Row) -> StatementSum:
     return StatementSum(
-        clean(row["sql_id"]), clean(row["user"]), clean(row["consumer_group"]), row["executions"], 0 + row["servers"],
+        clean(row["sql_id"]), clean(row["user"]), clean(row["consumer_group"]), row["executions"],
+        row["statements"], 0 + row["servers"],
         *(float(row[each]) / MICRO for each in ("queued", "longest", "ran", "work")),
     )  # fmt: skip
 
@@ -140,6 +150,7 @@ def _sum(row: Row) -> StatementSum:
 def _added(one: StatementSum, other: StatementSum) -> StatementSum:
     """Return two sums of the same statement as one."""
     return StatementSum(
-        *one[:3], one.executions + other.executions, max(one.servers, other.servers), one.queued + other.queued,
-        max(one.longest_wait, other.longest_wait), one.ran + other.ran, one.server_seconds + other.server_seconds,
+        *one[:3], one.executions + other.executions, one.statements + other.statements, max(one.servers, other.servers),
+        one.queued + other.queued, max(one.longest_wait, other.longest_wait), one.ran + other.ran,
+        one.server_seconds + other.server_seconds,
     )  # fmt: skip

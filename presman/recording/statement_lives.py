@@ -1,74 +1,114 @@
-"""Lives of parallel statements: queued, running, idle, gone; written when something of it changes."""
+"""Lives of parallel statements: queued, running, idle, gone; written when something of it changes.
+
+What one is to whoever reads it is said once, in :mod:`presman.recording.tape_values`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
 from presman.analysis.readings.reading import Reading
+from presman.codec.values import instant
 from presman.recording.measure_tables import ARRIVALS, kept
 from presman.recording.row_commands import insert, run_named, update
-from presman.recording.schema import ARRIVED, STATEMENTS
+from presman.recording.schema import ARRIVED, POLLS, STATEMENTS
+from presman.recording.tape_values import SEEN_EVERY, StatementLife, life_of, lives
 from presman.watch.arrivals import ArrivalTracker
 from presman.watch.statement_spans import Span, Spans
 
-SEEN_EVERY = timedelta(minutes=1)
-"""Time after which it is written again that a statement is still there."""
-_SEEN_EVERY_US = SEEN_EVERY // timedelta(microseconds=1)
 _CHANGING = ("consumer_group", "servers", "queued_at", "started_at", "idle_at", "ended_at", "first_seen", "last_seen")
 _NEW_LIFE, _NEW_ARRIVAL = insert(STATEMENTS), insert(ARRIVED)
 _CHANGE = update(STATEMENTS, _CHANGING, ("database_id", "statement"))
 
 
+class _Written(NamedTuple):
+    """A row as it was last written, its `life` by column; `seen` is the `last_seen` there.
+
+    `since` is None for the first row of a statement, else from when on it had another group or number of servers.
+    """
+
+    span: Span
+    number: int
+    life: dict[str, Any]
+    seen: datetime
+    since: datetime | None = None
+
+    def now(self) -> dict[str, Any]:
+        """Return what is known of it now."""
+        own = {} if self.since is None else {"queued_at": None, "started_at": kept(self.since)}
+        return _life(self.span) | own
+
+
 class StatementLives:
     """Writes the statements of one database, and the arrivals: what is known of each that is over.
 
-    After a transaction that failed a new one is needed; statements that are there then begin once more.
+    It goes on with the lives that the recorder before left open, in this store or, where this is another day's file,
+    in that of `before`. One that went while no poll was made for longer than usual has no known end. What a statement
+    holds is said in a row of its own from the poll on where its group or the number of its servers is another.
     """
 
-    def __init__(self, connection: Connection, database_id: int) -> None:
+    def __init__(
+        self, connection: Connection, database_id: int, every: float | None = None, before: StatementLives | None = None
+    ) -> None:
         self._database_id = database_id
+        self._longest_step = max(SEEN_EVERY, timedelta(seconds=3 * (every or 0)))
         self._spans = Spans()
         self._tracker = ArrivalTracker()
         of = STATEMENTS.c
         self._next = 1 + (_highest(connection, of.statement, of.database_id, database_id))
         self._next_arrived = 1 + (_highest(connection, ARRIVED.c.statement, ARRIVED.c.database_id, database_id))
-        self._known: dict[int, tuple[Span, int, dict[str, Any]]] = {}
-        self._last: datetime | None = None
+        self._last = _last_poll(connection, database_id)
+        self._open = _left_open(connection, database_id, self._last) if self._last is not None else {}
+        spans: Iterable[Span] = [each.span for each in self._open.values()]
+        if self._last is None and before is not None:
+            self._last, spans = before._last, before._spans.open
+        if self._last is not None:
+            self._spans.begin(self._last, spans)
 
     def write(self, reading: Reading, poll: int, connection: Connection) -> None:
         """Write what changed with this reading."""
-        since, self._last = self._last, reading.at
+        before, self._last = self._last, reading.at
         self._spans.add(reading)
-        at = kept(reading.at)
         new, changed = [], []
-        alive = self._spans.open
-        ended = [] if since is None else self._spans.ended_since(since)
-        still: dict[int, tuple[Span, int, dict[str, Any]]] = {}
-        for span in (*ended, *alive):
-            known = self._known.get(id(span))
-            life = _life(span)
+        over = [each for each in self._open.values() if each.span.ended is not None]
+        if before is not None and reading.at - before > self._longest_step:
+            changed += [self._row(each, before) for each in over if each.seen < before]
+        else:
+            changed += [self._row(each._replace(life=each.now()), reading.at) for each in over]
+        there: dict[int, _Written] = {}
+        for span in self._spans.open:
+            known, since = self._open.get(id(span)), None
+            if known is not None and before is not None and _holds_other(known):
+                since = before + (reading.at - before) / 2
+                changed.append(self._row(known._replace(life=known.life | {"ended_at": kept(since)}), reading.at))
+                known = None
             if known is None:
-                number = self._next
+                known = _Written(span, self._next, {}, reading.at, since)
+                known = known._replace(life=known.now())
                 self._next += 1
-                life |= {"last_seen": at}
-                new.append(_who(span) | life | {"database_id": self._database_id, "statement": number})
-            else:
-                number, before = known[1], known[2]
-                unchanged = life == {key: value for key, value in before.items() if key != "last_seen"}
-                if unchanged and at - before["last_seen"] < _SEEN_EVERY_US:
-                    life = before
-                else:
-                    life |= {"last_seen": at}
-                    changed.append(life | {"database_id": self._database_id, "statement": number})
-            if span.ended is None:
-                still[id(span)] = (span, number, life)
-        self._known = still
+                new.append(_who(span) | self._row(known, reading.at))
+            elif known.life != (life := known.now()) or reading.at - known.seen >= SEEN_EVERY:
+                known = known._replace(life=life, seen=reading.at)
+                changed.append(self._row(known, reading.at))
+            there[id(span)] = known
+        self._open = there
         run_named(connection, _NEW_LIFE, new)
         run_named(connection, _CHANGE, changed)
         self._arrive(reading, poll, connection)
+
+    def close(self, connection: Connection) -> None:
+        """Write of all that are there that they were seen at the last poll."""
+        last = self._last
+        if last is not None:
+            run_named(connection, _CHANGE, [self._row(each, last) for each in self._open.values() if each.seen < last])
+
+    def _row(self, written: _Written, seen: datetime) -> dict[str, Any]:
+        own = {"last_seen": kept(seen), "database_id": self._database_id, "statement": written.number}
+        return written.life | own
 
     def _arrive(self, reading: Reading, poll: int, connection: Connection) -> None:
         rows = []
@@ -77,6 +117,42 @@ class StatementLives:
             rows.append(values | {"database_id": self._database_id, "statement": self._next_arrived, "poll": poll})
             self._next_arrived += 1
         run_named(connection, _NEW_ARRIVAL, rows)
+
+
+def as_known(life: StatementLife, at: datetime) -> Span:
+    """Return a statement without what happened to it after `at`."""
+    times = (life.queued_at, life.started_at, life.idle_at, life.gone if life.gone < at else life.ended_at)
+    queued, started, idle, ended = (when if when is not None and when <= at else None for when in times)
+    return Span(
+        life.inst_id, life.sid, life.serial, life.sql_id, life.con_id, life.group, life.user, life.servers,
+        queued=queued, started=started, idle=idle, ended=ended, first_seen=life.first_seen,
+        waiting_at=at if started is None else None,
+    )  # fmt: skip
+
+
+def _holds_other(known: _Written) -> bool:
+    """Whether a statement that held servers when it was last written is in another group, or holds more or fewer."""
+    before = known.life["consumer_group"], known.life["servers"]
+    return known.life["started_at"] is not None and before != (known.span.group, known.span.servers)
+
+
+def _last_poll(connection: Connection, database_id: int) -> datetime | None:
+    of = POLLS.c
+    newest = select(of.at).where(of.database_id == database_id).order_by(of.poll.desc()).limit(1)
+    found = connection.execute(newest).scalar()
+    return None if found is None else instant(found)
+
+
+def _left_open(connection: Connection, database_id: int, last: datetime) -> dict[int, _Written]:
+    """Return the lives that were still there at the last poll, by the identity of their spans."""
+    chosen = lives("ended_at IS NULL AND gone = :last")
+    found: dict[int, _Written] = {}
+    for row in connection.execute(chosen, {"database_id": database_id, "last": kept(last)}).mappings():
+        life = life_of(dict(row))
+        span = as_known(life, last)
+        if span.queued or span.started:  # a damaged file may tell of neither
+            found[id(span)] = _Written(span, row["statement"], _life(span), life.last_seen)
+    return found
 
 
 def _highest(connection: Connection, column: Any, database: Any, database_id: int) -> int:

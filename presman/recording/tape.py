@@ -19,7 +19,7 @@ from presman.recording.chain_index import Chain, ChainIndex, read_chains
 from presman.recording.chain_reader import ChainReader, blocks_of, instant_of, polls_until
 from presman.recording.events import RecordedEvent
 from presman.recording.measure_views import STRIP, window_selects
-from presman.recording.schema import EVENTS, POLLS, STATEMENTS
+from presman.recording.schema import EVENTS, POLLS
 from presman.recording.store import DamagedStoreError, RecordingError, Store
 from presman.recording.tape_values import (
     DamagedPolls,
@@ -31,7 +31,9 @@ from presman.recording.tape_values import (
     event_of,
     figure_row,
     life_of,
+    lives,
     mark_of,
+    whole,
 )
 from presman.records.snapshot import Snapshot
 
@@ -194,15 +196,13 @@ class Tape:
     def events(self, start: datetime | None = None, end: datetime | None = None) -> list[RecordedEvent]:
         """Return what happened between two instants, in order of time."""
         c = EVENTS.c
-        return sorted(
-            self._timed(event_of, select(EVENTS).where(c.at.between(text(":start"), text(":end"))), start, end)
-        )
+        chosen = select(EVENTS).where(text("database_id = :database_id"), c.at.between(text(":start"), text(":end")))
+        return sorted(self._timed(event_of, chosen, start, end))
 
     def statements(self, start: datetime | None = None, end: datetime | None = None) -> list[StatementLife]:
         """Return the parallel statements that were there between two instants, by when they were seen first."""
-        c = STATEMENTS.c
-        chosen = select(STATEMENTS).where(c.last_seen >= text(":start"), c.first_seen <= text(":end"))
-        return sorted(self._timed(life_of, chosen, start, end), key=lambda each: each.first_seen)
+        chosen = lives("gone >= :start AND first_seen <= :end")
+        return sorted(whole(self._timed(life_of, chosen, start, end)), key=lambda each: each.first_seen)
 
     # ---- rows
 
@@ -253,11 +253,10 @@ class Tape:
 
     def _timed(self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None) -> list[T]:
         low, high = _bounds(start, end)
-        own = statement.where(text("database_id = :database_id"))
         return [
             each
             for store, database_id in self._parts
-            for each in self._made(make, store, own, {"start": low, "end": high, "database_id": database_id})
+            for each in self._made(make, store, statement, {"start": low, "end": high, "database_id": database_id})
         ]
 
     def _made(self, make: Callable[[Row], T], store: Store, statement: Any, binds: dict[str, Any]) -> list[T]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
+
+from sqlalchemy import TextClause, text
 
 from presman.base.text import clean, clean_lines
 from presman.codec.values import instant
@@ -57,8 +60,38 @@ class DamagedPolls(NamedTuple):
     polls: int
 
 
+SEEN_EVERY = timedelta(minutes=1)
+"""Time after which a recorder writes again that a statement is still there; at the end of a recording it does, too."""
+
+_LAST_POLL = "(SELECT at FROM polls WHERE database_id = :database_id ORDER BY poll DESC LIMIT 1)"
+_STILL_THERE = f"last_seen < {_LAST_POLL} AND {_LAST_POLL} < last_seen + {SEEN_EVERY // timedelta(microseconds=1)}"
+_LIVES = (
+    "SELECT *, COALESCE(queued_at, started_at, first_seen) AS came,"
+    " COALESCE(started_at, CASE WHEN queued_at IS NULL THEN first_seen END) AS held_from,"
+    f" COALESCE(ended_at, CASE WHEN {_STILL_THERE} THEN {_LAST_POLL} ELSE last_seen END) AS gone"
+    " FROM statements WHERE database_id = :database_id"
+)
+
+
+def lives(chosen: str, columns: str = "*", more: str = "") -> TextClause:
+    """Return the SELECT of `columns` of those parallel statements of `:database_id` that are `chosen`.
+
+    This is the one place that says what the life of a statement is. It waits from when it came until it holds servers,
+    and holds them until it is gone. Its end is halfway between the last poll that saw it and the next one. One whose
+    end nobody saw was there up to the last poll that saw it. A recorder that still runs, or was killed, has not written
+    that: then it is the last poll of all, if it was written less than `SEEN_EVERY` before that it is there.
+
+    Where its group or the number of its servers changes, another row with the same `first_seen` goes on, and one that
+    is there at midnight is in the files of both days: `whole` puts them together.
+    """
+    return text(f"SELECT {columns} FROM ({_LIVES}) x WHERE {chosen} {more}")
+
+
 class StatementLife(NamedTuple):
-    """A parallel statement as far as it was seen; None for what had not happened yet or was not seen."""
+    """A parallel statement as far as it was seen; None for what had not happened yet or was not seen.
+
+    It was there from `came` to `gone`, and held its servers from `held_from` on, None where it never did: see `lives`.
+    """
 
     inst_id: int
     sid: int
@@ -74,6 +107,9 @@ class StatementLife(NamedTuple):
     ended_at: datetime | None
     first_seen: datetime
     last_seen: datetime
+    came: datetime
+    held_from: datetime | None
+    gone: datetime
 
 
 def a_number(value: Any) -> Any:
@@ -114,14 +150,29 @@ def life_of(row: Row) -> StatementLife:
     """Return a row of `statements` as a life."""
     times = {
         name: None if row[name] is None else instant(row[name])
-        for name in ("queued_at", "started_at", "idle_at", "ended_at")
+        for name in ("queued_at", "started_at", "idle_at", "ended_at", "held_from")
     }
+    came, gone = instant(row["came"]), instant(row["gone"])
     group, user, sql_id = clean(row["consumer_group"]), clean(row["user"]), clean(row["sql_id"])
     return StatementLife(
         0 + row["inst_id"], 0 + row["sid"], 0 + row["serial"], sql_id, 0 + row["con_id"], group, user,
         0 + row["servers"],
-        first_seen=instant(row["first_seen"]), last_seen=instant(row["last_seen"]), **times,
+        first_seen=instant(row["first_seen"]), last_seen=instant(row["last_seen"]),
+        came=came, gone=max(came, gone), **times,
     )  # fmt: skip
+
+
+def whole(found: Iterable[StatementLife]) -> list[StatementLife]:
+    """Return statements that several rows tell of, one after the other in time, as one life each."""
+    lives: dict[Any, StatementLife] = {}
+    for life in sorted(found, key=lambda each: each.gone):
+        key = (life.inst_id, life.sid, life.serial, life.sql_id, life.first_seen)
+        before = lives.get(key, life)
+        lives[key] = life._replace(
+            queued_at=before.queued_at or life.queued_at, started_at=before.started_at or life.started_at,
+            came=min(before.came, life.came), held_from=before.held_from or life.held_from,
+        )  # fmt: skip
+    return list(lives.values())
 
 
 def _whole(parts: int | None) -> float | None:

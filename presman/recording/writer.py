@@ -29,10 +29,15 @@ class RecordingWriter:
     """Appends the polls of one database to a store. Raises RecordingError, StoreLostError where it may come back.
 
     When `append` returns, the poll is kept whatever becomes of the process. When it raises, nothing of it was written,
-    and it may be tried again. `every` are the seconds between two polls, as far as they are known. Used by one thread.
+    and it may be tried again. `every` are the seconds between two polls, as far as they are known. `before` wrote the
+    file of the day before. Used by one thread.
     """
 
-    def __init__(self, store: Store, target: str, kind: str, every: float | None = None) -> None:
+    _lives: StatementLives
+
+    def __init__(
+        self, store: Store, target: str, kind: str, every: float | None = None, before: RecordingWriter | None = None
+    ) -> None:
         self._every = every
         self._store = store
         self._target = clean(target)
@@ -41,6 +46,7 @@ class RecordingWriter:
         self._ready = False
         self._database_id = 0
         self._poll = 0
+        self._lives_before: StatementLives | None = before._lives if before is not None and before._poll else None
         self._event = 0
         self._name = ""
         self._last_at: datetime | None = None
@@ -91,6 +97,7 @@ class RecordingWriter:
         if self._ready:
             with self._store.transaction() as connection:
                 self._snapshots.finish(self._last_at, connection)
+                self._lives.close(connection)
                 if not lost:
                     self._fleet.mark(STOPPED, "its recorder was ended", connection)
         self._ready = False
@@ -111,7 +118,7 @@ class RecordingWriter:
         self._event = 1 + _highest(connection, EVENTS.c.event, self._database_id)
         pack_again(self._database_id, connection)
         self._figures = FigureWriter(connection, self._database_id)
-        self._lives = StatementLives(connection, self._database_id)
+        self._lives = StatementLives(connection, self._database_id, self._every, self._lives_before)
         self._fleet = FleetRowWriter(connection, self._database_id, self._every)
         self._snapshots = SnapshotWriter(self._database_id)
         self._texts = TextKeeper()

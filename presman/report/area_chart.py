@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
 
+from presman.base.axis import nice_axis, tick_label
+from presman.base.colours import HUES
 from presman.base.formats import ABSENT, count, number
 from presman.base.markup import Markup, element, joined
-from presman.base.svg import COLOURS, RULE, WIDTH, drawing, label
+from presman.base.svg import WIDTH, drawing, level
 from presman.report.time_axis import LEFT, RIGHT, TimeAxis, below, between
 
 _TOP, _BOTTOM, _HEIGHT = 8.0, 158.0, 182.0
+_LEVELS = 3
 
 
 class ChartColumn(Struct, frozen=True):
@@ -25,53 +29,45 @@ class ChartColumn(Struct, frozen=True):
 
 
 class AreaChart(Struct, frozen=True):
-    """A chart: its title with what it shows, its unit, the names and colours of its layers, its columns.
+    """A chart: what it shows `by` whom, its unit, the names and styles of its layers, its columns.
 
     `line_name` is what the line across is: there is one where a column has a value for it.
     """
 
     title: str
+    by: str
     unit: str
     layers: tuple[str, ...]
-    colours: tuple[int, ...]
+    styles: tuple[str, ...]
     columns: tuple[ChartColumn, ...]
     line_name: str = ""
 
     @property
     def top(self) -> float:
-        """The highest that is drawn."""
-        highest = [max(_total(each) or 0.0, each.line or 0.0) for each in self.columns]
-        return max(highest, default=0.0)
+        """The highest that the layers come to."""
+        return max((_total(each) or 0.0 for each in self.columns), default=0.0)
 
 
 def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
-    """Return a chart with its title and legend."""
+    """Return a chart with its title and legend; a line where there is nothing to draw."""
+    if not chart.top:
+        known = any(_total(each) is not None for each in chart.columns)
+        nothing = "none." if known else "not known in this stretch of time."
+        return element("p", element("strong", f"{chart.title}:"), f" {nothing}", class_="none")
     legend = [
-        element("span", element("b", "■", class_=f"c{chart.colours[place]}"), f" {name}")
+        element("span", element("b", "■", class_=chart.styles[place]), f" {name}")
         for place, name in enumerate(chart.layers)
     ]
     if chart.line_name:
         legend.append(element("span", element("b", "─", class_="line"), f" {chart.line_name}"))
-    caption = element("figcaption", element("strong", chart.title), element("span", *legend, class_="legend"))
-    if not any(_total(each) is not None for each in chart.columns):
-        return element("figure", caption, element("p", "Not known in this stretch of time.", class_="none"))
-    scale = nice(chart.top)
-    parts = [below(axis, _TOP, _BOTTOM), _levels(scale, chart.unit), *_areas(chart, axis, scale)]
+    caption = element(
+        "figcaption", element("strong", f"{chart.title}, {chart.by}"), element("span", *legend, class_="legend")
+    )
+    scale, ticks = nice_axis(max(chart.top, *(each.line or 0.0 for each in chart.columns)), _LEVELS)
+    parts = [below(axis, _TOP, _BOTTOM), _levels(ticks, chart.unit), *_areas(chart, axis, scale)]
     hover = [_hover(chart, each, axis) for each in chart.columns]
     body = drawing(_HEIGHT, chart.title, [*parts, _line(chart, axis, scale), *hover])
     return element("figure", caption, body)
-
-
-def nice(value: float) -> float:
-    """Return the end of a scale: 1, 2, 2.5 or 5 times a power of ten, not below `value`.
-
-    >>> nice(37), nice(0)
-    (50.0, 1.0)
-    """
-    if value <= 0:
-        return 1.0
-    power = 10.0 ** (len(str(int(value))) - 1) if value >= 1 else 0.1
-    return next(step * power for step in (1.0, 2.0, 2.5, 5.0, 10.0) if step * power >= value)
 
 
 def _total(column: ChartColumn) -> float | None:
@@ -83,14 +79,10 @@ def _y(value: float, scale: float) -> float:
     return _BOTTOM - value / scale * (_BOTTOM - _TOP)
 
 
-def _levels(scale: float, unit: str) -> Markup:
-    parts = []
-    for share in (0.0, 0.5, 1.0):
-        y = _y(share * scale, scale)
-        told = number(share * scale, 0 if scale >= 10 else 1)
-        parts.append(element("path", d=f"M{LEFT:.0f} {y:.1f}H{WIDTH - RIGHT:.0f}", stroke=RULE))
-        parts.append(label(LEFT - 6, y + 4, told if share < 1 else f"{told} {unit}", "end"))
-    return joined(parts)
+def _levels(ticks: Sequence[float], unit: str) -> Markup:
+    units = [""] * (len(ticks) - 1) + [f" {unit}"]
+    told = [f"{tick_label(tick)}{unit}" for tick, unit in zip(ticks, units, strict=True)]
+    return joined(level(_y(tick, ticks[-1]), text, LEFT, WIDTH - RIGHT) for tick, text in zip(ticks, told, strict=True))
 
 
 def _areas(chart: AreaChart, axis: TimeAxis, scale: float) -> list[Markup]:
@@ -108,7 +100,7 @@ def _areas(chart: AreaChart, axis: TimeAxis, scale: float) -> list[Markup]:
             left, right = axis.x(column.start), axis.x(column.end)
             pieces.append(f"M{left:.1f} {low:.1f}V{high:.1f}H{right:.1f}V{low:.1f}z")
         if pieces:
-            found.append(element("path", d="".join(pieces), fill=COLOURS[chart.colours[layer]]))
+            found.append(element("path", d="".join(pieces), fill=HUES[chart.styles[layer]].page))
     return found
 
 

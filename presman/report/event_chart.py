@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from presman.base.markup import Markup, element
-from presman.base.svg import drawing, label
+from presman.base.svg import BAD, FAINT, drawing, label
 from presman.recording.events import KINDS
 from presman.recording.incident_rows import EventMark
 from presman.report.time_axis import LEFT, TimeAxis, below, between, clock
@@ -35,7 +35,7 @@ def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:
 def _mark(mark: EventMark, y: float, axis: TimeAxis) -> Markup:
     one = f"{clock(mark.start)}\n{mark.text}"
     told = one if mark.many == 1 else f"{between(mark.start, mark.end)}\n{mark.many} × {mark.kind}, as: {mark.text}"
-    fill = "#d55e00" if mark.kind in _BAD else "#0072b2"
+    fill = BAD if mark.kind in _BAD else FAINT
     width = max(3.0, axis.x(mark.end) - axis.x(mark.start))
     return element("rect", element("title", told), x=axis.x(mark.start) - 1.5, y=y + 2, width=width, height=_LINE - 4,
                    fill=fill)  # fmt: skip

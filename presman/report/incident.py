@@ -12,6 +12,7 @@ from presman.analysis.advice.to_do import ToDo, to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
+from presman.base.colours import GroupColours
 from presman.recording import incident_rows, time_bins
 from presman.recording.events import RecordedEvent
 from presman.recording.incident_rows import EventMark, StatementSum
@@ -57,7 +58,7 @@ class Incident(Struct, frozen=True):
     `events` are those that are listed, `marks` stand for all; `heat` has the events that took most time. `moment` is
     the poll whose tables are shown, None where none can be read; `looks` are all that were read again, in order of
     time. Groups and waits are those of every `step`th 32 polls. `damaged` polls cannot be read again; `damage` are
-    sentences about what else cannot.
+    sentences about what else cannot. `colours` are those of its groups.
     """
 
     source: str
@@ -81,6 +82,7 @@ class Incident(Struct, frozen=True):
     step: int
     damaged: tuple[DamagedPolls, ...]
     damage: tuple[str, ...]
+    colours: GroupColours
 
 
 def gather(recording: Recording, tape: Tape, places: range, at: datetime | None = None) -> Incident:
@@ -97,11 +99,12 @@ def gather(recording: Recording, tape: Tape, places: range, at: datetime | None 
     many = sum(each.many for each in marks)
     looks = _looks(tape, places, at)
     usual = time_bins.usual_interval(tape, start, end)
+    groups = tuple(time_bins.group_bins(tape, bins, start, end, width))
     return Incident(
         source=recording.name, target=tape.target, kind=tape.kind, start=start, end=end, polls=len(places), width=width,
         usual=usual,
         bins=tuple(bins),
-        groups=tuple(time_bins.group_bins(tape, bins, start, end, width)),
+        groups=groups,
         gaps=tuple(time_bins.gaps(tape, start, end)),
         marks=tuple(marks),
         events=tuple(incident_rows.told_events(tape, start, end, EVENTS, calm=many > EVENTS)),
@@ -113,6 +116,7 @@ def gather(recording: Recording, tape: Tape, places: range, at: datetime | None 
         damaged=tuple(tape.damaged(start, end)) if len(places) <= CHECKED else (),
         step=max((time_bins.sampled(part)[0] for part in tape.parts(start, end)), default=1),
         damage=tuple(recording.told(tape)),
+        colours=GroupColours((each.con_id, each.group) for each in groups),
     )  # fmt: skip
 
 
@@ -163,7 +167,8 @@ def _heat(
     took: dict[str, int] = defaultdict(int)
     for each in time_bins.bucket_bins(tape, start, end, width):
         waits[each.event][each.key][each.upper_us] = each.waits
-        took[each.event] += each.waits * each.upper_us
+        if each.waits:
+            took[each.event] += each.waits * each.upper_us
     worst = sorted(took, key=lambda event: (-took[event], event))[:_HEAT_EVENTS]
     spans = edges(columns, usual)
     return tuple(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
+from presman.base.colours import HUES, OTHERS, GroupColours
 from presman.base.formats import counted, spelled
 from presman.base.markup import Markup, element, joined
 from presman.base.svg import IDLE, drawing, label
@@ -15,39 +15,31 @@ MOST = 50
 """Statements that are drawn: those that waited or worked for most server time."""
 
 _LINE, _TOP = 14.0, 4.0
-QUEUED, RUNNING = "#e69f00", "#0072b2"
+_QUEUED, _RUNNING = 0.35, 0.8
+"""How much of its line a bar is high."""
 
 
-def weight(life: StatementLife, start: datetime, end: datetime) -> float:
-    """Return servers times seconds that a statement waited for or held them between two instants."""
-    came, gone = bounds(life)
-    return max(1, life.servers) * max(0.0, (min(gone, end) - max(came, start)).total_seconds())
-
-
-def bounds(life: StatementLife) -> tuple[datetime, datetime]:
-    """Return from when to when a statement was there, as far as it was seen."""
-    came = min(each for each in (life.queued_at, life.started_at, life.first_seen) if each is not None)
-    return came, life.ended_at or max(life.last_seen, came)
-
-
-def life_chart(lives: Sequence[StatementLife], axis: TimeAxis) -> Markup:
+def life_chart(lives: Sequence[StatementLife], axis: TimeAxis, colours: GroupColours) -> Markup:
     """Return the statements, the first to come on top."""
-    rows = sorted(lives, key=bounds)
+    rows = sorted(lives, key=lambda each: (each.came, each.gone))
     bottom = _TOP + _LINE * len(rows)
-    parts = [_life(each, place, axis) for place, each in enumerate(rows)]
+    parts = [_life(each, place, axis, _style(each, colours)) for place, each in enumerate(rows)]
     ticks = below(axis, _TOP, bottom)
     return drawing(bottom + 24, "Parallel statements over time", [ticks, *parts])
 
 
-def _life(life: StatementLife, place: int, axis: TimeAxis) -> Markup:
-    came, gone = bounds(life)
+def _style(life: StatementLife, colours: GroupColours) -> str:
+    return colours.style(life.group, life.con_id) or OTHERS
+
+
+def _life(life: StatementLife, place: int, axis: TimeAxis, style: str) -> Markup:
     y = _TOP + _LINE * place
-    started = life.started_at
-    idle = life.idle_at
-    spans = [(came if life.queued_at else None, started or gone, QUEUED, 0.35), (started, idle or gone, RUNNING, 0.8)]
-    if started is None and life.queued_at is None:
-        spans = [(came, idle or gone, RUNNING, 0.8)]
-    spans.append((idle, gone, IDLE, 0.8))
+    gone, idle = life.gone, life.idle_at
+    spans = (
+        (life.queued_at, life.held_from or gone, HUES[style].page, _QUEUED),
+        (life.held_from, idle or gone, HUES[style].page, _RUNNING),
+        (idle, gone, IDLE, _RUNNING),
+    )
     bars = [
         element(
             "rect", x=axis.x(begin), y=y + _LINE * (1 - tall) / 2, width=max(1.0, axis.x(stop) - axis.x(begin)),
@@ -63,25 +55,27 @@ def _life(life: StatementLife, place: int, axis: TimeAxis) -> Markup:
 
 def facts(life: StatementLife) -> list[str]:
     """Return what is known of a statement, one fact a line."""
-    _, gone = bounds(life)
+    gone = life.gone
     lines = [f"{life.sql_id or '(no SQL_ID)'}, {life.user or '?'} {life.inst_id}:{life.sid},{life.serial}"]
     lines.append(f"group {life.group or 'unknown'}, {counted(life.servers, 'server')}")
     if life.queued_at is not None:
-        until = life.started_at or gone
+        until = life.held_from or gone
         lines.append(f"queued from {clock(life.queued_at)} for {spelled((until - life.queued_at).total_seconds())}")
-    if life.started_at is not None:
+    if life.held_from is not None:
         until = life.idle_at or gone
-        lines.append(f"ran from {clock(life.started_at)} for {spelled((until - life.started_at).total_seconds())}")
+        lines.append(f"ran from {clock(life.held_from)} for {spelled((until - life.held_from).total_seconds())}")
     if life.idle_at is not None:
         lines.append(
             f"idle, servers kept, from {clock(life.idle_at)} for {spelled((gone - life.idle_at).total_seconds())}"
         )
     if life.ended_at is None:
-        lines.append(f"its end was not seen; last seen {clock(life.last_seen)}")
+        lines.append(f"its end was not seen; last seen {clock(gone)}")
     return lines
 
 
-def legend() -> Markup:
+def legend(lives: Sequence[StatementLife], colours: GroupColours) -> Markup:
     """Return what the bars mean."""
-    words = (("c1", "queued (low bar)"), ("c0", "running"), ("idle", "idle, keeps its servers"))
-    return joined(element("span", element("b", "■", class_=name), f" {text}") for name, text in words)
+    groups = sorted({(life.group, _style(life, colours)) for life in lives})
+    marks = [(style, "■", name or "group unknown") for name, style in groups]
+    marks += [("", "▂", "queued"), ("", "█", "running"), ("idle", "█", "idle, keeps its servers")]
+    return joined(element("span", element("b", sign, class_=style or None), f" {text}") for style, sign, text in marks)

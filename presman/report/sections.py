@@ -9,9 +9,9 @@ from typing import Any
 
 from presman import __version__
 from presman.analysis.groups.verdicts import conformance, in_words
+from presman.base.colours import OTHERS, GroupColours
 from presman.base.formats import count, counted, number, spelled
 from presman.base.markup import Markup, element, joined
-from presman.base.svg import COLOURS
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW, PARALLEL_GROUPS
 from presman.figures.measures import headings
@@ -25,10 +25,10 @@ from presman.report import life_chart
 from presman.report.area_chart import AreaChart, ChartColumn, area_chart
 from presman.report.event_chart import event_chart
 from presman.report.heat_map import heat_map
-from presman.report.incident import EVENTS, Incident, Look, edges
+from presman.report.incident import EVENTS, Incident, edges
 from presman.report.story import seen_alerts, story, unknown
 from presman.report.time_axis import TimeAxis, between, clock
-from presman.report.value_tables import unit_of, value_table
+from presman.report.value_tables import group_name, unit_of, value_table
 from presman.tabs import tab
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment
@@ -47,6 +47,10 @@ _SUM_HEADS = (
     "SQL_ID", "User", "Group", "Executions", "Servers, most", "Server minutes", "Ran", "Queued",
     "Longest in queue",
 )  # fmt: skip
+_OF_SUMS = (
+    "Times and server minutes are of this stretch of time; the longest in queue is told from when it came, though that "
+    "was before. What changed its group is an execution in each of them."
+)
 _TOP = 20
 _GRAVE = frozenset({PLAN_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT, LOST})
 """Events that are listed at the top, too."""
@@ -79,9 +83,11 @@ def events(incident: Incident, axis: TimeAxis) -> Markup:
     if not incident.marks:
         return section("Events", element("p", "No event was recorded in this stretch of time.", class_="none"))
     grave = [each for each in incident.events if each.kind in _GRAVE][:_TOP]
-    listed = _listed(grave, axis) if grave else Markup()
+    listed = _listed(grave, axis, incident.colours) if grave else Markup()
     body = element("figure", event_chart(incident.marks, axis))
-    return section("Events", body, listed, note="Marks that are close together are one. Hover for what happened.")
+    return section(
+        "Events", body, listed, note=_noted("Marks that are close together are one.", "Hover for what happened.")
+    )
 
 
 def all_events(incident: Incident, axis: TimeAxis) -> Markup:
@@ -93,11 +99,11 @@ def all_events(incident: Incident, axis: TimeAxis) -> Markup:
         f"{len(incident.events)} of {total:,} are listed: where there are many, not the comings and goings of queues, "
         f"and the first {EVENTS} at most."
     )  # fmt: skip
-    return section("List of events", _listed(incident.events, axis), note=left)
+    return section("List of events", _listed(incident.events, axis, incident.colours), note=left)
 
 
-def _listed(found: Sequence[RecordedEvent], axis: TimeAxis) -> Markup:
-    rows = ((axis.told(each.at), each.kind, each.group, each.sql_id, each.text) for each in found)
+def _listed(found: Sequence[RecordedEvent], axis: TimeAxis, colours: GroupColours) -> Markup:
+    rows = ((axis.told(each.at), each.kind, group_name(each.group, colours), each.sql_id, each.text) for each in found)
     return word_table(("Time", "Event", "Group", "SQL_ID", "What"), rows)
 
 
@@ -105,33 +111,38 @@ def over_time(incident: Incident, axis: TimeAxis) -> Markup:
     """Return the charts."""
     cpus = next((each.reading.header.num_cpus for each in incident.looks if each.reading.header.num_cpus), None)
     charts = (
-        _chart(incident, "CPUs used, by consumer group", "CPUs", lambda each: each.used, cpus, "CPUs to be divided"),
-        _chart(incident, "CPUs waited for (throttled), by consumer group", "CPUs", lambda each: each.waiting),
-        _chart(incident, "Parallel servers, by consumer group", "servers", lambda each: each.servers, None, "target"),
-        _chart(incident, "Statements in the parallel queue, by consumer group", "statements", lambda each: each.queued,
+        _chart(incident, "CPUs used", "CPUs", lambda each: each.used, cpus, "CPUs to be divided"),
+        _chart(incident, "CPUs waited for (throttled)", "CPUs", lambda each: each.waiting),
+        _chart(incident, "Parallel servers", "servers", lambda each: each.servers, None, "target"),
+        _chart(incident, "Statements in the parallel queue", "statements", lambda each: each.queued,
                None, "most in a poll"),
-        _chart(incident, "I/O, by consumer group", "MB/s", lambda each: each.io),
+        _chart(incident, "I/O", "MB/s", lambda each: each.io),
     )  # fmt: skip
     each = "each poll" if incident.width == 1 else f"the mean of up to {count(incident.width)} polls a step"
-    note = f"Areas one on the other, {each}. Rates are those since the poll before; grey: no polls. Hover for figures."
+    told = f"Areas one on the other, {each}. Rates are those since the poll before; grey: no polls."
+    note = _noted(told, "Hover for figures.")
     return section("Over time", *(area_chart(chart, axis) for chart in charts), note=note)
+
+
+def _noted(told: str, on_screen: str) -> Markup:
+    """Return a note with what holds on a screen only, and not on paper."""
+    return joined([element("span", told), element("span", f" {on_screen}", class_="screen")])
 
 
 def _chart(
     incident: Incident, title: str, unit: str, value: Callable[[GroupBin], float | None], line: float | None = None,
     line_name: str = "",
 ) -> AreaChart:  # fmt: skip
-    """Return a chart of one figure; the groups that weigh most have a layer each, the others share one."""
+    """Return a chart of one figure; the groups that have a colour have a layer each, the others share one."""
     totals: dict[tuple[int, str], float] = defaultdict(float)
     values: dict[Any, dict[tuple[int, str], float | None]] = defaultdict(dict)
     for each in incident.groups:
         own = value(each)
         totals[each.con_id, each.group] += own or 0.0
         values[each.key][each.con_id, each.group] = own
-    ranks = {each: place for place, each in enumerate(_ranked(incident))}
-    order = [each for each in ranks if totals[each] > 0]
-    own_layer = [each for each in order if ranks[each] < len(COLOURS) - 1]
-    rest = [each for each in order if ranks[each] >= len(COLOURS) - 1]
+    styles = {each: incident.colours.style(each[1], each[0]) for each in _ranked(incident) if totals[each] > 0}
+    own_layer = [each for each, style in styles.items() if style]
+    rest = [each for each, style in styles.items() if not style]
     names = headings([(name, 0, con_id) for con_id, name in own_layer])
     spans = edges(list(incident.bins), incident.usual)
     columns = []
@@ -147,12 +158,12 @@ def _chart(
             across = float(step.queued)
         columns.append(ChartColumn(*spans[step.key], step.polls, tuple(layers) or (_nothing(known),), across))
     layers_named = [*names, *([f"{count(len(rest))} others"] if rest else [])] or ["none"]
-    colours = [ranks[each] for each in own_layer] + [len(COLOURS) - 1] * (len(layers_named) - len(own_layer))
-    return AreaChart(title, unit, tuple(layers_named), tuple(colours), tuple(columns), line_name)
+    drawn = [styles[each] for each in own_layer] + [OTHERS] * (len(layers_named) - len(own_layer))
+    return AreaChart(title, "by consumer group", unit, tuple(layers_named), tuple(drawn), tuple(columns), line_name)
 
 
 def _ranked(incident: Incident) -> list[tuple[int, str]]:
-    """Return the groups in the order of their colours, the same in all charts: by CPU and parallel servers."""
+    """Return the groups in the order of their layers, the same in all charts: by CPU and parallel servers."""
     weights: dict[tuple[int, str], float] = defaultdict(float)
     for each in incident.groups:
         weights[each.con_id, each.group] += (each.used or 0.0) + (each.waiting or 0.0) + (each.servers or 0.0)
@@ -171,21 +182,21 @@ def statements(incident: Incident, axis: TimeAxis) -> Markup:
     """Return the parallel statements over time, and what they come to by SQL_ID."""
     if not incident.lives:
         return section("Parallel statements", element("p", "No parallel statement was seen.", class_="none"))
-    total = sum(each.executions for each in incident.sums)
+    total = sum(each.statements for each in incident.sums)
     note = f"{counted(total, 'execution')} seen"
     if total > len(incident.lives):
         note += f"; drawn are the {len(incident.lives)} that wanted or held most servers x time"
+    colours = incident.colours
     rows = [
-        (each.sql_id or "-", each.user, each.group, count(each.executions), count(each.servers),
+        (each.sql_id or "-", each.user, group_name(each.group, colours), count(each.executions), count(each.servers),
          number(each.server_seconds / 60), spelled(each.ran), spelled(each.queued), spelled(each.longest_wait))
         for each in incident.sums[:_TOP]
     ]  # fmt: skip
-    figure = element(
-        "figure", element("figcaption", element("span", life_chart.legend(), class_="legend")),
-        life_chart.life_chart(incident.lives, axis),
-    )  # fmt: skip
+    legend = element("span", life_chart.legend(incident.lives, colours), class_="legend")
+    chart = life_chart.life_chart(incident.lives, axis, colours)
+    figure = element("figure", element("figcaption", legend), chart)
     sums = element("h3", f"By SQL_ID, user and group: the first {len(rows)} of {len(incident.sums)} by server minutes")
-    return section("Parallel statements", figure, sums, word_table(_SUM_HEADS, rows), note=f"{note}.")
+    return section("Parallel statements", figure, sums, word_table(_SUM_HEADS, rows), note=f"{note}. {_OF_SUMS}")
 
 
 def latency(incident: Incident, axis: TimeAxis) -> Markup:
@@ -203,8 +214,9 @@ def latency(incident: Incident, axis: TimeAxis) -> Markup:
     return section("Latency", *maps, note=note)
 
 
-def moment(look: Look | None) -> Markup:
+def moment(incident: Incident) -> Markup:
     """Return what the screens of presman show of one poll."""
+    look = incident.moment
     if look is None:
         return section("One moment", element("p", "No poll of it can be read again.", class_="none"))
     at = Moment(look.reading, Choices(plain=True), look.alerts, find=lambda: (look.previous, look.snapshot))
@@ -217,7 +229,7 @@ def moment(look: Look | None) -> Markup:
         parts.append(element("h3", title))
         if table is PLAN:
             parts.append(element("p", _plan(at), class_="note"))
-        parts.append(_rows(part, at))
+        parts.append(_rows(part, at, incident.colours))
     why = f": {look.why}" if look.why else ""
     since = "" if reading.interval is None else f" Rates are of the {spelled(reading.interval)} before."
     return section(f"At {clock(look.at)}{why}", *parts, note=f"What presman showed of this poll.{since}")
@@ -230,8 +242,8 @@ def _plan(at: Moment) -> str:
     return "" if view is None else "".join(text for text, _ in plan_line(view)).strip()
 
 
-def _rows(part: Rows, at: Moment) -> Markup:
-    return value_table(part.table, part.rows(at), set(part.hidden(at)), part.unseen(at))
+def _rows(part: Rows, at: Moment, colours: GroupColours) -> Markup:
+    return value_table(part.table, part.rows(at), set(part.hidden(at)), part.unseen(at), colours)
 
 
 def rests_on(incident: Incident) -> Markup:
@@ -275,4 +287,4 @@ def all_sections(incident: Incident) -> Markup:
     """Return the sections in order."""
     axis = TimeAxis(edges(list(incident.bins), incident.usual)[incident.bins[0].key][0], incident.end, incident.gaps)
     parts = [part(incident, axis) for part in (what_happened, events, over_time, statements, latency)]
-    return joined([*parts, moment(incident.moment), rests_on(incident), all_events(incident, axis), meanings()])
+    return joined([*parts, moment(incident), rests_on(incident), all_events(incident, axis), meanings()])

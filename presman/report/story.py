@@ -84,7 +84,7 @@ def _queue(incident: Incident) -> list[str]:
     if incident.sums:
         top = incident.sums[0]
         found.append(
-            f"{counted(sum(each.executions for each in incident.sums), 'parallel statement')} were seen; most server "
+            f"{counted(sum(each.statements for each in incident.sums), 'parallel statement')} were seen; most server "
             f"time went to {top.sql_id or 'a statement without SQL_ID'} of {top.user or '?'} "
             f"({counted(top.executions, 'execution')}, {number(top.server_seconds / 60)} server minutes)."
         )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from msgspec import Struct
 
+from presman.base.axis import time_label, time_ticks
 from presman.base.formats import counted, spelled
 from presman.base.markup import Markup, element, joined
 from presman.base.svg import BLANK, RULE, WIDTH, label
@@ -16,7 +17,6 @@ LEFT, RIGHT = 92.0, 10.0
 CLOSE = 1.0
 """Gaps that are not so far apart, in units of the drawing, are drawn as one."""
 
-_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
 _MOST_TICKS = 9
 
 
@@ -40,20 +40,11 @@ class TimeAxis(Struct, frozen=True):
 
     def ticks(self) -> list[datetime]:
         """Return round instants of the user's clock on the axis."""
-        seconds = (self.end - self.start).total_seconds()
-        step = next((each for each in _STEPS if seconds / each <= _MOST_TICKS), 604800 * (1 + int(seconds / 6e6)))
-        local = self.start.astimezone()
-        midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
-        first = -(-(local - midnight).total_seconds() // step)
-        found = [midnight + timedelta(seconds=step * (first + number)) for number in range(_MOST_TICKS + 2)]
-        return [each for each in found if self.start <= each <= self.end]
+        return time_ticks(self.start, self.end, _MOST_TICKS)
 
     def label(self, at: datetime) -> str:
         """Return an instant as the ticks have it: as short as the stretch allows."""
-        seconds = (self.end - self.start).total_seconds()
-        local = at.astimezone()
-        form = "%H:%M:%S" if seconds < 600 else "%H:%M" if seconds < 86_400 else "%m-%d %H:%M"
-        return local.strftime("%m-%d" if seconds > 9 * 43_200 else form)
+        return time_label(at, (self.end - self.start).total_seconds())
 
 
 def below(axis: TimeAxis, top: float, bottom: float) -> Markup:

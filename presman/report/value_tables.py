@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from presman.base.colours import GroupColours
 from presman.base.formats import ABSENT
-from presman.base.markup import Markup, element
+from presman.base.markup import Markup, element, joined
 from presman.figures.figure import Figure, Table
 
 MOST = 100
@@ -22,13 +23,15 @@ _UNITS = {
 _NO_UNIT = frozenset({"text", "word", "true or false", "number", "count", "microseconds"})
 
 
-def value_table(table: Table[Any], rows: Sequence[Any], hidden: Collection[str], empty: str) -> Markup:
+def value_table(
+    table: Table[Any], rows: Sequence[Any], hidden: Collection[str], empty: str, colours: GroupColours
+) -> Markup:
     """Return the rows of a table with the heads, units and words that the screens have, `empty` without rows."""
     shown = [each for each in table.columns if not each.trend and each.key not in hidden and not _bare(each, rows)]
     if not rows:
         return element("p", empty or table.empty, class_="none")
     heads = [_head(each) for each in shown]
-    body = [element("tr", *(_cell(each, row) for each in shown)) for row in rows[:MOST]]
+    body = [element("tr", *(_cell(each, row, colours) for each in shown)) for row in rows[:MOST]]
     more = [f"{len(rows) - MOST} more rows are in the recording."] if len(rows) > MOST else []
     return element(
         "div",
@@ -53,6 +56,15 @@ def _head(figure: Figure[Any]) -> Markup:
     return element("th", figure.head, *under, title=figure.help, class_=figure.align)
 
 
-def _cell(figure: Figure[Any], row: Any) -> Markup:
+def group_name(name: str, colours: GroupColours, con_id: int | None = None) -> str:
+    """Return the name of a consumer group with its colour before it, if it has one."""
+    style = colours.style(name, con_id)
+    return joined([element("b", "■\u00a0", class_=style), element("span", name)]) if style else name
+
+
+def _cell(figure: Figure[Any], row: Any, colours: GroupColours) -> Markup:
     state = figure.state(row) if figure.state is not None else ""
-    return element("td", figure.show(row), class_=f"{figure.align} {state}".strip())
+    text = figure.show(row)
+    if figure.key == "consumer_group":
+        text = group_name(text, colours, getattr(row, "con_id", None))
+    return element("td", text, class_=f"{figure.align} {state}".strip())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from msgspec import Struct
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
+from presman.base.colours import CLASS_STYLES, OTHERS, GroupColours, Whose
 from presman.tabs.moment import Moment
 from presman.tabs.parts import GroupLevel, OverTime
 from presman.watch.series import Series, completed
@@ -27,21 +28,20 @@ MOST = 5
 _LITTLE = 0.01
 """The part of all that is too little for an area."""
 
-OTHERS = "others"
-
-Whose = tuple[int, str]
-"""CON_ID and name of a group."""
+Styles = Callable[[Whose], str]
+"""The style of a group, a container or a wait class, "" where it has none of its own."""
 
 
 class Area(NamedTuple):
     """One area of a chart: its name, whose values it sums up, and their sums, None where nothing was measured.
 
-    The last area may be all others: `whose` is empty then.
+    The last area may be all others: `whose` is empty then. `style` names its colour.
     """
 
     name: str
     whose: tuple[Whose, ...]
     values: tuple[float | None, ...]
+    style: str = OTHERS
 
 
 class ChartData(Struct, frozen=True):
@@ -112,7 +112,7 @@ def chart_data(moment: Moment, measure: str, title: str, capacity: float | None)
         for whose in moment.series.names(measure, CLUSTER)
     }
     containers = {group.con_id: group.container for group in reading.groups if group.container}
-    areas = _areas(without_gaps(found, max(1, round(BRIDGE / width))), containers)
+    areas = _areas(without_gaps(found, max(1, round(BRIDGE / width))), containers, _styles(moment, measure))
     ticks = _ticks(start, width, count, now=not choices.behind)
     changes = plan_changes(moment, start, width, count)
     return ChartData(f"{title}, {choices.window} min", areas, ticks, count, capacity, cursor, changes)
@@ -137,18 +137,34 @@ def without_gaps(found: Mapping[Whose, Sequence[float | None]], bridge: int) -> 
     }
 
 
-def _areas(found: Mapping[Whose, tuple[float | None, ...]], containers: Mapping[int, str]) -> tuple[Area, ...]:
+def _styles(moment: Moment, measure: str) -> Styles:
+    """Return the styles of whose areas the chart of a measure has: wait classes, containers or groups."""
+    if measure == "active":
+        return lambda whose: CLASS_STYLES.get(whose[1], "")
+    colours = moment.colours
+    if measure.startswith("pdb"):
+        colours = GroupColours(moment.series.names("pdb_used", CLUSTER))
+    return lambda whose: colours.style(whose[1], whose[0])
+
+
+def _areas(
+    found: Mapping[Whose, tuple[float | None, ...]], containers: Mapping[int, str], style: Styles
+) -> tuple[Area, ...]:
     """Return the groups with most of it by name (with the container's where several have it), and the sum of others."""
     sums = {whose: sum(value or 0.0 for value in values) for whose, values in found.items()}
     ranked = sorted((whose for whose in sums if sums[whose] > 0), key=lambda whose: (-sums[whose], whose))
     most = [whose for whose in ranked if sums[whose] >= _LITTLE * sum(sums.values())]
     if len(most) > MOST + (len(most) == len(ranked)):  # one alone need not be called others
         most = most[:MOST]
+    most = [whose for whose in most if style(whose)]  # one without a colour is among the others
     named = sorted(most, key=lambda whose: (whose[1], whose[0]))
     names = [name for _, name in named]
     areas = [
         Area(
-            name if names.count(name) == 1 else f"{name} ({containers.get(con, con)})", ((con, name),), found[con, name]
+            name if names.count(name) == 1 else f"{name} ({containers.get(con, con)})",
+            ((con, name),),
+            found[con, name],
+            style((con, name)),
         )
         for con, name in named
     ]
@@ -158,7 +174,7 @@ def _areas(found: Mapping[Whose, tuple[float | None, ...]], containers: Mapping[
         areas.append(Area(OTHERS, (), tuple(sums_of_rest)))
     if not areas:  # nothing was measured, or nothing of it was used
         measured = sorted(item for item in found.items() if any(value is not None for value in item[1]))
-        return tuple(Area(whose[1], (whose,), values) for whose, values in measured[:1])
+        return tuple(Area(whose[1], (whose,), values, style(whose) or OTHERS) for whose, values in measured[:1])
     return tuple(areas)
 
 
@@ -180,7 +196,8 @@ def _ticks(start: float, width: float, count: int, *, now: bool) -> tuple[tuple[
     first = -(-start // step) * step
     times = [first + index * step for index in range(5)]
     ticks = [(round((at - start) / width), _label(at)) for at in times]
-    end = (count, "now" if now else _label(start + count * width))
+    last = start + count * width
+    end = (count, "now" if now else _label(last, "%H:%M:%S" if last % 60 else "%H:%M"))
     return (*(tick for tick in ticks if tick[0] < count), end)
 
 
@@ -193,8 +210,8 @@ def plan_changes(moment: Moment, start: float, width: float, count: int) -> tupl
     return tuple((x, f"{_label(mark.at.timestamp())} {mark.text}") for x, mark in found if 0 <= x < count)
 
 
-def _label(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%H:%M")
+def _label(at: float, form: str = "%H:%M") -> str:
+    return datetime.fromtimestamp(at, UTC).astimezone().strftime(form)
 
 
 class ChartFeed:

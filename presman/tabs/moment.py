@@ -12,6 +12,7 @@ from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import QUIET, GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
+from presman.base.colours import GroupColours
 from presman.records.snapshot import Snapshot
 from presman.tabs.choices import Choices
 from presman.watch import Watch
@@ -62,6 +63,11 @@ class Moment:
         """The instant of the newest poll."""
         return self.newest or self.reading.at
 
+    @property
+    def colours(self) -> GroupColours:
+        """The colours of the groups, those that are in the charts only, too."""
+        return self.once(_colours)
+
     def groups(self) -> tuple[GroupReading, ...]:
         """Return the groups to show, those in trouble first: the cluster's, or those of each instance side by side.
 
@@ -85,6 +91,14 @@ class Moment:
         apart = [group for group in self.reading.groups if group.inst_id != CLUSTER]
         apart.sort(key=lambda group: (order.get((group.con_id, group.name), len(order)), group.inst_id))
         return tuple(apart) or cluster
+
+
+def _colours(moment: Moment) -> GroupColours:
+    found = moment.watch.colours
+    found.add((group.con_id, group.name) for group in moment.reading.groups)
+    for measure in ("used", "servers", "io"):
+        found.add(moment.series.names(measure, CLUSTER))
+    return found
 
 
 def alike_in_groups(moment: Moment) -> set[str]:

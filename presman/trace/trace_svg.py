@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from presman.base import formats
+from presman.base.axis import nice_axis, tick_label
+from presman.base.colours import GROUP_HUES
 from presman.base.markup import Markup, element
-from presman.base.svg import COLOURS, WIDTH, label, level, picture
+from presman.base.svg import WIDTH, label, level, picture
 from presman.trace.sampling import HistogramBar, Scatter
 from presman.trace.trace_chart import decades, title
 
 PANEL = 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 30, 50, 50
-_BLUE = COLOURS[0]
+_BLUE = GROUP_HUES[0].page
 
 
 class SvgChart(NamedTuple):
@@ -45,22 +47,20 @@ def _scatter(event: str, scatter: Scatter) -> list[Markup]:
         for number, time in scatter.points
     )
     parts.append(element("path", d=dots, stroke=_BLUE, stroke_width=3, stroke_linecap="round", opacity="0.6"))
-    for share in (0, 0.25, 0.5, 0.75, 1):
-        number = 1 + share * (scatter.waits - 1)
-        parts.append(label(_across(share), PANEL - 28, formats.count(number)))
+    for number in sorted({round(1 + share * (scatter.waits - 1)) for share in (0, 0.25, 0.5, 0.75, 1)}):
+        parts.append(label(_across((number - 1) / max(1, scatter.waits - 1)), PANEL - 28, formats.count(number)))
     return [*parts, label(WIDTH / 2, PANEL - 8, "wait")]
 
 
 def _bars(event: str, bars: Sequence[HistogramBar]) -> list[Markup]:
     total = sum(bar.waits for bar in bars)
-    top = max(bar.waits for bar in bars) / total
+    top = 100 * max(bar.waits for bar in bars) / total
     parts = [label(WIDTH / 2, 28, f"{event}: share of {formats.count(total)} waits by elapsed time", size=16)]
-    for part in (0, 0.25, 0.5, 0.75, 1):
-        parts.append(_level(_height(part), f"{formats.number(100 * top * part)} %"))
+    parts += [_level(_height(tick / top), f"{tick_label(tick)} %") for tick in nice_axis(top, 4)[1] if tick <= top]
     step = 1 / len(bars)
     every = -(-len(bars) // 10)
     for place, bar in enumerate(bars):
-        left, upper = _across(place * step), _height(bar.waits / total / top)
+        left, upper = _across(place * step), _height(100 * bar.waits / total / top)
         what = f"{formats.microseconds(bar.low)} to {formats.microseconds(bar.high)}: {formats.count(bar.waits)}"
         width, height = _across((place + 0.9) * step) - left, _height(0) - upper
         parts.append(element("rect", element("title", what), x=left, y=upper, width=width, height=height, fill=_BLUE))

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from presman.analysis.readings.reading import Reading
+from presman.base.colours import GroupColours
 from presman.watch.downgrade_ledger import DowngradeLedger
 from presman.watch.queue_marks import QueueMarks
 from presman.watch.sql_minutes import SqlMinutes
@@ -16,13 +17,17 @@ from presman.watch.statement_spans import Span, Spans
 
 
 class Watch:
-    """The ledger of downgrades, the marks of an hour, the spans and the minutes of statements, fed together."""
+    """The ledger of downgrades, the marks of an hour, the spans and the minutes of statements, fed together.
+
+    `colours` are those that groups were given while one looks.
+    """
 
     def __init__(self) -> None:
         self.ledger = DowngradeLedger()
         self.queue_marks = QueueMarks()
         self.spans = Spans()
         self.sql_minutes = SqlMinutes()
+        self.colours = GroupColours()
         self.lacks_past = False
         """Whether it began in the middle, and what was seen before is not known (yet)."""
 

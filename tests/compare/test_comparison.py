@@ -81,7 +81,10 @@ def test_servers_held_from_start_to_end() -> None:
 
     def life(sql_id: str, servers: int, queued: int | None, started: int | None, ended: int | None) -> StatementLife:
         times = [None if each is None else at(each) for each in (queued, started, None, ended)]
-        return StatementLife(1, 1, 1, sql_id, 0, "G", "U", servers, *times, first_seen=at(0), last_seen=at(20))
+        seen = {"first_seen": at(0), "last_seen": at(20)}
+        came, held = times[0] or times[1] or at(0), times[1] or (at(0) if queued is None else None)
+        there = {"came": came, "held_from": held, "gone": times[3] or at(20)}
+        return StatementLife(1, 1, 1, sql_id, 0, "G", "U", servers, *times, **seen, **there)
 
     lives = [life("a", 8, None, 5, 15), life("a", 4, 0, 10, None), life("b", 16, 0, None, 20)]
     assert servers_held(lives, [at(each) for each in (0, 5, 10, 15, 20)]) == {"a": [0, 8, 12, 12, 4]}

@@ -98,7 +98,8 @@ def test_looking_back_the_instant_is_marked_and_the_end_is_not_called_now() -> N
     polls = [poll(number, BATCH=1.0) for number in range(40)]
     data = chart_data(moment_of(*polls, behind=20, on_screen=polls[19]), "used", "CPUs used", None)
     assert data.cursor == 40
-    assert data.ticks[-1] == (60, datetime.fromtimestamp(AT.timestamp() // 15 * 15 + 39 * 15, UTC).strftime("%H:%M"))
+    end = datetime.fromtimestamp(AT.timestamp() // 15 * 15 + 39 * 15, UTC)
+    assert data.ticks[-1] == (60, end.strftime("%H:%M:%S")), "it is no whole minute"
     lines = [plain(line) for line in chart_lines(data, (), 70, 12)]
     assert sum("│" in line[3:] for line in lines[1:]) == 9, "a line over all of the plot"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from presman.drawing.lines import Line
+from presman.drawing.lines import Line, plain
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
@@ -35,7 +35,7 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
         found = again(last, table, reading)
         last = last if found is None else found
         gone: list[Line] = [((" ○ no longer there; this is what was seen last", "warn"),), ()]
-        lines = [stamp(reading), *(gone if found is None else []), *page(last, table, reading)]
+        lines = [stamp(reading), *(gone if found is None else []), *_named(page(last, table, reading), last, watch)]
         if focus_of(last) is not None:
             lines += detail_lines(last, reading, width)
         elif isinstance(last, GroupReading):
@@ -46,6 +46,14 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
         return lines
 
     return content
+
+
+def _named(lines: list[Line], row: Any, watch: Watch) -> list[Line]:
+    """Return the page of a row, in whose heading the name of its group has that group's colour."""
+    name = str(getattr(row, "name" if hasattr(row, "used") else "group", ""))
+    style = watch.colours.style(name, getattr(row, "con_id", None))
+    heading, _, after = plain(lines[0]).rpartition(name) if style else ("", "", "")
+    return [((heading, "title"), (name, style), (after, "title")), *lines[1:]] if heading else lines
 
 
 def help_of(tab: Tab, title: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]]) -> Content:

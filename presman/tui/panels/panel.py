@@ -84,6 +84,7 @@ class Panel(PlainBackground):
                 part.least(moment),
                 unseen=part.unseen(moment),
                 late=late_note(part.table, moment.reading),
+                colours=moment.colours,
             )
 
         self._filled[part.table.key] = _Filled(made, fill, part.optional)

@@ -230,6 +230,7 @@ def gantt_data(moment: Moment) -> GanttData:
         cursor=reading.at if moment.choices.behind else None,
         now=moment.latest,
         marks=plan_changes(moment, start.timestamp(), step, STRETCHES),
+        colours=moment.colours,
     )
 
 

@@ -53,7 +53,8 @@ class PlanPanel(Panel):
         view = plan_view(moment.reading, snapshot, other) if other else active
         self._about.show_lines([plan_line(view)])
         hidden = set() if view.active else {"entitled_cpus", "used_cpus", "cpu_bar", "verdict"}
-        self.grid_of(PLAN).show_rows(view.lines, hidden, late=late_note(PLAN, moment.reading))
+        late = late_note(PLAN, moment.reading)
+        self.grid_of(PLAN).show_rows(view.lines, hidden, late=late, colours=moment.colours)
         self._show_findings(found(moment), unjudged(moment))
         for table in (WINDOWS, MAPPINGS):
             self.grid_of(table).display = not other
@@ -84,7 +85,8 @@ class PlanPanel(Panel):
         grid = self.grid_of(table)
         if self._filled_with.get(grid) != (rows, hidden, note, unseen):
             self._filled_with[grid] = rows, hidden, note, unseen
-            grid.show_rows(rows, hidden, note, unseen=unseen)
+            colours = self._moment.colours if self._moment is not None else None
+            grid.show_rows(rows, hidden, note, unseen=unseen, colours=colours)
 
     def action_next_plan(self) -> None:
         """Show the next plan there is; after the last the active one again."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import ceil, floor, log10
+from math import ceil
 
+from presman.base.axis import nice_axis, tick_label
 from presman.base.formats import number
 from presman.drawing.areas import EMPTY, Cell, crossed, stacked
 from presman.drawing.lines import Line, Run, cells, length, merge, pad
-from presman.tabs.charts import OTHERS, ChartData, levels_of
+from presman.tabs.charts import ChartData, levels_of
 from presman.tabs.parts import GroupLevel
 from presman.tui.widgets.line_view import LineView
-from presman.tui.widgets.palette import AREAS
 
-SIGNS = "ABCDE+"
+SIGNS = "ABCDEF+"
 """How areas are told apart without colours or blocks; the last is that of all others."""
 
 _LEGEND, _TALL = 2, 9
@@ -31,15 +31,13 @@ def chart_lines(
     legend = _legend(data, levels, width, _LEGEND if height >= _TALL else 1, signs)
     if not any(value is not None for area in data.areas for value in area.values):
         return (*legend, pad((("  collecting: the first points appear soon", "dim"),), width))
+    if data.is_nothing:
+        return (*legend, pad((("  none", "dim"),), width))
     return (*legend, *_plot(data, width, max(4, height - len(legend)), signs))
 
 
-def _styles(data: ChartData) -> list[str]:
-    return [AREAS[-1] if area.name == OTHERS else AREAS[place] for place, area in enumerate(data.areas)]
-
-
 def _signs(data: ChartData) -> str:
-    return "".join(SIGNS[AREAS.index(style)] for style in _styles(data))
+    return "".join(SIGNS[place] if area.whose else SIGNS[-1] for place, area in enumerate(data.areas))
 
 
 def _legend(data: ChartData, levels: Sequence[GroupLevel], width: int, most: int, signs: bool) -> list[Line]:
@@ -47,10 +45,11 @@ def _legend(data: ChartData, levels: Sequence[GroupLevel], width: int, most: int
     items: list[list[Run]] = [[(data.title, "title")]]
     if data.capacity:
         items.append([("─ ", "mark"), (f"capacity {data.capacity:g}", "dim")])
-    drawn = zip(data.areas, _styles(data), _signs(data), levels_of(data.areas, levels), strict=True)
-    for area, style, sign, (value, limit) in drawn:
+    for area, sign, (value, limit) in zip(data.areas, _signs(data), levels_of(data.areas, levels), strict=True):
         of = f" of {limit:g}" if limit is not None else ""
-        items.append([(f"{sign if signs else '■'} ", style), (f"{area.name} ", ""), (f"{number(value):>4}{of}", "")])
+        items.append(
+            [(f"{sign if signs else '■'} ", area.style), (f"{area.name} ", ""), (f"{number(value):>4}{of}", "")]
+        )
     items += [[("┆ ", "mark"), (words, "dim")] for _, words in data.marks[-2:]]
     lines: list[list[Run]] = [[]]
     for item in items:
@@ -66,7 +65,7 @@ def _plot(data: ChartData, width: int, height: int, signs: bool) -> tuple[Line, 
     totals = (sum(filter(None, stretch)) for stretch in zip(*(area.values for area in data.areas), strict=True))
     rows = height - 2
     top, ticks = nice_axis(max(data.capacity or 0.0, *totals), max(2, min(5, rows // 3)))
-    labels = {max(0, ceil(tick / top * rows) - 1): f"{tick:g}" for tick in ticks if tick}
+    labels = {max(0, ceil(tick / top * rows) - 1): tick_label(tick) for tick in ticks if tick}
     margin = max(cells(label) for label in ("0", *labels.values()))
     columns = _columns(data, width - margin - 1, rows, top, _signs(data) if signs else "")
     lines = []
@@ -79,7 +78,7 @@ def _plot(data: ChartData, width: int, height: int, signs: bool) -> tuple[Line, 
 
 def _columns(data: ChartData, count: int, rows: int, top: float, signs: str) -> list[list[Cell]]:
     """Return `count` columns of cells from the bottom up, with the lines that cross them."""
-    styles = _styles(data)
+    styles = [area.style for area in data.areas]
     stretches = list(zip(*(area.values for area in data.areas), strict=True))
     drawn: dict[int, list[Cell]] = {}
     columns = []
@@ -120,19 +119,6 @@ def _time_axis(data: ChartData, width: int, margin: int) -> list[Line]:
         pad(((f"{'0':>{margin}}└{''.join(axis)}", "dim"),), width),
         pad((("".join(text), "dim"),), width),
     ]
-
-
-def nice_axis(highest: float, steps: int) -> tuple[float, list[float]]:
-    """Return the upper end of an axis from 0 that holds `highest`, and round ticks on it."""
-    if highest <= 0:
-        return 1.0, [0.0, 1.0]
-    rough = highest / steps
-    power = 10.0 ** floor(log10(rough))
-    step = next(
-        (factor * power for factor in (1.0, 2.0, 2.5, 4.0, 5.0) if factor * power >= rough * 0.999), 10.0 * power
-    )
-    count = ceil(highest / step * 0.999)
-    return count * step, [round(index * step, 6) for index in range(count + 1)]
 
 
 @lru_cache(maxsize=8)

@@ -9,6 +9,8 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from presman.base.axis import time_label, time_ticks
+from presman.base.colours import GroupColours
 from presman.drawing.lines import Line, fit, merge, pad
 from presman.tui.widgets.line_view import LineView
 from presman.watch.statement_spans import Span
@@ -33,7 +35,7 @@ class GanttData(NamedTuple):
     `in_use` has the mean of as many equal stretches as it has values, None where nothing is known, `most` the highest
     that any poll in them saw; `cursor` is the
     instant that the rest of the screen shows, if it is not the newest; `now` is the newest (`end` if None). `marks` are
-    changes of plan: in which of STRETCHES stretches, and words.
+    changes of plan: in which of STRETCHES stretches, and words; `colours` those of groups.
     """
 
     spans: Sequence[Span]
@@ -45,6 +47,7 @@ class GanttData(NamedTuple):
     now: datetime | None = None
     marks: Sequence[tuple[int, str]] = ()
     most: float | None = None
+    colours: GroupColours = GroupColours()
 
 
 def label_width(width: int) -> int:
@@ -115,16 +118,19 @@ def _row(span: Span, data: GanttData, width: int, largest: int, marks: Collectio
     # What was there shows, and what has run shows that it did, however short it was.
     ran = min(max(begin, place(span.started)), end - 1) if span.started else end
     idle = min(max(ran, place(span.idle)), end) if span.idle else end
+    style = data.colours.style(span.group, span.con_id)
     cells = [
         (" " * begin, ""),
         ("░" * (ran - begin), "waiting"),
-        (_block(span.servers, largest) * (idle - ran), "used"),
+        (_block(span.servers, largest) * (idle - ran), style or "used"),
         ("▒" * (end - idle), "bad"),
         (" " * (count - end), ""),
     ]
-    name = f"{fit(span.group, label_width(width) - _SQL_ID - _NUMBER - 2)} {fit(span.sql_id[:_SQL_ID] or '-', _SQL_ID)}"
+    group = fit(span.group, label_width(width) - _SQL_ID - _NUMBER - 2)
+    sql_id = fit(span.sql_id[:_SQL_ID] or "-", _SQL_ID)
     number = fit(str(span.servers) if span.servers else "-", _NUMBER, "right")
-    return ((f"{name} {number} ", "dim" if span.ended else ""), *_marked(cells, marks))
+    dim = "dim" if span.ended else ""
+    return merge([(group, dim or style), (f" {sql_id} {number} ", dim), *_marked(cells, marks)])
 
 
 def _block(servers: int, largest: int) -> str:
@@ -156,15 +162,15 @@ def _strip(data: GanttData, width: int, marks: Collection[int]) -> list[Line]:
 
 
 def _axis(data: GanttData, width: int) -> Line:
-    """Draw the times, one each sixth, and the instant that the rest of the screen shows."""
+    """Draw round times, each from its place on, and the instant that the rest of the screen shows."""
     count = columns(width)
     start = data.end - timedelta(seconds=data.seconds)
     text = [" "] * count
-    for sixth in range(6):
-        at = start + timedelta(seconds=data.seconds * sixth / 6)
-        mark = at.astimezone().strftime("%H:%M")
-        place = sixth * count // 6
-        text[place : place + len(mark)] = mark[: count - place]
+    for at in time_ticks(start, data.end, max(1, min(6, count // 8))):
+        mark = time_label(at, max(600.0, data.seconds))
+        place = int((at - start).total_seconds() * count / data.seconds)
+        if place + len(mark) <= count:
+            text[place : place + len(mark)] = mark
     line = "".join(text)[:count]
     runs = [(" " * (label_width(width) + 1), "dim")]
     if data.cursor is not None and start <= data.cursor <= data.end:

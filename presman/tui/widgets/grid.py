@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from presman.base.colours import GroupColours
 from presman.drawing.columns import Trend
 from presman.drawing.lines import Line, changes, pad
 from presman.figures.figure import Table
@@ -88,15 +89,17 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         *,
         unseen: str = "",
         late: str = "",
+        colours: GroupColours | None = None,
     ) -> None:
         """Show these rows. `hidden` are keys of columns left out; behind the title stand `late`, how old they are if
         they are older than they should be, and `note`. `least` are values that the scales of bars reach up to at
-        least, by column. `unseen` stands where there is no row as none could be seen.
+        least, by column. `unseen` stands where there is no row as none could be seen. `colours` are those of groups.
         """
         self.rows.all = rows
         drawing = self.drawing
         drawing.hidden, drawing.least = frozenset(hidden), least or {}
         drawing.note, drawing.unseen, drawing.late = note, unseen, late
+        drawing.colours = colours
         self.drawing.filled = True
         self._arrange()
 

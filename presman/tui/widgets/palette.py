@@ -14,16 +14,13 @@ from textual.color import Color
 from textual.strip import Strip
 from textual.theme import Theme
 
+from presman.base.colours import CLASS_STYLES, GROUP_STYLES, HUES, OTHERS
 from presman.drawing.lines import Line
 
-AREAS = ("area1", "area2", "area3", "area4", "area5", "others")
-"""Styles of the areas of a chart, in order. Where two of them meet in a cell its style is ``area1 on area2``."""
+AREAS = (*GROUP_STYLES, OTHERS)
+"""Styles of groups on charts. Where two of them meet in a cell its style is ``group1 on group2``."""
 
-_AREAS = {
-    True: ("#4e9cd8", "#9be3a0", "#dd9a2e", "#a874d8", "#ee7a55", "#8b9099"),
-    False: ("#1a60b8", "#17402a", "#8d5700", "#6d2a9c", "#ac400c", "#555960"),
-}
-"""Their colours on dark and on light ground: neighbours differ for those, too, who lack one kind of cones."""
+_CLASSES = (*CLASS_STYLES.values(), OTHERS)
 
 _STATES = {
     True: {"good": "#9aff9a", "warn": "#ffbf2f", "bad": "#eb3238"},
@@ -36,9 +33,7 @@ DEFAULT_THEMES = ("textual-dark", "textual-light")
 _ANSI = {
     "good": "green", "note": "cyan", "warn": "yellow", "bad": "red", "title": "bright_cyan", "used": "green",
     "waiting": "yellow", "mark": "default", "key": "cyan", "dim": "default", "head": "cyan",
-    "area1": "blue", "area2": "green", "area3": "yellow", "area4": "magenta", "area5": "cyan",
-    "others": "bright_black",
-}  # fmt: skip
+} | {name: hue.ansi for name, hue in HUES.items()}  # fmt: skip
 _BOLD = frozenset({"bad", "title", "key", "head", "mark"})
 
 
@@ -85,14 +80,14 @@ def _theme_styles(theme: Theme) -> dict[str, Style]:
     if theme.name in DEFAULT_THEMES:
         names |= {name: Color.parse(color) for name, color in _STATES[theme.dark].items()}
     names["waiting"] = names["warn"]
-    names |= {name: Color.parse(color) for name, color in zip(AREAS, _AREAS[theme.dark], strict=True)}
+    names |= {name: Color.parse(hue.dark if theme.dark else hue.light) for name, hue in HUES.items()}
     styles: dict[str, Style] = {}
     for prefix, ground in (("", background), ("panel:", panel)):
         for name, color in names.items():
             readable = _readable(color, ground)
             styles[prefix + name] = Style(color=readable.rich_color, bgcolor=ground.rich_color, bold=name in _BOLD)
-    areas = {name: styles[name].color for name in AREAS}
-    marks = {name: _readable(text, names[name]).rich_color for name in AREAS}
+    areas = {name: styles[name].color for name in HUES}
+    marks = {name: _readable(text, names[name]).rich_color for name in HUES}
     styles |= _meeting({name: color for name, color in areas.items() if color}, marks)
     primary = Color.parse(colors["primary"])
     ink = primary.get_contrast_text(1)
@@ -131,8 +126,8 @@ def _ansi_styles() -> dict[str, Style]:
         styles[prefix] = Style(color=default, bgcolor=default)
         for name, color in _ANSI.items():
             styles[prefix + name] = Style(color=color, bgcolor="default", bold=name in _BOLD)
-    areas = {name: RichColor.parse(_ANSI[name]) for name in AREAS}
-    return styles | _meeting(areas, dict.fromkeys(AREAS, default))
+    areas = {name: RichColor.parse(_ANSI[name]) for name in HUES}
+    return styles | _meeting(areas, dict.fromkeys(HUES, default))
 
 
 def _meeting(areas: Mapping[str, RichColor], marks: Mapping[str, RichColor]) -> dict[str, Style]:
@@ -140,5 +135,6 @@ def _meeting(areas: Mapping[str, RichColor], marks: Mapping[str, RichColor]) -> 
     made = {}
     for ground, color in areas.items():
         made[f"mark on {ground}"] = Style(color=marks[ground], bgcolor=color, bold=True)
-        made |= {f"{name} on {ground}": Style(color=ink, bgcolor=color) for name, ink in areas.items()}
+    for family in (AREAS, _CLASSES):
+        made |= {f"{name} on {low}": Style(color=areas[name], bgcolor=areas[low]) for name in family for low in family}
     return made

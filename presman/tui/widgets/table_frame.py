@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from presman.base.colours import GroupColours
 from presman.drawing.bars import Scale
 from presman.drawing.columns import Fitted, Trend, cells_needed, fit_columns, gap_at
 from presman.drawing.lines import Line, pad
@@ -22,7 +23,7 @@ class TableFrame:
 
     `hidden` are the keys of columns left out; `late`, a warning, and `note` stand behind the title, `unseen` where no
     row could be seen; `filled` tells whether there ever were data. `least` are values that the scales of bars reach up
-    to at least, by column; `counted` tells whether the title says how many rows there are.
+    to at least, by column; `colours` those of groups; `counted` tells whether the title says how many rows there are.
     """
 
     def __init__(self, rows: TableRows, trend: Trend | None, *, counted: bool = True) -> None:
@@ -31,6 +32,7 @@ class TableFrame:
         self.note = self.late = self.unseen = ""
         self.least: Mapping[str, float] = {}
         self.filled = False
+        self.colours: GroupColours | None = None
         self._chosen: tuple[Figure[Any], ...] | None = None
         self._counted = counted
         self._trend = trend
@@ -123,7 +125,7 @@ class TableFrame:
             return pad(((self._emptiness(), "dim"),), width)
         if index >= len(rows):
             return pad((), width)
-        return row_line(fitted, gap_at(width), rows[index], self._scales, self._trend, width)
+        return row_line(fitted, gap_at(width), rows[index], self._scales, self._trend, width, self.colours)
 
     def _emptiness(self) -> str:
         """Say why there is no row."""

@@ -1,0 +1,82 @@
+"""Axes of all charts: round ticks, each where its label says it is."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from math import ceil, floor, log10
+
+_FACTORS = (1.0, 2.0, 2.5, 4.0, 5.0, 10.0)
+
+_STEPS = (
+    1,
+    2,
+    5,
+    10,
+    15,
+    30,
+    60,
+    120,
+    180,
+    300,
+    600,
+    900,
+    1800,
+    3600,
+    7200,
+    10800,
+    21600,
+    43200,
+    86400,
+    172800,
+    604800,
+)
+"""Seconds between two ticks."""
+
+_DAY = 86_400
+
+
+def nice_axis(highest: float, steps: int, lowest: float = 0.0) -> tuple[float, list[float]]:
+    """Return the upper end of an axis that holds 0, `lowest` and `highest`, and its ticks, the first at its lower end.
+
+    There are some `steps` between them, each 1, 2, 2.5, 4 or 5 times a power of ten.
+
+    >>> nice_axis(2.9, 4), nice_axis(0, 4)
+    ((3.0, [0.0, 1.0, 2.0, 3.0]), (1.0, [0.0, 1.0]))
+    """
+    highest, lowest = max(0.0, highest), min(0.0, lowest)
+    if highest == lowest:
+        return 1.0, [0.0, 1.0]
+    rough = (highest - lowest) / steps
+    power = 10.0 ** floor(log10(rough))
+    step = next(factor * power for factor in _FACTORS if factor * power >= rough * 0.999 or factor == _FACTORS[-1])
+    first, last = floor(lowest / step * 0.999), ceil(highest / step * 0.999)
+    return last * step, [float(f"{place * step:.10g}") for place in range(first, last + 1)]
+
+
+def tick_label(value: float) -> str:
+    """Return a tick as it is written at its axis: exactly what it is.
+
+    >>> [tick_label(each) for each in (0.75, 2.5, 1250, 12500, 2.5e6)]
+    ['0.75', '2.5', '1250', '12.5k', '2.5M']
+    """
+    for unit, size in (("", 1), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)):
+        if abs(value) < 10_000 * size or unit == "T":
+            break
+    return f"{value / size:.10g}{unit}"
+
+
+def time_ticks(start: datetime, end: datetime, most: int) -> list[datetime]:
+    """Return round instants of the user's clock from `start` to `end`, both aware: some `most` of them, or fewer."""
+    seconds = (end - start).total_seconds()
+    step = next((each for each in _STEPS if seconds / each <= most), 604800 * (1 + int(seconds / 604800 / most)))
+    local = start.astimezone()
+    midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
+    first = ceil((local - midnight).total_seconds() / step)
+    found = (midnight + timedelta(seconds=step * (first + number)) for number in range(most + 2))
+    return [each for each in found if start <= each <= end]
+
+
+def time_label(at: datetime, seconds: float) -> str:
+    """Return an instant as the ticks of an axis of so many seconds have it: as short as that allows."""
+    form = "%H:%M:%S" if seconds < 600 else "%H:%M" if seconds < _DAY else "%m-%d %H:%M"
+    return at.astimezone().strftime("%m-%d" if seconds > 4.5 * _DAY else form)

@@ -1,0 +1,110 @@
+"""Colours: which one a consumer group and a wait class has, on every screen, chart, table and page. The one place.
+
+A colour is a name of a style ("group3", "class1", "others"), and what that is on dark and on light ground, on a page
+and among sixteen colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+from zlib import crc32
+
+Whose = tuple[int, str]
+"""CON_ID and name of a consumer group."""
+
+
+class Hue(NamedTuple):
+    """A colour on dark and on light ground, on a page, and its name among sixteen."""
+
+    dark: str
+    light: str
+    page: str
+    ansi: str
+
+
+GROUP_HUES = (
+    Hue("#4297ff", "#154cc1", "#0072b2", "blue"),
+    Hue("#ffe0ad", "#8a4300", "#e69f00", "yellow"),
+    Hue("#80f4ff", "#002c3d", "#56b4e9", "cyan"),
+    Hue("#f28c8c", "#501b1b", "#d55e00", "red"),
+    Hue("#e5adff", "#6600f5", "#7a5195", "bright_magenta"),
+    Hue("#a89d00", "#3d3900", "#8c7a00", "bright_yellow"),
+    Hue("#ff52cb", "#971181", "#cc79a7", "magenta"),
+    Hue("#70e170", "#156535", "#009e73", "green"),
+)
+"""Eight that everybody tells apart, those who lack one kind of cones, too; neighbours in this order most of all."""
+
+OTHERS = "others"
+"""The style of all that have no colour of their own."""
+
+_OTHERS_HUE = Hue("#8b9099", "#555960", "#8a8f98", "bright_black")
+
+_CLASS_HUES = {
+    "on CPU": Hue("#2fc92f", "#064506", "#00a000", "green"),
+    "Scheduler": Hue("#b9f5a5", "#496e00", "#8fdc8f", "bright_green"),
+    "User I/O": Hue("#5f8dff", "#1237b0", "#004ae7", "blue"),
+    "System I/O": Hue("#86d3ff", "#0a5c96", "#4db8ff", "bright_blue"),
+    "Concurrency": Hue("#c8574c", "#6e0c06", "#8b1a00", "red"),
+    "Application": Hue("#ff5548", "#b01a0c", "#e02800", "bright_red"),
+    "Commit": Hue("#ff9a3d", "#8a4600", "#f08000", "bright_yellow"),
+    "Configuration": Hue("#a97c48", "#57390c", "#7a5a1e", "yellow"),
+    "Administrative": Hue("#979d62", "#474d38", "#717354", "cyan"),
+    "Network": Hue("#cdbd8a", "#6b5a14", "#9f9371", "bright_cyan"),
+    "Cluster": Hue("#e9e4d6", "#3f3b33", "#c9c2af", "white"),
+    "Queueing": Hue("#b59bd0", "#5b3d78", "#a58bb8", "bright_white"),
+    "Other": Hue("#ff8fc7", "#97205f", "#f06eaa", "magenta"),
+}
+"""The wait classes in the colours that charts of active sessions have had for long."""
+
+GROUP_STYLES = tuple(f"group{place}" for place in range(1, len(GROUP_HUES) + 1))
+
+CLASS_STYLES: Mapping[str, str] = MappingProxyType({name: f"class{place}" for place, name in enumerate(_CLASS_HUES, 1)})
+"""The style of each wait class, and of being on CPU."""
+
+HUES: Mapping[str, Hue] = MappingProxyType(
+    dict(zip(GROUP_STYLES, GROUP_HUES, strict=True))
+    | {style: _CLASS_HUES[name] for name, style in CLASS_STYLES.items()}
+    | {OTHERS: _OTHERS_HUE}
+)
+"""All of them by style."""
+
+_ORACLES = frozenset({
+    "SYS_GROUP", "OTHER_GROUPS", "_ORACLE_BACKGROUND_GROUP_", "DEFAULT_CONSUMER_GROUP", "LOW_GROUP",
+    "AUTO_TASK_CONSUMER_GROUP",
+})  # fmt: skip
+
+
+class GroupColours:
+    """Which colour each consumer group of a database has. A group keeps the one it has once got.
+
+    Its name says which that is, where no other group has it already: then it is the next one that is free. The groups
+    of users choose before those that Oracle brings; who comes when there is none left has none.
+    """
+
+    def __init__(self, groups: Iterable[Whose] = ()) -> None:
+        self._styles: dict[Whose, str] = {}
+        self._by_name: dict[str, str] = {}
+        self.add(groups)
+
+    def add(self, groups: Iterable[Whose]) -> None:
+        """Give those a colour that have none yet."""
+        new = set(groups) - self._styles.keys()
+        for whose in sorted(new, key=lambda each: (_is_oracles(each[1]), each[1], each[0])):
+            name = whose[1]
+            first = crc32(name.encode()) % len(GROUP_STYLES)
+            wanted = (*GROUP_STYLES[first:], *GROUP_STYLES[:first])
+            taken = set(self._styles.values())
+            self._styles[whose] = next((style for style in wanted if style not in taken), "")
+            self._by_name[name] = "" if name in self._by_name else self._styles[whose]
+
+    def style(self, name: str, con_id: int | None = None) -> str:
+        """Return the style of a group, "" where it has none; without its container that of the only one of its name."""
+        if con_id is not None and (con_id, name) in self._styles:
+            return self._styles[con_id, name]
+        return self._by_name.get(name, "")
+
+
+def _is_oracles(name: str) -> bool:
+    return name in _ORACLES or name.startswith("ORA$")
