@@ -1,0 +1,195 @@
+"""Poll codec: a snapshot as MessagePack, the rows of each section column by column, and back.
+
+What is read may come from a stranger: values are counted before they are made, types checked, texts cleaned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
+from types import MappingProxyType
+from typing import Annotated, Any
+
+from msgspec import Meta, MsgspecError, Raw, Struct
+from msgspec.msgpack import Decoder, Encoder
+
+from presman.base.release import Release
+from presman.base.text import clean
+from presman.codec.shapes import (
+    FEW_VALUES,
+    MOST_FIELDS,
+    MOST_ROWS,
+    MOST_VALUES,
+    VALUES_PER_BYTE,
+    Rows,
+    Shape,
+    shape_of,
+    shape_text,
+)
+from presman.codec.values import DamagedError
+from presman.records.queries import Scope
+from presman.records.rows import RecordType
+from presman.records.snapshot import Problem, Section, Snapshot
+
+_Instant = Annotated[datetime, Meta(tz=True)]
+_Names = Annotated[list[str], Meta(max_length=MOST_FIELDS)]
+
+
+class _PackedSection(Struct, array_like=True, frozen=True):
+    """A section: the shape of its rows, how many, one array for each field, and what else is told of it.
+
+    `is_wide` where numbers of more than 64 bits, which MessagePack has not, are texts.
+    """
+
+    shape: str
+    length: Annotated[int, Meta(ge=0, le=MOST_ROWS)]
+    columns: Raw
+    is_wide: bool
+    at: _Instant | None
+    milliseconds: int
+    problem: Problem | None
+    absent: _Names
+    rounded: _Names
+
+
+class _PackedPoll(Struct, array_like=True, frozen=True):
+    """A poll: the fields of its snapshot, release and scope as texts, the sections packed each by itself."""
+
+    at: _Instant
+    number: int
+    epoch: int
+    seconds: float
+    round_trips: int
+    statements_to_come: int
+    lists_idle: bool
+    target: str
+    kind: str
+    release: str
+    scope: str
+    cloud_service: str
+    notes: Annotated[list[str], Meta(max_length=10_000)]
+    sections: Annotated[list[Raw], Meta(max_length=1_000)]
+
+
+_encode = Encoder().encode
+_POLL, _SECTION = Decoder(_PackedPoll), Decoder(_PackedSection)
+_COLUMNS = Decoder(Annotated[list[Raw], Meta(max_length=MOST_FIELDS)])
+
+
+class PollEncoder:
+    """Packs the polls of one database. A section that two polls share is packed once."""
+
+    def __init__(self) -> None:
+        self._known: dict[RecordType, tuple[Section, bytes]] = {}
+
+    def encode(self, snapshot: Snapshot) -> bytes:
+        """Return a snapshot as bytes. Raises TypeError for a value that no record has."""
+        known = {}
+        for record, section in snapshot.sections.items():
+            found = self._known.get(record)
+            is_same = found is not None and found[0] is section
+            known[record] = found if is_same and found is not None else (section, _packed_section(record, section))
+        self._known = known
+        poll = _PackedPoll(
+            snapshot.at, snapshot.number, snapshot.epoch, snapshot.seconds, snapshot.round_trips,
+            snapshot.statements_to_come, snapshot.lists_idle, clean(snapshot.target), snapshot.kind,
+            f"{snapshot.release.major}.{snapshot.release.minor}", snapshot.scope.value, snapshot.cloud_service,
+            list(snapshot.notes), [Raw(content) for _, content in known.values()],
+        )  # fmt: skip
+        return _encode(poll)
+
+
+def _packed_section(record: RecordType, section: Section) -> bytes:
+    columns, is_wide = tuple(zip(*section.rows, strict=True)), False
+    try:
+        content = _encode(columns)
+    except OverflowError:
+        content, is_wide = _encode([[_as_text(value) for value in column] for column in columns]), True
+    milliseconds = max(0, round(section.seconds * 1000))
+    absent, rounded = sorted(section.absent), sorted(section.rounded)
+    head = (shape_text(record), len(section.rows), Raw(content), is_wide)
+    return _encode(_PackedSection(*head, section.at, milliseconds, section.problem, absent, rounded))
+
+
+def _as_text(value: Any) -> Any:
+    return str(value) if type(value) is int and value.bit_length() > 63 else value
+
+
+class PollDecoder:
+    """Reads the polls of one chain, which takes `packed` bytes. Rows that two polls share are made once.
+
+    `trusted` leaves out what only polls of strangers need.
+    """
+
+    def __init__(self, packed: int = 0, *, trusted: bool = False) -> None:
+        self._most = MOST_VALUES if trusted else min(MOST_VALUES, FEW_VALUES + VALUES_PER_BYTE * packed)
+        self._trusted = trusted
+        self._clean: Callable[[str], str] = str if trusted else clean
+        self._known: dict[tuple[str, bytes], Rows] = {}
+
+    def decode(self, content: bytes) -> Snapshot:
+        """Return the snapshot that was packed. Raises DamagedError."""
+        try:
+            poll = _POLL.decode(content)
+            packed = [_SECTION.decode(each) for each in poll.sections]
+            return self._snapshot(poll, [(shape_of(each.shape), each) for each in packed])
+        except DamagedError:
+            raise
+        except (MsgspecError, ValueError, ArithmeticError, RecursionError) as error:
+            raise DamagedError("it holds something else than a poll") from error
+
+    def _snapshot(self, poll: _PackedPoll, packed: list[tuple[Shape, _PackedSection]]) -> Snapshot:
+        values = sum(each.length * len(shape.fields) for shape, each in packed)
+        if values > self._most and not self._trusted:
+            raise DamagedError(f"it unfolds to {values:,} values")
+        known: dict[tuple[str, bytes], Rows] = {}
+        sections: dict[RecordType, Section] = {}
+        for shape, each in packed:
+            if shape.record is not None:
+                key = (each.shape, bytes(each.columns))
+                rows = self._known.get(key)
+                known[key] = self._rows(shape, each) if rows is None or len(rows) != each.length else rows
+                sections[shape.record] = self._section(shape, each, known[key])
+        self._known = known
+        word = self._clean
+        return Snapshot(
+            word(poll.target), word(poll.kind), Release.parse(poll.release), Scope(poll.scope), poll.at, poll.number,
+            poll.epoch, poll.seconds, poll.round_trips, MappingProxyType(sections), word(poll.cloud_service),
+            tuple(map(word, poll.notes)), poll.statements_to_come, poll.lists_idle,
+        )  # fmt: skip
+
+    def _section(self, shape: Shape, packed: _PackedSection, rows: Rows) -> Section:
+        problem, absent = packed.problem, frozenset(packed.absent) | shape.lacking
+        if problem is not None:
+            code, text, view, cure = map(self._clean, (problem.code, problem.text, problem.view, problem.cure))
+            problem = Problem(code, text, view, cure, problem.late)
+        return Section(rows, packed.at, packed.milliseconds / 1000, problem, absent, frozenset(packed.rounded))
+
+    def _rows(self, shape: Shape, packed: _PackedSection) -> Rows:
+        columns = _COLUMNS.decode(packed.columns)
+        if len(columns) != (len(shape.fields) if packed.length else 0):
+            raise DamagedError("other fields than it says")
+        head = _array_head(packed.length)
+        found: list[list[Any] | None] = []
+        for field, column in zip(shape.fields, columns, strict=False):
+            if bytes(memoryview(column)[: len(head)]) != head:  # before a list of that length is made
+                raise DamagedError("rows that do not fit")
+            if field is None:
+                found.append(None)
+                continue
+            values = _column_decoder(field.column, strict=not packed.is_wide).decode(column)
+            found.append(values if self._trusted else field.checked(values, is_wide=packed.is_wide))
+        return shape.rows(found, packed.length)
+
+
+@cache
+def _column_decoder(kind: Any, *, strict: bool) -> Decoder[list[Any]]:
+    return Decoder(kind, strict=strict)
+
+
+def _array_head(length: int) -> bytes:
+    """Return the bytes by which an array of so many values begins in MessagePack."""
+    if length < 1 << 4:
+        return bytes((0x90 | length,))
+    return b"\xdc" + length.to_bytes(2, "big") if length < 1 << 16 else b"\xdd" + length.to_bytes(4, "big")
