@@ -24,8 +24,8 @@ from presman.codec.poll_codec import PollDecoder, PollEncoder
 from presman.codec.values import DamagedError
 from presman.records.snapshot import Snapshot
 
-QUICK, THOROUGH = 3, 9
-"""How hard zstd tries: for the screen's own history, and for recordings, which take a fifth less by it."""
+QUICK, THOROUGH = 3, 10
+"""How hard zstd tries: for the screen's own history, and for recordings, which take a fifth less room by it."""
 
 MOST_POLLS = 10_000
 """Polls that a block may have; a recorder writes 256."""

@@ -33,6 +33,7 @@ from presman.records.rows import RecordType
 from presman.records.snapshot import Problem, Section, Snapshot
 
 _Instant = Annotated[datetime, Meta(tz=True)]
+_MOST_SECTIONS = 1_000
 _Names = Annotated[list[str], Meta(max_length=MOST_FIELDS)]
 
 
@@ -46,15 +47,17 @@ class _PackedSection(Struct, array_like=True, frozen=True):
     length: Annotated[int, Meta(ge=0, le=MOST_ROWS)]
     columns: Raw
     is_wide: bool
-    at: _Instant | None
-    milliseconds: int
     problem: Problem | None
     absent: _Names
     rounded: _Names
 
 
 class _PackedPoll(Struct, array_like=True, frozen=True):
-    """A poll: the fields of its snapshot, release and scope as texts, the sections packed each by itself."""
+    """A poll: the fields of its snapshot, release and scope as texts, the sections packed each by itself.
+
+    When each section was read and how long that took stands side by side: a section whose rows did not change is then
+    packed as it was in the poll before.
+    """
 
     at: _Instant
     number: int
@@ -69,7 +72,9 @@ class _PackedPoll(Struct, array_like=True, frozen=True):
     scope: str
     cloud_service: str
     notes: Annotated[list[str], Meta(max_length=10_000)]
-    sections: Annotated[list[Raw], Meta(max_length=1_000)]
+    read_at: Annotated[list[_Instant | None], Meta(max_length=_MOST_SECTIONS)]
+    milliseconds: Annotated[list[int], Meta(max_length=_MOST_SECTIONS)]
+    sections: Annotated[list[Raw], Meta(max_length=_MOST_SECTIONS)]
 
 
 _encode = Encoder().encode
@@ -95,7 +100,9 @@ class PollEncoder:
             snapshot.at, snapshot.number, snapshot.epoch, snapshot.seconds, snapshot.round_trips,
             snapshot.statements_to_come, snapshot.lists_idle, clean(snapshot.target), snapshot.kind,
             f"{snapshot.release.major}.{snapshot.release.minor}", snapshot.scope.value, snapshot.cloud_service,
-            list(snapshot.notes), [Raw(content) for _, content in known.values()],
+            list(snapshot.notes), [section.at for section, _ in known.values()],
+            [max(0, round(1000 * section.seconds)) for section, _ in known.values()],
+            [Raw(content) for _, content in known.values()],
         )  # fmt: skip
         return _encode(poll)
 
@@ -106,10 +113,9 @@ def _packed_section(record: RecordType, section: Section) -> bytes:
         content = _encode(columns)
     except OverflowError:
         content, is_wide = _encode([[_as_text(value) for value in column] for column in columns]), True
-    milliseconds = max(0, round(section.seconds * 1000))
     absent, rounded = sorted(section.absent), sorted(section.rounded)
     head = (shape_text(record), len(section.rows), Raw(content), is_wide)
-    return _encode(_PackedSection(*head, section.at, milliseconds, section.problem, absent, rounded))
+    return _encode(_PackedSection(*head, section.problem, absent, rounded))
 
 
 def _as_text(value: Any) -> Any:
@@ -145,12 +151,12 @@ class PollDecoder:
             raise DamagedError(f"it unfolds to {values:,} values")
         known: dict[tuple[str, bytes], Rows] = {}
         sections: dict[RecordType, Section] = {}
-        for shape, each in packed:
+        for (shape, each), at, taken in zip(packed, poll.read_at, poll.milliseconds, strict=True):
             if shape.record is not None:
                 key = (each.shape, bytes(each.columns))
                 rows = self._known.get(key)
                 known[key] = self._rows(shape, each) if rows is None or len(rows) != each.length else rows
-                sections[shape.record] = self._section(shape, each, known[key])
+                sections[shape.record] = self._section(shape, each, known[key], at, taken / 1000)
         self._known = known
         word = self._clean
         return Snapshot(
@@ -159,12 +165,14 @@ class PollDecoder:
             tuple(map(word, poll.notes)), poll.statements_to_come, poll.lists_idle,
         )  # fmt: skip
 
-    def _section(self, shape: Shape, packed: _PackedSection, rows: Rows) -> Section:
+    def _section(
+        self, shape: Shape, packed: _PackedSection, rows: Rows, at: datetime | None, seconds: float
+    ) -> Section:
         problem, absent = packed.problem, frozenset(packed.absent) | shape.lacking
         if problem is not None:
             code, text, view, cure = map(self._clean, (problem.code, problem.text, problem.view, problem.cure))
             problem = Problem(code, text, view, cure, problem.late)
-        return Section(rows, packed.at, packed.milliseconds / 1000, problem, absent, frozenset(packed.rounded))
+        return Section(rows, at, seconds, problem, absent, frozenset(packed.rounded))
 
     def _rows(self, shape: Shape, packed: _PackedSection) -> Rows:
         columns = _COLUMNS.decode(packed.columns)
