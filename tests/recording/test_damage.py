@@ -252,20 +252,22 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
         "from presman.codec.chain import FrameDecoder\n"
         "from presman.codec.shapes import shape_text\n"
         "from presman.codec.values import DamagedError\n"
+        "from presman.records.conversion import field_types\n"
         "from presman.records.session_rows import Session\n"
         "pack = zstandard.ZstdCompressor(level=9).compress\n"
         "mega, at = 1 << 20, datetime(2026, 1, 1, tzinfo=UTC)\n"
         "def poll(length, columns):\n"
-        "    section = [shape_text(Session), length, Raw(columns), False, at, 1, None, [], []]\n"
+        "    section = [shape_text(Session), length, Raw(columns), False, None, [], []]\n"
         "    head = [at, 1, 1, 0.1, 1, 0, True, 't', 'oracle', '19.0', 'cluster', '', []]\n"
-        "    return pack(encode([*head, [section]]))\n"
+        "    return pack(encode([*head, [at], [1], [section]]))\n"
         "column = b'\\xdd' + (25 * mega).to_bytes(4, 'big') + bytes(25 * mega)\n"
         "many = b'\\xdc\\x00\\x1f' + column + b'\\x90' * 30\n"
-        "least = b'\\xdc\\x00\\x1f' + b'\\x91\\x00' * 31\n"
+        "whole = encode([[None if kind is datetime or optional else kind()]\n"
+        "    for kind, optional in field_types(Session).values()])\n"
+        "print(len(FrameDecoder([poll(1, whole)]).snapshot(0).rows(Session)))\n"
         "bombs = [[pack(bytes(32 * mega))] * 10_000, [pack(bytes(64 * mega))], [poll(1, many)],\n"
-        "         [poll(1 << 30, least)], [poll(190_000, least)],\n"
+        "         [poll(1 << 30, whole)], [poll(190_000, whole)],\n"
         "         [pack(b'\\xdd\\x01\\xff\\xff\\xff' + bytes(30 * mega))]]\n"
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "for frames in bombs:\n"
         "    try:\n"
         "        FrameDecoder(frames).snapshot(0)\n"
@@ -275,6 +277,7 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.splitlines() == [
+        "1",
         "it unfolds to more bytes than a recorder writes",
         "it unfolds to more bytes than a recorder writes",
         "rows that do not fit",
