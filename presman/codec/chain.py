@@ -25,7 +25,7 @@ from presman.codec.values import DamagedError
 from presman.records.snapshot import Snapshot
 
 QUICK, THOROUGH = 3, 10
-"""How hard zstd tries: for the screen's own history, and for recordings, which take a fifth less room by it."""
+"""How hard zstd tries: for the screen's own history, and for recordings, which take a quarter less room by it."""
 
 MOST_POLLS = 10_000
 """Polls that a block may have; a recorder writes 256."""
@@ -51,7 +51,7 @@ class FrameEncoder:
 
     def __init__(self, level: int) -> None:
         self._level = level
-        self._polls = PollEncoder()
+        self._polls = PollEncoder(words_by_row=level == THOROUGH)
         self._before = b""
         self._unfolded = 0
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from math import isfinite
 from operator import add
-from types import MappingProxyType
+from types import GenericAlias, MappingProxyType
 from typing import Any, NamedTuple
 
 from msgspec import MsgspecError, convert
@@ -254,13 +254,13 @@ class OldChain:
         shape, columns = old.shape, list(moves.bases)
         for index, content in parts.items():
             columns[index] = self._column(shape, index, moves.bases[index], content)
-        rows = shape.rows(columns, moves.length)
+        rows = shape.rows(dict(enumerate(columns)), moves.length)
         columns = columns if moves.length else []
         return _Known(shape, replace(section, rows=rows), tuple(columns), moves.length, moves.gone)
 
     def _column(self, shape: Shape, index: int, base: Column, content: bytes) -> Column:
         values, field = _unpack_column(base, self._texts, _Unpacker(content)), shape.fields[index]
-        return values if field is None else field.checked(convert(values, type=field.column))
+        return values if field is None else field.checked(convert(values, type=GenericAlias(list, (field.read_as,))))
 
 
 class _Moves:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -22,12 +23,15 @@ from presman.codec.shapes import (
     MOST_ROWS,
     MOST_VALUES,
     VALUES_PER_BYTE,
+    Column,
+    Field,
     Rows,
     Shape,
     shape_of,
     shape_text,
 )
 from presman.codec.values import DamagedError
+from presman.records.conversion import field_types
 from presman.records.queries import Scope
 from presman.records.rows import RecordType
 from presman.records.snapshot import Problem, Section, Snapshot
@@ -38,13 +42,16 @@ _Names = Annotated[list[str], Meta(max_length=MOST_FIELDS)]
 
 
 class _PackedSection(Struct, array_like=True, frozen=True):
-    """A section: the shape of its rows, how many, one array for each field, and what else is told of it.
+    """A section: the shape of its rows, how many, their values, and what else is told of it.
 
+    `words` are the numbers of fields whose values stand together row by row, in the first of the `columns`: texts and
+    instants, which mostly stay as they are when other rows come and go. Each other field is a column of its own.
     `is_wide` where numbers of more than 64 bits, which MessagePack has not, are texts.
     """
 
     shape: str
     length: Annotated[int, Meta(ge=0, le=MOST_ROWS)]
+    words: Annotated[list[int], Meta(max_length=MOST_FIELDS)]
     columns: Raw
     is_wide: bool
     problem: Problem | None
@@ -83,9 +90,13 @@ _COLUMNS = Decoder(Annotated[list[Raw], Meta(max_length=MOST_FIELDS)])
 
 
 class PollEncoder:
-    """Packs the polls of one database. A section that two polls share is packed once."""
+    """Packs the polls of one database. A section that two polls share is packed once.
 
-    def __init__(self) -> None:
+    `words_by_row` puts texts and instants together row by row, which takes 4 % less room and 0.05 ms more for `mixed`.
+    """
+
+    def __init__(self, *, words_by_row: bool = False) -> None:
+        self._words_by_row = words_by_row
         self._known: dict[RecordType, tuple[Section, bytes]] = {}
 
     def encode(self, snapshot: Snapshot) -> bytes:
@@ -94,7 +105,10 @@ class PollEncoder:
         for record, section in snapshot.sections.items():
             found = self._known.get(record)
             is_same = found is not None and found[0] is section
-            known[record] = found if is_same and found is not None else (section, _packed_section(record, section))
+            if is_same and found is not None:
+                known[record] = found
+            else:
+                known[record] = (section, _packed_section(record, section, words_by_row=self._words_by_row))
         self._known = known
         poll = _PackedPoll(
             snapshot.at, snapshot.number, snapshot.epoch, snapshot.seconds, snapshot.round_trips,
@@ -107,15 +121,27 @@ class PollEncoder:
         return _encode(poll)
 
 
-def _packed_section(record: RecordType, section: Section) -> bytes:
-    columns, is_wide = tuple(zip(*section.rows, strict=True)), False
+def _packed_section(record: RecordType, section: Section, *, words_by_row: bool) -> bytes:
+    words, others = _words_and_others(record) if words_by_row else ([], [])
+    columns: list[Any] = list(zip(*section.rows, strict=True))
+    if columns and words:
+        columns = [list(map(itemgetter(*words), section.rows)), *[columns[place] for place in others]]
+    is_wide = False
     try:
         content = _encode(columns)
     except OverflowError:
         content, is_wide = _encode([[_as_text(value) for value in column] for column in columns]), True
     absent, rounded = sorted(section.absent), sorted(section.rounded)
-    head = (shape_text(record), len(section.rows), Raw(content), is_wide)
+    head = (shape_text(record), len(section.rows), words, Raw(content), is_wide)
     return _encode(_PackedSection(*head, section.problem, absent, rounded))
+
+
+@cache
+def _words_and_others(record: RecordType) -> tuple[list[int], list[int]]:
+    """Return the numbers of the fields that stand together, none where there is one, and of the others."""
+    kinds = [kind for kind, _ in field_types(record).values()]
+    words = [place for place, kind in enumerate(kinds) if kind in {str, datetime}]
+    return (words, [place for place in range(len(kinds)) if place not in words]) if len(words) > 1 else ([], [])
 
 
 def _as_text(value: Any) -> Any:
@@ -142,7 +168,7 @@ class PollDecoder:
             return self._snapshot(poll, [(shape_of(each.shape), each) for each in packed])
         except DamagedError:
             raise
-        except (MsgspecError, ValueError, ArithmeticError, RecursionError) as error:
+        except (MsgspecError, ValueError, LookupError, ArithmeticError, RecursionError) as error:
             raise DamagedError("it holds something else than a poll") from error
 
     def _snapshot(self, poll: _PackedPoll, packed: list[tuple[Shape, _PackedSection]]) -> Snapshot:
@@ -175,25 +201,34 @@ class PollDecoder:
         return Section(rows, at, seconds, problem, absent, frozenset(packed.rounded))
 
     def _rows(self, shape: Shape, packed: _PackedSection) -> Rows:
-        columns = _COLUMNS.decode(packed.columns)
-        if len(columns) != (len(shape.fields) if packed.length else 0):
-            raise DamagedError("other fields than it says")
+        if not packed.length:
+            return ()
+        arrays, words = _COLUMNS.decode(packed.columns), packed.words
         head = _array_head(packed.length)
-        found: list[list[Any] | None] = []
-        for field, column in zip(shape.fields, columns, strict=False):
-            if bytes(memoryview(column)[: len(head)]) != head:  # before a list of that length is made
-                raise DamagedError("rows that do not fit")
-            if field is None:
-                found.append(None)
-                continue
-            values = _column_decoder(field.column, strict=not packed.is_wide).decode(column)
-            found.append(values if self._trusted else field.checked(values, is_wide=packed.is_wide))
-        return shape.rows(found, packed.length)
+        if any(bytes(memoryview(each)[: len(head)]) != head for each in arrays):  # before a list of that length is made
+            raise DamagedError("rows that do not fit")
+        columns: dict[int, Column] = {}
+        if words:
+            rows = _decoder(tuple(_type(shape.fields[place]) for place in words), not packed.is_wide)
+            columns |= zip(words, zip(*rows.decode(arrays.pop(0)), strict=True), strict=True)
+        others = (place for place in range(len(shape.fields)) if place not in columns)
+        for place, array in zip(others, arrays, strict=True):
+            columns[place] = _decoder(_type(shape.fields[place]), not packed.is_wide).decode(array)
+        for place, field in enumerate(shape.fields):
+            if field is not None and not self._trusted:
+                columns[place] = field.checked(columns[place], is_wide=packed.is_wide)
+        return shape.rows(columns, packed.length)
 
 
-@cache
-def _column_decoder(kind: Any, *, strict: bool) -> Decoder[list[Any]]:
-    return Decoder(kind, strict=strict)
+def _type(field: Field | None) -> Any:
+    """Return the type as which a field is read; nothing is made of one that today's record lacks."""
+    return Raw if field is None else field.read_as
+
+
+@lru_cache(maxsize=512)
+def _decoder(kind: Any, is_strict: bool) -> Decoder[list[Any]]:
+    """Return what reads a list of values of one type, or of tuples of several types."""
+    return Decoder(list[tuple[kind] if isinstance(kind, tuple) else kind], strict=is_strict)  # type: ignore[misc]
 
 
 def _array_head(length: int) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache, partial
 from typing import Annotated, Any, NamedTuple
@@ -32,13 +32,13 @@ Rows = tuple[tuple[Any, ...], ...]
 
 
 class Field(NamedTuple):
-    """A field as it was written: its kind of value, the type of its column, how its texts are cleaned."""
+    """A field as it was written: its kind of value, the type as which it is read, how its texts are cleaned."""
 
     kind: type[Any]
-    column: Any
+    read_as: Any
     clean: Callable[[str], str]
 
-    def checked(self, values: list[Any], *, is_wide: bool = False) -> list[Any]:
+    def checked(self, values: Column, *, is_wide: bool = False) -> Column:
         """Return the values of a stranger's column, cleaned. Raises DamagedError for numbers that no figure has.
 
         Whole numbers need no look unless they are `is_wide`, of more than 64 bits.
@@ -71,8 +71,11 @@ class Shape(NamedTuple):
         today = self.record._fields if self.record is not None else ()  # type: ignore[attr-defined]
         return frozenset(name for name, place in zip(today, self.places, strict=True) if place < 0)
 
-    def rows(self, columns: Sequence[Column | None], length: int) -> Rows:
-        """Return columns, as they were written, as rows of today's record. Raises ValueError for unequal lengths."""
+    def rows(self, columns: Mapping[int, Column], length: int) -> Rows:
+        """Return columns, by their number when written, as rows of today's record.
+
+        Raises ValueError for columns of other lengths.
+        """
         if not length:
             return ()
         nulls = null_row(self.record) if self.record is not None else ()
@@ -111,4 +114,4 @@ def _field(name: str, kind: type[Any], optional: bool) -> Field:
     # A datetime may be lacking whatever the annotation says: no other value stands for none.
     value: Any = Annotated[datetime, Meta(tz=True)] | None if kind is datetime else kind | None if optional else kind
     longest = min(LONG_TEXTS.get(name, 0), LONGEST_DOCUMENT)
-    return Field(kind, list[value], partial(clean_lines, longest=longest) if longest else clean)
+    return Field(kind, value, partial(clean_lines, longest=longest) if longest else clean)

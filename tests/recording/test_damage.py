@@ -17,9 +17,11 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from msgspec.msgpack import decode, encode
 
 from presman.base.release import Release
-from presman.codec.chain import QUICK, FrameDecoder, FrameEncoder, pack_block, unpack_block
+from presman.codec import poll_codec
+from presman.codec.chain import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
 from presman.codec.poll_codec import PollDecoder, PollEncoder
 from presman.codec.shapes import shape_text
 from presman.codec.values import DamagedError
@@ -40,13 +42,13 @@ from presman.records.snapshot import Problem, Section, Snapshot
 from presman.report.incident import gather
 from presman.report.incident_page import incident_page
 from presman.sources import SourceError
+from tests import thorough
 from tests.cli.run import Run
 from tests.recording.taped import polled, record
 from tests.sources import fakes
-from tests.thorough import THOROUGH
 from tests.torture.flips import damaged_copies, read_everything, read_polls
 
-FLIPS = 1000 if THOROUGH else 16
+FLIPS = 1000 if thorough.THOROUGH else 16
 POLLS = 12
 
 
@@ -98,9 +100,9 @@ def test_values_of_another_kind_are_passed_over(whole: Path, tmp_path: Path) -> 
     """Bytes or a text in any column, of one row."""
     every = columns(whole)
     assert len(every) > 100
-    chosen = every if THOROUGH else every[::31]
+    chosen = every if thorough.THOROUGH else every[::31]
     kept = 0
-    for (table, column, row), value in itertools.product(chosen, (b"\xff\x00", "ten")[: 1 + THOROUGH]):
+    for (table, column, row), value in itertools.product(chosen, (b"\xff\x00", "ten")[: 1 + thorough.THOROUGH]):
         path = tmp_path / "copy.presman"
         path.write_bytes(whole.read_bytes())
         with closing(sqlite3.connect(path)) as file, suppress(sqlite3.IntegrityError):  # the number of a row stays one
@@ -203,7 +205,7 @@ def test_frames_that_no_recorder_wrote_are_refused() -> None:
 def test_polls_that_no_recorder_wrote_are_refused_or_of_the_kinds_that_records_have() -> None:
     """Bits of what frames unfold to: nothing else than DamagedError comes of it, and no value of another kind."""
     (snapshot, _), *_ = polled("quiet", 1)
-    whole = PollEncoder().encode(snapshot)
+    whole = PollEncoder(words_by_row=True).encode(snapshot)
     rng = random.Random(6)
     refused = 0
     for _ in range(FLIPS * 20):
@@ -242,6 +244,21 @@ def test_texts_of_a_stranger_are_cleaned_and_figures_without_end_refused() -> No
         PollDecoder().decode(packed(Session, sid=10**30))
 
 
+@pytest.mark.parametrize("words", [[4, 31], [4, -1], [4, 4], [4], [], list(range(31))])
+def test_fields_that_stand_elsewhere_than_it_says_are_refused(words: list[int]) -> None:
+    """A session has 31 fields, of which its texts and instants stand together."""
+    moments = list(polled("queueing", 1))
+    honest = poll_codec._words_and_others(Session)
+    assert len(honest[0]) + len(honest[1]) == 31
+    content = decode(PollEncoder(words_by_row=True).encode(moments[0][0]))
+    for section in content[-1]:
+        if section[0] == shape_text(Session):
+            assert section[2] == honest[0]
+            section[2] = words
+    with pytest.raises(DamagedError):
+        PollDecoder().decode(encode(content))
+
+
 def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(tmp_path: Path) -> None:
     """Ten thousand polls of 32 MB each, one of 64 MB, rows by the hundred million: in a line, and no more memory."""
     code = (
@@ -257,7 +274,7 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
         "pack = zstandard.ZstdCompressor(level=9).compress\n"
         "mega, at = 1 << 20, datetime(2026, 1, 1, tzinfo=UTC)\n"
         "def poll(length, columns):\n"
-        "    section = [shape_text(Session), length, Raw(columns), False, None, [], []]\n"
+        "    section = [shape_text(Session), length, [], Raw(columns), False, None, [], []]\n"
         "    head = [at, 1, 1, 0.1, 1, 0, True, 't', 'oracle', '19.0', 'cluster', '', []]\n"
         "    return pack(encode([*head, [at], [1], [section]]))\n"
         "column = b'\\xdd' + (25 * mega).to_bytes(4, 'big') + bytes(25 * mega)\n"
@@ -304,13 +321,16 @@ def test_other_files_are_named_for_what_they_are(content: bytes, told: str, tmp_
 
 
 @pytest.mark.parametrize("scenario", ["queueing", "quiet"])  # with sessions, and with none that works
-def test_fields_that_came_and_went_since_are_null_and_named(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("level", [QUICK, THOROUGH])
+def test_fields_that_came_and_went_since_are_null_and_named(
+    scenario: str, level: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (snapshot, _), *_ = polled(scenario, 1)
     old = shape_text(Session).replace(" osuser ", " gone ")
     monkeypatch.setattr(
         "presman.codec.poll_codec.shape_text", lambda each: old if each is Session else shape_text(each)
     )
-    frame = FrameEncoder(QUICK).add(snapshot)
+    frame = FrameEncoder(level).add(snapshot)
     found = FrameDecoder([frame]).snapshot(0).section(Session)
     assert found.absent == {"osuser"}
     assert [row._replace(osuser="") for row in snapshot.rows(Session)] == list(found.rows)

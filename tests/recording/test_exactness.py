@@ -39,8 +39,8 @@ def snapshot_of(number: int, rows: tuple[Any, ...], record: type[Any] = Session)
     return Snapshot("t", "oracle", Release(19), Scope.CLUSTER, at, number, 1, 0.1, 2, held)
 
 
-def chain(snapshots: list[Snapshot], *, trusted: bool) -> FrameDecoder:
-    encoder = FrameEncoder(QUICK)
+def chain(snapshots: list[Snapshot], *, trusted: bool, level: int = THOROUGH) -> FrameDecoder:
+    encoder = FrameEncoder(level)
     return FrameDecoder(unpack_block(pack_block([encoder.add(each) for each in snapshots])), trusted=trusted)
 
 
@@ -53,9 +53,10 @@ def test_any_value_comes_back(values: list[tuple[Any, ...]], floats: list[float 
     )
     figures = tuple(row(GroupMetric, avg_queued_parallel_stmts=value) for value in floats)
     snapshots = [snapshot_of(0, rows), snapshot_of(1, figures, GroupMetric), snapshot_of(2, rows)]
-    decoder = chain(snapshots, trusted=True)
-    for place in (2, 0, 1):
-        assert repr(decoder.snapshot(place)) == repr(snapshots[place])
+    for level in (QUICK, THOROUGH):  # column by column, and with texts and instants row by row
+        decoder = chain(snapshots, trusted=True, level=level)
+        for place in (2, 0, 1):
+            assert repr(decoder.snapshot(place)) == repr(snapshots[place])
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), unique=True), min_size=1, max_size=20))
