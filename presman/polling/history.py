@@ -1,7 +1,7 @@
 """The snapshots of the last while, for scrolling back, bounded by count and by bytes.
 
 All but the newest two are kept in temporary files without a name, so that hours of them take no memory and nothing
-stays behind whatever becomes of the process. They are written as recordings are: each as its difference to one before.
+stays behind whatever becomes of the process. They are written as recordings are: each compressed with the one before.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import io
 import tempfile
 from array import array
+from bisect import bisect_right
 from collections import deque
 from errno import ENOSPC
 from typing import IO
 from weakref import finalize
 
-from presman.codec.decoder import FrameDecoder
-from presman.codec.encoder import FrameEncoder, PackedFrame
-from presman.codec.frame_blocks import QUICK, pack_block, unpack_block
+from presman.codec.chain import QUICK, FrameDecoder, FrameEncoder
 from presman.records.snapshot import Snapshot
 
 MEBIBYTE = 1 << 20
@@ -27,10 +26,7 @@ PARTS = 4
 """Files that a full history fills; when one more is begun the oldest goes, and all that was in it."""
 
 CHAIN = 64
-"""Snapshots that are the difference to one another; each such chain is readable by itself."""
-
-_Span = tuple[int, int]
-"""Where some bytes are in a file: offset and length."""
+"""Snapshots of a chain, in which each is compressed with the one before; fewer where they are large."""
 
 
 class _File:
@@ -41,46 +37,45 @@ class _File:
         self.close = finalize(self, file.close)
         self.size = 0
         self.in_memory = isinstance(file, io.BytesIO)
-        self._spans = array("Q")
-        self._encoder: FrameEncoder | None = FrameEncoder()
+        self._ends = array("Q", [0])
+        self._firsts = array("Q")
+        self._encoder: FrameEncoder | None = None
         self._decoder: tuple[int, FrameDecoder] | None = None
 
     def __len__(self) -> int:
-        return len(self._spans) // 2
+        return len(self._ends) - 1
 
     def append(self, snapshot: Snapshot) -> None:
         """Write a snapshot. Raises OSError if there is no room."""
-        if self._encoder is None or self._encoder.place >= CHAIN:
-            self._encoder = FrameEncoder()
-        self._decoder = None
-        self._spans.extend(self._write(pack_block([self._encoder.add(snapshot)], QUICK, apart=False)))
+        place = len(self)
+        if self._encoder is None or self._encoder.is_full or place - self._firsts[-1] >= CHAIN:
+            self._encoder = FrameEncoder(QUICK)
+            self._firsts.append(place)
+        self._write(self._encoder.add(snapshot))
 
     def read(self, place: int) -> Snapshot:
         """Return the snapshot at a place, as it was."""
-        first = place - place % CHAIN
+        number = bisect_right(self._firsts, place) - 1
+        first, after = self._firsts[number], (*self._firsts[number + 1 :], len(self))[0]
         if self._decoder is None or self._decoder[0] != first or place - first >= len(self._decoder[1]):
-            spans = range(2 * first, min(2 * (first + CHAIN), len(self._spans)), 2)
-            frames = [self._read((self._spans[each], self._spans[each + 1])) for each in spans]
             # Our own bytes, from a file that nobody else can open.
-            self._decoder = (first, FrameDecoder(frames, trusted=True))
+            self._decoder = (first, FrameDecoder([self._frame(each) for each in range(first, after)], trusted=True))
         return self._decoder[1].snapshot(place - first)
 
     def finish(self) -> None:
         """Let go of what only the next snapshot would have needed."""
         self._encoder = self._decoder = None
 
-    def _write(self, packed: bytes) -> _Span:
+    def _write(self, frame: bytes) -> None:
         self._file.seek(self.size)
-        if self._file.write(packed) != len(packed):
+        if self._file.write(frame) != len(frame):
             raise OSError(ENOSPC, "no room for the history")
-        span = (self.size, len(packed))
-        self.size += len(packed)
-        return span
+        self.size += len(frame)
+        self._ends.append(self.size)
 
-    def _read(self, span: _Span) -> PackedFrame:
-        self._file.seek(span[0])
-        (frame,) = unpack_block(self._file.read(span[1]), lambda _: {})
-        return frame
+    def _frame(self, place: int) -> bytes:
+        self._file.seek(self._ends[place])
+        return self._file.read(self._ends[place + 1] - self._ends[place])
 
 
 class History:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Select, select
 
-from presman.codec.frame_blocks import MOST_FRAMES
+from presman.codec.chain import MOST_POLLS
 from presman.recording.schema import BLOCKS, POLLS
 from presman.recording.store import DamagedStoreError, Store
 
@@ -68,7 +68,7 @@ class _BlockRow(NamedTuple):
 
     def is_sane(self) -> bool:
         """Whether a recorder may have written it."""
-        return all(type(each) is int and 0 <= each < _MOST for each in self) and 0 < self.polls <= MOST_FRAMES
+        return all(type(each) is int and 0 <= each < _MOST for each in self) and 0 < self.polls <= MOST_POLLS
 
 
 def read_chains(store: Store, database_id: int, told: list[str]) -> list[Chain]:
@@ -116,7 +116,7 @@ def _without_blocks(store: Store, database_id: int, chains: Sequence[Chain]) -> 
         for poll, at in store.rows(select(c.poll, c.at).where(c.database_id == database_id).order_by(c.poll)):
             if type(poll) is not int or type(at) is not int or not 0 <= at < _MOST or poll in covered:
                 continue
-            if found and poll == last + 1 and found[-1].polls < MOST_FRAMES:
+            if found and poll == last + 1 and found[-1].polls < MOST_POLLS:
                 found[-1] = found[-1]._replace(polls=found[-1].polls + 1, last_at=max(at, found[-1].last_at))
             else:
                 found.append(Chain(store, database_id, poll, 1, at, at))

@@ -6,12 +6,11 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import case, func, select
+from sqlalchemy import Connection, case, func, select
 
-from presman.codec.decoder import FrameDecoder
-from presman.codec.encoder import PackedFrame
-from presman.codec.frame_blocks import unpack_block
-from presman.codec.packing import DamagedError, Room
+from presman.codec.chain import FrameDecoder, is_old, unpack_block
+from presman.codec.old_formats import OldChain
+from presman.codec.values import DamagedError
 from presman.recording.chain_index import Chain
 from presman.recording.schema import BLOCKS, POLLS, TEXTS
 from presman.recording.store import DamagedStoreError
@@ -36,7 +35,7 @@ class ChainReader:
     """Reads chains. Not thread safe."""
 
     def __init__(self) -> None:
-        self._decoders: OrderedDict[tuple[str, int], FrameDecoder] = OrderedDict()
+        self._decoders: OrderedDict[tuple[str, int], FrameDecoder | OldChain] = OrderedDict()
         self._damaged: dict[tuple[str, int], str] = {}
 
     def forget(self) -> None:
@@ -61,44 +60,46 @@ class ChainReader:
             raise DamagedError("it is not there")
         return decoder.snapshot(place)
 
-    def _decoder(self, chain: Chain) -> FrameDecoder:
+    def _decoder(self, chain: Chain) -> FrameDecoder | OldChain:
         key = (chain.store.name, chain.chain)
         found = self._decoders.get(key)
         if found is None:
-            found = self._decoders[key] = FrameDecoder(*_frames(chain))
+            found = self._decoders[key] = _opened(chain)
             if len(self._decoders) > _CHAINS_KEPT:
                 self._decoders.popitem(last=False)
         self._decoders.move_to_end(key)
         return found
 
 
-def _frames(chain: Chain) -> tuple[list[PackedFrame], int]:
-    """Return the frames of a chain, and the bytes they take; of one that still grows those before a damaged block."""
-    frames: list[PackedFrame] = []
-    packed, room = 0, Room()
+def _opened(chain: Chain) -> FrameDecoder | OldChain:
+    """Return the polls of a chain; of one that still grows those before a damaged block."""
+    frames: list[bytes] = []
     with chain.store.reading() as connection:
-
-        def texts_of(keys: Sequence[bytes]) -> dict[bytes, str]:
-            found = dict.fromkeys(keys, _LOST_TEXT)
-            for begin in range(0, len(keys), _ASKED):
-                rows = connection.execute(_texts(keys[begin : begin + _ASKED]))
-                for key, text in rows:
-                    if isinstance(key, bytes) and isinstance(text, str):
-                        room.take(len(text), "bytes")
-                        found[key] = text
-            return found
-
+        old = OldChain(lambda keys: _texts_of(keys, connection, old))
         try:
             with connection.execute(blocks_of(chain).order_by(BLOCKS.c.poll)) as blocks:
                 for (content,) in blocks:
                     if not isinstance(content, bytes):
                         raise DamagedError("no bytes")
-                    packed += len(content)
-                    frames += unpack_block(content, texts_of, room)
+                    if is_old(content):
+                        old.add_block(content)
+                    else:
+                        frames += unpack_block(content)
         except DamagedError:
-            if not frames:
+            if not frames and not len(old):
                 raise
-    return frames, packed
+    return old if len(old) else FrameDecoder(frames)
+
+
+def _texts_of(keys: Sequence[bytes], connection: Connection, chain: OldChain) -> dict[bytes, str]:
+    """Return texts by their hashes."""
+    found = dict.fromkeys(keys, _LOST_TEXT)
+    for begin in range(0, len(keys), _ASKED):
+        for key, text in connection.execute(_texts(keys[begin : begin + _ASKED])):
+            if isinstance(key, bytes) and isinstance(text, str):
+                chain.take(len(text), "bytes")
+                found[key] = text
+    return found
 
 
 def _texts(keys: Sequence[bytes]) -> Any:

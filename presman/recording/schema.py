@@ -18,8 +18,11 @@ from sqlalchemy import (
 
 from presman.recording.measure_tables import ARRIVALS, BUCKET, FLEET_FIGURES, ROW_TABLES, SPAN, KeptFigure, RowTable
 
-FORMAT = 2
-"""The number of this format; each change of tables that an older presman could not read counts it up."""
+FORMAT = 3
+"""The number of this format; each change that an older presman could not read counts it up."""
+
+LAYOUT = 2
+"""The format since which the tables are those of today: from this on a recording is read as it is."""
 
 APPLICATION_ID = 0x50524D4E
 """What tells a recording from any other SQLite file ("PRMN")."""

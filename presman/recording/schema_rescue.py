@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from presman.recording.schema import FORMAT, METADATA
+from presman.recording.schema import LAYOUT, METADATA
 from presman.recording.schema_check import definitions, foreign_definition, is_damaged
 
 _HEADER, _PAGES = 100, slice(28, 32)
@@ -23,9 +23,9 @@ _POINTER_MAP = 2
 
 
 def has_layout_of_today(path: Path) -> bool:
-    """Whether a file was made with today's format, so that its tables are where those of a new one are."""
+    """Whether a file was made with the tables of today, so that its tables are where those of a new one are."""
     with path.open("rb") as file:
-        return int.from_bytes(file.read(_HEADER)[_LAYOUT], "big") == FORMAT
+        return int.from_bytes(file.read(_HEADER)[_LAYOUT], "big") == LAYOUT
 
 
 def is_whole(connection: sqlite3.Connection) -> bool:

@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from presman.recording.schema import APPLICATION_ID, FORMAT
+from presman.recording.schema import APPLICATION_ID, LAYOUT
 from presman.recording.schema_check import verified
 from presman.recording.statement_limits import StatementLimits
 
@@ -73,7 +73,7 @@ def connected(path: Path, limits: StatementLimits) -> sqlite3.Connection:
     if path.stat().st_size:
         verified(connection)
     else:
-        own = f"application_id={APPLICATION_ID}", f"user_version={FORMAT}"
+        own = f"application_id={APPLICATION_ID}", f"user_version={LAYOUT}"
         for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", *own):
             connection.execute(f"PRAGMA {pragma}")
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "cache_size=-1024"):

@@ -31,7 +31,7 @@ from presman.base.paths import expanded
 from presman.base.text import clean, one_line
 from presman.recording.measure_views import selects
 from presman.recording.postgres_size import bytes_in_use
-from presman.recording.schema import APPLICATION_ID, FORMAT, META, METADATA
+from presman.recording.schema import APPLICATION_ID, FORMAT, LAYOUT, META, METADATA
 from presman.recording.schema_check import ForeignSchemaError, foreign_relation
 from presman.recording.schema_rescue import has_layout_of_today, is_whole, rescued
 from presman.recording.sqlite_files import (
@@ -340,7 +340,7 @@ class Store:
             if len(missing) == len(METADATA.tables):
                 raise RecordingError(f"{self.name} is no recording of presman")
             found = self._readable_format(connection)
-        if found < FORMAT:
+        if found < LAYOUT:
             # To read it its tables must be those of today; that is done once, in the file.
             try:
                 Store(self.place, writing=True).close()

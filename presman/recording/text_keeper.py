@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from hashlib import blake2b
 
 from sqlalchemy import Connection
 
-from presman.codec.frame_blocks import text_hash
 from presman.recording.row_commands import insert, run
 from presman.recording.schema import TEXTS
 
 _KEEP = insert(TEXTS, "ON CONFLICT (hash) DO UPDATE SET last_at = excluded.last_at")
+
+HASH = 16
+"""Bytes by which a text is known."""
 
 
 class TextKeeper:
@@ -21,13 +23,9 @@ class TextKeeper:
 
     def keep(self, text: str) -> bytes:
         """Return the hash of a text that will be written."""
-        found = text_hash(text)
+        found = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=HASH).digest()
         self._new[found] = text
         return found
-
-    def keep_all(self, texts: Mapping[bytes, str]) -> None:
-        """Take texts whose hashes are known."""
-        self._new |= texts
 
     def write(self, at: int, connection: Connection) -> None:
         """Write what was collected; what is there already is marked as in use at the instant `at`."""

@@ -16,7 +16,7 @@ from presman.recording.fleet_writer import LOST, STOPPED, FleetRowWriter
 from presman.recording.measure_tables import MICRO, scaled
 from presman.recording.row_commands import insert, run_named
 from presman.recording.schema import DATABASES, EVENTS, POLLS
-from presman.recording.snapshot_writer import SnapshotWriter, pack_again
+from presman.recording.snapshot_writer import SnapshotWriter, join_last_chain
 from presman.recording.statement_lives import StatementLives
 from presman.recording.store import RecordingError, Store
 from presman.recording.text_keeper import TextKeeper
@@ -90,7 +90,7 @@ class RecordingWriter:
             raise
 
     def close(self, *, lost: bool = False) -> None:
-        """End the recording: what was written last is packed. Raises RecordingError.
+        """End the recording: the polls written last become one block. Raises RecordingError.
 
         That the database was `lost` remains the last that is told of it.
         """
@@ -116,7 +116,7 @@ class RecordingWriter:
             self._database_id, self._name = found
         self._poll = 1 + _highest(connection, POLLS.c.poll, self._database_id)
         self._event = 1 + _highest(connection, EVENTS.c.event, self._database_id)
-        pack_again(self._database_id, connection)
+        join_last_chain(self._database_id, connection)
         self._figures = FigureWriter(connection, self._database_id)
         self._lives = StatementLives(connection, self._database_id, self._every, self._lives_before)
         self._fleet = FleetRowWriter(connection, self._database_id, self._every)
@@ -132,7 +132,7 @@ class RecordingWriter:
             self._name = name
         row = _poll_row(snapshot, reading) | {"database_id": self._database_id, "poll": poll}
         run_named(connection, _NEW_POLL, [row])
-        self._snapshots.write(snapshot, poll, connection, self._texts)
+        self._snapshots.write(snapshot, poll, connection)
         self._figures.write(reading, poll, connection, self._texts)
         self._lives.write(reading, poll, connection)
         self._fleet.write(reading, connection)

@@ -6,19 +6,25 @@ import itertools
 import json
 import random
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing, suppress
+from datetime import UTC, datetime
+from math import inf, nan
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from unittest import mock
 
 import pytest
+from msgspec.msgpack import decode, encode
 
-from presman.codec.chain import START
-from presman.codec.decoder import FrameDecoder
-from presman.codec.encoder import FrameEncoder, PackedFrame
-from presman.codec.frame_blocks import long_texts, pack_block, unpack_block
-from presman.codec.packing import DamagedError
+from presman.base.release import Release
+from presman.codec import poll_codec
+from presman.codec.chain import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
+from presman.codec.poll_codec import PollDecoder, PollEncoder
 from presman.codec.shapes import shape_text
+from presman.codec.values import DamagedError
 from presman.figures.measures import MEASURES
 from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.past_spans import past_spans
@@ -28,16 +34,21 @@ from presman.recording.schema import FORMAT
 from presman.recording.store import RecordingError, Store
 from presman.recording.tape import LostPollError, Tape
 from presman.recording.tape_values import TapePart
+from presman.records.conversion import field_types
+from presman.records.group_rows import GroupMetric
+from presman.records.queries import Scope
 from presman.records.session_rows import Session
+from presman.records.snapshot import Problem, Section, Snapshot
 from presman.report.incident import gather
 from presman.report.incident_page import incident_page
 from presman.sources import SourceError
+from tests import thorough
 from tests.cli.run import Run
 from tests.recording.taped import polled, record
-from tests.thorough import THOROUGH
+from tests.sources import fakes
 from tests.torture.flips import damaged_copies, read_everything, read_polls
 
-FLIPS = 1000 if THOROUGH else 16
+FLIPS = 1000 if thorough.THOROUGH else 16
 POLLS = 12
 
 
@@ -89,9 +100,9 @@ def test_values_of_another_kind_are_passed_over(whole: Path, tmp_path: Path) -> 
     """Bytes or a text in any column, of one row."""
     every = columns(whole)
     assert len(every) > 100
-    chosen = every if THOROUGH else every[::31]
+    chosen = every if thorough.THOROUGH else every[::31]
     kept = 0
-    for (table, column, row), value in itertools.product(chosen, (b"\xff\x00", "ten")[: 1 + THOROUGH]):
+    for (table, column, row), value in itertools.product(chosen, (b"\xff\x00", "ten")[: 1 + thorough.THOROUGH]):
         path = tmp_path / "copy.presman"
         path.write_bytes(whole.read_bytes())
         with closing(sqlite3.connect(path)) as file, suppress(sqlite3.IntegrityError):  # the number of a row stays one
@@ -173,25 +184,125 @@ def test_where_the_newest_polls_are_damaged_the_last_that_can_be_read_is_the_new
 
 
 def test_frames_that_no_recorder_wrote_are_refused() -> None:
-    encoder = FrameEncoder()
+    """Bits of frames behind a checksum that is right: a stranger can write that, too."""
+    encoder = FrameEncoder(QUICK)
     frames = [encoder.add(snapshot) for snapshot, _ in polled("quiet", 3)]
-    texts = long_texts(frames)
     rng = random.Random(5)
     refused = 0
     for _ in range(FLIPS * 5):
-        frame = rng.choice(frames)
-        part = rng.choice(sorted(frame.parts))
-        content = bytearray(frame.parts[part])
+        others = [bytearray(each) for each in frames]
+        content = rng.choice(others)
         content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-        others = [PackedFrame(each.texts, each.bare, dict(each.parts)) for each in frames]
-        others[frames.index(frame)].parts[part] = bytes(content)
-        decoder = FrameDecoder(unpack_block(pack_block(others, 1), lambda _: texts))
         try:
+            decoder = FrameDecoder(unpack_block(pack_block(list(map(bytes, others)))))
             for place in range(3):
-                assert decoder.snapshot(place) is not START
+                decoder.snapshot(place)
         except DamagedError:
             refused += 1
     assert refused
+
+
+def test_polls_that_no_recorder_wrote_are_refused_or_of_the_kinds_that_records_have() -> None:
+    """Bits of what frames unfold to: nothing else than DamagedError comes of it, and no value of another kind."""
+    (snapshot, _), *_ = polled("quiet", 1)
+    whole = PollEncoder(words_by_row=True).encode(snapshot)
+    rng = random.Random(6)
+    refused = 0
+    for _ in range(FLIPS * 20):
+        content = bytearray(whole)
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        try:
+            found = PollDecoder().decode(bytes(content))
+        except DamagedError:
+            refused += 1
+            continue
+        for kind, section in found.sections.items():
+            types = field_types(kind)
+            for values in section.rows:
+                for value, (expected, optional) in zip(values, types.values(), strict=True):
+                    assert type(value) is expected or (value is None and (optional or expected is datetime))
+    assert FLIPS < refused < FLIPS * 20
+
+
+def test_texts_of_a_stranger_are_cleaned_and_figures_without_end_refused() -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def packed(record: type[Any], **values: Any) -> bytes:
+        sections = {record: Section((fakes.row(record, **values),), at, problem=Problem("", "\x1b[2J"))}
+        held = MappingProxyType(sections)
+        return PollEncoder().encode(Snapshot("t", "oracle", Release(19), Scope.CLUSTER, at, 1, 1, 0.1, 2, held))
+
+    text = packed(Session, program="a\x1b]0;owned\x07", sid=1)
+    found = PollDecoder().decode(text).section(Session)
+    assert found.rows[0].program == "a␛]0;owned␇"
+    assert found.problem == Problem("", "␛[2J")
+    assert PollDecoder(trusted=True).decode(text).rows(Session)[0].program == "a\x1b]0;owned\x07"
+    for value in (inf, -inf, nan, 1e300, 1e-300):
+        with pytest.raises(DamagedError, match="larger or smaller than any figure"):
+            PollDecoder().decode(packed(GroupMetric, cpu_utilization_limit=value))
+    with pytest.raises(DamagedError, match="larger or smaller than any figure"):
+        PollDecoder().decode(packed(Session, sid=10**30))
+
+
+@pytest.mark.parametrize("words", [[4, 31], [4, -1], [4, 4], [4], [], list(range(31))])
+def test_fields_that_stand_elsewhere_than_it_says_are_refused(words: list[int]) -> None:
+    """A session has 31 fields, of which its texts and instants stand together."""
+    moments = list(polled("queueing", 1))
+    honest = poll_codec._words_and_others(Session)
+    assert len(honest[0]) + len(honest[1]) == 31
+    content = decode(PollEncoder(words_by_row=True).encode(moments[0][0]))
+    for section in content[-1]:
+        if section[0] == shape_text(Session):
+            assert section[2] == honest[0]
+            section[2] = words
+    with pytest.raises(DamagedError):
+        PollDecoder().decode(encode(content))
+
+
+def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(tmp_path: Path) -> None:
+    """Ten thousand polls of 32 MB each, one of 64 MB, rows by the hundred million: in a line, and no more memory."""
+    code = (
+        "import resource, sys, zstandard\n"
+        "from datetime import UTC, datetime\n"
+        "from msgspec.msgpack import encode\n"
+        "from msgspec import Raw\n"
+        "from presman.codec.chain import FrameDecoder\n"
+        "from presman.codec.shapes import shape_text\n"
+        "from presman.codec.values import DamagedError\n"
+        "from presman.records.conversion import field_types\n"
+        "from presman.records.session_rows import Session\n"
+        "pack = zstandard.ZstdCompressor(level=9).compress\n"
+        "mega, at = 1 << 20, datetime(2026, 1, 1, tzinfo=UTC)\n"
+        "def poll(length, columns):\n"
+        "    section = [shape_text(Session), length, [], Raw(columns), False, None, [], []]\n"
+        "    head = [at, 1, 1, 0.1, 1, 0, True, 't', 'oracle', '19.0', 'cluster', '', []]\n"
+        "    return pack(encode([*head, [at], [1], [section]]))\n"
+        "column = b'\\xdd' + (25 * mega).to_bytes(4, 'big') + bytes(25 * mega)\n"
+        "many = b'\\xdc\\x00\\x1f' + column + b'\\x90' * 30\n"
+        "whole = encode([[None if kind is datetime or optional else kind()]\n"
+        "    for kind, optional in field_types(Session).values()])\n"
+        "print(len(FrameDecoder([poll(1, whole)]).snapshot(0).rows(Session)))\n"
+        "bombs = [[pack(bytes(32 * mega))] * 10_000, [pack(bytes(64 * mega))], [poll(1, many)],\n"
+        "         [poll(1 << 30, whole)], [poll(190_000, whole)],\n"
+        "         [pack(b'\\xdd\\x01\\xff\\xff\\xff' + bytes(30 * mega))]]\n"
+        "for frames in bombs:\n"
+        "    try:\n"
+        "        FrameDecoder(frames).snapshot(0)\n"
+        "    except DamagedError as error:\n"
+        "        print(error)\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10) < 300)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "1",
+        "it unfolds to more bytes than a recorder writes",
+        "it unfolds to more bytes than a recorder writes",
+        "rows that do not fit",
+        "it holds something else than a poll",
+        "it unfolds to 5,890,000 values",
+        "it holds something else than a poll",
+        "True",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -210,11 +321,16 @@ def test_other_files_are_named_for_what_they_are(content: bytes, told: str, tmp_
 
 
 @pytest.mark.parametrize("scenario", ["queueing", "quiet"])  # with sessions, and with none that works
-def test_fields_that_came_and_went_since_are_null_and_named(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("level", [QUICK, THOROUGH])
+def test_fields_that_came_and_went_since_are_null_and_named(
+    scenario: str, level: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (snapshot, _), *_ = polled(scenario, 1)
     old = shape_text(Session).replace(" osuser ", " gone ")
-    monkeypatch.setattr("presman.codec.encoder.shape_text", lambda each: old if each is Session else shape_text(each))
-    frame = FrameEncoder().add(snapshot)
+    monkeypatch.setattr(
+        "presman.codec.poll_codec.shape_text", lambda each: old if each is Session else shape_text(each)
+    )
+    frame = FrameEncoder(level).add(snapshot)
     found = FrameDecoder([frame]).snapshot(0).section(Session)
     assert found.absent == {"osuser"}
     assert [row._replace(osuser="") for row in snapshot.rows(Session)] == list(found.rows)

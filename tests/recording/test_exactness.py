@@ -14,14 +14,12 @@ from hypothesis import strategies as st
 
 from presman.analysis.readings.reading import Reading
 from presman.base.release import SUPPORTED, Release
-from presman.codec.column_codec import pack_column, unpack_column
-from presman.codec.decoder import FrameDecoder
-from presman.codec.encoder import FrameEncoder
-from presman.codec.frame_blocks import long_texts, pack_block, unpack_block
+from presman.codec.chain import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
 from presman.config.demo_target import scenarios
 from presman.figures.measures import MEASURES
 from presman.recording.reader import Recording
 from presman.records.focus import Focus
+from presman.records.group_rows import GroupMetric
 from presman.records.queries import Scope
 from presman.records.session_rows import Session
 from presman.records.snapshot import Section, Snapshot
@@ -29,34 +27,84 @@ from tests.recording.taped import polled, record
 from tests.sources.fakes import row
 from tests.thorough import some
 
-_NUMBER = st.none() | st.integers() | st.integers(-300, 300)
+_NUMBER = st.integers() | st.integers(-300, 300) | st.integers(-(1 << 64), 1 << 64)
 _FLOAT = st.none() | st.floats() | st.integers(0, 10**6).map(lambda number: number / 100)
-_TEXT = st.none() | st.sampled_from(("", "SYS", "ETL", "é")) | st.text(max_size=5)
+_TEXT = st.sampled_from(("", "SYS", "ETL", "é", "null", "12")) | st.text(max_size=5)
 _INSTANT = st.none() | st.datetimes(timezones=st.just(UTC)).map(lambda at: at.replace(fold=0))
-_COLUMN = st.one_of(*(st.lists(each, min_size=4, max_size=4) for each in (_NUMBER, _FLOAT, _TEXT, _INSTANT)))
 
 
-@given(_COLUMN, _COLUMN)
-def test_a_column_comes_back_whatever_stood_before(new: list[Any], old: list[Any]) -> None:
-    words: dict[str, int] = {}
-    packed = pack_column(tuple(new), tuple(old), lambda text: words.setdefault(text, len(words)))
-    found = unpack_column(tuple(old), lambda number: list(words)[number], packed)
-    assert list(map(repr, found)) == list(map(repr, new))
+def snapshot_of(number: int, rows: tuple[Any, ...], record: type[Any] = Session) -> Snapshot:
+    at = datetime(2026, 1, 1, 0, 0, number, tzinfo=UTC)
+    held = MappingProxyType({record: Section(rows, at=at)})
+    return Snapshot("t", "oracle", Release(19), Scope.CLUSTER, at, number, 1, 0.1, 2, held)
+
+
+def chain(snapshots: list[Snapshot], *, trusted: bool, level: int = THOROUGH) -> FrameDecoder:
+    encoder = FrameEncoder(level)
+    return FrameDecoder(unpack_block(pack_block([encoder.add(each) for each in snapshots])), trusted=trusted)
+
+
+@given(st.lists(st.tuples(_NUMBER, _TEXT, _INSTANT, _NUMBER | st.none()), max_size=5), st.lists(_FLOAT, max_size=4))
+def test_any_value_comes_back(values: list[tuple[Any, ...]], floats: list[float | None]) -> None:
+    """Whole numbers of any size, texts that look like something else, instants of any year; kinds, too."""
+    rows = tuple(
+        row(Session, sid=number, sql_id=word, logon_time=at, sql_child_number=other)
+        for number, word, at, other in values
+    )
+    figures = tuple(row(GroupMetric, avg_queued_parallel_stmts=value) for value in floats)
+    snapshots = [snapshot_of(0, rows), snapshot_of(1, figures, GroupMetric), snapshot_of(2, rows)]
+    for level in (QUICK, THOROUGH):  # column by column, and with texts and instants row by row
+        decoder = chain(snapshots, trusted=True, level=level)
+        for place in (2, 0, 1):
+            assert repr(decoder.snapshot(place)) == repr(snapshots[place])
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), unique=True), min_size=1, max_size=20))
 def test_rows_that_come_go_and_change_places_come_back(polls: list[list[tuple[int, int]]]) -> None:
-    encoder = FrameEncoder()
-    snapshots = []
-    for number, sids in enumerate(polls):
-        rows = tuple(row(Session, inst_id=1, sid=sid, serial=7, last_call_et=idle * number) for sid, idle in sids)
-        sections = {Session: Section(rows, at=datetime(2026, 1, 1, 0, 0, number, tzinfo=UTC))}
-        at = datetime(2026, 1, 1, 0, 0, number, tzinfo=UTC)
-        held = MappingProxyType(sections)
-        snapshots.append(Snapshot("t", "oracle", Release(19), Scope.CLUSTER, at, number, 1, 0.1, 2, held))
-    decoder = FrameDecoder([encoder.add(each) for each in snapshots])
+    snapshots = [
+        snapshot_of(
+            number,
+            tuple(row(Session, inst_id=1, sid=sid, serial=7, last_call_et=idle * number) for sid, idle in sids),
+        )
+        for number, sids in enumerate(polls)
+    ]
+    decoder = chain(snapshots, trusted=False)
     for place in reversed(range(len(snapshots))):
         assert decoder.snapshot(place) == snapshots[place]
+
+
+def test_what_two_polls_share_is_the_same_when_it_is_read() -> None:
+    """Analysis works out again only what is of other rows."""
+    rows = (row(Session, inst_id=1, sid=1),)
+    decoder = chain([snapshot_of(number, rows) for number in range(3)], trusted=False)
+    first, second = decoder.snapshot(0), decoder.snapshot(1)
+    assert first.section(Session).at != second.section(Session).at
+    assert first.rows(Session) is second.rows(Session)
+
+
+def test_what_a_poll_adds_is_little_beside_all_of_it() -> None:
+    """40 sessions of 20 polls, of which each counts one second on: the first poll is most of the chain."""
+    snapshots = [
+        snapshot_of(
+            number,
+            tuple(row(Session, inst_id=1, sid=sid, username=f"USER{sid}", last_call_et=number) for sid in range(40)),
+        )
+        for number in range(20)
+    ]
+    encoder = FrameEncoder(THOROUGH)
+    sizes = [len(encoder.add(each)) for each in snapshots]
+    assert all(size < sizes[0] / 3 for size in sizes[1:])
+    assert not encoder.is_full
+
+
+def test_a_chain_of_large_polls_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("presman.codec.chain._FULL", 10_000)
+    encoder = FrameEncoder(QUICK)
+    full = []
+    for number in range(3):
+        encoder.add(snapshot_of(number, tuple(row(Session, sid=sid, program="p" * 100) for sid in range(40))))
+        full.append(encoder.is_full)
+    assert full == [False, True, True], "40 rows of 100 characters and more are 4,000 bytes and fewer than 10,000"
 
 
 def _unlike(seen: Snapshot, found: Snapshot) -> list[str]:
@@ -66,7 +114,8 @@ def _unlike(seen: Snapshot, found: Snapshot) -> list[str]:
     return [
         record.__name__
         for record, old, new in pairs
-        if (old.rows, old.at, old.problem, old.absent) != (new.rows, new.at, new.problem, new.absent)
+        if (old.rows, old.at, old.problem, old.absent, old.rounded)
+        != (new.rows, new.at, new.problem, new.absent, new.rounded)
     ]
 
 
@@ -95,11 +144,11 @@ def test_a_replayed_reading_is_the_live_one(scenario: str, release: str, tmp_pat
 
 
 def test_a_chain_of_many_polls_is_one_block_and_any_poll_is_read() -> None:
-    encoder = FrameEncoder()
+    encoder = FrameEncoder(THOROUGH)
     moments = list(polled("quiet", 70))
     frames = [encoder.add(snapshot) for snapshot, _ in moments]
-    content = pack_block(frames, 3)
-    assert unpack_block(content, lambda _: long_texts(frames)) == frames
+    content = pack_block(frames)
+    assert unpack_block(content) == frames
     decoder = FrameDecoder(frames)
     for place in (69, 3, 64, 65, 8):
         assert _unlike(moments[place][0], decoder.snapshot(place)) == []
