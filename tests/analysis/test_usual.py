@@ -146,3 +146,11 @@ def test_of_an_instant_in_the_past_nothing_is_divided() -> None:
     (one,) = compare(reading(2, pqs_queued=10), counter_marks(later), counter_marks(later))
     assert one.now.mean_queue is None
     assert isinstance(later.at, datetime)
+
+
+def test_what_was_watched_as_long_as_the_history_reaches_back_is_the_hour() -> None:
+    first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
+    then = reading(4, minute(1, "BATCH", 5, 2, 32), after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
+    (one,) = compare(then, (), counter_marks(first))
+    assert one.hour is not None
+    assert (one.hour.seconds, one.hour.mean_queue) == (60.0, 3.0)  # 180 s of waiting in 60 s
