@@ -123,16 +123,19 @@ def test_instances_with_different_plans() -> None:
     assert [each for each in lint(analyse(None, same), same) if each.rule == "instances-differ"] == []
 
 
+DEFAULT = "ORA$DEFAULT_PDB_DIRECTIVE"
+
+
 @pytest.mark.parametrize(
     ("rows", "what"),
     [
         ([given("SALES", 3)], "HR: the default directive rules there (one share)."),
-        ([given("SALES", 3), given("ORA$DEFAULT_PDB_DIRECTIVE", 2)], "HR: the default directive rules there (2 shares)."),
-        ([given("SALES", 3), given("ORA$DEFAULT_PDB_DIRECTIVE", None, utilization_limit=40)],
+        ([given("SALES", 3), given(DEFAULT, 2)], "HR: the default directive rules there (2 shares)."),
+        ([given("SALES", 3), given(DEFAULT, None, utilization_limit=40)],
          "HR: the default directive rules there (1 share, at most 40 % of CPU)."),
-        ([given("SALES", 3), given("ORA$DEFAULT_PDB_DIRECTIVE", 1, utilization_limit=100)],
+        ([given("SALES", 3), given(DEFAULT, 1, utilization_limit=100)],
          "HR: the default directive rules there (1 share)."),
-        ([given("ORA$DEFAULT_PDB_DIRECTIVE", 1)],
+        ([given(DEFAULT, 1)],
          "SALES, HR: the default directive rules there (no SHARES and no limit are set, so CPU_MIN_COUNT decides)."),
     ],
 )  # fmt: skip

@@ -194,6 +194,7 @@ def test_an_instance_that_was_alone_keeps_its_own_values_when_another_comes() ->
     series.add(of_instances(10, {0: 3.0, 1: 3.0}))
     assert used(1) == used(0) == (2.0, 3.0, None)
     assert series.names("used", 1) == [(0, "ETL")]
+    assert {inst_id for _, inst_id, _, _ in series._values} == {0}, "kept once while it is alone"
     series.add(of_instances(20, {0: 5.0, 1: 4.0, 2: 1.0}))
     assert (used(0), used(1), used(2)) == ((2.0, 3.0, 5.0), (2.0, 3.0, 4.0), (None, None, 1.0))
     queue = [series.buckets(("queued", inst_id, 0, ""), noon, 10.0, 1) for inst_id in (0, 1)]
