@@ -93,7 +93,7 @@ def _changes(node: ast.AST, where: str) -> Iterator[tuple[str, ast.expr | ast.st
 def _own_changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     match node:
         case ast.Compare(ops=[operator], left=left, comparators=[right]):
-            for swapped in {SWAPPED[type(operator)], TURNED.get(type(operator), SWAPPED[type(operator)])}:
+            for swapped in filter(None, (SWAPPED[type(operator)], TURNED.get(type(operator)))):
                 yield node, _text(ast.Compare(left, [swapped()], [right]))
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in SWAPPED and not _is_text(left):
             yield node, _text(ast.BinOp(left, SWAPPED[type(operator)](), right))
