@@ -32,11 +32,14 @@ NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "site", "screenshots"
 FIRST = ("pytest", "sqlalchemy", "msgspec", "rich.console", "textual.app", "sqlglot", "zstandard")
 """What tests import of others: once for all mutants, each of which is a fork."""
 
-SLOW = (
-    *("tests/torture", "tests/real", "tests/docs", "tests/oracle/", "tests/test_contributing", "tests/test_packaging"),
-    *("tests/test_benchmarks", "tests/test_screenshots", "tests/cli/test_once_timeout", "tests/cli/test_watcher"),
+NEVER = (
+    *("tests/torture", "tests/real", "tests/docs", "tests/test_contributing", "tests/test_packaging"),
+    *("tests/test_benchmarks", "tests/test_screenshots", "tests/mutation"),
 )
-"""Tests of processes, servers and documents, which notice what a mutant does last if at all."""
+"""Tests of whole machines and of documents."""
+
+SLOW = ("tests/oracle/", "tests/cli/test_once_timeout", "tests/cli/test_watcher")
+"""Tests that wait for processes and servers: tried for what they import themselves."""
 
 LEFT_OUT = ("presman/tui/", "presman/cli/", "presman/tabs/", "presman/figures/", "presman/classic/", "presman/shell/")
 """Rooms that are not drawn from unless --rooms names them: screens and words, whose tests take minutes."""
@@ -58,7 +61,7 @@ class Nearest:
                 self.importers[module].add(_dotted(path.relative_to(root)))
         for path in root.glob("tests/**/test_*.py"):
             name = path.relative_to(root).as_posix()
-            if not name.startswith(SLOW):
+            if not name.startswith(NEVER):
                 for module in self._imported(path):
                     self.testers[module].add(name)
                     self.breadth[name] += 1
@@ -81,7 +84,8 @@ class Nearest:
         of_room = {name for name in self.breadth if name.startswith(f"tests/{room}/")} or all_of_room
         found, tried = [], set[str]()
         for stage in (near, next_to, of_room):
-            found.append(sorted(stage - tried, key=lambda name: (self.breadth[name], name)))
+            left = stage - tried if stage is near else {name for name in stage - tried if not name.startswith(SLOW)}
+            found.append(sorted(left, key=lambda name: (self.breadth[name], name)))
             tried |= stage
         return [stage for stage in found if stage]
 
