@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -48,11 +49,12 @@ class Mutant(NamedTuple):
 
 def chosen(mutants: list[Mutant], number: int, seed: int) -> list[Mutant]:
     """Return so many of the mutants in the order in which they are drawn, each by itself: an edit changes few."""
-
-    def lot(mutant: Mutant) -> bytes:
-        return hashlib.sha256(f"{seed} {mutant.key}".encode()).digest()
-
-    return sorted(mutants, key=lot)[:number]
+    seen: Counter[str] = Counter()
+    lots = []
+    for mutant in sorted(mutants):
+        seen[mutant.key] += 1
+        lots.append((hashlib.sha256(f"{seed} {seen[mutant.key]} {mutant.key}".encode()).digest(), mutant))
+    return [mutant for _, mutant in sorted(lots)[:number]]
 
 
 def mutants_of(path: str, text: bytes) -> list[Mutant]:

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis import analyse
+from presman.analysis.readings.activity_readings import ON_CPU, Activity
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Downgrades, RunningStatement
 from presman.records.breadth import Breadth
@@ -199,6 +200,14 @@ def test_an_instance_that_was_alone_keeps_its_own_values_when_another_comes() ->
     assert (used(0), used(1), used(2)) == ((2.0, 3.0, 5.0), (2.0, 3.0, 4.0), (None, None, 1.0))
     queue = [series.buckets(("queued", inst_id, 0, ""), noon, 10.0, 1) for inst_id in (0, 1)]
     assert queue == [(3.0,), (None,)], "the queue is one of the whole cluster"
+
+
+def test_active_sessions_are_kept_by_class_and_those_of_none_are_zero() -> None:
+    series, noon = Series(), NOON.timestamp()
+    series.add(at(0, activity=Activity(3, {"User I/O": 2, ON_CPU: 1}, ())))
+    series.add(at(10))
+    kept = {name: series.buckets(("active", 0, 0, name), noon, 10.0, 2) for name in ("User I/O", ON_CPU, "Commit")}
+    assert kept == {"User I/O": (2.0, None), ON_CPU: (1.0, None), "Commit": (0.0, None)}
 
 
 def test_what_a_series_says_of_a_stretch_of_time() -> None:
