@@ -11,7 +11,7 @@ ARGS ?=
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real lowest check format lint types contracts bench torture docs written book texts screenshots dist pyz packages sbom clean
+.PHONY: help demo test fresh mutants test-real lowest check format lint types contracts bench torture docs written book texts screenshots dist pyz packages sbom clean
 
 help: ## what can be made
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,14 @@ demo: $(STAMP) ## the monitor on the embedded database
 
 test: $(STAMP) ## all tests
 	$(BIN)/python -m pytest $(ARGS)
+
+fresh: $(STAMP) ## the tests with random examples, with new examples
+	@seed=$${SEED:-$$($(BIN)/python -c 'import random; print(random.randrange(10**9))')} && \
+		echo "To repeat it: make fresh SEED=$$seed" && \
+		PRESMAN_FRESH=1 $(BIN)/python -m pytest -m hypothesis --hypothesis-seed=$$seed $(ARGS)
+
+mutants: $(STAMP) ## what the tests do not notice: code changed at a time here and there (most of an hour)
+	$(BIN)/python -m tests.mutation $(ARGS)
 
 # RUNLEVEL=1: the package of Prometheus is to start no service of its own.
 test-real: $(STAMP) ## tests against real PostgreSQL, Prometheus and Chromium, installed where root and missing, and in a copy of the project

@@ -21,9 +21,12 @@ from tests.cli.run import Run, environment
 from tests.thorough import THOROUGH
 from tests.warmups import shared
 
-settings.register_profile("ordinary", max_examples=20, deadline=None)
-settings.register_profile("thorough", max_examples=300, deadline=None)
-settings.load_profile("thorough" if THOROUGH else "ordinary")
+# The same examples in each run, so that a failure is that of the change at hand; `make fresh` looks for new ones.
+FRESH = bool(os.environ.get("PRESMAN_FRESH"))
+settings.register_profile(
+    "presman", max_examples=300 if THOROUGH else 20, deadline=None, derandomize=not FRESH, database=None
+)
+settings.load_profile("presman")
 
 # A suite that runs in the background, or under nohup, has signals ignored, and would hand that on to what it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

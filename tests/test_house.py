@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import presman
 
@@ -90,3 +92,8 @@ def test_no_class_of_the_screen_is_a_god(room: str) -> None:
         if path.relative_to(ROOT).parts[0] == room
     }
     assert {name: size for name, size in sizes.items() if size > MOST_METHODS} == {}
+
+
+def test_random_examples_are_the_same_in_each_run() -> None:
+    assert settings.default is not None
+    assert settings.default.derandomize is not bool(os.environ.get("PRESMAN_FRESH"))

@@ -11,15 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from presman.analysis import analyse
+from presman.analysis.assemble import group_names, late, stale, whole_minute
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
 from presman.records.conversion import field_types
 from presman.records.cursor_rows import SqlText
-from presman.records.group_rows import ConsumerGroup, CpuExhausted
+from presman.records.group_rows import ConsumerGroup, CpuExhausted, GroupMetricHistory
 from presman.records.instance_rows import Database, Instance, Osstat, Parameter, Sysstat
 from presman.records.parallel_rows import PxProcessSysstat, PxSession
-from presman.records.plan_rows import RsrcPlanHistory
+from presman.records.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
 from presman.records.queries import Scope
 from presman.records.rows import by_query
 from presman.records.session_rows import NamedSession, Session, SessionInfo
@@ -348,3 +349,46 @@ def test_a_target_of_zero_is_none_and_the_parameter_counts() -> None:
     silent = analyse(None, snapshot(instance(), active_plan(target=0), parameter)).header
     neither = analyse(None, snapshot(instance(), active_plan(target=0))).header
     assert (told.servers.target, silent.servers.target, neither.servers.target) == (64, 32, None)
+
+
+def test_a_minute_since_1970_begins_at_its_first_second() -> None:
+    assert whole_minute(0) == datetime(1970, 1, 1, tzinfo=UTC)
+    assert whole_minute(61) == datetime(1970, 1, 1, 1, 1, tzinfo=UTC)
+    assert whole_minute(61) is whole_minute(61)
+
+
+@pytest.mark.parametrize(("ended", "is_counted"), [(60 * 60, False), (59 * 60, True), (60, True)])
+def test_the_hour_is_that_before_the_minute_of_the_poll(ended: float, is_counted: bool) -> None:
+    """59 s after noon: minutes that ended by 11:00 are of the hour before."""
+    minute = row(
+        GroupMetricHistory,
+        consumer_group_name="ETL",
+        end_time=NOON - timedelta(seconds=ended),
+        intsize_csec=6000,
+        avg_queued_parallel_stmts=3.0,
+        avg_active_parallel_stmts=1.0,
+    )
+    found = analyse(None, snapshot(instance(), active_plan(), minute, after=59.0)).hour
+    assert [(each.name, each.usual.mean_queue) for each in found] == ([("ETL", 3.0)] if is_counted else [])
+
+
+def test_the_groups_that_are_defined_are_known_or_not() -> None:
+    defined = [row(ConsumerGroupDefinition, consumer_group=name) for name in ("ETL", "BATCH", "ETL")]
+    assert group_names(tuple(defined)) == ("BATCH", "ETL")
+    assert group_names(()) is None
+
+
+def test_how_old_what_is_shown_is() -> None:
+    at = NOON + timedelta(seconds=30)
+    sections = {
+        Session: Section((), NOON + timedelta(seconds=20)),
+        ConsumerGroup: Section(
+            (), NOON, problem=Problem("", "no answer in 2 s", "V$RSRC_CONSUMER_GROUP", "", late=True)
+        ),
+        Database: Section((), None, problem=Problem("ORA-00942", "no such view", "V$DATABASE", "")),
+    }
+    seen = snapshot(at=at, sections=sections)
+    assert stale(seen) == 10.0
+    assert [(each.view, each.age) for each in late(seen)] == [("V$RSRC_CONSUMER_GROUP", 30.0)]
+    assert stale(snapshot(at=NOON, sections=sections)) == 0.0, "what is newer than the poll is not older than it"
+    assert stale(snapshot(at=at, sections={Database: sections[Database]})) is None

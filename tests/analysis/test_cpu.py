@@ -217,6 +217,22 @@ def test_instances_are_kept_apart_and_summed() -> None:
     assert (total.capacity, total.limit, total.share, total.guaranteed) == (16.0, 8.0, 0.6, 8.0)
 
 
+def test_the_cluster_is_due_what_its_instances_are_due_and_says_the_worst() -> None:
+    """Of 8 CPUs on instance 1 A is due 60 %, 4.8, and gets 4 of 8 wanted; on instance 2, with 4, A has all it wants."""
+    fixed: list[Any] = [instance(1), instance(2), active_plan(inst_id=1), active_plan(inst_id=2)]
+    fixed += [row(GroupMetric, inst_id=inst_id, num_cpus=cpus) for inst_id, cpus in ((1, 8), (2, 4))]
+    fixed += [directive("DAY", "A", 60), directive("DAY", "B", 40)]
+    old = [group(name, i) for name in "AB" for i in (1, 2)]
+    busy = {"consumed_cpu_time": 8000, "cpu_wait_time": 8000}
+    new = [group("A", 1, **busy), group("B", 1, **busy), group("A", 2, consumed_cpu_time=2000), group("B", 2)]
+    total = cluster(found := between(fixed + old, fixed + new), "A")
+    own = {each.inst_id: each for each in found.groups if each.name == "A"}
+    assert (own[1].entitled, own[2].entitled) == pytest.approx((4.8, 2.4))
+    assert (total.used, total.waiting, total.entitled) == pytest.approx((5.0, 4.0, 7.2))
+    assert (total.capacity, total.share, total.guaranteed) == (12.0, 0.6, pytest.approx(7.2))
+    assert (own[1].verdict, own[2].verdict, total.verdict) == (Verdict.SHORT, Verdict.NOT_THROTTLED, Verdict.SHORT)
+
+
 def test_one_instance_without_a_delta_leaves_the_sum_open() -> None:
     fixed = [instance(i) for i in (1, 2)]
     old = [group("A", 1, active_sessions=1)]

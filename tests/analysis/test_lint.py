@@ -179,3 +179,14 @@ def test_a_group_is_reached_by_a_session_or_a_switch_too() -> None:
 
 def test_without_a_plan_there_is_nothing_to_judge() -> None:
     assert findings(plan=active_plan("INTERNAL_PLAN", cpu_managed="OFF")) == []
+
+
+SUBPLAN = (directive("DAY", "A", 1), directive("DAY", "SUB", 1, type="PLAN"), directive("SUB", "B", 1))
+
+
+def test_only_a_subplan_is_one_and_only_a_container_may_not_have_it() -> None:
+    (told,) = of("pdb-plan-with-subplans", in_pdb(*SUBPLAN))
+    assert (told.subject, told.severity) == ("SUB", Severity.ERROR)
+    assert told.text == "SUB is a subplan, which the plan of a pluggable database may not have."
+    assert of("pdb-plan-with-subplans", [*SUBPLAN, REST]) == []
+    assert of("pdb-plan-with-levels", [*SUBPLAN, REST]) == []

@@ -121,3 +121,24 @@ def test_instances_with_different_plans() -> None:
     assert "DAY on 1; NIGHT on 2" in told.text
     same = snapshot(*two, active_plan("DAY", inst_id=2))
     assert [each for each in lint(analyse(None, same), same) if each.rule == "instances-differ"] == []
+
+
+DEFAULT = "ORA$DEFAULT_PDB_DIRECTIVE"
+
+
+@pytest.mark.parametrize(
+    ("rows", "what"),
+    [
+        ([given("SALES", 3)], "HR: the default directive rules there (one share)."),
+        ([given("SALES", 3), given(DEFAULT, 2)], "HR: the default directive rules there (2 shares)."),
+        ([given("SALES", 3), given(DEFAULT, None, utilization_limit=40)],
+         "HR: the default directive rules there (1 share, at most 40 % of CPU)."),
+        ([given("SALES", 3), given(DEFAULT, 1, utilization_limit=100)],
+         "HR: the default directive rules there (1 share)."),
+        ([given(DEFAULT, 1)],
+         "SALES, HR: the default directive rules there (no SHARES and no limit are set, so CPU_MIN_COUNT decides)."),
+    ],
+)  # fmt: skip
+def test_the_default_directive_says_what_it_gives_to_whom(rows: list[Any], what: str) -> None:
+    (told,) = [each.text for each in found(*rows) if each.rule == "cdb-default-directive"]
+    assert told == f"No directive names {what}"

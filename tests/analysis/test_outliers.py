@@ -26,6 +26,7 @@ def test_latencies_that_may_be_true_are_not_doubted() -> None:
     assert doubts([]) == ()
     assert doubts(values(500, 600, 700, 800)) == ()  # four in order may be chance
     assert doubts(values(500, 600, 700) + values(500, 600, 700, inst_id=2)) == ()
+    assert doubts(values(600, 0, 3_600_000)) == ()
 
 
 def test_values_that_only_grow_are() -> None:
@@ -48,6 +49,9 @@ def test_values_far_above_the_longest_wait_contradict_the_histogram() -> None:
     assert "(under 131 ms)" in why
     assert doubts(values(700, 400, 900), [Histogram(1, WRITE, (Bucket(1 << 32, 3, None),))]) == ()
     assert doubts(values(700, 400, 900, inst_id=2), [longest]) == ()
+    edge = Histogram(1, WRITE, (Bucket(128_000, 3, None),))
+    assert doubts(values(512, 511), [edge]) == (), "four times the bound of 128 ms"
+    assert len(doubts(values(513, 511), [edge])) == 1
 
 
 def test_doubted_latencies_are_in_no_reading() -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from presman.analysis import analyse
 from presman.analysis.containers.containers import PdbReading, io_limited, pdbs
+from presman.analysis.facts.cdb_plan import allotments
+from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.cpu_waiters import cpu_waiters
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.readings.container_readings import IoVerdict
@@ -235,3 +237,31 @@ def test_the_limit_that_holds_a_container_is_named(
     found = compare(before, [*fixed, *groups_of_hr(*payroll, 1), *used(**busy)])[0, "HR"]
     assert found.verdict is Verdict.CAPPED
     assert told in explain(found)
+
+
+@pytest.mark.parametrize(
+    ("percent", "cpu_count", "running", "limit", "by"),
+    [
+        (None, None, None, None, ""),
+        (50, None, None, 0.5, "UTILIZATION_LIMIT"),
+        (50, "4", None, 0.25, "CPU_COUNT"),  # 4 of 16
+        (20, "4", None, 0.2, "UTILIZATION_LIMIT"),
+        (50, "4", 2.0, 0.125, "RUNNING_SESSIONS_LIMIT"),  # 2 of 16
+        (50, "4", 12.0, 0.25, "CPU_COUNT"),
+        (25, "4", 3.9, 3.9 / 16, "UTILIZATION_LIMIT"),  # 24.4 % is a quarter as a view rounds it
+        (None, "16", 16.0, None, ""),  # all of them limit nothing
+        (100, None, 0.0, None, ""),
+    ],
+)
+def test_the_tightest_limit_holds_and_says_which_it_is(
+    percent: int | None, cpu_count: str | None, running: float | None, limit: float | None, by: str
+) -> None:
+    rows = [row(CdbPlanDirective, plan="CDB", pluggable_database="SALES", shares=1, utilization_limit=percent)]
+    settings = [] if cpu_count is None else [row(Parameter, name="cpu_count", value=cpu_count, con_id=3)]
+    metrics = [
+        row(PdbMetric, inst_id=inst, con_id=3, running_sessions_limit=each) for inst, each in ((1, running), (2, 1.0))
+    ]
+    fixed = [each for each in containers(1) if not isinstance(each, CdbPlanDirective)]
+    plans = Facts.of(None, snapshot(*fixed, *rows, *settings, *metrics)).plans
+    given = allotments(plans, 1, 16.0)[3]
+    assert (given.limit, given.limited_by) == (pytest.approx(limit), by)

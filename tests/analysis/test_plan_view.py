@@ -220,3 +220,33 @@ def test_instances_with_different_plans_have_a_tree_each() -> None:
     assert [each.plan for each in assess(reading, None, now).other_plans] == ["NIGHT"]
     same = view(*NESTED)
     assert (same.instances, same.elsewhere) == ((1,), ())
+
+
+def opened(con_id: int, **values: Any) -> RsrcPlanHistory:
+    given = {"con_id": con_id, "name": "DAY", "start_time": NOON, "allowed_automated_switches": "TRUE"}
+    return row(RsrcPlanHistory, **(given | values))
+
+
+BY_WINDOW = {"enabled_by_scheduler": "TRUE", "window_name": "MONDAY"}
+AT = f"{NOON.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([], "V$RSRC_PLAN_HISTORY does not tell when it was activated"),
+        ([opened(0, end_time=NOON)], "V$RSRC_PLAN_HISTORY does not tell when it was activated"),
+        ([opened(0)], f"set by a user or parameter, {AT}; scheduler windows may change it"),
+        ([opened(0, allowed_automated_switches="FALSE")],
+         f"set by a user or parameter, {AT}; scheduler windows may not change it"),
+        ([opened(0), row(Parameter, name="resource_manager_plan", value="force:DAY")],
+         f"set by a user or parameter, {AT}; scheduler windows may not change it"),
+        ([opened(0, start_time=None, **BY_WINDOW)],
+         "set by the scheduler window MONDAY, an unknown instant; scheduler windows may change it"),
+        ([opened(3, **BY_WINDOW), opened(1)], f"set by a user or parameter, {AT}; scheduler windows may change it"),
+        ([opened(3, **BY_WINDOW)], f"set by the scheduler window MONDAY, {AT}; scheduler windows may change it"),
+    ],
+)  # fmt: skip
+def test_who_set_the_plan_and_whether_a_window_may_change_it(rows: list[Any], said: str) -> None:
+    """The root's window comes before that of a container, which is all that is seen from inside it."""
+    assert view(*NESTED, *rows).set_by == said

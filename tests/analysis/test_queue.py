@@ -9,7 +9,7 @@ import pytest
 from presman.analysis import analyse
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import by_rules
-from presman.analysis.parallel.queue_heads import QueueState, ServerLimit, explain
+from presman.analysis.parallel.queue_heads import QueueState, ServerLimit, explain, shortages
 from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers, WantsSource
@@ -279,3 +279,95 @@ def test_groups_of_11_2_are_known_by_id() -> None:
     rows = [group("BATCH", id=77), queued_session(1, ""), row(SessionInfo, sid=1, current_consumer_group_id=77, dop=8)]
     (queued,) = analyse(None, snapshot(*rows)).queue
     assert queued.group == "BATCH"
+
+
+def state(in_use: int | None = 50, target: int | None = 64, *limits: ServerLimit, **more: Any) -> QueueState:
+    return QueueState(ServerBudget(in_use, target), limits, **more)
+
+
+GROUP = ServerLimit("BATCH", 20, 32, " (50 % of 64)", 0, "BATCH")
+
+
+@pytest.mark.parametrize(
+    ("found", "free", "fits"),
+    [
+        (state(), 14, 14),
+        (state(50, 64, GROUP), 12, 12),
+        (state(60, 64, GROUP), 4, 4),
+        (state(None, None, GROUP), 12, 12),
+        (state(None, 64), None, None),
+    ],
+)
+def test_room_is_what_is_left_under_the_target_and_every_limit(found: QueueState, free: int, fits: int | None) -> None:
+    assert found.free == free
+    assert found.has_room(Servers(1, fits or 1)) is (fits is not None)
+    assert not found.has_room(Servers(1, (fits or 0) + 1))
+    assert not found.has_room(None)
+    assert not found.has_room(Servers(1, 1, WantsSource.MEAN)), "what others had on average is no wish of this one"
+
+
+@pytest.mark.parametrize(
+    ("wants", "found", "cause", "short", "said"),
+    [
+        (Servers(32, 32), state(), Cause.SYSTEM, 18, "; 50 of the target's 64 are in use; short by 18"),
+        (Servers(32, 32), state(50, 64, GROUP), Cause.GROUP, 20,
+         "; BATCH holds 20 of 32 allowed (50 % of 64); 50 of the target's 64 are in use; short by 20"),
+        (Servers(13, 13), state(50, 64, GROUP), Cause.GROUP, 1,
+         "; BATCH holds 20 of 32 allowed (50 % of 64); short by 1"),
+        (Servers(8, 16), state(), Cause.SYSTEM, None, "; 50 of the target's 64 are in use; short by up to 2"),
+        (Servers(16, 32), state(), Cause.SYSTEM, None, "; 50 of the target's 64 are in use; short by 2 to 18"),
+        (Servers(32, 32), state(None, 64), Cause.UNKNOWN, None, "; how many are in use or allowed is not known"),
+        (Servers(65, 65), state(), Cause.NEVER_FITS, None,
+         ", more than the target's 64, 50 in use: it may start once none is"),
+        (Servers(65, 65), state(None, 64), Cause.NEVER_FITS, None, ", more than the target's 64"),
+        (Servers(33, 33), state(50, 64, GROUP), Cause.NEVER_FITS, None,
+         ", more than the 32 that BATCH is allowed (50 % of 64), 20 held"),
+        (Servers(32, 32), state(ahead=2), Cause.BEHIND, None,
+         "; one queue for all groups, 2 statements of other groups ahead of it; 50 of the target's 64 are in use"),
+        (Servers(14, 14), state(ahead=1), Cause.BEHIND, 0,
+         " and 14 are free; one queue for all groups, 1 statement of other groups ahead of it"),
+        (Servers(14, 14), state(), Cause.NOT_CHOSEN, 0, " and 14 are free; it should start at the next look"),
+        (Servers(14, 14), state(rivals=("A", "B")), Cause.NOT_CHOSEN, 0,
+         " and 14 are free; the plan chooses between it and A, B"),
+        (Servers(14, 14), state(rivals=("A",), containers=("HR",)), Cause.NOT_CHOSEN, 0,
+         " and 14 are free; the CDB plan chooses between its container and HR, then the plan between it and A"),
+        (Servers(14, 14), state(unknown_container="HR"), Cause.NOT_CHOSEN, None,
+         " and 14 are free; how many HR may have is not known, so whether it starts is not known either"),
+    ],
+)  # fmt: skip
+def test_every_cause_with_its_servers_and_words(
+    wants: Servers, found: QueueState, cause: Cause, short: int | None, said: str
+) -> None:
+    told, lacking, sentence = explain(wants, None, found)
+    assert (told, lacking) == (cause, short)
+    assert sentence.endswith(said)
+    assert sentence.startswith("wants ")
+
+
+def test_the_targets_of_several_instances_are_said_to_be_added_up() -> None:
+    _, _, sentence = explain(Servers(32, 32), 16, QueueState(ServerBudget(50, 64, instances=2)))
+    assert sentence == (
+        "wants 32 servers (DOP 16, two sets); "
+        "50 of the target's 64 are in use (the targets of 2 instances added up); short by 18"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wants", "cause", "found", "short"),
+    [
+        (Servers(32, 32), Cause.SYSTEM, state(), [18]),  # 32 of 14 free
+        (Servers(16, 32), Cause.SYSTEM, state(), [18]),  # for the most it may want
+        (Servers(32, 32), Cause.GROUP, state(50, 64, GROUP), [18, 20]),
+        (Servers(13, 13), Cause.GROUP, state(50, 64, GROUP), [1]),
+        (Servers(80, 80), Cause.NEVER_FITS, state(), [50]),  # all that is in use
+        (Servers(33, 33), Cause.NEVER_FITS, state(50, 64, GROUP), []),  # its group may never have so many
+        (Servers(32, 32), Cause.BEHIND, state(), []),
+        (None, Cause.SYSTEM, state(), []),
+        (Servers(32, 32), Cause.GROUP, state(None, None, GROUP), [20]),
+        (Servers(32, 32), Cause.GROUP, state(50, 64, GROUP._replace(held=16)), [18, 16]),  # 16 of 32 free
+    ],
+)
+def test_what_must_be_freed_under_each_limit(
+    wants: Servers | None, cause: Cause, found: QueueState, short: list[int]
+) -> None:
+    assert [each.short for each in shortages(wants, cause, found)] == short

@@ -208,3 +208,20 @@ def test_every_rule_has_a_key_of_its_own() -> None:
     assert all(alert.key and alert.text and alert.short for alert in found)
     assert {alert.key for alert in found} == {"queue_waits", "cpu_starved", "cpu_capped", "idle_holder", "downgraded"}
     assert len({(alert.key, alert.subject) for alert in found}) == len(found)
+
+
+def test_heads_are_told_the_longest_wait_first_and_idle_holders_by_the_longest() -> None:
+    found = busy()
+    waits = {"BATCH": 10.0, "ETL": 400.0}
+    heads = tuple(replace(each, statement=replace(each.statement, waited=waits[each.group])) for each in found.heads)
+    idle = tuple(
+        replace(found.running[0], sid=sid, idle=seconds) for sid, seconds in ((1, 70.0), (2, 1330.0), (3, 5.0))
+    )
+    told = by_rules(replace(found, heads=heads, running=idle))
+    assert [(each.subject, each.amount) for each in told if each.key == "queue_waits"] == [
+        ("ETL", 400.0),
+        ("BATCH", 10.0),
+    ]
+    assert [(each.short, each.amount) for each in told if each.key == "idle_holder"] == [
+        ("3 idle holders keep 96 servers", 1330.0)
+    ]

@@ -276,3 +276,15 @@ def test_nobody_is_ended_where_a_rival_may_be_served_first_and_wait_on() -> None
         "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; "
         "ETL may be served first and wait on for more than that"
     )
+
+
+def test_without_a_queue_who_is_held_up_with_the_most_servers_is_looked_at() -> None:
+    held = running(526, blocker="1:88", servers=8), running(144, blocker="1:89", servers=16, user="ETL")
+    found = told(replace(quiet(), running=held))
+    assert found.text == "look at session 1:89: ETL 1:144 waits for it and holds 16 servers"
+
+
+@pytest.mark.parametrize(("longest", "left"), [(575.0, "0:25"), (600.0, "0:00"), (700.0, "0:00")])
+def test_a_session_that_is_past_the_pools_timeout_has_no_time_left(longest: float, left: str) -> None:
+    found = told(replace(quiet(), groups=(group("BATCH", pool=ActiveSessionPool(4, 14, longest, 600)),)))
+    assert found.text.endswith(f"14 wait, the first fails in {left}")

@@ -174,3 +174,11 @@ def test_what_is_shown_is_what_is_judged(queued_ms: int, queued: int, mean: floa
     one = minute_of(queued_ms, queued)
     assert one.now.mean_queue == pytest.approx(mean)
     assert one.worse is worse
+
+
+def test_what_was_watched_as_long_as_the_history_reaches_back_is_the_hour() -> None:
+    first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
+    then = reading(4, minute(1, "BATCH", 5, 2, 32), after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
+    (one,) = compare(then, (), counter_marks(first))
+    assert one.hour is not None
+    assert (one.hour.seconds, one.hour.mean_queue) == (60.0, 3.0)  # 180 s of waiting in 60 s

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from presman.compare.binned_series import FigureKey
 from presman.compare.compare_text import compare_text
-from presman.compare.comparison import lines, quantile, rank
+from presman.compare.comparison import histograms, lines, plan_differences, quantile, rank
 from presman.compare.noise import Judgement, Value
 from presman.compare.statement_servers import servers_held
 from presman.compare.two_windows import WindowPlace, compare
@@ -163,3 +164,27 @@ def test_the_command(mixed: Path, inside: Run) -> None:
         done = inside("compare", *arguments)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
         assert words in done.stderr
+
+
+def test_histograms_of_either_window_are_there_the_longest_time_first() -> None:
+    one = figures(histograms={"a": [{8: 2}, {8: 3, 16: 1}], "b": [{8: 0}], "both": [{64: 10}]})
+    other = figures(histograms={"late": [{1024: 1}], "both": [{64: 1}], "b": []})
+    found = [(each.event, each.first, each.second) for each in histograms(one, other)]
+    assert found == [
+        ("late", {}, {1024: 1}),  # 1,024 us
+        ("both", {64: 10}, {64: 1}),  # 640 us
+        ("a", {8: 5, 16: 1}, {}),  # 56 us; b was never waited for
+    ]
+
+
+def test_a_plan_and_a_group_that_only_one_has_differ() -> None:
+    window = SimpleNamespace(plan="DAY"), SimpleNamespace(plan="NIGHT")
+    both = figures(directives={("ETL", "share"): 0.25, ("ETL", "limit"): 0.5, ("OLD", "share"): 0.1})
+    then = figures(directives={("ETL", "share"): 0.25, ("ETL", "limit"): 0.75})
+    found = plan_differences((window[0], both), (window[1], then))  # type: ignore[arg-type]
+    assert [tuple(each) for each in found] == [
+        ("", "plan", "DAY", "NIGHT"),
+        ("ETL", "limit", 0.5, 0.75),
+        ("OLD", "share", 0.1, None),
+    ]
+    assert plan_differences((window[0], both), (window[0], both)) == ()  # type: ignore[arg-type]

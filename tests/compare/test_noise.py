@@ -76,3 +76,16 @@ def test_chance_alone_is_seldom_more_than_noise() -> None:
     assert answers.count(Judgement.MORE) <= 3 * FALSE_ALARMS * 60
     shifted = [judge(alike(), [Value(each.over + 3, 1.0) for each in alike()]) for _ in range(10)]
     assert shifted.count(Judgement.MORE) >= 8
+
+
+def test_what_differs_by_rounding_alone_remembers_nothing() -> None:
+    """Four above the mean and four below it by 0.5e-9 of it are one value, by 2e-9 of it are not."""
+
+    def two_levels(part: float) -> list[Value]:
+        return polls(*[1e6 * (1 + part)] * 4, *[1e6 * (1 - part)] * 4)
+
+    assert memory(two_levels(0.5e-9)) == 1
+    assert memory(two_levels(2e-9)) > 1
+    # Alike at a lag of 1: 7 pairs of which one is unlike, 5 of 8; at a lag of 2: 6 of which two are, 2 of 8.
+    assert memory(two_levels(0.1)) == 6  # twice 1 + 2 x (5/8 + 2/8) = 2.75, rounded up
+    assert memory(polls(1, 2, 1)) == 1, "three values tell nothing"

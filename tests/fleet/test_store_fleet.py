@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from presman.analysis.fleet import KEPT, vitals_of
-from presman.analysis.readings.fleet_readings import Member, Presence
+from presman.analysis.readings.fleet_readings import Member, Past, Presence
 from presman.analysis.readings.reading import Reading
 from presman.base.log_event import LogEvent
 from presman.fleet.store_fleet import StoreFleet
+from presman.fleet.store_fleet import _member as member_of
 from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
-from presman.recording.fleet_reader import PAST, read_fleet
+from presman.recording.fleet_reader import PAST, FleetRow, read_fleet
+from presman.recording.fleet_writer import LIVE, LOST, STOPPED
 from presman.recording.measure_tables import MICRO
 from presman.recording.shelf import Shelf
 from presman.recording.store import Store
@@ -25,6 +27,7 @@ from presman.recording.writer import RecordingWriter
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
 from presman.sources import SourceError
+from tests.fleet.members import vitals
 from tests.patience import until
 from tests.recording.taped import polled
 from tests.sources.fakes import FakeSource
@@ -194,3 +197,32 @@ def test_times_are_those_of_the_store(tmp_path: Path, moments: list[tuple[Snapsh
         polled_at, every = connection.execute("SELECT polled_at, every_us FROM fleet").fetchone()
     assert before - 0.001 <= polled_at / MICRO <= datetime.now(UTC).timestamp()
     assert every == 5 * MICRO
+
+
+def row(link: str = LIVE, age: float | None = 3.0, every: float | None = 5.0, since: float | None = 100.0) -> FleetRow:
+    return FleetRow("prod", link, 0, age, since, every, "why", vitals())
+
+
+@pytest.mark.parametrize(
+    ("read", "passed", "presence", "age", "since"),
+    [
+        (row(), 8.0, Presence.LIVE, 11.0, None),  # late is what is older than two intervals and a second
+        (row(), 8.1, Presence.LATE, 11.1, None),
+        (row(), 57.0, Presence.LATE, 60.0, None),
+        (row(), 57.5, Presence.LOST, 60.5, 60.5),  # silent for more than a minute
+        (row(every=1.0), 8.0, Presence.LIVE, 11.0, None),  # it is looked at each 5 s
+        (row(every=None), 8.1, Presence.LATE, 11.1, None),  # 5 s is usual
+        (row(every=30.0), 297.0, Presence.LATE, 300.0, None),
+        (row(every=30.0), 298.0, Presence.LOST, 301.0, 301.0),  # ten intervals
+        (row(LOST), 8.0, Presence.LOST, 11.0, 108.0),
+        (row(LOST, since=None), 8.0, Presence.LOST, 11.0, None),
+        (row(STOPPED), 8.0, Presence.STOPPED, 11.0, 108.0),
+        (row(age=None), 8.0, Presence.STOPPED, None, 108.0),
+    ],
+)
+def test_a_database_grows_old_by_the_time_that_passes(
+    read: FleetRow, passed: float, presence: Presence, age: float | None, since: float | None
+) -> None:
+    member = member_of(read, passed, Past(), 5.0)
+    assert (member.presence, member.age, member.since) == (presence, pytest.approx(age), pytest.approx(since))
+    assert (member.vitals is None) is (presence not in {Presence.LIVE, Presence.LATE})

@@ -294,3 +294,23 @@ def test_a_server_is_stopped_before_it_says_them(start: bytes) -> None:
     assert packets.feed(data(30, answer[:20]))
     with pytest.raises(NotOracle, match="the server says of itself"):
         packets.feed(data(10 + len(answer) - 20, answer[20:]))
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (b"\0\0\x06\x04\0\0\0\0", "HTTP/2"),
+        (b"\0\0\x06\x07\x01\0\0\0", "HTTP/2"),
+        (b"\0\0\x06\x04\0\x01\0\0", ""),  # of another stream: a packet of Oracle's has its length there
+        (b"\0\0\x06\x04\0\0\0\x01", ""),
+        (b"\0\0\x06\x04\0\0\0", ""),
+        (b"\0\0\x06\x05\0\0\0\0", ""),
+        (b"\x4a\0\0\0\x0a8", "MySQL"),
+        (b"\x4a\0\0\0\x0b8", ""),
+        (b"\0\x04\0\0\x0a8", ""),  # 1,024 bytes are no greeting
+        (b"E\0\0\0\x50SFATAL\0", "PostgreSQL"),
+        (b"E\0\0\0\x50SNOTICE", ""),
+    ],
+)
+def test_protocols_are_told_by_the_bytes_they_begin_with(data: bytes, name: str) -> None:
+    assert looks_like(data) == name

@@ -31,6 +31,7 @@ from presman.recording.past_spans import past_spans
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import FORMAT
+from presman.recording.schema_rescue import rescued
 from presman.recording.store import RecordingError, Store
 from presman.recording.tape import LostPollError, Tape
 from presman.recording.tape_values import TapePart
@@ -403,3 +404,11 @@ def test_an_instant_that_no_recorder_wrote_is_that_of_the_last_poll_of_its_chain
         assert tape.at(2) == tape.snapshot(2).at
         page = incident_page(gather(recording, tape, range(4)), tape.at(3))
         assert "<!DOCTYPE html>" in page
+
+
+def test_a_file_with_a_new_schema_is_as_large_as_it_was(whole: Path, tmp_path: Path) -> None:
+    copy = rescued(whole, tmp_path, lambda fresh: Store(str(fresh), writing=True).close())
+    content, changed = whole.read_bytes(), copy.read_bytes()
+    size = int.from_bytes(content[16:18], "big")
+    assert len(changed) == len(content) == size * (len(content) // size)
+    assert int.from_bytes(changed[28:32], "big") == len(content) // size, "SQLite's file format: pages of the database"

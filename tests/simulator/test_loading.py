@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -166,3 +166,18 @@ def test_readme_names_every_key() -> None:
             assert f"`{field.name}`" in readme, f"{kind.__name__}.{field.name}"
     for name in scenario_names():
         assert f"| `{name}` |" in readme
+
+
+def test_a_scenario_of_another_size_has_all_of_it_in_proportion() -> None:
+    """A quarter of `mixed`: 16 of 64 servers, a statement every 160 s for one every 40; nothing becomes none."""
+    whole = load_scenario("mixed")
+    small = whole.sized(0.25)
+    assert (small.capacity.cpu_count, small.capacity.host_cpus, small.capacity.parallel_servers_target) == (4, 6, 16)
+    assert small.capacity.io_mb_per_second == 625.0
+    assert [(each.every, each.burst, each.sessions) for each in small.streams] == [
+        (160.0, 1, 2), (None, 1, 1), (520.0, 1, 1), (2640.0, 1, 1)
+    ]  # fmt: skip
+    assert [pool.count for pool in small.pools] == [4, 2, 1]
+    assert whole.sized(1.0) is whole
+    nobody = replace(whole, streams=tuple(replace(each, sessions=0) for each in whole.streams))
+    assert {each.sessions for each in nobody.sized(8.0).streams} == {0}

@@ -472,3 +472,18 @@ def test_who_looks_around_has_nobody_log_in_again_that_was_refused(start: Start)
     sampler.poll_now()
     lost(events)
     assert source.opened == 2
+
+
+def test_reading_more_comes_at_once_and_reading_less_with_the_next_poll(start: Start) -> None:
+    sampler, events = start(FakeSource())
+    polled(events)
+    sampler.widen(Breadth.NARROW)
+    assert not sampler._poll_now
+    sampler.widen(Breadth.NARROW | Breadth.HISTOGRAMS)
+    polled(events)
+    sampler.widen(Breadth.HISTOGRAMS)
+    assert not sampler._poll_now
+    unborn = Sampler(FakeSource, refresh=5.0, scope=Scope.CLUSTER, post=events.put)
+    unborn.widen(Breadth.NARROW)
+    unborn.widen(Breadth.WHOLE)
+    assert not unborn._poll_now, "the first poll is to come all the same"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -234,3 +235,12 @@ def test_a_hundred_thousand_rows(tmp_path: Path) -> None:
     source.leave_only(1)
     source.advance()
     source.close()
+
+
+def test_a_field_may_be_longer_than_python_reads_by_itself(tmp_path: Path) -> None:
+    usual = csv.field_size_limit(1000)
+    try:
+        text = "SID,SERIAL#,USERNAME,EVENT\n1,7," + 2000 * "X" + ',"on,bar"\n'
+        assert seen(only(tmp_path, {"v$session.csv": text})) == [(1, 7, 2000 * "X", "on,bar")]
+    finally:
+        csv.field_size_limit(usual)

@@ -9,15 +9,18 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis import analyse
+from presman.analysis.readings.activity_readings import ON_CPU, Activity
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Downgrades, RunningStatement
 from presman.records.breadth import Breadth
 from presman.watch import Watch
 from presman.watch.downgrade_ledger import DowngradeLedger
 from presman.watch.queue_marks import QueueMarks
+from presman.watch.series import Series, completed
 from presman.watch.statement_spans import Spans
 from tests.analysis.make import NOON, active_plan, group, instance, queued_session, snapshot
 from tests.analysis.test_simulated import play, started
+from tests.output.readings import group as group_reading
 from tests.thorough import THOROUGH
 
 BASE = analyse(None, snapshot(instance(), active_plan()))
@@ -173,3 +176,51 @@ def test_spans_agree_with_the_simulator() -> None:
         queued_at, ran = min(truth[span.sid, span.serial].items(), key=lambda each: abs(each[0] - began))
         assert abs(began - queued_at) <= 1.1
         assert abs((span.started - origin).total_seconds() - ran) <= 2.1
+
+
+def of_instances(seconds: float, used: dict[int, float], queued: int = 0) -> Reading:
+    """Return a reading of one group that uses so many CPUs on each instance, 0 being the cluster."""
+    groups = tuple(group_reading("ETL", inst_id, cpus) for inst_id, cpus in used.items())
+    waiting = analyse(None, snapshot(instance(), active_plan(), queued_session(1, "ETL", 40.0))).queue
+    return at(seconds, groups=groups, queue=waiting * queued)
+
+
+def test_an_instance_that_was_alone_keeps_its_own_values_when_another_comes() -> None:
+    series, noon = Series(), NOON.timestamp()
+
+    def used(inst_id: int) -> tuple[float | None, ...]:
+        return series.buckets(("used", inst_id, 0, "ETL"), noon, 10.0, 3)
+
+    series.add(of_instances(0, {0: 2.0, 1: 2.0}, queued=3))
+    series.add(of_instances(10, {0: 3.0, 1: 3.0}))
+    assert used(1) == used(0) == (2.0, 3.0, None)
+    assert series.names("used", 1) == [(0, "ETL")]
+    assert {inst_id for _, inst_id, _, _ in series._values} == {0}, "kept once while it is alone"
+    series.add(of_instances(20, {0: 5.0, 1: 4.0, 2: 1.0}))
+    assert (used(0), used(1), used(2)) == ((2.0, 3.0, 5.0), (2.0, 3.0, 4.0), (None, None, 1.0))
+    queue = [series.buckets(("queued", inst_id, 0, ""), noon, 10.0, 1) for inst_id in (0, 1)]
+    assert queue == [(3.0,), (None,)], "the queue is one of the whole cluster"
+
+
+def test_active_sessions_are_kept_by_class_and_those_of_none_are_zero() -> None:
+    series, noon = Series(), NOON.timestamp()
+    series.add(at(0, activity=Activity(3, {"User I/O": 2, ON_CPU: 1}, ())))
+    series.add(at(10))
+    kept = {name: series.buckets(("active", 0, 0, name), noon, 10.0, 2) for name in ("User I/O", ON_CPU, "Commit")}
+    assert kept == {"User I/O": (2.0, None), ON_CPU: (1.0, None), "Commit": (0.0, None)}
+
+
+def test_what_a_series_says_of_a_stretch_of_time() -> None:
+    """2 CPUs for 10 s, then 4; 200 s later 6, and nothing is known of the time between."""
+    series, noon = Series(), NOON.timestamp()
+    for seconds, cpus in ((0, 1.0), (10, 2.0), (20, 4.0), (220, 6.0), (230, 8.0)):
+        series.add(of_instances(seconds, {0: cpus, 1: cpus}))
+    series.add(of_instances(230, {0: 99.0, 1: 99.0}))  # no newer than the last
+    key = ("used", 0, 0, "ETL")
+    assert series.integral(key, noon, noon + 230) == (2 * 10 + 4 * 10 + 8 * 10, 30)
+    assert series.integral(key, noon + 5, noon + 10) == (2 * 5, 5)
+    assert series.most(key, noon, noon + 20) == 4.0
+    assert series.most(key, noon + 21, noon + 219) is None
+    assert series.buckets(key, noon, 20.0, 2) == (1.5, 4.0)  # at 0 and 10, at 20
+    assert completed(NOON + timedelta(seconds=59), 60.0) == noon
+    assert completed(NOON + timedelta(seconds=60), 60.0) == noon + 60

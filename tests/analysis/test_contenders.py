@@ -1,0 +1,149 @@
+"""Who else may take the servers that are freed for a head, and whose end is chosen: worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.advice.choice import by_time, covers, in_order
+from presman.analysis.advice.contenders import contenders, listed, too_large
+from presman.analysis.advice.counted import Counted
+from presman.analysis.advice.freeing import Freeing
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Servers, Shortage, WantsSource
+from tests.tui.readings import busy, running
+
+ALL = Counted({}, {})
+"""Everybody's servers count."""
+
+
+def heads(batch: dict[str, Any] | None = None, etl: dict[str, Any] | None = None, **facts: Any) -> Reading:
+    """BATCH wants 32 servers and ETL 16; 60 of the target's 64 are in use, no group has a limit."""
+    found = busy()
+    own: dict[str, Any] = {"allowed": None, "in_use": 60, "target": 64, "wants": Servers(32, 32)}
+    first = replace(found.heads[0], **(own | {"shortages": (Shortage(28, everybody=True),)} | (batch or {})))
+    wants = Servers(16, 16, WantsSource.PLAN)
+    second = replace(
+        found.heads[1], **(own | {"wants": wants, "shortages": (Shortage(12, everybody=True),)} | (etl or {}))
+    )
+    queue = tuple(replace(each.statement, wants=each.wants) for each in (first, second))
+    pair = tuple(replace(each, statement=one) for each, one in zip((first, second), queue, strict=True))
+    return replace(found, heads=pair, queue=queue, **facts)
+
+
+def rivals(found: Reading, *freed: Any) -> tuple[str, ...]:
+    return contenders(found.heads[0], freed, found, ALL)
+
+
+@pytest.mark.parametrize(("servers", "taken"), [(43, ("ETL",)), (44, ())])
+def test_a_start_is_certain_once_there_is_enough_for_both(servers: int, taken: tuple[str, ...]) -> None:
+    """4 are free; 44 more are 48: 32 and 16."""
+    assert rivals(heads(), running(1, servers=servers)) == taken
+
+
+@pytest.mark.parametrize("unknown", ["target", "in_use", "wants"])
+def test_without_the_targets_figures_nothing_is_promised_and_nothing_doubted(unknown: str) -> None:
+    assert rivals(heads({unknown: None}), running(1, servers=30)) == ()
+
+
+def test_heads_that_run_on_different_instances_do_not_compete() -> None:
+    def on(*inst_ids: int) -> dict[str, Any]:
+        return {"shortages": (Shortage(12, everybody=True, inst_ids=inst_ids),)}
+
+    freed = running(1, servers=30, servers_by_instance={1: 20, 2: 10})
+    assert rivals(heads(on(1), on(2)), freed) == ()
+    assert rivals(heads(on(1), on(1, 2)), freed) == ("ETL",)
+    assert rivals(heads(on(1)), freed) == ("ETL",), "ETL may run everywhere"
+
+
+def test_only_servers_freed_where_the_head_may_run_count() -> None:
+    """Of 44 freed servers 43 are on instance 1: one is missing for both."""
+    found = heads({"shortages": (Shortage(28, everybody=True, inst_ids=(1,)),)})
+    assert rivals(found, running(1, servers=44, servers_by_instance={1: 43, 2: 1})) == ("ETL",)
+    assert rivals(found, running(1, servers=45, servers_by_instance={1: 44, 2: 1})) == ()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "held", "taken"),
+    [
+        (64, 64, ()),  # ETL is full
+        (64, 49, ()),  # 15 are left below its limit: its head wants 16
+        (64, 48, ("ETL",)),
+    ],
+)
+def test_a_rival_takes_no_more_than_its_own_limit_leaves(allowed: int, held: int, taken: tuple[str, ...]) -> None:
+    assert rivals(heads(etl={"allowed": allowed, "held": held}), running(1, servers=30)) == taken
+
+
+def test_where_one_queue_serves_all_only_who_has_waited_longer_comes_before() -> None:
+    found = heads()
+    later, fifo = found.heads[1].statement.waited, replace(found.header, px_managed="FIFO")
+    assert later is not None
+    assert rivals(replace(found, header=fifo), running(1, servers=30)) == (), "BATCH has waited longer"
+    first = replace(found.queue[1], waited=9999.0)
+    assert rivals(replace(found, header=fifo, queue=(found.queue[0], first)), running(1, servers=30)) == ("ETL",)
+
+
+def test_a_rival_that_may_want_more_than_there_is() -> None:
+    """4 free and 30 freed are 34."""
+
+    def larger(wants: Servers | None) -> tuple[str, ...]:
+        found = heads(etl={"wants": wants})
+        return too_large(found.heads[0], ("ETL",), [running(1, servers=30)], found, ALL)
+
+    assert larger(Servers(34, 34)) == ()
+    assert larger(Servers(34, 35)) == ("ETL",)
+    assert larger(Servers(4, 8, WantsSource.MEAN)) == ("ETL",), "what others had on average says nothing of this one"
+    assert larger(None) == ("ETL",)
+
+
+def test_names_as_one_says_them() -> None:
+    assert [listed(names) for names in ((), ("A",), ("A", "B"), ("A", "B", "C"))] == ["", "A", "A and B", "A, B and C"]
+
+
+def freeing(sid: int, servers: int, **facts: Any) -> Freeing:
+    return Freeing(running(sid, servers=servers, **facts), (servers,), (servers,))
+
+
+def sids(found: list[Freeing]) -> list[int]:
+    return [each.statement.sid for each in found]
+
+
+def chosen(short: int, *helpers: Freeing) -> list[int]:
+    return sids(in_order(helpers, (), [short])[0])
+
+
+def test_of_two_that_free_enough_the_one_with_less_work_lost_is_chosen() -> None:
+    small, large = freeing(1, 20, elapsed=100.0), freeing(2, 20, elapsed=200.0)
+    assert chosen(16, large, small) == [1]
+    unknown = freeing(3, 16, elapsed=None, last_call=None)
+    assert chosen(16, unknown, large) == [2], "what is lost with it is not known"
+    assert chosen(21, small, large) == [1, 2]
+    assert chosen(41, small, large) == []
+
+
+def test_of_those_that_do_not_free_enough_the_largest_comes_first_and_then_what_is_least() -> None:
+    """32 are short: 24 and 8, not 24 and 20."""
+    three = freeing(1, 20, elapsed=10.0), freeing(2, 24, elapsed=10.0), freeing(3, 8, elapsed=1.0)
+    assert sorted(chosen(32, *three)) == [2, 3]
+
+
+def test_an_idle_holder_is_chosen_before_who_works_and_the_longest_idle_first() -> None:
+    work = freeing(1, 20, elapsed=1.0)
+    idle = [freeing(sid, 20, idle=seconds, status="INACTIVE") for sid, seconds in ((2, 100.0), (3, 900.0))]
+    assert chosen(16, work, *idle) == [3]
+    assert chosen(30, work, *idle) == [3, 2]
+    assert chosen(60, work, *idle) == [3, 2, 1]
+
+
+def test_the_earliest_ends_that_are_enough_without_the_needless() -> None:
+    ends = [freeing(sid, servers, remaining=left, progress=0.9, operation="Table Scan", is_last=True)
+            for sid, servers, left in ((1, 8, 5.0), (2, 16, 10.0), (3, 32, 20.0))]  # fmt: skip
+    assert sids(by_time(ends, [16])) == [2]
+    assert sids(by_time(ends, [24])) == [1, 2]
+    assert sids(by_time(ends, [48])) == [2, 3]
+    assert by_time(ends, [57]) == []
+    assert covers(ends, [56])
+    assert not covers(ends, [57])

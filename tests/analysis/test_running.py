@@ -1,0 +1,151 @@
+"""Who holds parallel servers, how many sets and degrees, and what is told of the statement: worked out by hand."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from presman.analysis import analyse
+from presman.analysis.facts.facts import Facts
+from presman.analysis.parallel.running import Holding, Holdings, holdings
+from presman.analysis.parallel.server_pools import is_coordinator
+from presman.analysis.readings.statement_readings import RunningStatement
+from presman.records.parallel_rows import PxProcess, PxSession
+from presman.records.session_rows import Session
+from tests.analysis.make import NOON, instance, row, snapshot
+
+
+def server(sid: int, server_set: int | None = 1, degree: int | None = 4, **values: Any) -> PxSession:
+    given = {"sid": sid, "serial": 1, "qcsid": 9, "qcserial": 77, "qcinst_id": 1, "server_group": 1}
+    return row(PxSession, **(given | {"server_set": server_set, "degree": degree, "req_degree": degree} | values))
+
+
+def test_sets_and_degrees_of_a_statement() -> None:
+    """Two parallelizers: the first with two sets of 4, of which 8 were asked for; the second with one set of 6 of 8."""
+    rows = [server(1), server(2, 2, req_degree=8), server(3, 1, 6, server_group=2, req_degree=8)]
+    one = Holding.of((1, 9, 77), rows)
+    assert (one.sets, one.tree_sets, one.degree, one.requested, one.downgraded) == (3, 2, 6, 8, 50.0)
+    plain = Holding.of((1, 9, 77), [server(1), server(2)])
+    assert (plain.sets, plain.tree_sets, plain.degree, plain.downgraded) == (1, 1, 4, 0.0)
+    untold = Holding.of((1, 9, 77), [server(1, None, None, server_group=None)])
+    assert (untold.sets, untold.tree_sets, untold.degree, untold.requested, untold.downgraded) == (
+        1,
+        None,
+        None,
+        None,
+        0.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "own"),
+    [
+        ({"sid": 9, "degree": None, "qcinst_id": None}, True),
+        ({"sid": 9, "degree": None, "qcinst_id": 1}, True),
+        ({"sid": 9, "degree": None, "qcinst_id": 2}, False),  # a server here of a coordinator there with its number
+        ({"sid": 9, "degree": 4}, False),
+        ({"sid": 8, "degree": None}, False),
+    ],
+)
+def test_the_row_of_a_coordinator(values: dict[str, Any], own: bool) -> None:
+    assert is_coordinator(server(**values)) is own
+
+
+def told(*rows: Any) -> Holdings:
+    return holdings(Facts.of(None, snapshot(instance(), *rows)))
+
+
+def counts(found: Holdings) -> tuple[dict[Any, int], dict[Any, int]]:
+    return {place: len(each.rows) for place, each in found.statements.items()}, dict(found.monitors)
+
+
+def test_servers_are_their_coordinators() -> None:
+    own = server(9, None, None, qcinst_id=None, qcserial=None, serial=77)
+    lacking = [server(sid, qcserial=None) for sid in (1, 2)]  # a spool without QCSERIAL#
+    nobody = server(5, qcsid=0)
+    assert counts(told(own, *lacking, nobody)) == ({(1, 9, 77): 2}, {})
+    assert counts(told(*lacking)) == ({(1, 9, 0): 2}, {})
+    elsewhere = server(3, qcinst_id=None)
+    assert counts(told(elsewhere)) == ({(1, 9, 77): 1}, {}), "the coordinator is on the same instance"
+
+
+def process(sid: int, is_gv: str) -> PxProcess:
+    return row(PxProcess, sid=sid, serial=1, is_gv=is_gv, server_name="PZ99" if is_gv == "TRUE" else "P000")
+
+
+def test_servers_of_gv_queries_are_counted_apart() -> None:
+    cluster = [instance(parallel="YES"), instance(2, parallel="YES")]
+
+    def of(*rows: Any) -> Holdings:
+        return holdings(Facts.of(None, snapshot(*cluster, *rows)))
+
+    assert counts(of(server(1), process(1, "FALSE"))) == ({(1, 9, 77): 1}, {})
+    assert counts(of(server(1), process(1, "TRUE"))) == ({}, {(1, 9, 77): 1})
+    mixed = of(server(1), server(2), server(3), process(1, "FALSE"), process(2, "TRUE"))
+    assert counts(mixed) == ({(1, 9, 77): 2}, {}), "2 works for a monitor, 3 for whom it came with"
+    assert counts(of(server(1), server(2), process(1, "TRUE"))) == ({}, {(1, 9, 77): 2})
+    assert counts(of(server(1), process(5, "FALSE"))) == ({}, {}), "it has come or gone between two reads"
+    unread = of(server(1))
+    assert counts(unread) == ({(1, 9, 77): 1}, {})
+    assert [each.certain for each in unread.statements.values()] == [False]
+    assert [each.certain for each in mixed.statements.values()] == [True]
+
+
+def one(*rows: Any) -> RunningStatement:
+    (found,) = analyse(None, snapshot(instance(), *rows)).running
+    return found
+
+
+def coordinator(**values: Any) -> Session:
+    given = {
+        "sid": 9,
+        "serial": 77,
+        "status": "ACTIVE",
+        "sql_id": "x",
+        "username": "ANNA",
+        "program": "p",
+        "machine": "m",
+    }
+    return row(Session, **(given | {"resource_consumer_group": "ETL", "last_call_et": 30} | values))
+
+
+def test_what_is_told_of_a_statement_by_its_coordinator() -> None:
+    found = one(server(1), server(2), coordinator(sql_exec_start=NOON - timedelta(seconds=20)))
+    assert (found.inst_id, found.sid, found.serial, found.servers, found.group) == (1, 9, 77, 2, "ETL")
+    assert (found.user, found.program, found.machine, found.sql_id) == ("ANNA", "p", "m", "x")
+    assert (found.elapsed, found.idle, found.last_call, found.status) == (20.0, None, 30.0, "ACTIVE")
+    assert (found.seen, found.idle_known, found.queued, found.session_sql_id) == (True, True, False, "x")
+    assert dict(found.servers_by_instance) == {1: 2}
+
+
+def test_an_idle_coordinator_keeps_servers_of_what_it_ran_last() -> None:
+    found = one(server(1), coordinator(status="INACTIVE", sql_id="", prev_sql_id="y", last_call_et=900))
+    assert (found.idle, found.sql_id, found.session_sql_id, found.elapsed) == (900.0, "y", "y", None)
+    unknown = one(server(1), coordinator(status="INACTIVE", last_call_et=None))
+    assert (unknown.idle_known, unknown.last_call) == (False, None)
+
+
+def test_without_its_coordinator_a_servers_session_tells() -> None:
+    started = NOON - timedelta(seconds=8)
+    of_server = row(Session, sid=1, serial=1, sql_id="z", resource_consumer_group="BATCH", username="BERT",
+                    program="P000", sql_exec_start=started)  # fmt: skip
+    found = one(server(1), of_server)
+    assert (found.group, found.user, found.program, found.sql_id, found.elapsed) == ("BATCH", "BERT", "", "z", 8.0)
+    assert (found.seen, found.idle, found.idle_known, found.last_call) == (False, None, True, None)
+    nobody = one(server(1))
+    assert (nobody.group, nobody.user, nobody.sql_id, nobody.elapsed, nobody.status) == ("", "", "", None, "")
+
+
+def test_the_statement_is_that_of_the_servers_where_the_coordinator_has_gone_on() -> None:
+    of_server = row(Session, sid=1, serial=1, sql_id="old", sql_exec_start=NOON - timedelta(seconds=50))
+    gone_on = coordinator(sql_id="new", prev_sql_id="old", sql_exec_start=NOON - timedelta(seconds=1))
+    found = one(server(1), of_server, gone_on)
+    assert (found.sql_id, found.session_sql_id, found.elapsed) == ("old", "new", 50.0)
+
+
+def test_most_servers_come_first_and_then_by_place() -> None:
+    rows = [server(1), server(2, qcsid=8), server(3, qcsid=7), server(4, qcsid=7)]
+    found = analyse(None, snapshot(instance(), *rows)).running
+    assert [(each.sid, each.servers) for each in found] == [(7, 2), (8, 1), (9, 1)]

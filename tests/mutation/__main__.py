@@ -1,0 +1,219 @@
+"""What the tests do not notice: `python -m tests.mutation` changes the product in one place at a time and tries them.
+
+It works in a copy. A mutant is tried by the nearest tests first, which import its module or one that imports it, then
+by those of its room, up to a limit of time; it is killed when one fails. What no test can notice stands with the reason
+in equivalent.txt.
+
+Why neither library: mutmut 3 writes all mutants of a file into it at once (32,000 here), leaves out code that is
+decorated or outside of functions, and draws no samples. cosmic-ray knows one command for all mutants and starts Python
+anew for each: 2 s here before the first test. This one forks from a process that has imported what tests need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import compileall
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+
+from tests.mutation.mutants import Mutant, chosen, product
+
+ROOT = Path(__file__).parents[2]
+NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "site", "screenshots")
+FIRST = ("pytest", "sqlalchemy", "msgspec", "rich.console", "textual.app", "sqlglot", "zstandard")
+"""What tests import of others: once for all mutants, each of which is a fork."""
+
+NEVER = (
+    *("tests/torture", "tests/real", "tests/docs", "tests/test_contributing", "tests/test_packaging"),
+    *("tests/test_benchmarks", "tests/test_screenshots", "tests/mutation"),
+)
+"""Tests of whole machines and of documents."""
+
+SLOW = ("tests/oracle/", "tests/cli/test_once_timeout", "tests/cli/test_watcher")
+"""Tests that wait for processes and servers: tried for what they import themselves."""
+
+LEFT_OUT = ("presman/tui/", "presman/cli/", "presman/tabs/", "presman/figures/", "presman/classic/", "presman/shell/")
+"""Rooms that are not drawn from unless --rooms names them: screens and words, whose tests take minutes."""
+
+
+QUIETLY = ("-x", "-n0", "-p", "no:cacheprovider", "--tb=no", "-rfE", "--timeout=30")
+
+
+class Nearest:
+    """Which test files know a module: those that import it, those that import who imports it, those of its room."""
+
+    def __init__(self, root: Path) -> None:
+        self.modules = {_dotted(path.relative_to(root)) for path in root.glob("presman/**/*.py")}
+        self.importers: dict[str, set[str]] = defaultdict(set)
+        self.testers: dict[str, set[str]] = defaultdict(set)
+        self.breadth: Counter[str] = Counter()
+        for path in root.glob("presman/**/*.py"):
+            for module in self._imported(path):
+                self.importers[module].add(_dotted(path.relative_to(root)))
+        for path in root.glob("tests/**/test_*.py"):
+            name = path.relative_to(root).as_posix()
+            if not name.startswith(NEVER):
+                for module in self._imported(path):
+                    self.testers[module].add(name)
+                    self.breadth[name] += 1
+
+    def _imported(self, path: Path) -> set[str]:
+        found = set()
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        return found & self.modules
+
+    def stages(self, path: str) -> list[list[str]]:
+        """Return the files to try, the nearest first, and of those the ones about least else."""
+        module, room = _dotted(Path(path)), path.split("/")[1]
+        near = self.testers[module]
+        next_to = set().union(*(self.testers[each] for each in self.importers[module]))
+        all_of_room = {
+            name for each, own in self.testers.items() if each.startswith(f"presman.{room}.") for name in own
+        }
+        of_room = {name for name in self.breadth if name.startswith(f"tests/{room}/")} or all_of_room
+        found, tried = [], set[str]()
+        for stage in (near, next_to, of_room):
+            left = stage - tried if stage is near else {name for name in stage - tried if not name.startswith(SLOW)}
+            found.append(sorted(left, key=lambda name: (self.breadth[name], name)))
+            tried |= stage
+        return [stage for stage in found if stage]
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def killed_by(tests: list[str], log: Path, end: float) -> str:
+    """Run tests in a fork, up to the first that fails; return that one, "" if all pass, "?" where time ran out."""
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        code = 9
+        try:
+            code = int(import_module("pytest").main([*QUIETLY, *tests]))
+        finally:
+            os._exit(code)
+    status: int | None = None
+    while status is None and time.monotonic() < end:
+        done, waited = os.waitpid(pid, os.WNOHANG)
+        status = waited if done else None
+        time.sleep(0.01)
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)  # what its tests have left running, too
+    if status is None:
+        os.waitpid(pid, 0)
+        return "?"
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) in {0, 5}:
+        return ""
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return lines[0].split(" - ")[0] if lines else f"the tests ended, see {log}"
+
+
+def tried(mutant: Mutant, near: Nearest, seconds: float, log: Path) -> str:
+    """Return the test that notices a mutant, "" if none, "?" if none did in time."""
+    path = Path(mutant.path)
+    original, end = path.read_bytes(), time.monotonic() + seconds
+    path.write_bytes(mutant.source(original))
+    try:
+        found = ""
+        for stage in near.stages(mutant.path):
+            found = found or killed_by(stage, log, end)
+        return found
+    finally:
+        path.write_bytes(original)
+
+
+def draw(options: argparse.Namespace, near: Nearest) -> list[Mutant]:
+    """Return the mutants to try: two fifths of analysis, the others of the rooms by their size."""
+    rooms = product(Path.cwd(), () if options.rooms or options.files else LEFT_OUT)
+    if options.rooms:
+        rooms = {room: mutants for room, mutants in rooms.items() if room in options.rooms.split(",")}
+    if options.files:
+        rooms = {room: [each for each in own if each.path in options.files] for room, own in rooms.items()}
+    of_analysis = rooms.pop("analysis", [])
+    rest = [mutant for mutants in rooms.values() for mutant in mutants]
+    number = options.mutants if not rest else round(options.mutants * 0.4)
+    first = chosen(of_analysis, number, options.seed)
+    return first + chosen(rest, options.mutants - len(first), options.seed)
+
+
+def equivalent() -> dict[str, str]:
+    """Return the mutants that change nothing that could be noticed, with the reason."""
+    lines = (ROOT / "tests/mutation/equivalent.txt").read_text().splitlines()
+    return dict(line.rsplit(" | ", 1) for line in lines if line and not line.startswith("#"))
+
+
+def main() -> int:
+    """Try the mutants, name the survivors, print the table of rooms."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__.partition("\n")[0])
+    parser.add_argument("--mutants", type=int, default=450, help="how many")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rooms", default="", help="only these, with commas between")
+    parser.add_argument("--seconds", type=float, default=90, help="for one mutant, which then counts as not noticed")
+    parser.add_argument("--killers", action="store_true", help="name the test that noticed each")
+    parser.add_argument("--minutes", type=float, default=120, help="for all: what comes later is not tried")
+    parser.add_argument("files", nargs="*", help="only these files")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="presman-mutants-"))
+    try:
+        return _run(options, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(options: argparse.Namespace, folder: Path) -> int:
+    shutil.copytree(ROOT, folder, ignore=NOT_COPIED, dirs_exist_ok=True)
+    compileall.compile_dir(folder / "presman", quiet=2)
+    compileall.compile_dir(folder / "tests", quiet=2)
+    os.chdir(folder)
+    for name in [name for name in sys.modules if name.partition(".")[0] in {"presman", "tests"}]:
+        del sys.modules[name]  # the forks take those of the copy
+    sys.path[:] = [str(folder), *(each for each in sys.path if each not in {"", str(ROOT)})]
+    os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
+    tempfile.tempdir = None
+    sys.dont_write_bytecode = True
+    for name in FIRST:
+        import_module(name)
+    near, known, begun = Nearest(folder), equivalent(), time.monotonic()
+    if noticed := killed_by(["--collect-only", *sorted(near.breadth)], folder / "log.txt", begun + 120):
+        raise SystemExit(f"without a mutant the tests cannot be run: {noticed}")
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for mutant in draw(options, near):
+        room = mutant.path.split("/")[1]
+        if time.monotonic() - begun > 60 * options.minutes:
+            counts[room]["not tried"] += 1
+        elif mutant.key in known:
+            counts[room]["equivalent"] += 1
+        else:
+            found = tried(mutant, near, options.seconds, folder / "log.txt")
+            counts[room]["survived" if found in {"", "?"} else "killed"] += 1
+            if options.killers:
+                print(f"{found}: line {mutant.line} of {mutant.key}", flush=True)
+            elif found in {"", "?"}:
+                late = " (in time)" if found else ""
+                print(f"survived{late}: line {mutant.line} of {mutant.key}", flush=True)
+    print(f"\n{'room':12} killed survived equivalent  score   (seed {options.seed}, {time.monotonic() - begun:.0f} s)")
+    for room, own in [*sorted(counts.items()), ("all", sum(counts.values(), Counter()))]:
+        total = own["killed"] + own["survived"]
+        score = f"{100 * own['killed'] / total:.0f} %" if total else "-"
+        print(f"{room:12} {own['killed']:6} {own['survived']:8} {own['equivalent']:10} {score:>6}"
+              + (f"   {own['not tried']} not tried" if own["not tried"] else ""))  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

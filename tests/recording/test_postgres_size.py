@@ -1,0 +1,50 @@
+"""How large a recording in PostgreSQL is, by what its statistics say: tests/real asks a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from presman.recording.postgres_size import bytes_in_use
+from presman.recording.schema import METADATA
+
+
+class Answers:
+    """A connection that answers one statement after the other."""
+
+    def __init__(self, *values: Any) -> None:
+        self.values = list(values)
+        self.analyzed: list[str] = []
+
+    def execute(self, *_: Any) -> Answers:
+        self.value = self.values.pop(0)
+        return self
+
+    def exec_driver_sql(self, statement: str) -> None:
+        self.analyzed.append(statement)
+
+    def scalar(self) -> Any:
+        return self.value
+
+    one = scalar
+
+
+@pytest.mark.parametrize(
+    ("answers", "size"),
+    [
+        ([None], None),  # no tables
+        ([1000], 1000),  # the files are no more than is enough: nothing is weighed
+        ([9000, (0, 5000), 2000, 300], 7300),  # rows, contents, texts
+        ([9000, (0, 5000), None, 300], 5300),  # no block yet
+        ([9000, (0, 8000), 2000, 300], 9000),  # never more than the files
+        ([9000, (-1, 5000)], None),  # a table that was never looked at
+        ([9000, (None, None)], None),
+    ],
+    ids=str,
+)
+def test_rows_are_weighed_where_the_files_are_more_than_enough(answers: list[Any], size: int | None) -> None:
+    connection = Answers(*answers)
+    assert bytes_in_use(connection, 1000) == size  # type: ignore[arg-type]
+    assert connection.values == []
+    assert len(connection.analyzed) == (len(METADATA.tables) if len(answers) > 1 else 0)

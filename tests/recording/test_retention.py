@@ -1,0 +1,63 @@
+"""Which days of a folder go: the oldest, whole days, never the newest."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from presman.recording.retention import NO_LIMITS, RetentionLimits, trim
+from presman.recording.shelf import Shelf
+from presman.recording.store import RecordingError
+
+NOW = datetime(2026, 3, 13, 12, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+def days(folder: Path) -> Shelf:
+    """Return four days of 100, 200, 300 and 400 bytes: the tenth to the thirteenth of March."""
+    for number in range(4):
+        (folder / f"presman-2026-03-{10 + number}.presman").write_bytes(b"x" * 100 * (number + 1))
+    return Shelf(f"{folder}/")
+
+
+@pytest.mark.parametrize(
+    ("limits", "left"),
+    [
+        (NO_LIMITS, [10, 11, 12, 13]),
+        (RetentionLimits(age=3 * DAY), [10, 11, 12, 13]),  # the tenth has polls of that afternoon: none is older
+        (RetentionLimits(age=2 * DAY), [11, 12, 13]),
+        (RetentionLimits(age=DAY / 2), [13]),
+        (RetentionLimits(age=-9 * DAY), [13]),  # the newest stays, whatever its age
+        (RetentionLimits(size=1000), [10, 11, 12, 13]),  # 100 + 200 + 300 + 400
+        (RetentionLimits(size=999), [11, 12, 13]),
+        (RetentionLimits(size=700), [12, 13]),  # 300 + 400
+        (RetentionLimits(size=1), [13]),
+        (RetentionLimits(age=2 * DAY, size=900), [11, 12, 13]),  # 200 + 300 + 400: what is too old is not counted twice
+        (RetentionLimits(age=2 * DAY, size=800), [12, 13]),
+    ],
+    ids=str,
+)
+def test_the_oldest_days_go_and_no_more_than_are_too_old_or_too_much(
+    tmp_path: Path, limits: RetentionLimits, left: list[int]
+) -> None:
+    shelf = days(tmp_path)
+    assert trim(shelf, limits, NOW) == 4 - len(left)
+    assert [int(path.stem[-2:]) for path in shelf.days()] == left
+
+
+def test_a_day_that_goes_is_closed_first_and_the_others_are_not(tmp_path: Path) -> None:
+    shelf = Shelf(f"{tmp_path}/")
+    stores = [shelf.store(NOW - number * DAY) for number in (5, 1, 0)]
+    assert trim(shelf, RetentionLimits(age=2 * DAY), NOW) == 1
+    assert shelf.stores() == stores[1:]
+    shelf.close()
+
+
+def test_a_day_that_cannot_be_removed_is_told(tmp_path: Path) -> None:
+    shelf = days(tmp_path)
+    (tmp_path / "presman-2026-03-01.presman").mkdir()
+    with pytest.raises(RecordingError, match=r"^.+: \w+"):
+        trim(shelf, RetentionLimits(age=2 * DAY), NOW)
+    assert len(shelf.days()) == 5

@@ -1,0 +1,53 @@
+"""Figures of a stretch of a recording, worked out of its polls by hand."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from presman.analysis.readings.reading import Reading
+from presman.recording.reader import Recording
+from presman.recording.time_bins import PollGap, gaps, time_bins, usual_interval, worst
+from presman.records.snapshot import Snapshot
+from tests.recording.taped import polled, record
+
+QUEUES = {5: 1, 10: 4, 15: 2, 86_400: 0, 86_405: 3, 86_500: 2}
+"""Seconds since the first poll, and how many statements were queued: on two days, so in two files."""
+
+
+def recorded(folder: Path) -> datetime:
+    """Write such a recording; return when it begins."""
+    *_, (snapshot, reading) = polled("storm", 2)
+    start = snapshot.at
+    days: dict[str, list[tuple[Snapshot, Reading]]] = {}
+    for number, (seconds, queued) in enumerate(QUEUES.items(), 1):
+        at = start + timedelta(seconds=seconds)
+        queue = reading.queue[:queued]
+        moment = replace(snapshot, at=at, number=number), replace(reading, at=at, queue=queue)
+        days.setdefault(f"{at:%Y-%m-%d}", []).append(moment)
+    for day, moments in days.items():
+        record(folder / f"presman-{day}.presman", moments)
+    return start
+
+
+def test_the_worst_moment_the_gaps_and_the_bins_of_two_days(tmp_path: Path) -> None:
+    start = recorded(tmp_path)
+
+    def at(seconds: float) -> datetime:
+        return start + timedelta(seconds=seconds)
+
+    with Recording(str(tmp_path)) as recording:
+        tape = recording.tape()
+        whole = at(0), at(90_000)
+        assert worst(tape, *whole, "queued") == at(10)
+        assert worst(tape, at(12), at(90_000), "queued") == at(86_405), "the worst of the second day is worse than 2"
+        assert worst(tape, at(86_400), at(86_401), "queued") is None, "nobody was queued"
+        assert usual_interval(tape, *whole) == 5.0
+        assert gaps(tape, *whole) == [PollGap(at(15), at(86_400)), PollGap(at(86_405), at(86_500))]
+        bins = time_bins(tape, *whole, 1000)
+        assert [(each.start, each.end, each.polls, each.queued, each.busy) for each in bins] == [
+            (at(5), at(15), 3, 4, 3),
+            (at(86_400), at(86_500), 3, 3, 2),
+        ]
