@@ -17,11 +17,11 @@ class DamagedError(ValueError):
 class Room:
     """What a chain of polls may still unfold to: a stranger's may say little and mean gigabytes.
 
-    Real ones have 256 polls, 6 MB, unless a single poll is larger, 500 texts and 25,000 parts.
+    Real ones have 256 polls, 6 MB (packed half a one), unless a single poll is larger, 500 texts and 25,000 parts.
     """
 
     def __init__(self) -> None:
-        self.left = {"bytes": 32 << 20, "polls": 10_000, "texts": 250_000, "parts": 250_000}
+        self.left = {"packed bytes": 33 << 20, "bytes": 32 << 20, "polls": 10_000, "texts": 250_000, "parts": 250_000}
 
     def take(self, many: int, what: str) -> None:
         """Take some of what is left. Raises DamagedError where there are fewer."""

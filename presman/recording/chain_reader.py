@@ -93,6 +93,7 @@ def _frames(chain: Chain) -> tuple[list[PackedFrame], int]:
                 for (content,) in blocks:
                     if not isinstance(content, bytes):
                         raise DamagedError("no bytes")
+                    room.take(len(content), "packed bytes")
                     packed += len(content)
                     frames += unpack_block(content, texts_of, room)
         except DamagedError:
