@@ -54,7 +54,7 @@ def recording_target(text: str, settings: Settings) -> Target:
 
 def _nearby(path: Path) -> str:
     try:
-        names = [each.name for each in path.parent.glob("*.presman")]
+        names = [each.name for each in path.parent.glob("*.presman") if each.name != path.name]
     except OSError:
         names = []
     found = nearest(path.name, names)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from sqlalchemy import Select, select
 
+from presman.base.formats import counted
 from presman.codec.chain import MOST_POLLS
 from presman.recording.schema import BLOCKS, POLLS
 from presman.recording.store import DamagedStoreError, Store
@@ -90,8 +92,17 @@ def read_chains(store: Store, database_id: int, told: list[str]) -> list[Chain]:
             chains[row.chain] = Chain(store, database_id, row.chain, row.polls, row.first_at, row.last_at)
         else:
             chains[row.chain] = known._replace(polls=known.polls + row.polls, last_at=max(known.last_at, row.last_at))
-    there = list(chains.values())
+    there = _as_many_as_there_can_be(list(chains.values()), store, told)
     return there if is_whole else there + _without_blocks(store, database_id, there)
+
+
+def _as_many_as_there_can_be(chains: list[Chain], store: Store, told: list[str]) -> list[Chain]:
+    """Return the chains up to the last whose polls a store of that size can have: each has a row of its own."""
+    most = store.most_rows
+    many = bisect_right(list(accumulate(each.polls for each in chains)), most)
+    if many < len(chains):
+        told.append(f"{store.name} is damaged: its blocks tell of more than {counted(most, 'poll')}")
+    return chains[:many]
 
 
 def _one_by_one(store: Store, database_id: int) -> Iterator[Sequence[Any]]:

@@ -30,6 +30,9 @@ _LONGEST_TEXT = 1 << 20
 _LONGEST_BLOCK = 32 << 20
 """Bytes of a block that is read; one of 256 polls of a busy database has half a million."""
 
+_LARGEST_CHAIN = 33 << 20
+"""Bytes of the blocks of a chain that are read; real ones have 6 MB, unless a single poll is larger."""
+
 
 class ChainReader:
     """Reads chains. Not thread safe."""
@@ -74,6 +77,7 @@ class ChainReader:
 def _opened(chain: Chain) -> FrameDecoder | OldChain:
     """Return the polls of a chain; of one that still grows those before a damaged block."""
     frames: list[bytes] = []
+    packed = 0
     with chain.store.reading() as connection:
         old = OldChain(lambda keys: _texts_of(keys, connection, old))
         try:
@@ -81,6 +85,9 @@ def _opened(chain: Chain) -> FrameDecoder | OldChain:
                 for (content,) in blocks:
                     if not isinstance(content, bytes):
                         raise DamagedError("no bytes")
+                    packed += len(content)
+                    if packed > _LARGEST_CHAIN:
+                        raise DamagedError("it has more bytes than a recorder writes")
                     if is_old(content):
                         old.add_block(content)
                     else:

@@ -62,6 +62,8 @@ def foreign_definition(found: list[Definition]) -> str:
     An older presman has made some of them of other columns, and joined otherwise, but it used no other words.
     """
     own, words = _own(), _words_by_kind()
+    if len(found) >= _MOST:  # the rest was not looked at
+        return f"schema of {_MOST} definitions or more"
     for each in found:
         is_of_key = each.kind == "index" and not each.sql and each.table in METADATA.tables
         is_own = each.name in own and own[each.name][:3] == each[:3] and words[each.kind].issuperset(_words(each.sql))

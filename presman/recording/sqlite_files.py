@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from presman.recording.schema import APPLICATION_ID, LAYOUT
-from presman.recording.schema_check import verified
+from presman.recording.schema_check import ForeignSchemaError, verified
 from presman.recording.statement_limits import StatementLimits
 
 BUSY_SECONDS = 5.0
@@ -67,6 +68,7 @@ def remove_recording(path: Path) -> None:
 
 def connected(path: Path, limits: StatementLimits) -> sqlite3.Connection:
     """Connect for writing. Raises sqlite3.Error."""
+    _check_beside(path)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     limits.hold(connection)
     connection.execute("PRAGMA trusted_schema=OFF")
@@ -106,6 +108,17 @@ def log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
+def _check_beside(path: Path) -> None:
+    """Raise ForeignSchemaError where a pipe, a device or a link stands where SQLite has its own files.
+
+    SQLite would wait for a pipe without end, and no signal reaches it there.
+    """
+    for end in ("-wal", "-shm", "-journal"):
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(os.lstat(f"{path}{end}").st_mode):
+                raise ForeignSchemaError(f"what stands beside it as *{end} is no file")
+
+
 class ReadConnection(sqlite3.Connection):
     """A connection for reading; `still` tells which file it was while nobody wrote to it, None where somebody did."""
 
@@ -114,6 +127,7 @@ class ReadConnection(sqlite3.Connection):
 
 def opened(path: Path, way: str, limits: StatementLimits) -> ReadConnection:
     """Open a file, whose name has no link in it, in a way that SQLite knows: nothing can be written or is executed."""
+    _check_beside(path)
     connection = sqlite3.connect(
         f"{path.as_uri()}?{way}", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False,
         factory=ReadConnection,

@@ -24,7 +24,7 @@ _EACH = 50_000
 
 _STEPS, _STEPS_PER_BYTE = 50_000_000, 50
 _ROWS, _BYTES_PER_ROW, _ROWS_OF_A_SERVER = 100_000, 8, 10_000_000
-_TEXT = 16 << 20
+_TEXT, _BYTES_OF_A_SERVER = 16 << 20, 1 << 40
 """A report of 600 polls takes less than a step for each byte of the file, and a row for each 1,000."""
 
 
@@ -38,14 +38,16 @@ class StatementLimits:
         self._path = path
         self._raised: BaseException | None = None
         self.most_rows = _ROWS_OF_A_SERVER
+        self.most_bytes = _BYTES_OF_A_SERVER
         self.end()
 
     def begin(self) -> None:
         """Count anew: another question follows."""
-        size = sum(_size(Path(f"{self._path}{end}")) for end in ("", "-wal"))
+        size = sum(bytes_on_disk(Path(f"{self._path}{end}")) for end in ("", "-wal"))
         self._looks_left: float = (_STEPS + _STEPS_PER_BYTE * size) // _EACH
         self._text_left: float = _TEXT + size
-        self.most_rows = _ROWS + size // _BYTES_PER_ROW
+        self.most_rows = min(_ROWS + size // _BYTES_PER_ROW, _ROWS_OF_A_SERVER)
+        self.most_bytes = _TEXT + size
 
     def end(self) -> None:
         """Bound nothing any more: what follows is presman's own; signals still end it."""
@@ -93,7 +95,12 @@ def _looking(look: Callable[[BaseException | None], Any]) -> Iterator[bool]:
         ended = look(raised)
 
 
-def _size(path: Path) -> int:
+def bytes_on_disk(path: Path) -> int:
+    """Return the bytes of a file that are there: one with a hole may say that it has terabytes. 0 where there is none.
+
+    A file system that compresses has fewer than the file, which the limits leave room for.
+    """
     with suppress(OSError):
-        return path.stat().st_size
+        found = path.stat()
+        return min(found.st_size, 512 * found.st_blocks)
     return 0

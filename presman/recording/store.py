@@ -44,7 +44,7 @@ from presman.recording.sqlite_files import (
     which_file,
 )
 from presman.recording.sqlite_reading import connected_for_reading, cut_short, reading_engine
-from presman.recording.statement_limits import StatementLimits
+from presman.recording.statement_limits import StatementLimits, bytes_on_disk
 from presman.recording.upgrades import STEPS, upgrade
 
 SUFFIX = ".presman"
@@ -176,9 +176,19 @@ class Store:
         with self.saying(), self.engine.connect() as connection:
             yield connection.execution_options(stream_results=True, max_row_buffer=_FETCHED)
 
+    @property
+    def most_rows(self) -> int:
+        """Rows that a table can have in a store of its size, at most."""
+        return self._limits.most_rows
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes that the blocks can have in a store of its size, at most."""
+        return self._limits.most_bytes
+
     def all_of(self, fetch: Callable[[int], Sequence[Any]]) -> Sequence[Any]:
         """Return all rows that `fetch` gives. Raises DamagedStoreError for more than the store can hold."""
-        most = self._limits.most_rows
+        most = self.most_rows
         found = fetch(most + 1)
         if len(found) > most:
             raise DamagedStoreError(f"{self.name} is damaged: it unfolds to more than {counted(most, 'row')}")
@@ -246,7 +256,7 @@ class Store:
 
     def _readable(self, path: Path) -> Path:
         """Return the file, or, where its schema is damaged, a copy of it with a whole one."""
-        if not has_layout_of_today(path):
+        if not has_layout_of_today(path) or path.stat().st_size > 2 * bytes_on_disk(path):  # a copy would fill the hole
             return path
         try:
             self._limits.begin()

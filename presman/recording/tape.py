@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -240,11 +241,28 @@ class Tape:
     def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[DamagedPolls]:
         """Return the chains between two instants with a block whose checksum is wrong; nothing is unpacked."""
         found = []
+        read: Counter[str] = Counter()
         for chain in self._index.between(*_bounds(start, end)):
-            blocks = self._made(lambda row: row["content"], chain.store, blocks_of(chain), {})
-            if not blocks or not all(isinstance(each, bytes) and is_whole(each) for each in blocks):
+            if not self._is_whole(chain, read):
                 found.append(DamagedPolls(instant(chain.first_at), instant(chain.last_at), chain.polls))
         return found
+
+    def _is_whole(self, chain: Chain, read: Counter[str]) -> bool:
+        """Whether the checksums of a chain's blocks are right; `read` counts the bytes of each store."""
+        name, is_there = chain.store.name, False
+        try:
+            with chain.store.reading() as connection, connection.execute(blocks_of(chain)) as blocks:
+                for (content,) in blocks:
+                    if not isinstance(content, bytes):
+                        return False
+                    is_there = True
+                    read[name] += len(content)
+                    if read[name] > chain.store.most_bytes or not is_whole(content):
+                        return False
+        except DamagedStoreError as error:
+            self._tell(str(error))
+            return False
+        return is_there
 
     def _each(self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None) -> list[T]:
         """Run a statement for the polls between two instants, in each store."""

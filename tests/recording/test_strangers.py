@@ -1,0 +1,80 @@
+"""Files that strangers made: refused or read within bounds, in a line, and a signal ends what reads them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.cli.run import Run, command, environment
+from tests.patience import until
+from tests.recording.strangers import BOUNDED, REFUSED, endless_pages
+from tests.recording.taped import polled, record
+from tests.thorough import some
+
+POLLS = 12
+SECONDS = 2.0
+"""In which a signal ends presman: it takes a tenth of one where nobody else is at work."""
+
+_SLOW = (*(f"endless pages {each}" for each in ("blocks", "events", "group_rows", "bucket_waits")), "many polls")
+_FEW = ("endless view meta", "endless view blocks", "endless view statements")
+_VIEWS = [each for each in REFUSED if each.startswith("endless view ") and each not in _FEW]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("whole") / "a.presman"
+    record(path, list(polled("queueing", POLLS)))
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("name", some([each for each in REFUSED if each not in _VIEWS], _VIEWS))
+def test_what_no_recorder_made_is_refused_in_a_line(name: str, whole: bytes, tmp_path: Path, inside: Run) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    REFUSED[name](path)
+    for words in (
+        ("once", str(path)),
+        ("report", str(path), "-o", "-"),
+        ("record", "demo", "--polls", "1", "-o", str(path)),
+    ):
+        if words[0] == "record" and name in {"folder", "link to itself"}:
+            continue  # a place to write to
+        done = inside(*words)
+        assert done.returncode in {2, 3, 4}
+        assert done.stdout == ""
+        assert done.stderr.count("\n") == 1 or words[0] == "record", done.stderr
+        assert "internal error" not in done.stderr
+
+
+@pytest.mark.parametrize("name", some([each for each in BOUNDED if each not in _SLOW], list(_SLOW)))
+def test_what_unfolds_without_end_ends_by_itself(name: str, whole: bytes, tmp_path: Path, inside: Run) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    BOUNDED[name](path)
+    for words in (("once", str(path)), ("report", str(path), "-o", "-")):
+        done = inside(*words)
+        assert done.returncode in {0, 3}
+        assert done.returncode == 0 or done.stdout == ""
+        assert done.stderr.count("\n") <= 1, done.stderr
+        assert "internal error" not in done.stderr
+
+
+@pytest.mark.parametrize("number", some([signal.SIGTERM], [signal.SIGINT, signal.SIGHUP]))
+def test_a_signal_ends_what_reads_such_a_file(number: signal.Signals, whole: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    endless_pages("blocks")(path)
+    words = command("export", str(path), "-o", str(tmp_path / "out.csv"))
+    with subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: str(path) in {each.path for each in psutil.Process(process.pid).open_files()}, "it is read")
+        begun = time.monotonic()
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert time.monotonic() - begun < SECONDS
+    assert "Traceback" not in said
