@@ -78,7 +78,8 @@ class Recorder:
             return
         self._trimmed = now
         try:
-            removed = trim(self.shelf, self._limits, datetime.now(UTC))
+            own = [each.target.name for each in self.databases]
+            removed = trim(self.shelf, self._limits, datetime.now(UTC), own)
         except RecordingError as error:
             self._tell(LogEvent("not_trimmed", f"what is too old could not be removed: {error}", "warning"))
             return

@@ -8,6 +8,7 @@ statistics know only as pointers, are added up.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, text
@@ -36,10 +37,18 @@ _ROWS = text(
 ).bindparams(bindparam("names", expanding=True), bindparam("left_out", expanding=True))
 
 
-def bytes_in_use(connection: Connection, enough: int) -> int | None:
+_SHARE = text(
+    "SELECT 1.0 * sum(pg_column_size(b.content)) FILTER (WHERE d.target IN :targets) / sum(pg_column_size(b.content))"
+    " FROM blocks b JOIN databases d ON d.database_id = b.database_id"
+).bindparams(bindparam("targets", expanding=True))
+"""What the snapshots of some databases are of those of all: their figures have rows in the tables of all."""
+
+
+def bytes_in_use(connection: Connection, enough: int, targets: Sequence[str] | None = None) -> int | None:
     """Return the bytes that the rows of a recording take; of files no larger than `enough`, the files' own size.
 
-    None where PostgreSQL has no statistics and may not be told to make them.
+    Of the databases `targets` alone that is their share. None where PostgreSQL has no statistics and may not be told
+    to make them.
     """
     files = connection.execute(_FILES, _NAMES).scalar()
     if files is None or files <= enough:
@@ -50,7 +59,8 @@ def bytes_in_use(connection: Connection, enough: int) -> int | None:
     if least is None or least < 0:  # a table that was never looked at
         return None
     beside = sum(_whole(connection.execute(text(_sum_of(column))).scalar()) or 0 for column in _LONG)
-    return min(int(files), int(rows) + beside)
+    share = 1.0 if targets is None else float(connection.execute(_SHARE, {"targets": targets}).scalar() or 0.0)
+    return int(share * min(int(files), int(rows) + beside))
 
 
 def _sum_of(column: Any) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, delete, func, select
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, true
 
 from presman.codec.values import microseconds
 from presman.recording.case_numbers import FORGOTTEN_AFTER
@@ -16,6 +17,7 @@ from presman.recording.schema import (
     BUCKET_WAITS,
     BUCKETS,
     CASES,
+    DATABASES,
     EVENTS,
     POLLS,
     ROWS,
@@ -41,14 +43,15 @@ class RetentionLimits(NamedTuple):
 NO_LIMITS = RetentionLimits()
 
 
-def trim(shelf: Shelf, limits: RetentionLimits, now: datetime) -> int:
+def trim(shelf: Shelf, limits: RetentionLimits, now: datetime, targets: Sequence[str] | None = None) -> int:
     """Remove what is beyond the limits; return how many polls went, of a folder how many files.
 
-    Raises RecordingError.
+    `targets` are the databases that the limits are of, None for all: PostgreSQL holds those of other recorders, too,
+    which have limits of their own. A file is removed from whatever is in it. Raises RecordingError.
     """
     if shelf.is_daily:
         return _trim_days(shelf, limits, now)
-    return sum(_trim_store(store, limits, now) for store in shelf.stores())
+    return sum(_trim_store(store, limits, now, None if store.kind == "sqlite" else targets) for store in shelf.stores())
 
 
 def _trim_days(shelf: Shelf, limits: RetentionLimits, now: datetime) -> int:
@@ -69,36 +72,44 @@ def _trim_days(shelf: Shelf, limits: RetentionLimits, now: datetime) -> int:
     return removed
 
 
-def _trim_store(store: Store, limits: RetentionLimits, now: datetime) -> int:
+def _trim_store(store: Store, limits: RetentionLimits, now: datetime, targets: Sequence[str] | None) -> int:
     before = microseconds(now - limits.age) if limits.age is not None else None
     removed = 0
     least: int | None = None
     while True:
-        size = store.size(limits.size) if limits.size is not None else None
+        size = store.size(limits.size, targets) if limits.size is not None else None
         over = 0.0 if size is None or limits.size is None else max(0.0, 1 - limits.size / size) if size else 0.0
         if least is not None and size is not None and size >= least:
             over = 0.0  # what went made it no smaller: then nothing more goes for its size
         if before is None and not over:
             return removed
         with store.transaction() as connection:
-            went = _remove_oldest(connection, before, over)
+            went = _remove_oldest(connection, before, over, targets)
             removed += went
             if went:
-                _remove_unused(connection, now)
+                _remove_unused(connection, now, targets)
         if not went:
             return removed
         store.shrink()
         least = size if over else least
 
 
-def _remove_oldest(connection: Connection, before: int | None, over: float) -> int:
+def _is_of(database_id: Any, targets: Sequence[str] | None) -> ColumnElement[bool]:
+    """Return what tells that a row is of one of the databases `targets`, None for any."""
+    if targets is None:
+        return true()
+    own: ColumnElement[bool] = database_id.in_(select(DATABASES.c.database_id).where(DATABASES.c.target.in_(targets)))
+    return own
+
+
+def _remove_oldest(connection: Connection, before: int | None, over: float, targets: Sequence[str] | None) -> int:
     """Remove the oldest chains that ended before an instant, or, where the share `over` is too much, the very oldest.
 
     Of a file few at once, for its size is known after each; of PostgreSQL that share, for a look at it takes long.
     """
     c = BLOCKS.c
     ends = select(c.database_id, c.chain, func.max(c.last_at).label("end"), func.sum(c.polls).label("polls"))
-    ends = ends.group_by(c.database_id, c.chain).order_by(func.max(c.last_at))
+    ends = ends.where(_is_of(c.database_id, targets)).group_by(c.database_id, c.chain).order_by(func.max(c.last_at))
     is_file = connection.dialect.name == "sqlite"
     chains = connection.execute(ends.limit(_MOST_AT_ONCE + 1) if is_file else ends).all()
     if over:
@@ -123,24 +134,33 @@ def _remove(connection: Connection, database_id: int, first: int, polls: int, en
     connection.execute(delete(STATEMENTS).where(STATEMENTS.c.database_id == database_id, STATEMENTS.c.last_seen <= end))
 
 
-def _remove_unused(connection: Connection, now: datetime) -> None:
-    """Remove texts that no chain has needed for a day longer than the oldest poll is there."""
+def _remove_unused(connection: Connection, now: datetime, targets: Sequence[str] | None) -> None:
+    """Remove texts that no chain has needed for a day longer than the oldest poll is there, and cases without rows.
+
+    Texts are of all databases; they are locked in the order in which recorders write them, so that none of two waits
+    for the other.
+    """
     oldest = connection.execute(select(func.min(BLOCKS.c.first_at))).scalar()
     if oldest is not None:
         last = min(oldest, microseconds(now)) - _TEXTS_LAST // timedelta(microseconds=1)
-        connection.execute(delete(TEXTS).where(TEXTS.c.last_at < last))
+        c = TEXTS.c
+        unused = select(c.hash).where(c.last_at < last).order_by(c.hash).with_for_update()
+        connection.execute(delete(TEXTS).where(c.hash.in_(unused)))
     for name, cases in CASES.items():
-        _remove_cases(connection, cases, cases.c.case_id, ROWS[name], ROWS[name].c.case_id)
-    _remove_cases(connection, BUCKETS, BUCKETS.c.bucket_id, BUCKET_WAITS, BUCKET_WAITS.c.bucket_id)
+        _remove_cases(connection, cases, cases.c.case_id, ROWS[name], ROWS[name].c.case_id, targets)
+    _remove_cases(connection, BUCKETS, BUCKETS.c.bucket_id, BUCKET_WAITS, BUCKET_WAITS.c.bucket_id, targets)
 
 
-def _remove_cases(connection: Connection, cases: Table, number: Any, rows: Table, used: Any) -> None:
+def _remove_cases(
+    connection: Connection, cases: Table, number: Any, rows: Table, used: Any, targets: Sequence[str] | None
+) -> None:
     """Remove cases that no row refers to.
 
     A writer forgets the cases it knows every `FORGOTTEN_AFTER` polls and counts on, so what the oldest rows do not
     refer to nobody does. Where less than twice that is kept a writer might still know one: then nothing is removed.
     """
-    of_rows = select(rows.c.database_id, func.min(rows.c.span), func.max(rows.c.span)).group_by(rows.c.database_id)
+    of_rows = select(rows.c.database_id, func.min(rows.c.span), func.max(rows.c.span))
+    of_rows = of_rows.where(_is_of(rows.c.database_id, targets)).group_by(rows.c.database_id)
     for database_id, first, last in connection.execute(of_rows).all():
         period = 2 * FORGOTTEN_AFTER // SPAN
         if last - first > period:

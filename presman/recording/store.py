@@ -23,6 +23,9 @@ from sqlalchemy.exc import (
     NoSuchModuleError,
     SQLAlchemyError,
 )
+from sqlalchemy.exc import (
+    TimeoutError as PoolTimeoutError,
+)
 from sqlalchemy.pool import NullPool, QueuePool
 
 from presman.base.errors import InputError
@@ -54,6 +57,10 @@ _FETCHED = 1000
 
 _LONGEST_MS = 60_000
 """Milliseconds that PostgreSQL may take to answer who reads."""
+
+_SILENT_MS = 30_000
+"""Milliseconds after which PostgreSQL ends the session of a recorder that falls silent in the middle of a poll: its
+machine was stopped or cut off, and others may wait for texts that it was writing. When it wakes it writes it anew."""
 
 
 class RecordingError(InputError):
@@ -205,16 +212,21 @@ class Store:
             is_gone = isinstance(error, DBAPIError) and error.connection_invalidated
             is_lost = is_gone or isinstance(said, self._driver.OperationalError)
             raise self._trouble(said, is_lost=is_lost) from error
+        except PoolTimeoutError as error:
+            raise StoreLostError(f"{self.name}: all connections to it are taken") from error
         except SQLAlchemyError as error:
             raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
         except OverflowError as error:  # of the driver
             raise RecordingError(f"{self.name}: a number is larger than any that a database keeps") from error
 
-    def size(self, enough: int = 0) -> int | None:
-        """Return the bytes in use, None where that is not known; no closer look is taken at files up to `enough`."""
+    def size(self, enough: int = 0, targets: Sequence[str] | None = None) -> int | None:
+        """Return the bytes in use, None where that is not known; no closer look is taken at files up to `enough`.
+
+        Of PostgreSQL those of the databases `targets`, None for all.
+        """
         if self.kind != "sqlite":
             with self.saying(), self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                return bytes_in_use(connection, enough)
+                return bytes_in_use(connection, enough, targets)
         with self.saying(), self.engine.connect() as connection:
             pages, free, size = (
                 connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
@@ -299,8 +311,7 @@ class Store:
             engine = create_engine(_with_driver(url), pool_pre_ping=True, connect_args={"connect_timeout": 10})
         except ModuleNotFoundError:
             raise RecordingError("PostgreSQL needs a driver: pip install 'presman[postgres]'") from None
-        if not self.writing:
-            event.listen(engine, "connect", _for_reading)
+        event.listen(engine, "connect", _for_writing if self.writing else _for_reading)
         return engine
 
     def _prepare(self) -> None:
@@ -409,6 +420,12 @@ def _with_driver(url: URL) -> URL:
 
 def _begin_immediately(connection: Connection) -> None:
     connection.connection.cursor().execute("BEGIN IMMEDIATE")
+
+
+def _for_writing(connection: Any, _record: object) -> None:
+    """Have a session of PostgreSQL end whose other end is silent while it keeps something locked."""
+    connection.execute(f"SET idle_in_transaction_session_timeout = {_SILENT_MS}")
+    connection.commit()
 
 
 def _for_reading(connection: Any, _record: object) -> None:
