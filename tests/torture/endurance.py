@@ -62,6 +62,9 @@ LOOKS = 12
 MOST_GROWN = 16.0, 0.1
 """Megabytes, and the part of what there was, by which memory may be more in the last third than in the middle one."""
 
+PATIENCE = 60.0
+"""Seconds after which a thread that polls has ended."""
+
 AT_ONCE = 50
 """Polls that may wait to be written."""
 
@@ -140,7 +143,7 @@ class Month:
     kind = "simulator"
     name = "month"
     scope = Scope.CLUSTER
-    damage = ()
+    notes = damage = ()
 
     def __init__(self, course: Sequence[Snapshot]) -> None:
         self._course = course
@@ -149,12 +152,12 @@ class Month:
         self._given = threading.Semaphore(0)
         self._taken = threading.Semaphore(0)
         self._changed: dict[int, Section] = {}
-        self._over = False
 
     def give(self) -> None:
-        """Let the sampler have another poll, and wait until it asks for it."""
+        """Let the sampler have another poll, and wait until it asks for it. Raises Broken."""
         self._given.release()
-        self._taken.acquire()
+        if not self._taken.acquire(timeout=PATIENCE):
+            raise Broken(f"no poll is asked for within {PATIENCE:g} s")
 
     def open(self) -> Release:
         """Return the release."""

@@ -82,6 +82,8 @@ COLUMNS = len(columns()) + 1
 
 PLACES = ("screens", "files")
 
+WRITTEN = {".html", ".csv", ".jsonl", ".json", ".log", ".svg", ".txt"}
+
 
 class Poison:
     """Puts the payload before the texts of one column of all that a server answers; `column` is to be set."""
@@ -254,7 +256,7 @@ class _Files:
         folder = self._folder
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        recording, page = str(folder / "a.presman"), str(folder / "a.html")
+        recording, export = str(folder / "a.presman"), str(folder / "a.csv")
         say = partial(judged, PRESMAN_PASSWORD="presman", PRESMAN_CONFIG=os.devnull, XDG_STATE_HOME=str(folder))
         measure = rng.choice(("cpu", "session_io", "parallel", "queue", "latency", "emphasis", "arrivals"))
         how = rng.choice((["json", "--outliers"], ["text", "--outliers"], ["csv"]))
@@ -265,18 +267,20 @@ class _Files:
                 ["check", self._target, "--interval", "0.1", "-v"],
                 ["lint", self._target],
                 ["doctor", self._target],
+                ["watch", self._target, "--polls", "2", "--refresh", "0.1"],
+                ["fleet", self._target, "--format", "json"],
                 ["record", self._target, "--interval", "0.1", "--polls", "3", "--duration", "5", "-o", recording],
-                ["report", recording, "-o", page],
+                ["report", recording, "-o", str(folder / "a.html")],
                 ["once", recording, "--format", "json"],
-                ["export", recording, "--measure", measure, "-o", str(folder / "a.csv")],
+                ["compare", f"{recording}@first..last", "@first..last", "--format", "html"],
+                ["bundle", recording, "-o", str(folder / "bundle.presman")],
                 ["export", recording, "--measure", measure, "--format", "jsonl", "-o", str(folder / "a.jsonl")],
+                ["export", recording, "--measure", measure, "-o", export],
+                ["chart", export],
+                ["chart", export, "-o", str(folder / "chart.html")],
             )
         ]
-        said.append(self._page())
-        for path in folder.iterdir():
-            if path.suffix in {".html", ".csv", ".jsonl", ".json"}:
-                said.append(path.read_text("utf-8"))
-        said += _texts(folder / "a.presman")
+        said += [self._page(), *_written(folder)]
         for text in said:
             harmless(text, f"a file of {len(text)} characters")
         self.files += len(said)
@@ -303,14 +307,15 @@ class _Files:
         return f"{self.files:,} files, pages and outputs, the mark in {self.marked:,}, nothing that acts"
 
 
-def _texts(path: Path) -> list[str]:
-    """Return all texts in the tables of a recording, none where nothing could be recorded."""
-    if not path.exists():
-        return []
-    with closing(sqlite3.connect(path)) as file:
-        names = [name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        rows = [row for name in names for row in file.execute(f'SELECT * FROM "{name}"')]
-    return [value for row in rows for value in row if isinstance(value, str)]
+def _written(folder: Path) -> list[str]:
+    """Return the files that presman wrote into a folder, recordings as all texts in their tables."""
+    found = [path.read_text("utf-8") for path in folder.iterdir() if path.suffix in WRITTEN]
+    for path in folder.glob("*.presman"):
+        with closing(sqlite3.connect(path)) as file:
+            names = [name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            rows = [row for name in names for row in file.execute(f'SELECT * FROM "{name}"')]
+        found.append("\n".join(value for row in rows for value in row if isinstance(value, str)))
+    return found
 
 
 @contextmanager
