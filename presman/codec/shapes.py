@@ -76,13 +76,13 @@ class Shape(NamedTuple):
 
         Raises ValueError for columns of other lengths.
         """
-        if not length:
+        if not length or self.record is None:
             return ()
-        nulls = null_row(self.record) if self.record is not None else ()
+        nulls = null_row(self.record)
         found = [
             columns[place] if place >= 0 else (null,) * length for place, null in zip(self.places, nulls, strict=True)
         ]
-        make = self.record._make  # type: ignore[union-attr]
+        make = self.record._make  # type: ignore[attr-defined]
         return tuple(map(make, zip(*found, strict=True)))
 
 

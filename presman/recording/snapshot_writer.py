@@ -68,7 +68,7 @@ def join_last_chain(database_id: int, connection: Connection) -> None:
     rows = connection.execute(
         select(BLOCKS).where(c.database_id == database_id, c.chain == last).order_by(c.poll)
     ).all()
-    if len(rows) < 2 or any(is_old(row.content) for row in rows):
+    if len(rows) < 2 or any(not isinstance(row.content, bytes) or is_old(row.content) for row in rows):
         return
     try:
         frames = [frame for row in rows for frame in unpack_block(row.content)]
