@@ -125,11 +125,8 @@ def _growing(shown: Sequence[Figure[Any]]) -> Figure[Any] | None:
     return next(iter(flexible or texts[-1:]), None)
 
 
-def cell_style(column: Figure[Any], row: Any, colours: GroupColours | None) -> str:
-    """Return the style of a cell: what its state says, else the colour of the group or wait class it names."""
-    style = column.state(row) if column.state else ""
-    if style or column.key not in _COLOURED:
-        return style
+def _coloured(column: Figure[Any], row: Any, colours: GroupColours | None) -> str:
+    """Return the style of the group or wait class that a cell names."""
     name = column.value(row) or ""
     if column.key == "wait_class":
         return CLASS_STYLES.get(name, "")
@@ -147,7 +144,9 @@ def cell_runs(
     """Return one cell in exactly `width` cells; `scale` is that of the column."""
     if column.trend:
         return ((spark(trend(row, column.key) if trend else (), width, scale.full if scale else 0.0), "used"),)
-    style = cell_style(column, row, colours)
+    style: str = column.state(row) if column.state else ""
+    if not style and column.key in _COLOURED:
+        style = _coloured(column, row, colours)
     text = column.show(row)
     if column.bar is None:
         return ((fit(text if len(text) <= width else one_line(text, width), width, column.align), style),)

@@ -96,8 +96,7 @@ class Moment:
 def _colours(moment: Moment) -> GroupColours:
     found = moment.watch.colours
     found.add((group.con_id, group.name) for group in moment.reading.groups)
-    for measure in ("used", "servers", "io"):
-        found.add(moment.series.names(measure, CLUSTER))
+    found.add(moment.series.names("used", CLUSTER))
     return found
 
 
