@@ -125,7 +125,7 @@ def throughput(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Return a percentage without decimals, ``-`` for None; what is more than 0 and would be rounded to it is ``<1``."""
+    """Return a percentage without decimals, ``-`` for None; what would be rounded to 0 and is more is ``<1``."""
     if value is None:
         return ABSENT
     return "<1" if 0 < value <= 0.5 else f"{value:.0f}"
