@@ -36,7 +36,7 @@ fresh: $(STAMP) ## the tests with random examples, with new examples
 		echo "To repeat it: make fresh SEED=$$seed" && \
 		PRESMAN_FRESH=1 $(BIN)/python -m pytest -m hypothesis --hypothesis-seed=$$seed $(ARGS)
 
-mutants: $(STAMP) ## what the tests do not notice: code changed at a time here and there (most of an hour)
+mutants: $(STAMP) ## what no test notices: the code changed in one place at a time (up to an hour)
 	$(BIN)/python -m tests.mutation $(ARGS)
 
 # RUNLEVEL=1: the package of Prometheus is to start no service of its own.

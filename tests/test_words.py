@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 from docs.sentences import Sentence, sentences
-from presman.base.formats import counted, megabytes, microseconds, spelled, throughput
+from presman.base.formats import counted, megabytes, microseconds, percent, spelled, throughput
 
 
 @cache
@@ -95,3 +95,11 @@ def test_no_sentence_has_a_word_twice_or_two_blanks() -> None:
 )
 def test_numbers_in_words(text: str, expected: str) -> None:
     assert text == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (0.0, "0"), (0.01, "<1"), (0.5, "<1"), (0.51, "1"), (1.2, "1"), (99.5, "100"), (100.0, "100")],
+)
+def test_a_percentage_is_0_only_where_nothing_was_measured(value: float | None, text: str) -> None:
+    assert percent(value) == text

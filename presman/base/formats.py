@@ -125,10 +125,10 @@ def throughput(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Return a percentage without decimals, ``-`` for None; anything between 0 and 1 is ``<1``."""
+    """Return a percentage without decimals, ``-`` for None; what would be rounded to 0 and is more is ``<1``."""
     if value is None:
         return ABSENT
-    return "<1" if 0 < value < 0.5 else f"{value:.0f}"
+    return "<1" if 0 < value <= 0.5 else f"{value:.0f}"
 
 
 def clock(at: datetime | None) -> str:

@@ -41,7 +41,7 @@ def fit(text: str, width: int, align: str = "left") -> str:
 
 
 def merge(runs: Iterable[Run]) -> Line:
-    """Join neighbours of equal style, and blanks with whatever stands before them; drop empty runs."""
+    """Join neighbours of equal style; drop empty runs."""
     merged: list[Run] = []
     for text, style in runs:
         if not text:

@@ -392,3 +392,13 @@ def test_how_old_what_is_shown_is() -> None:
     assert [(each.view, each.age) for each in late(seen)] == [("V$RSRC_CONSUMER_GROUP", 30.0)]
     assert stale(snapshot(at=NOON, sections=sections)) == 0.0, "what is newer than the poll is not older than it"
     assert stale(snapshot(at=at, sections={Database: sections[Database]})) is None
+
+
+def test_active_sessions_are_known_where_sessions_and_their_status_were_read() -> None:
+    active = row(Session, sid=5, status="ACTIVE", event="x", state="WAITED KNOWN TIME")
+    known = analyse(None, snapshot(instance(), active)).activity
+    assert known is not None
+    assert known.active == 1
+    assert analyse(None, snapshot(instance())).activity is None
+    without = {Session: Section((active,), NOON, absent=frozenset({"status"}))}
+    assert analyse(None, snapshot(sections=without)).activity is None

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from presman.drawing.bars import Scale, bar_runs, shared_scale
 from presman.drawing.columns import cell_runs, fit_columns
-from presman.drawing.lines import cells, fit, plain
+from presman.drawing.lines import cells, fit, merge, plain
 from presman.drawing.table_lines import scales_of
 from presman.figures.figure import MEGABYTES, Bar, Figure
 from presman.figures.statement_figures import QUEUE, RUNNING
@@ -27,6 +27,17 @@ def test_text_takes_the_cells_that_a_terminal_gives_it(text: str, taken: int) ->
 def test_what_is_cut_ends_in_an_ellipsis() -> None:
     assert fit("漢字漢字", 5) == "漢字…"
     assert cells(fit("漢字", 3)) == 3
+
+
+def test_text_is_padded_or_cut_to_its_width() -> None:
+    assert [fit("abc", width) for width in (0, 1, 2, 3, 5)] == ["", "…", "a…", "abc", "abc  "]
+    assert fit("abc", 5, "right") == "  abc"
+
+
+def test_neighbours_of_one_style_are_one_run() -> None:
+    runs = [("a", "red"), ("", "blue"), ("b", "red"), ("c", ""), ("d", "red"), ("e", "red")]
+    assert merge(runs) == (("ab", "red"), ("c", ""), ("de", "red"))
+    assert plain(runs) == "abcde"
 
 
 def drawn(bar: Bar, width: int) -> str:

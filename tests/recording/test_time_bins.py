@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
 from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Reading
 from presman.recording.reader import Recording
-from presman.recording.time_bins import PollGap, gaps, time_bins, usual_interval, worst
+from presman.recording.time_bins import PollGap, gaps, sampled, time_bins, usual_interval, width_of, worst
 from presman.records.snapshot import Snapshot
 from tests.recording.taped import polled, record
 
@@ -51,3 +53,24 @@ def test_the_worst_moment_the_gaps_and_the_bins_of_two_days(tmp_path: Path) -> N
             (at(5), at(15), 3, 4, 3),
             (at(86_400), at(86_500), 3, 3, 2),
         ]
+
+
+@pytest.mark.parametrize(
+    ("polls", "bins", "width"),
+    [(0, 100, 1), (100, 100, 1), (101, 100, 2), (1600, 100, 16), (1601, 100, 32), (3200, 100, 32), (3201, 100, 64)],
+)
+def test_a_bin_takes_a_few_polls_or_whole_spans_of_32(polls: int, bins: int, width: int) -> None:
+    assert width_of(polls, bins) == width
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "step", "spans"),
+    [
+        (0, 31, 1, [0]),
+        (31, 32, 1, [0, 1]),
+        (32, 2000 * 32 + 31, 1, list(range(1, 2001))),  # 2,000 spans
+        (0, 2000 * 32, 2, list(range(0, 2001, 2))),  # 2,001
+    ],
+)
+def test_of_a_long_stretch_every_so_manieth_span_is_read(first: int, last: int, step: int, spans: list[int]) -> None:
+    assert sampled(SimpleNamespace(first=first, last=last)) == (step, spans)  # type: ignore[arg-type]

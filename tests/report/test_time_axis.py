@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
+import pytest
+
+from presman.base.svg import WIDTH
 from presman.recording.time_bins import PollGap
-from presman.report.time_axis import TimeAxis, below, side_by_side
+from presman.report.area_chart import nice
+from presman.report.time_axis import LEFT, RIGHT, TimeAxis, below, side_by_side
 
 START = datetime(2026, 3, 12, tzinfo=UTC)
 
@@ -28,3 +33,57 @@ def test_gaps_apart_stay_apart() -> None:
     axis = TimeAxis(START, START + timedelta(hours=1), (minutes(1, 2), minutes(30, 31)))
     assert [len(each) for each in side_by_side(axis)] == [1, 1]
     assert str(below(axis, 0.0, 100.0)).count("gaps") == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "end"),
+    [(-1, 1.0), (0, 1.0), (0.05, 0.1), (0.3, 0.5), (1, 1.0), (1.1, 2.0), (2.1, 2.5), (9, 10.0), (10, 10.0), (26, 50.0),
+     (999, 1000.0)],
+)  # fmt: skip
+def test_a_scale_ends_at_a_round_number_not_below_its_values(value: float, end: float) -> None:
+    assert nice(value) == pytest.approx(end)
+
+
+MIDNIGHT = datetime(2026, 3, 12).astimezone()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "step", "labels"),
+    [
+        (9, 1, ["00:00:00", "00:00:01"]),
+        (10, 2, ["00:00:00", "00:00:02"]),  # ten steps of 1 are too many
+        (599, 120, ["00:00:00", "00:02:00"]),
+        (600, 120, ["00:00", "00:02"]),
+        (86_399, 10_800, ["00:00", "03:00"]),
+        (86_400, 10_800, ["03-12 00:00", "03-12 03:00"]),
+        (9 * 43_200, 43_200, ["03-12 00:00", "03-12 12:00"]),
+        (9 * 43_200 + 1, 86_400, ["03-12", "03-13"]),
+    ],
+)
+def test_ticks_are_round_and_as_short_as_the_stretch_allows(seconds: int, step: int, labels: list[str]) -> None:
+    axis = TimeAxis(MIDNIGHT, MIDNIGHT + timedelta(seconds=seconds))
+    ticks = axis.ticks()
+    assert [axis.label(each) for each in ticks[:2]] == labels
+    assert len(ticks) == seconds // step + 1
+    assert {(later - earlier).total_seconds() for earlier, later in pairwise(ticks)} == {step}
+
+
+def test_ticks_begin_at_a_round_instant_behind_the_start() -> None:
+    axis = TimeAxis(MIDNIGHT + timedelta(seconds=61), MIDNIGHT + timedelta(seconds=599))
+    assert [axis.label(each) for each in axis.ticks()] == ["00:02:00", "00:03:00", "00:04:00", "00:05:00", "00:06:00",
+                                                           "00:07:00", "00:08:00", "00:09:00"]  # fmt: skip
+
+
+def test_an_instant_stands_in_proportion_and_never_outside() -> None:
+    axis = TimeAxis(START, START + timedelta(minutes=10))
+    left, right = axis.x(START), axis.x(START + timedelta(minutes=10))
+    assert axis.x(START + timedelta(minutes=4)) == pytest.approx(left + 0.4 * (right - left))
+    assert (axis.x(START - timedelta(minutes=1)), axis.x(START + timedelta(minutes=11))) == (left, right)
+    assert (left, right) == (LEFT, WIDTH - RIGHT)
+
+
+def test_the_date_is_left_out_where_all_is_of_one_day() -> None:
+    noon = MIDNIGHT + timedelta(hours=12)
+    assert TimeAxis(MIDNIGHT, noon).told(noon) == "12:00:00"
+    assert TimeAxis(MIDNIGHT, noon + timedelta(days=1)).told(noon) == "2026-03-12 12:00:00"
+    assert TimeAxis(MIDNIGHT, noon).told(noon + timedelta(days=1)) == "2026-03-13 12:00:00"
