@@ -75,6 +75,11 @@ def is_sane(column: Column, content: bytes) -> bool:
     return all(_LEAST < abs(value) < _MOST for value in column if type(value) is float and value)
 
 
+def is_dear(content: bytes) -> bool:
+    """Whether the values of a column, as it was written, take twice the room of numbers: instants, any kinds."""
+    return content[0] & 7 in {_INSTANTS, _SECONDS, _ANY}
+
+
 def unpack_column(base: Column, text: Callable[[int], str], content: bytes) -> list[Any]:
     """Read a column that was written as its difference to `base`. Raises DamagedError."""
     unpacker = Unpacker(content)

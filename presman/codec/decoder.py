@@ -36,7 +36,7 @@ from presman.codec.chain import (
     WORDS,
     step_of_format_1,
 )
-from presman.codec.column_codec import Column, is_sane, unpack_column
+from presman.codec.column_codec import Column, is_dear, is_sane, unpack_column
 from presman.codec.encoder import PackedFrame, Part
 from presman.codec.number_arrays import unpack_numbers
 from presman.codec.packing import DamagedError, Unpacker
@@ -144,6 +144,11 @@ class FrameDecoder:
         self._sections = made
         return replace(state.bare, sections=MappingProxyType(sections))
 
+    @property
+    def is_large(self) -> bool:
+        """Whether what is kept of it takes so much room that it is not kept beside that of other chains."""
+        return sum(each.own for each in self._states.values()) > FEW_VALUES // 4
+
     def at(self, place: int) -> datetime:
         """Return the instant of a snapshot."""
         return self._state(place).bare.at
@@ -237,8 +242,9 @@ class FrameDecoder:
         self, shape: Shape, flags: int, old: _Read | None, unpacker: Unpacker, parts: Sequence[tuple[int, bytes]]
     ) -> tuple[_Rows, Gone]:
         length, width = unpacker.count(MOST_ROWS), len(shape.fields)
-        if self._values + length * width > self._most and not self._trusted:
-            raise DamagedError(f"it unfolds to {self._values + length * width:,} values")
+        weight = self._values + length * (width + sum(is_dear(content) for _, content in parts))
+        if weight > self._most and not self._trusted:
+            raise DamagedError(f"it unfolds to {weight:,} values")
         bases, gone = _old_columns(old, width), old.gone if old is not None else ()
         if flags & MOVED:
             bases, gone = _moved(unpack_numbers(length, unpacker), bases, gone, width)

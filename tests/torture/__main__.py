@@ -4,8 +4,8 @@
 
 `fuzz` is a third way: as many sessions in which bytes of the server's answers are changed.
 `kill` is a fourth, of no release: a recorder that is killed 200 times. `flips` is a fifth: recordings with bits changed
-or cut short, 1,000 of them. Everything comes from the seed. Prints what was done, and exits 1 with what presman did not
-stand.
+or cut short, 1,000 of them; `bombs` a sixth: recordings with blocks that would unfold to gigabytes, 1,000 of each kind.
+Everything comes from the seed. Prints what was done, and exits 1 with what presman did not stand.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from pathlib import Path
 from subprocess import run
 
 from presman.base.release import Release
+from tests.torture.bombs import bombs
 from tests.torture.flips import flip
 from tests.torture.fuzz import Fell, fuzz
 from tests.torture.kills import kill
 from tests.torture.torture import CLIENTS, Broken, torture
 
-OF_NO_RELEASE = ("kill", "flips")
+OF_NO_RELEASE = ("kill", "flips", "bombs")
 WAYS = (*CLIENTS, "fuzz", *OF_NO_RELEASE)
 KILLS = 200
 
@@ -67,6 +68,9 @@ def _one(release: str, way: str, cuts: int, seed: int) -> int:
                 return 0
             if way == "flips":
                 say(flip(cuts, seed, Path(folder), say))
+                return 0
+            if way == "bombs":
+                say(bombs(cuts, seed, Path(folder), say))
                 return 0
             say(torture(Release.parse(release), way, cuts, seed, Path(folder), say))
             return 0
