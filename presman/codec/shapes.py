@@ -20,9 +20,9 @@ MOST_FIELDS = 400
 MOST_ROWS = 200_000
 """Rows that a section may have: the sessions of a large cluster, the idle ones too, are some ten thousand."""
 
-FEW_VALUES, VALUES_PER_BYTE, MOST_VALUES = 1_500_000, 8, 6_000_000
+FEW_VALUES, VALUES_PER_BYTE, MOST_VALUES = 1_500_000, 8, 2_500_000
 """Values that any poll may unfold to, how many more for each byte that its chain takes in the file, and no more than
-that. 40,000 sessions have 2,400,000 values, in 1,300,000 bytes."""
+that: two polls of so many take 300 MB. 40,000 sessions have 2,400,000 values, in 1,300,000 bytes."""
 
 _LEAST, _MOST = 1e-20, 1e20
 """The second is a little more than the largest number of 64 bits."""

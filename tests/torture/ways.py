@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from presman.base.release import Release
 from tests.torture import endurance, hostile, refusals, strangers
+from tests.torture.bombs import FORMATS, bombs
 from tests.torture.flips import flip
 from tests.torture.fuzz import fuzz
 from tests.torture.kills import kill
@@ -51,6 +52,7 @@ WAYS = (
         "flips", "recordings with bits changed or cut short", ("",), 1000,
         lambda task: flip(task.rounds, task.seed, task.folder, task.say),
     ),
+    Way("bombs", "blocks of recordings that mean gigabytes", FORMATS, 1000, bombs),
     Way("strangers", "files and arguments that make no sense", strangers.KINDS, 2000, strangers.run_kind),
     Way("hostile", "columns that are full of control sequences", hostile.PLACES, hostile.COLUMNS, hostile.run),
     Way("refusals", "machines that refuse threads, files, memory, disks, homes", ("",), 300, refusals.run),
