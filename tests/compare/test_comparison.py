@@ -188,3 +188,15 @@ def test_a_plan_and_a_group_that_only_one_has_differ() -> None:
         ("OLD", "share", 0.1, None),
     ]
     assert plan_differences((window[0], both), (window[0], both)) == ()  # type: ignore[arg-type]
+
+
+def test_waits_in_the_queue_by_mean_and_rank() -> None:
+    """1 to 7 s over and over; then every fifth has waited 9 s longer, which is far beyond chance."""
+    one = [1.0 + number % 7 for number in range(700)]
+    other = [each + 9 * (number % 5 == 0) for number, each in enumerate(one)]
+    found = {line.figure: line for line in lines(figures(queued={"ETL": one}), figures(queued={"ETL": other}))}
+    mean, p95 = found["mean wait s"], found["p95 wait s"]
+    assert (mean.subject, mean.first, mean.second) == ("ETL", pytest.approx(4.0), pytest.approx(5.8))  # 9 / 5 more
+    assert (p95.first, p95.second, p95.difference) == (7.0, 15.0, Judgement.MORE)
+    alone = {line.figure: line for line in lines(figures(queued={"ETL": one}), figures())}
+    assert (alone["p95 wait s"].first, alone["p95 wait s"].second) == (7.0, None)

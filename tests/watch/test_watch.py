@@ -224,3 +224,19 @@ def test_what_a_series_says_of_a_stretch_of_time() -> None:
     assert series.buckets(key, noon, 20.0, 2) == (1.5, 4.0)  # at 0 and 10, at 20
     assert completed(NOON + timedelta(seconds=59), 60.0) == noon
     assert completed(NOON + timedelta(seconds=60), 60.0) == noon + 60
+
+
+@pytest.mark.parametrize("counter", ["pqs_queued", "pqs_completed"])
+def test_one_counter_that_goes_back_begins_all_anew(counter: str) -> None:
+    """Marks at 0 and 60 s; a counter falls at 60 s: at 120 s a minute is known and not two."""
+    marks = QueueMarks()
+
+    def at_minute(number: int, count: int) -> Reading:
+        row = group("ETL", current_pqs_queued=1, **{counter: count})
+        return analyse(None, snapshot(instance(), active_plan(), row, after=60.0 * number))
+
+    marks.add(at_minute(0, 9))
+    marks.add(at_minute(1, 3))
+    (one,) = marks.compare(at_minute(2, 5))
+    assert one.hour is not None
+    assert one.hour.seconds == 60
