@@ -175,6 +175,7 @@ def test_three_exporters_have_one_prometheus_and_one_is_killed(start: Start, tmp
         assert those("up == 1", "instance") == sorted((addresses[0], addresses[2]))
         assert those("presman_up == 1", "target") == sorted((*THIRDS[0], *THIRDS[2]))
         assert those("presman_up == 0", "target") == [], "of its databases nobody knows"
+        until(lambda: those('ALERTS{alertname="PresmanAbsent"}', "instance") == [addresses[1]], "the alert of it alone")
         start("metrics", 1, "--listen", addresses[1])
         until(lambda: those("presman_up == 1", "target") == sorted(SCENARIOS), "all six are up once more")
     finally:
