@@ -53,13 +53,14 @@ def bytes_in_use(connection: Connection, enough: int, targets: Sequence[str] | N
     files = connection.execute(_FILES, _NAMES).scalar()
     if files is None or files <= enough:
         return _whole(files)
+    # First: where another recorder removes its own meanwhile, what comes out is too small, and not too much goes.
+    share = 1.0 if targets is None else float(connection.execute(_SHARE, {"targets": targets}).scalar() or 0.0)
     for name in _NAMES["names"]:
         connection.exec_driver_sql(f'ANALYZE "{name}"')
     least, rows = connection.execute(_ROWS, {**_NAMES, **_LEFT_OUT, "row": _ROW}).one()
     if least is None or least < 0:  # a table that was never looked at
         return None
     beside = sum(_whole(connection.execute(text(_sum_of(column))).scalar()) or 0 for column in _LONG)
-    share = 1.0 if targets is None else float(connection.execute(_SHARE, {"targets": targets}).scalar() or 0.0)
     return int(share * min(int(files), int(rows) + beside))
 
 

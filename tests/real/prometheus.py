@@ -6,12 +6,14 @@ import json
 import shutil
 import socket
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
+from tests.contrib import RULES
 from tests.patience import until
 
 PROMETHEUS, PROMTOOL = shutil.which("prometheus"), shutil.which("promtool")
@@ -21,19 +23,23 @@ global: {{scrape_interval: 1s, evaluation_interval: 1s}}
 rule_files: ["{rules}"]
 scrape_configs:
   - job_name: presman
+    static_configs: [{{targets: {targets}}}]
+"""
+
+SECURELY = """\
     scheme: https
     tls_config: {{ca_file: "{authority}"}}
     basic_auth: {{username: prometheus, password: "{password}"}}
-    static_configs: [{{targets: ["{target}"]}}]
 """
+"""What is added to that where presman has a certificate and a password."""
 
 
 class PrometheusServer:
-    """Prometheus with an empty store in a folder."""
+    """Prometheus with an empty store in a folder, which scrapes HOST:PORTs."""
 
-    def __init__(self, folder: Path, **settings: object) -> None:
+    def __init__(self, folder: Path, targets: Sequence[str], access: str = "") -> None:
         self.configuration = folder / "prometheus.yml"
-        self.configuration.write_text(CONFIGURATION.format(**settings))
+        self.configuration.write_text(CONFIGURATION.format(rules=RULES, targets=json.dumps(targets)) + access)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{free.getsockname()[1]}"

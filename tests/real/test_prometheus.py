@@ -17,7 +17,7 @@ from tests.cli.run import command, environment
 from tests.contrib import RULES, annotations, panels, recorded
 from tests.oracle.test_login import Authority
 from tests.patience import until
-from tests.real.prometheus import PROMETHEUS, PROMTOOL, PrometheusServer, promtool
+from tests.real.prometheus import PROMETHEUS, PROMTOOL, SECURELY, PrometheusServer, promtool
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("PRESMAN_REAL"), reason="make test-real runs it: it starts Prometheus"),
@@ -77,7 +77,8 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scraped]:
     url = line.partition(" at ")[2].partition(";")[0]
     assert url.startswith("https://"), line
     address = url.removeprefix("https://").removesuffix("/metrics")
-    server = PrometheusServer(folder, rules=RULES, authority=folder / "ca.pem", password=PASSWORD, target=address)
+    access = SECURELY.format(authority=folder / "ca.pem", password=PASSWORD)
+    server = PrometheusServer(folder, [address], access)
     yield Scraped(server, presman, url, ssl.create_default_context(cafile=str(folder / "ca.pem")))
     server.stop()
     presman.kill()

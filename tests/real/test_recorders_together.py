@@ -112,8 +112,10 @@ def test_what_is_too_old_for_one_stays_of_another(server: PostgresServer, monkey
     shelf.close()
 
 
-def test_a_size_is_of_what_one_recorder_has_written(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two databases with the same polls are half of it each."""
+def test_a_size_is_of_what_one_recorder_has_written(
+    server: PostgresServer, aside: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two databases with the same polls are half of it each; both recorders may remove at the same time."""
     monkeypatch.setattr("presman.recording.snapshot_writer.CHAIN", 8)
     url = server.database("sizes")
     moments = list(polled("mixed", 80))
@@ -126,6 +128,15 @@ def test_a_size_is_of_what_one_recorder_has_written(server: PostgresServer, monk
     went = trim(shelf, RetentionLimits(size=int(0.7 * mine)), now, ["mine"])
     assert 0.2 * 80 < went < 0.5 * 80
     assert (polls(url, "mine"), polls(url, "theirs")) == (80 - went, 80)
+
+    def removing(number: int) -> None:
+        own = Shelf(url)
+        own.store(START)
+        assert trim(own, RetentionLimits(age=timedelta(seconds=100)), now, [("mine", "theirs")[number]]) > 0
+        own.close()
+
+    together(aside, 2, removing)  # of 80 polls the last 21 are no older: 7 chains of 8 have ended before them
+    assert (polls(url, "mine"), polls(url, "theirs")) == (24, 24)
     shelf.close()
 
 

@@ -158,6 +158,18 @@ def test_what_is_too_old_or_too_much_goes(tmp_path: Path, monkeypatch: pytest.Mo
         assert recording.tape().reading(len(recording.tape()) - 1) == moments[-1][1]
 
 
+def test_a_file_is_kept_small_whatever_is_in_it(tmp_path: Path) -> None:
+    """In PostgreSQL other recorders have limits of their own; a file has one, also for what is recorded no more."""
+    place = str(tmp_path / "two.presman")
+    moments = list(polled("quiet", 3))
+    for target in ("prod", "gone"):
+        record(place, moments, target)
+    shelf = Shelf(place)
+    shelf.store(START)
+    assert trim(shelf, RetentionLimits(age=timedelta(days=1)), moments[2][0].at + timedelta(days=2), ["prod"]) == 6
+    shelf.close()
+
+
 def recorder_to(place: str, told: list[LogEvent], polls: int | None = None) -> DatabaseRecorder:
     target = RecordedTarget("demo:x", "simulator", SimulatorSource, 1.0, Scope.CLUSTER, (), None)
     return DatabaseRecorder(target, Shelf(place), told.append, polls=polls)
