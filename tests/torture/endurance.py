@@ -415,7 +415,7 @@ def monitor(task: Task) -> str:
             key = rng.choice(keys)
             screen.press(PRESSED.get(key, key.encode()))
             pressed += 1
-            _read(screen, PAUSE)
+            screen.listen(PAUSE)
             if max(polls / task.rounds.times, gone / task.rounds.seconds) * LOOKS >= len(looks):
                 looks.append(_look_at(screen.pid, task.folder))
                 polls = looks[-1].polls
@@ -429,12 +429,6 @@ def monitor(task: Task) -> str:
     if told.exists():
         raise Broken(f"{scenario}, seed {task.seed}: {told.read_text()[:2000]}")
     return f"{scenario}: {counted(looks[-1].polls, 'poll')}, {pressed} random keys, {flat(looks, OF_KEYS)}"
-
-
-def _read(screen: Screen, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:
-        screen._read(left)
 
 
 def _look_at(pid: int, folder: Path) -> Look:

@@ -80,7 +80,7 @@ def test_some_minutes_of_a_month(part: str, tmp_path: Path) -> None:
 
 
 def test_a_monitor_with_random_keys(tmp_path: Path) -> None:
-    told = endurance.monitor(Task("monitor storm", Rounds(6_000, 1.0), 1, tmp_path, lambda _text: None))
+    told = endurance.monitor(Task("monitor storm", Rounds(6_000, 0.5), 1, tmp_path, lambda _text: None))
     assert told.startswith("storm: ")
     assert "random keys" in told
 
