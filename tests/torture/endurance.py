@@ -69,7 +69,7 @@ AT_ONCE = 50
 """Polls that may wait to be written."""
 
 TRIM_EVERY = 720
-RETAIN = timedelta(days=3)
+RETAIN = timedelta(days=1)
 
 MONITOR_POLLS = 6_000
 """Of twenty minutes with one each 0.2 s."""
@@ -90,6 +90,9 @@ class Look(NamedTuple):
 
 
 NO_ROOM = Look(0, 0.0, 0, 2, 0)
+OF_DAYS = NO_ROOM._replace(files=8)
+"""Each day is a file with two of SQLite's beside it: at the end two days more may be open than in the middle."""
+
 OF_KEYS = Look(0, 0.0, 2, 8, 100)
 """A recording and a CSV file may be written, and tabs and pages be there that were not opened before."""
 
@@ -253,7 +256,7 @@ def _look(polls: int) -> Look:
 
 
 def record(task: Task, course: int = COURSE) -> str:
-    """Record a month into a folder, of which three days are kept."""
+    """Record a month into a folder, of which a day is kept besides the present one."""
     month, told = Month(_course(course)), []
     shelf = Shelf(f"{task.folder}{os.sep}")
     target = RecordedTarget("month", "simulator", lambda: month, 1e-4, Scope.CLUSTER, (), None)
@@ -283,7 +286,7 @@ def record(task: Task, course: int = COURSE) -> str:
             sane(tape.reading(place), f"poll {place}")
         for measure in ("cpu", "parallel", "queue", "latency"):
             sane(tape.figures(measure, tape.at(max(0, len(tape) - course))), measure)
-    return f"{_days(recorder.written)} recorded, {flat(looks)}"
+    return f"{_days(recorder.written)} recorded, {flat(looks, OF_DAYS)}"
 
 
 def metrics(task: Task, course: int = COURSE) -> str:
