@@ -237,12 +237,12 @@ def _course(polls: int) -> list[Snapshot]:
 def _polls(rounds: Rounds, month: Month, say: Callable[[str], None], now_and_then: Callable[[int], None]) -> list[Look]:
     """Give a month's polls one after the other, and look at what there is every now and then."""
     looks: list[Look] = []
-    begun = time.monotonic()
+    due = 1 / LOOKS + rounds.spent
     for number in rounds:
         month.give()
         now_and_then(number)
-        gone = max(number / rounds.times, (time.monotonic() - begun) / rounds.seconds)
-        if gone * LOOKS >= len(looks) + 1:
+        if (gone := max(number / rounds.times, rounds.spent)) >= due:
+            due = gone + 1 / LOOKS
             looks.append(_look(number + 1))
             say(str(looks[-1]))
     looks.append(_look(rounds.done))
@@ -412,14 +412,15 @@ def monitor(task: Task) -> str:
     rng, looks, pressed = random.Random(f"{task.seed} {scenario}"), [], 0
     try:
         screen.wait_for(b"LIVE", limit=30.0)
-        begun, polls = time.monotonic(), 0
-        while polls < task.rounds.times and (gone := time.monotonic() - begun) < task.rounds.seconds:
+        polls, due = 0, 0.0
+        while polls < task.rounds.times and (not pressed or task.rounds.spent < 1):
             keys = [key for key in rng.choice((MOVES, USUAL, KEYS)) if key not in SLOWER]
             key = rng.choice(keys)
             screen.press(PRESSED.get(key, key.encode()))
             pressed += 1
             screen.listen(PAUSE)
-            if max(polls / task.rounds.times, gone / task.rounds.seconds) * LOOKS >= len(looks):
+            if (gone := max(polls / task.rounds.times, task.rounds.spent)) >= due:
+                due = gone + 1 / LOOKS
                 looks.append(_look_at(screen.pid, task.folder))
                 polls = looks[-1].polls
                 task.say(f"{scenario}: {looks[-1]}, {pressed} keys")
