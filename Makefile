@@ -77,7 +77,7 @@ bench: $(STAMP) ## what presman costs, as ratios measured in one run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group yardsticks
 	$(BIN)/python -m benchmarks $(ARGS)
 
-torture: $(STAMP) ## a thousand cuts of the line, for each release and client (minutes)
+torture: $(STAMP) ## everything that presman must stand, and a table of it (half an hour)
 	$(BIN)/python -m tests.torture $(ARGS)
 
 docs: written book ## what documents say of presman, written from presman itself, and the book of them in site/

@@ -79,6 +79,12 @@ class Screen:
         while self._read(seconds):
             pass
 
+    def listen(self, seconds: float) -> None:
+        """Read all that comes within `seconds`."""
+        end = time.perf_counter() + seconds
+        while (left := end - time.perf_counter()) > 0:
+            self._read(left)
+
     def press(self, keys: bytes) -> None:
         """Type."""
         self._process.write(keys)

@@ -102,7 +102,7 @@ def _all(pairs: Sequence[tuple[Way, str]], options: argparse.Namespace) -> Itera
         with turn:
             share = (end - time.monotonic()) * min(options.jobs, left[0]) / left[0]
             left[0] -= 1
-        return _apart(*pair, max(1.0, share), options)
+        return _apart(*pair, max(5.0, share), options)
 
     with ThreadPoolExecutor(options.jobs) as pool:
         yield from pool.map(start, pairs)

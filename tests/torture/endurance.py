@@ -69,7 +69,7 @@ AT_ONCE = 50
 """Polls that may wait to be written."""
 
 TRIM_EVERY = 720
-RETAIN = timedelta(days=3)
+RETAIN = timedelta(days=1)
 
 MONITOR_POLLS = 6_000
 """Of twenty minutes with one each 0.2 s."""
@@ -90,6 +90,9 @@ class Look(NamedTuple):
 
 
 NO_ROOM = Look(0, 0.0, 0, 2, 0)
+OF_DAYS = NO_ROOM._replace(files=8)
+"""Each day is a file with two of SQLite's beside it: at the end two days more may be open than in the middle."""
+
 OF_KEYS = Look(0, 0.0, 2, 8, 100)
 """A recording and a CSV file may be written, and tabs and pages be there that were not opened before."""
 
@@ -234,12 +237,12 @@ def _course(polls: int) -> list[Snapshot]:
 def _polls(rounds: Rounds, month: Month, say: Callable[[str], None], now_and_then: Callable[[int], None]) -> list[Look]:
     """Give a month's polls one after the other, and look at what there is every now and then."""
     looks: list[Look] = []
-    begun = time.monotonic()
+    due = 1 / LOOKS + rounds.spent
     for number in rounds:
         month.give()
         now_and_then(number)
-        gone = max(number / rounds.times, (time.monotonic() - begun) / rounds.seconds)
-        if gone * LOOKS >= len(looks) + 1:
+        if (gone := max(number / rounds.times, rounds.spent)) >= due:
+            due = gone + 1 / LOOKS
             looks.append(_look(number + 1))
             say(str(looks[-1]))
     looks.append(_look(rounds.done))
@@ -253,7 +256,7 @@ def _look(polls: int) -> Look:
 
 
 def record(task: Task, course: int = COURSE) -> str:
-    """Record a month into a folder, of which three days are kept."""
+    """Record a month into a folder, of which a day is kept besides the present one."""
     month, told = Month(_course(course)), []
     shelf = Shelf(f"{task.folder}{os.sep}")
     target = RecordedTarget("month", "simulator", lambda: month, 1e-4, Scope.CLUSTER, (), None)
@@ -283,7 +286,7 @@ def record(task: Task, course: int = COURSE) -> str:
             sane(tape.reading(place), f"poll {place}")
         for measure in ("cpu", "parallel", "queue", "latency"):
             sane(tape.figures(measure, tape.at(max(0, len(tape) - course))), measure)
-    return f"{_days(recorder.written)} recorded, {flat(looks)}"
+    return f"{_days(recorder.written)} recorded, {flat(looks, OF_DAYS)}"
 
 
 def metrics(task: Task, course: int = COURSE) -> str:
@@ -409,14 +412,15 @@ def monitor(task: Task) -> str:
     rng, looks, pressed = random.Random(f"{task.seed} {scenario}"), [], 0
     try:
         screen.wait_for(b"LIVE", limit=30.0)
-        begun, polls = time.monotonic(), 0
-        while polls < task.rounds.times and (gone := time.monotonic() - begun) < task.rounds.seconds:
+        polls, due = 0, 0.0
+        while polls < task.rounds.times and (not pressed or task.rounds.spent < 1):
             keys = [key for key in rng.choice((MOVES, USUAL, KEYS)) if key not in SLOWER]
             key = rng.choice(keys)
             screen.press(PRESSED.get(key, key.encode()))
             pressed += 1
-            _read(screen, PAUSE)
-            if max(polls / task.rounds.times, gone / task.rounds.seconds) * LOOKS >= len(looks):
+            screen.listen(PAUSE)
+            if (gone := max(polls / task.rounds.times, task.rounds.spent)) >= due:
+                due = gone + 1 / LOOKS
                 looks.append(_look_at(screen.pid, task.folder))
                 polls = looks[-1].polls
                 task.say(f"{scenario}: {looks[-1]}, {pressed} keys")
@@ -429,12 +433,6 @@ def monitor(task: Task) -> str:
     if told.exists():
         raise Broken(f"{scenario}, seed {task.seed}: {told.read_text()[:2000]}")
     return f"{scenario}: {counted(looks[-1].polls, 'poll')}, {pressed} random keys, {flat(looks, OF_KEYS)}"
-
-
-def _read(screen: Screen, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:
-        screen._read(left)
 
 
 def _look_at(pid: int, folder: Path) -> Look:

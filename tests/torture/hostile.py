@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.terminal import ESCAPES, Screen
+from presman.base.formats import counted
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.config import config_file
@@ -44,6 +45,9 @@ from tests.torture.torture import LAUNCH
 from tests.tui.test_any_keys import KEYS, MOVES
 
 MARK = "6666"
+BETWEEN_KEYS = 0.02
+"""Seconds."""
+
 PAYLOAD = (
     f"\x1b[{MARK}m\x1b]0;{MARK}\x07\x1b]52;c;{MARK}\x1b\\\x1bP{MARK}\x1b\\\x9b{MARK}m\x1b[{MARK};1H"
     "\x08\r\n\t\x0e\x00\x7f\u202e\u2066\u200b\ufeff\u2028[red][@click=app.quit]"
@@ -163,12 +167,6 @@ class Heard(Screen):
             self.heard += self._tail[before - self.written :]
         return found
 
-    def listen(self, seconds: float) -> None:
-        """Take what comes within some seconds."""
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            self._read(left)
-
     def judge(self) -> int:
         """Judge what came since the last time, but for the last sequence, of which more may come. Raises Broken.
 
@@ -198,7 +196,8 @@ class _Screens:
                 file.write(f"[{name}]\nconnection_string = presman/presman@{server.dsn}\n")
         (task.folder / "config.ini").chmod(0o600)
         start = [sys.executable, "-c", LAUNCH]
-        self.shown, self.written = 0, 0
+        self._folder = task.folder
+        self.shown = 0
         self.screens = [
             Heard([*start, "one", "--refresh", "0.1"], task.folder),
             Heard([*start, "fleet", "one", "other", "--interval", "0.5"], task.folder),
@@ -214,9 +213,9 @@ class _Screens:
             for key in (tab, "enter", rng.choice(KEYS), rng.choice(MOVES), rng.choice(KEYS), "escape"):
                 if key not in SLOWER:
                     monitor.press(PRESSED.get(key, key.encode()))
-                    monitor.listen(0.04)
+                    monitor.listen(BETWEEN_KEYS)
             fleet.press(rng.choice((b"\r", b"\x1b[B", b"s", b"O", b"?", b"\x1b", b"2", b"4")))
-            fleet.listen(0.02)
+            fleet.listen(BETWEEN_KEYS)
         fleet.press(b"\x1b")
         fleet.listen(0.05)
         for screen in self.screens:
@@ -225,9 +224,13 @@ class _Screens:
     def told(self) -> str:
         if not self.shown:
             raise Broken("nothing of what was answered was ever shown: nothing is proven")
+        files = _written(self._folder)
+        for text in files:
+            harmless(text, "a file that a key wrote")
         written = sum(screen.written for screen in self.screens)
         return (
-            f"{written / 1e6:.1f} MB written to two terminals, the mark {self.shown:,} times as text, nothing that acts"
+            f"{written / 1e6:.1f} MB written to two terminals, {counted(len(files), 'file')} by keys,"
+            f" the mark {self.shown:,} times as text, nothing that acts"
         )
 
 

@@ -84,19 +84,22 @@ def judged(arguments: Sequence[str], **environment: str) -> Ended:
     """Run presman, and hold what it says against what it promises. Raises Broken."""
     ended = run(arguments, **environment)
     what = " ".join(arguments)[:300]
-    if (
-        ended.code not in (OF_A_PLUGIN if arguments[0] == "check" else CODES)
-        or "internal error" in ended.err
-        or "Traceback" in ended.err
-    ):
+    if ended.code not in (OF_A_PLUGIN if arguments[0] == "check" else CODES):
         raise Broken(f"{what}: code {ended.code}, {ended.err[-1500:]}")
-    if any(not line.startswith("presman: ") for line in ended.err.splitlines()) and "usage:" not in ended.err:
-        raise Broken(f"{what}: a line of standard error is not presman's: {ended.err[-500:]!r}")
+    well_told(ended.err, what)
     harmless(ended.out, f"{what}: standard output")
     harmless(ended.err, f"{what}: standard error")
     if (peak := resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10) > MOST:
         raise Broken(f"{what}: {peak} MB of memory")
     return ended
+
+
+def well_told(said: str, where: str) -> None:
+    """Raise Broken where standard error has more than lines of presman's own."""
+    if any(word in said for word in ("Traceback", "internal error", "Exception ignored")):
+        raise Broken(f"{where}: {said[-1500:]}")
+    if "usage:" not in said and any(not line.startswith("presman: ") for line in said.splitlines()):
+        raise Broken(f"{where}: a line is not presman's: {said[-500:]}")
 
 
 def harmless(text: str, where: str) -> None:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from tests.cli.run import QUEUEING, environment
 from tests.recording.taped import polled, record
-from tests.torture.judged import CODES
+from tests.torture.judged import CODES, well_told
 from tests.torture.rounds import Broken, Task
 
 LONGEST = 40.0
@@ -119,15 +119,9 @@ def _one(refusal: Refusal, command: tuple[str, ...], folder: Path) -> int:
             process.send_signal(signal.SIGTERM if command[0] in ENDLESS else signal.SIGKILL)
             code = process.wait(LONGEST)
     said = (folder / "said").read_text("utf-8", "replace") if not refusal.err else ""
-    _judge(f"{command[0]} with {refusal.what}", code, said, command)
-    return code
-
-
-def _judge(where: str, code: int, said: str, command: tuple[str, ...]) -> None:
+    where = f"{command[0]} with {refusal.what}"
     allowed = {143} if command[0] in ENDLESS else {1} if command[0] == "check" else set()
     if code not in CODES | allowed:
         raise Broken(f"{where}: code {code}: {said[-400:]}")
-    if any(word in said for word in ("Traceback", "internal error", "Exception ignored")):
-        raise Broken(f"{where}: {said[-400:]}")
-    if any(not line.startswith("presman: ") for line in said.splitlines()):
-        raise Broken(f"{where}: a line is not presman's: {said[-400:]}")
+    well_told(said, where)
+    return code

@@ -14,16 +14,24 @@ class Broken(AssertionError):  # noqa: N818 - what presman is then
 
 
 class Rounds:
-    """Numbers from 0 on: `times` of them, or as many as `seconds` allow, one at least. `done` counts them."""
+    """Numbers from 0 on: `times` of them, or as many as `seconds` from now allow, one at least. `done` counts them.
+
+    What has to be prepared counts, too: others wait for their share of the time.
+    """
 
     def __init__(self, times: int, seconds: float = math.inf) -> None:
         self.times = times
         self.seconds = seconds
         self.done = 0
+        self._begun = time.monotonic()
+
+    @property
+    def spent(self) -> float:
+        """The part of the time that is over; 1 and more if none is left."""
+        return (time.monotonic() - self._begun) / self.seconds
 
     def __iter__(self) -> Iterator[int]:
-        end = time.monotonic() + self.seconds
-        while self.done < self.times and (not self.done or time.monotonic() < end):
+        while self.done < self.times and (not self.done or self.spent < 1):
             yield self.done
             self.done += 1
 

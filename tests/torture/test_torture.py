@@ -88,7 +88,7 @@ def test_some_minutes_of_a_month(part: str, tmp_path: Path) -> None:
 
 
 def test_a_monitor_with_random_keys(tmp_path: Path) -> None:
-    told = endurance.monitor(Task("monitor storm", Rounds(6_000, 1.0), 1, tmp_path, lambda _text: None))
+    told = endurance.monitor(Task("monitor storm", Rounds(6_000, 1.5), 1, tmp_path, lambda _text: None))
     assert told.startswith("storm: ")
     assert "random keys" in told
 
@@ -169,7 +169,7 @@ def test_rounds_end_with_their_number_or_with_the_time(monkeypatch: pytest.Monke
     """Of a clock that goes on by a second at each look, two and a half seconds are three rounds; one is always done."""
     seconds = iter(range(1000))
     monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
-    assert (list(Rounds(4)), list(Rounds(9, 2.5)), list(Rounds(9, 0.0))) == ([0, 1, 2, 3], [0, 1, 2], [0])
+    assert (list(Rounds(4)), list(Rounds(9, 2.5)), list(Rounds(9, 0.5))) == ([0, 1, 2, 3], [0, 1, 2], [0])
     done = Rounds(3)
     list(done)
     assert done.done == 3
