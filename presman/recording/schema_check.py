@@ -29,6 +29,21 @@ _FOREIGN = text(
     " AND (c.relkind <> 'r' OR c.relhasrules OR c.relrowsecurity OR c.relhassubclass OR c.relhastriggers AND :writing)"
 ).bindparams(bindparam("names", sorted(METADATA.tables), expanding=True))
 
+_TAKEN_OVER = text(
+    "SELECT 'operator' AS kind FROM pg_catalog.pg_operator o WHERE o.oid OPERATOR(pg_catalog.>=) {first}"
+    " AND pg_catalog.pg_operator_is_visible(o.oid) AND o.oprleft OPERATOR(pg_catalog.<) {first}"
+    " AND o.oprright OPERATOR(pg_catalog.<) {first}"
+    " AND o.oprname OPERATOR(pg_catalog.~) '^([=<>+*/-]|<>|!=|<=|>=|[|][|])$'::pg_catalog.text UNION ALL"
+    " SELECT 'function' FROM pg_catalog.pg_proc p WHERE p.oid OPERATOR(pg_catalog.>=) {first}"
+    " AND pg_catalog.pg_function_is_visible(p.oid) AND p.proname OPERATOR(pg_catalog.~)"
+    " '^(length|sum|max|min|count|to_timestamp|clock_timestamp|row_number)$'::pg_catalog.text AND NOT EXISTS (SELECT 1"
+    " FROM pg_catalog.unnest(p.proargtypes::pg_catalog.oid[]) t(kind) WHERE t.kind OPERATOR(pg_catalog.>=) {first})"
+    " LIMIT 1".replace("{first}", "16384::pg_catalog.oid").replace("::", r"\:\:")
+)
+"""Whether somebody made an operator or a function of numbers and texts with the name of one that PostgreSQL has: it
+would run whenever presman asks. From 16384 on objects are not PostgreSQL's own. All that is used here is named with its
+schema, so that it is PostgreSQL's."""
+
 
 class ForeignSchemaError(sqlite3.DatabaseError):
     """A file defines what presman does not make: it is neither read nor written."""
@@ -91,7 +106,12 @@ def verified(connection: sqlite3.Connection) -> None:
 
 
 def foreign_relation(connection: Connection, *, writing: bool) -> str:
-    """Return the name of what stands in PostgreSQL in the place of a table of presman and is more than a table."""
+    """Return the name of what stands in PostgreSQL in the place of a table of presman and is more than a table.
+
+    The same of an operator or a function in the place of one of PostgreSQL.
+    """
+    if (kind := connection.execute(_TAKEN_OVER).scalar()) is not None:
+        return f"own {kind} in the place of PostgreSQL's"
     return str(connection.execute(_FOREIGN, {"writing": writing}).scalar() or "")
 
 

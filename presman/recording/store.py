@@ -352,7 +352,7 @@ class Store:
     def _check_relations(self, connection: Connection) -> None:
         """Raise RecordingError where something else than a table stands in PostgreSQL; files look for themselves."""
         if self.kind == "postgresql" and (name := foreign_relation(connection, writing=self.writing)):
-            raise RecordingError(f"{self.name}: its {name} is not the table that a recorder makes")
+            raise RecordingError(f"{self.name}: its {name} is not what a recorder makes")
 
     def _check(self) -> None:
         with self.engine.connect() as connection:

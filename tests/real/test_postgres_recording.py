@@ -110,3 +110,28 @@ def test_every_command_that_reads_a_recording_reads_one_in_postgresql(server: Po
     assert several.returncode == 3
     assert "choose one by ?database=NAME: demo:mixed, demo:queueing" in several.stderr
     assert "***" in inside("once", one.replace("postgres@", "postgres:geheim@").replace("/read", "/none")).stderr
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "ALTER TABLE meta RENAME TO other; CREATE VIEW meta AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1"
+        " FROM n) SELECT i::text AS name, '' AS value FROM n",
+        "ALTER TABLE polls ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON polls USING (pg_sleep(60) IS NOT NULL)",
+        "CREATE FUNCTION slow(text, varchar) RETURNS bool LANGUAGE sql AS 'SELECT pg_sleep(60) IS NOT NULL';"
+        " CREATE OPERATOR = (LEFTARG = text, RIGHTARG = varchar, FUNCTION = slow)",
+        "CREATE FUNCTION length(varchar) RETURNS int LANGUAGE sql AS 'SELECT 1 FROM pg_sleep(60)'",
+    ],
+    ids=["view", "policy", "operator", "function"],
+)
+def test_what_no_recorder_made_is_not_run(harm: str, server: PostgresServer, inside: Run) -> None:
+    url = server.database(f"harm_{abs(hash(harm))}")
+    record(url, list(polled("quiet", 3)))
+    store = Store(url, writing=True)
+    with store.transaction() as connection:
+        connection.exec_driver_sql(harm)
+    store.close()
+    for words in (("once", url), ("report", url, "-o", "-")):
+        done = inside(*words)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
+        assert "is not what a recorder makes" in done.stderr

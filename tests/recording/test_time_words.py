@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from presman.recording.time_words import TimeError, span_of
+from presman.recording.time_words import TimeError, instant_of, span_of
 
 FIRST, LAST = datetime(2026, 11, 22, 21, 23, 15, tzinfo=UTC), datetime(2026, 11, 22, 21, 29, 46, tzinfo=UTC)
 
@@ -32,3 +33,62 @@ def test_from_when_to_when(start: str, end: str, begins: str | None, ends: str |
 def test_what_ends_before_it_begins_is_told_with_what_there_is(start: str, end: str) -> None:
     with pytest.raises(TimeError, match="ends before it begins; the recording is from 2026-11-22"):
         span_of(start, end, FIRST, LAST, UTC)
+
+
+# Clocks go back on 2026-10-25 at 01:00 UTC in Berlin and on 2026-11-01 at 06:00 UTC in New York, and forward on
+# 2026-03-29 at 01:00 UTC and on 2026-03-08 at 07:00 UTC (the time zone database).
+BERLIN, NEW_YORK = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
+BACK = {BERLIN: ("2026-10-24T23:30Z", "2026-10-25T02:30Z"), NEW_YORK: ("2026-11-01T04:30Z", "2026-11-01T07:30Z")}
+FORWARD = {BERLIN: ("2026-03-29T00:10Z", "2026-03-29T03:10Z"), NEW_YORK: ("2026-03-08T06:10Z", "2026-03-08T09:10Z")}
+
+
+def ends(hours: tuple[str, str]) -> tuple[datetime, datetime]:
+    return datetime.fromisoformat(hours[0]), datetime.fromisoformat(hours[1])
+
+
+@pytest.mark.parametrize(
+    ("words", "zone", "found", "taken"),
+    [
+        ("02:30", BERLIN, "00:30", "02:30+02:00 is taken, not 02:30+01:00"),
+        ("2026-10-25 02:30", BERLIN, "00:30", "02:30+02:00 is taken, not 02:30+01:00"),
+        ("02:30+02:00", BERLIN, "00:30", None),
+        ("02:30+01:00", BERLIN, "01:30", None),
+        ("2026-10-25T02:30:00+01:00", BERLIN, "01:30", None),
+        ("00:30Z", BERLIN, "00:30", None),
+        ("01:30Z", BERLIN, "01:30", None),
+        ("03:00", BERLIN, "02:00", None),
+        ("01:30", NEW_YORK, "05:30", "01:30-04:00 is taken, not 01:30-05:00"),
+        ("01:30-04:00", NEW_YORK, "05:30", None),
+        ("01:30-05:00", NEW_YORK, "06:30", None),
+    ],
+)
+def test_of_an_hour_that_comes_twice_it_is_told_which_is_taken(
+    words: str, zone: ZoneInfo, found: str, taken: str | None
+) -> None:
+    told: list[str] = []
+    assert f"{instant_of(words, *ends(BACK[zone]), zone, told.append):%H:%M}" == found
+    assert [each.partition("clocks go back: ")[2] for each in told] == ([taken] if taken else [])
+
+
+def test_of_an_hour_that_comes_twice_the_one_that_was_recorded_is_taken() -> None:
+    _, last = ends(BACK[BERLIN])
+    told: list[str] = []
+    first = datetime(2026, 10, 25, 0, 45, tzinfo=UTC)  # 02:45, for the first time
+    assert f"{instant_of('02:30', first, last, BERLIN, told.append):%H:%M}" == "01:30"
+    assert told == ["2026-10-25 02:30 comes twice, as clocks go back: 02:30+01:00 is taken, not 02:30+02:00"]
+
+
+def test_a_window_ends_after_it_begins_where_an_hour_comes_twice() -> None:
+    told: list[str] = []
+    found = span_of("02:50+02:00", "02:05", *ends(BACK[BERLIN]), BERLIN, told.append)
+    assert [each and f"{each:%H:%M}" for each in found] == ["00:50", "01:05"]
+    assert told == ["2026-10-25 02:05 comes twice, as clocks go back: 02:05+01:00 is taken, not 02:05+02:00"]
+
+
+@pytest.mark.parametrize("zone", [BERLIN, NEW_YORK], ids=str)
+def test_an_hour_that_there_is_not_is_told(zone: ZoneInfo) -> None:
+    first, last = ends(FORWARD[zone])
+    for words in ("02:30", f"{first:%Y-%m-%d} 02:30"):
+        with pytest.raises(TimeError, match=f"there is no 02:30 on {first:%Y-%m-%d}: clocks go forward then"):
+            instant_of(words, first, last, zone)
+    assert f"{instant_of('02:30+01:00', first, last, BERLIN):%H:%M}" == "01:30", "an offset has every hour"

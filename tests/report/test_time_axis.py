@@ -9,7 +9,6 @@ import pytest
 
 from presman.base.svg import WIDTH
 from presman.recording.time_bins import PollGap
-from presman.report.area_chart import nice
 from presman.report.time_axis import LEFT, RIGHT, TimeAxis, below, side_by_side
 
 START = datetime(2026, 3, 12, tzinfo=UTC)
@@ -33,15 +32,6 @@ def test_gaps_apart_stay_apart() -> None:
     axis = TimeAxis(START, START + timedelta(hours=1), (minutes(1, 2), minutes(30, 31)))
     assert [len(each) for each in side_by_side(axis)] == [1, 1]
     assert str(below(axis, 0.0, 100.0)).count("gaps") == 0
-
-
-@pytest.mark.parametrize(
-    ("value", "end"),
-    [(-1, 1.0), (0, 1.0), (0.05, 0.1), (0.3, 0.5), (1, 1.0), (1.1, 2.0), (2.1, 2.5), (9, 10.0), (10, 10.0), (26, 50.0),
-     (999, 1000.0)],
-)  # fmt: skip
-def test_a_scale_ends_at_a_round_number_not_below_its_values(value: float, end: float) -> None:
-    assert nice(value) == pytest.approx(end)
 
 
 MIDNIGHT = datetime(2026, 3, 12).astimezone()
