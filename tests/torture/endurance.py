@@ -117,7 +117,8 @@ def flat(looks: Sequence[Look], room: Look = NO_ROOM, warm: int = 0) -> str:
         if other > one + more:
             raise Broken(f"{what} grew from {one:g} to {other:g}: " + "; ".join(map(str, looks)))
     unjudged = "" if is_judged else f" (not judged: fewer than {warm:,} polls)"
-    return f"memory {before[1]:.0f} to {after[1]:.0f} MB{unjudged}, {after[2]} threads, {after[3]} files, {after[4]} tasks at most"
+    memory = f"memory {before[1]:.0f} to {after[1]:.0f} MB{unjudged}"
+    return f"{memory}, {after[2]} threads, {after[3]} files, {after[4]} tasks at most"
 
 
 def sane(value: Any, where: str = "") -> None:
