@@ -97,23 +97,28 @@ OF_KEYS = Look(0, 0.0, 2, 8, 100)
 """A recording and a CSV file may be written, and tabs and pages be there that were not opened before."""
 
 
-def flat(looks: Sequence[Look], room: Look = NO_ROOM) -> str:
+WARM = 1_000
+"""Polls of a monitor before its memory is judged: until then keys open what was never open."""
+
+
+def flat(looks: Sequence[Look], room: Look = NO_ROOM, warm: int = 0) -> str:
     """Return what there was at most in the middle and at the end, in a line. Raises Broken where something grows.
 
     What comes and goes, such as a recording that a key begins and ends, may be there at one look and not at another:
-    `room` has threads, files and tasks for that.
+    `room` has threads, files and tasks for that. Of less than `warm` polls memory is not judged, and that is told.
     """
     third = max(1, len(looks) // 3)
     before, after = (
         [max(each) for each in zip(*part, strict=True)] for part in (looks[third:-third] or looks, looks[-third:])
     )
-    most = (0, max(MOST_GROWN[0], before[1] * MOST_GROWN[1]), *room[2:])
+    is_judged = looks[-1].polls >= warm
+    most = (0, max(MOST_GROWN[0], before[1] * MOST_GROWN[1]) if is_judged else math.inf, *room[2:])
     for what, one, other, more in list(zip(Look._fields, before, after, most, strict=True))[1:]:
         if other > one + more:
             raise Broken(f"{what} grew from {one:g} to {other:g}: " + "; ".join(map(str, looks)))
-    return (
-        f"memory {before[1]:.0f} to {after[1]:.0f} MB, {after[2]} threads, {after[3]} files, {after[4]} tasks at most"
-    )
+    unjudged = "" if is_judged else f" (not judged: fewer than {warm:,} polls)"
+    memory = f"memory {before[1]:.0f} to {after[1]:.0f} MB{unjudged}"
+    return f"{memory}, {after[2]} threads, {after[3]} files, {after[4]} tasks at most"
 
 
 def sane(value: Any, where: str = "") -> None:
@@ -432,7 +437,7 @@ def monitor(task: Task) -> str:
     told = task.folder / "broken"
     if told.exists():
         raise Broken(f"{scenario}, seed {task.seed}: {told.read_text()[:2000]}")
-    return f"{scenario}: {counted(looks[-1].polls, 'poll')}, {pressed} random keys, {flat(looks, OF_KEYS)}"
+    return f"{scenario}: {counted(looks[-1].polls, 'poll')}, {pressed} random keys, {flat(looks, OF_KEYS, WARM)}"
 
 
 def _look_at(pid: int, folder: Path) -> Look:

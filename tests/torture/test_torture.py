@@ -130,6 +130,15 @@ def test_growth_is_told(what: str, grown: Look) -> None:
         flat([even] * 5 + [grown], NO_ROOM)
 
 
+def test_memory_of_too_few_polls_is_not_judged_and_that_is_told() -> None:
+    looks = [Look(1, 100.0, 3, 9, 0)] * 5 + [Look(99, 160.0, 3, 9, 0)]
+    assert flat(looks, warm=100) == (
+        "memory 100 to 160 MB (not judged: fewer than 100 polls), 3 threads, 9 files, 0 tasks at most"
+    )
+    with pytest.raises(Broken, match="memory grew"):
+        flat(looks, warm=99)
+
+
 @pytest.mark.parametrize("value", [-1, -0.5, math.nan, math.inf])
 def test_numbers_that_cannot_be_are_told_wherever_they_stand(value: float) -> None:
     sane((1, 0.0, None, "x", {"a": [2.5]}))
