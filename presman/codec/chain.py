@@ -21,6 +21,7 @@ from zstandard import (
 )
 
 from presman.codec.poll_codec import PollDecoder, PollEncoder
+from presman.codec.shapes import FEW_VALUES
 from presman.codec.values import DamagedError
 from presman.records.snapshot import Snapshot
 
@@ -89,6 +90,11 @@ class FrameDecoder:
 
     def __len__(self) -> int:
         return len(self._frames)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether what is kept takes so much room that it is not kept beside that of other chains."""
+        return self._decoder.values > FEW_VALUES // 4
 
     def snapshot(self, place: int) -> Snapshot:
         """Return the snapshot at a place."""

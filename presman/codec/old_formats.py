@@ -208,6 +208,12 @@ class OldChain:
             raise DamagedError("a frame that is not there")
         return list(zip(places, unpacker.numbers(many), strict=True))
 
+    @property
+    def is_large(self) -> bool:
+        """Whether what is kept takes so much room that it is not kept beside that of other chains."""
+        known = [each for state in self._states.values() for each in state.sections.values()]
+        return sum(each.length * len(each.columns) for each in known) > FEW_VALUES // 4
+
     def snapshot(self, place: int) -> Snapshot:
         """Return the snapshot at a place."""
         with _damage():

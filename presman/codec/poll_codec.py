@@ -160,6 +160,11 @@ class PollDecoder:
         self._clean: Callable[[str], str] = str if trusted else clean
         self._known: dict[tuple[str, bytes], Rows] = {}
 
+    @property
+    def values(self) -> int:
+        """How many values the rows have that are kept."""
+        return sum(len(rows) * len(rows[0]) for rows in self._known.values() if rows)
+
     def decode(self, content: bytes) -> Snapshot:
         """Return the snapshot that was packed. Raises DamagedError."""
         try:

@@ -67,6 +67,8 @@ class ChainReader:
         key = (chain.store.name, chain.chain)
         found = self._decoders.get(key)
         if found is None:
+            for other in [other for other, each in self._decoders.items() if each.is_large]:
+                del self._decoders[other]
             found = self._decoders[key] = _opened(chain)
             if len(self._decoders) > _CHAINS_KEPT:
                 self._decoders.popitem(last=False)
