@@ -76,6 +76,16 @@ def style_sheets_are_parsed_once() -> None:
     parsed_styles.share()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def a_worker_is_many_presmans() -> Iterator[None]:
+    """What one command may take of memory is less than all tests of a worker, and the threads that they left, take."""
+    from presman.cli import limits
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "MEMORY", 16 << 30)
+        yield
+
+
 @pytest.fixture
 def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Iterator[Run]:
     """Run presman in this process, in `tmp_path`: where a process of its own would prove nothing more."""

@@ -78,6 +78,7 @@ def allowed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Limits]:
             raise ValueError("current limit exceeds maximum limit")
         found[which] = pair
 
+    monkeypatch.setattr(limits, "MEMORY", MEMORY)
     monkeypatch.setattr(resource, "getrlimit", found.__getitem__)
     monkeypatch.setattr(resource, "setrlimit", change)
     monkeypatch.setattr(limits.os, "geteuid", lambda: 1000)
