@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from presman.metrics.observed_database import ObservedDatabase
+    from presman.services.metrics.observed_database import ObservedDatabase
 
 FLEET, SLOW, REFUSED, MUTE = 50, 4, 3, 3
 """Databases in all, and of these: over a slow line, on a port that nobody listens at, and at one that never answers."""
@@ -129,10 +129,10 @@ def watch(healthy: list[str], others: list[str], polls: int, interval: float) ->
     """Be the presman that is measured."""
     from presman.base.collecting import collect_seldom
     from presman.cli.limits import give_back_memory, make_room
-    from presman.metrics.exporter import Exporter
-    from presman.metrics.exposition import Exposition
-    from presman.metrics.web_app import WebApp
-    from presman.metrics.web_server import WebServer
+    from presman.services.metrics.exporter import Exporter
+    from presman.services.metrics.exposition import Exposition
+    from presman.services.metrics.web_app import WebApp
+    from presman.services.metrics.web_server import WebServer
 
     give_back_memory()
     collect_seldom()
@@ -175,8 +175,8 @@ def watch(healthy: list[str], others: list[str], polls: int, interval: float) ->
 
 def _target(dsn: str, interval: float) -> Any:
     from presman.base.secret import Secret
-    from presman.metrics.observed_database import ObservedTarget
     from presman.records.queries import Scope
+    from presman.services.metrics.observed_database import ObservedTarget
     from presman.sources.oracle.oracle_source import OracleSource
     from presman.sources.oracle.settings import ConnectSettings
 

@@ -30,10 +30,10 @@ from benchmarks.load import simulated
 from benchmarks.report import Report
 from presman.base.release import Release
 from presman.base.secret import Secret
-from presman.fleet.live_fleet import LiveFleet
-from presman.fleet.watched_database import WatchedTarget
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
+from presman.services.fleet.live_fleet import LiveFleet
+from presman.services.fleet.watched_database import WatchedTarget
 from presman.sources import Answer, Request
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings

@@ -30,7 +30,7 @@ class Brought(NamedTuple):
 
 BROUGHT = {
     "scenarios.md": Brought(
-        "presman/simulator/scenarios/README.md",
+        "presman/sources/simulator/scenarios/README.md",
         "Writing scenarios for the Oracle simulator",
         "The keys of a scenario file for presman's simulated Oracle database: plans, workloads, events, outages.",
     ),

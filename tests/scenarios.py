@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from presman.simulator.loading import FOLDER
+from presman.sources.simulator.loading import FOLDER
 from tests.thorough import THOROUGH
 
 _folder = TemporaryDirectory(prefix="presman-scenarios-")

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.base.axis import nice_axis, tick_label, time_label, time_ticks
-from presman.chart.chart_page import chart_page
-from presman.chart.file_series import read_series
-from presman.chart.series_chart import chart_svg, chart_text
 from presman.recording.reader import Recording
-from presman.report.incident import gather
-from presman.report.incident_page import incident_page
+from presman.reports.chart.chart_page import chart_page
+from presman.reports.chart.file_series import read_series
+from presman.reports.chart.series_chart import chart_svg, chart_text
+from presman.reports.report.incident import gather
+from presman.reports.report.incident_page import incident_page
 from presman.trace.sampling import HistogramBar
 from presman.trace.trace_svg import SvgChart, svg
 from presman.tui.widgets.gantt import GanttData, columns, gantt, label_width

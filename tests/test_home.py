@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from presman import watcher
 from presman.actions.performer import default_log
+from presman.base import watcher
 from presman.config.config_file import places
 from presman.tui.state_files import state_folder
 

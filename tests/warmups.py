@@ -11,9 +11,9 @@ from pathlib import Path
 from unittest import mock
 
 from presman.base.release import Release
-from presman.simulator import simulation
-from presman.simulator.scenario import Scenario
-from presman.simulator.simulation import Simulation
+from presman.sources.simulator import simulation
+from presman.sources.simulator.scenario import Scenario
+from presman.sources.simulator.simulation import Simulation
 
 played = simulation.warmed
 """What plays it, whoever has played it before."""

@@ -42,7 +42,7 @@ def run(options: Namespace) -> int:
 
 
 def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
-    from presman.recorder.recorder import Recorder
+    from presman.services.recorder.recorder import Recorder
 
     redactor = Redactor()
     target = target_of(resolved, None)

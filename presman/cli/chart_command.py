@@ -12,11 +12,11 @@ from pathlib import Path
 from presman.base.paths import expanded
 from presman.base.svg import PictureError, png, require_png
 from presman.base.text import clean
-from presman.chart.file_series import FileSeries, read_series
-from presman.chart.series_chart import chart_svg, chart_text
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.whole_file import write_whole
+from presman.reports.chart.file_series import FileSeries, read_series
+from presman.reports.chart.series_chart import chart_svg, chart_text
 
 _KINDS = (".svg", ".png", ".html")
 
@@ -43,7 +43,7 @@ def run(options: Namespace) -> int:
 def _drawn(found: FileSeries, source: Path, kind: str) -> bytes:
     """Return what a file of that kind holds. Raises PictureError."""
     if kind == ".html":
-        from presman.chart.chart_page import chart_page
+        from presman.reports.chart.chart_page import chart_page
 
         return chart_page(clean(source.name), found, datetime.now(UTC)).encode()
     text = chart_svg(found.panels)

@@ -6,12 +6,12 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from presman.classic import classic_tables, classic_text
-from presman.classic.classic_tables import ClassicTable
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.polling import Polling
 from presman.cli.settings import Resolved, load, resolve
+from presman.output.classic import classic_tables, classic_text
+from presman.output.classic.classic_tables import ClassicTable
 from presman.output.csv_export import WideCsv
 
 _CLEAR = "\x1b[H\x1b[2J"

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import load, resolve
-from presman.compare.compare_text import compare_text
-from presman.compare.two_windows import WindowPlace, compare
-from presman.compare.window_words import FORM, WindowWords, window_words
 from presman.config.config_file import Config
 from presman.config.recording_target import named_recording
 from presman.output.json_document import plain
 from presman.recording.store import RecordingError
+from presman.reports.compare.compare_text import compare_text
+from presman.reports.compare.two_windows import WindowPlace, compare
+from presman.reports.compare.window_words import FORM, WindowWords, window_words
 
 
 def run(options: Namespace) -> int:
@@ -34,7 +34,7 @@ def run(options: Namespace) -> int:
     if options.format == "json":
         console.put(json.dumps({"format": 1, **plain(found)}, indent=2, ensure_ascii=console.wants_ascii()) + "\n")
     elif options.format == "html":
-        from presman.compare.compare_page import compare_page
+        from presman.reports.compare.compare_page import compare_page
 
         console.put(compare_page(found, datetime.now(UTC)))
     else:

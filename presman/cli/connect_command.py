@@ -21,11 +21,11 @@ from presman.cli.password_keeping import Keeping, ask_keeping, put_away
 from presman.cli.settings import load
 from presman.config.config_file import Config, places
 from presman.config.section_writing import write_section
+from presman.config.setup.connect_answers import NAME, Answers
+from presman.config.setup.doctor import doctor
+from presman.config.setup.login_failures import ADDRESS, PASSWORD, USER, explained
 from presman.config.target import Target
 from presman.records.queries import Scope
-from presman.setup.connect_answers import NAME, Answers
-from presman.setup.doctor import doctor
-from presman.setup.login_failures import ADDRESS, PASSWORD, USER, explained
 from presman.sources import Source, SourceError
 
 INTRODUCTION = """\

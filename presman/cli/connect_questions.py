@@ -12,7 +12,7 @@ from presman.base.paths import expanded
 from presman.base.text import clean
 from presman.cli import asking, console
 from presman.config.config_file import Config
-from presman.setup.connect_answers import (
+from presman.config.setup.connect_answers import (
     Answers,
     aliases,
     lacks_service,

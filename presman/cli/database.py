@@ -12,8 +12,8 @@ from presman.cli.settings import load, resolve
 
 def doctor(options: Namespace) -> int:
     """Run `presman doctor TARGET`."""
-    from presman.setup.assumptions import check
-    from presman.setup.doctor import doctor as examine
+    from presman.config.setup.assumptions import check
+    from presman.config.setup.doctor import doctor as examine
 
     resolved = resolve(options.target, load(options), options)
     if options.assumptions:
@@ -27,7 +27,7 @@ def doctor(options: Namespace) -> int:
 
 def grants(options: Namespace) -> int:
     """Run `presman grants`."""
-    from presman.setup.grants import AccountKind, grants_script
+    from presman.config.setup.grants import AccountKind, grants_script
 
     account = AccountKind(options.account or ("pdb" if options.pdb else "local"))
     if options.pdb and account is not AccountKind.PDB:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent
+from presman.base.status.reporting import reporting
+from presman.base.status.run_status import DatabaseStatus
 from presman.base.suggest import did_you_mean
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
@@ -18,8 +20,6 @@ from presman.cli.settings import Resolved, load, resolve
 from presman.output.attention import Attention, attention_of
 from presman.output.csv_export import MEASURES, CsvExport
 from presman.records.breadth import Breadth, of_measure
-from presman.status.reporting import reporting
-from presman.status.run_status import DatabaseStatus
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading

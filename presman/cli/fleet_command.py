@@ -15,12 +15,12 @@ from presman.cli.fleet_targets import FleetTargets, chosen, described, store_of
 from presman.cli.limits import make_room
 from presman.cli.settings import load
 from presman.cli.start import acting
-from presman.fleet.live_fleet import LiveFleet
+from presman.services.fleet.live_fleet import LiveFleet
 
 if TYPE_CHECKING:
     from presman.config.config_file import Config
     from presman.config.target import Target
-    from presman.fleet.any_fleet import Fleet
+    from presman.services.fleet.any_fleet import Fleet
 
 INTERVAL = 5.0
 """Seconds between two polls of a database that is one among many."""
@@ -62,7 +62,7 @@ def _of_targets(options: Namespace, config: Config) -> int:
 
 def _of_store(store: Target, options: Namespace) -> int:
     """Show or print what is in a central store; words behind it choose databases."""
-    from presman.fleet.store_fleet import StoreFleet  # what it takes, live databases need not wait for
+    from presman.services.fleet.store_fleet import StoreFleet  # what it takes, live databases need not wait for
 
     assert store.tape is not None
     if options.at or options.start or options.end:

@@ -6,19 +6,19 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from presman import watcher
+from presman.base import watcher
 from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.fleet_targets import FleetTargets
 from presman.cli.start import check_theme
 from presman.config.target import Target
-from presman.fleet.live_fleet import LiveFleet
+from presman.services.fleet.live_fleet import LiveFleet
 from presman.tui.app import MonitorEnd
 from presman.tui.fleet.fleet_app import run_fleet
 from presman.tui.fleet.fleet_view import FleetView
 
 if TYPE_CHECKING:
-    from presman.fleet.any_fleet import Fleet
+    from presman.services.fleet.any_fleet import Fleet
     from presman.tui.action_gateway import ActionGateway
 
 Open = Callable[[str, FleetView], MonitorEnd]

@@ -17,11 +17,11 @@ from presman.cli.settings import Resolved, resolve
 from presman.config.config_file import DEFAULTS, Config
 from presman.config.recording_target import is_recording
 from presman.config.target import Target, TargetError
-from presman.fleet.watched_database import WatchedTarget
 from presman.output.attention import attention_of, glance_of
+from presman.services.fleet.watched_database import WatchedTarget
 
 if TYPE_CHECKING:
-    from presman.setup.credentials import Renewal
+    from presman.config.setup.credentials import Renewal
     from presman.sources import Source
 
 WATCHED = frozenset({"oracle", "simulator"})
@@ -123,7 +123,7 @@ def _refuse(text: str) -> Source:
 
 def _with_password(target: Target, renewal: Renewal | None) -> Source:
     """Make the source, in the thread that will use it: a command or a keyring that hangs holds up no other."""
-    from presman.setup.credentials import with_password
+    from presman.config.setup.credentials import with_password
 
     found = with_password(target)
     if found.needs_password:

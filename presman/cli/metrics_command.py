@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from presman.base.environment_secrets import METRICS_PASSWORD, of_environment
 from presman.base.loopback import is_loopback
+from presman.base.status.reporting import reporting
+from presman.base.status.run_status import DatabaseStatus
 from presman.base.text import clean
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
@@ -19,15 +21,13 @@ from presman.cli.limits import give_back_memory, make_room
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config, others_may_change
 from presman.config.target import Target
-from presman.status.reporting import reporting
-from presman.status.run_status import DatabaseStatus
 
 if TYPE_CHECKING:
     from presman.base.certificates import Certificates
-    from presman.metrics.exporter import Exporter
-    from presman.metrics.observed_database import ObservedDatabase, ObservedTarget
-    from presman.metrics.otlp_push import OtlpPush
-    from presman.metrics.web_app import Credentials
+    from presman.services.metrics.exporter import Exporter
+    from presman.services.metrics.observed_database import ObservedDatabase, ObservedTarget
+    from presman.services.metrics.otlp_push import OtlpPush
+    from presman.services.metrics.web_app import Credentials
 
 INTERVAL = 5.0
 """Seconds between polls: Prometheus asks more rarely than somebody looks at a screen."""
@@ -40,10 +40,10 @@ def run(options: Namespace) -> int:
     """Poll and be scraped until told to stop. Raises Failure, ListenError."""
     event_log.begin(options)
     try:
-        from presman.metrics.exporter import Exporter
-        from presman.metrics.exposition import Exposition
-        from presman.metrics.web_app import WebApp
-        from presman.metrics.web_server import WebServer
+        from presman.services.metrics.exporter import Exporter
+        from presman.services.metrics.exposition import Exposition
+        from presman.services.metrics.web_app import WebApp
+        from presman.services.metrics.web_server import WebServer
     except ModuleNotFoundError as error:
         raise _lacking(error, "metrics") from None
     give_back_memory()
@@ -84,7 +84,7 @@ def _status(database: ObservedDatabase) -> DatabaseStatus:
 
 def targets(options: Namespace, config: Config) -> list[ObservedTarget]:
     """Return what is to be watched, each with a label of its own. Raises Failure."""
-    from presman.metrics.observed_database import ObservedTarget
+    from presman.services.metrics.observed_database import ObservedTarget
 
     found = []
     server = False
@@ -122,14 +122,14 @@ def label_of(target: Target) -> str:
 
 def credentials_of(config: Config) -> Credentials | None:
     """Return who may scrape, None for everybody. Raises Failure."""
-    from presman.metrics.web_app import Credentials
+    from presman.services.metrics.web_app import Credentials
 
     own = config.defaults
     password = own.metrics_password
     if own.metrics_password_command is not None:
         if config.path and others_may_change(config.path):
             raise Failure(f"metrics_password_command is not run, others may change {config.path}: chmod go-w")
-        from presman.setup.password_command import PasswordCommandError, password_of
+        from presman.config.setup.password_command import PasswordCommandError, password_of
 
         try:
             password = password_of(own.metrics_password_command)
@@ -179,7 +179,7 @@ def _push(options: Namespace, exporter: Exporter) -> OtlpPush | None:
     if not options.otlp:
         return None
     try:
-        from presman.metrics.otlp_push import OtlpPush, endpoint_of
+        from presman.services.metrics.otlp_push import OtlpPush, endpoint_of
     except ModuleNotFoundError as error:
         raise _lacking(error, "otlp") from None
     return OtlpPush(exporter.databases, endpoint_of(options.otlp), options.push_interval, console.tell)

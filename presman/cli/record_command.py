@@ -11,17 +11,17 @@ from presman.base.formats import counted
 from presman.base.log_event import LogEvent
 from presman.base.paths import expanded
 from presman.base.running_out import ran_out
+from presman.base.status.reporting import reporting
+from presman.base.status.run_status import DatabaseStatus
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import give_back_memory, make_room
 from presman.cli.settings import Resolved, load, resolve
-from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
-from presman.recorder.recorder import Recorder
 from presman.recording.redaction import Redactor, lasting_key
 from presman.recording.retention import RetentionLimits
 from presman.recording.store import RecordingError, is_url, shown
-from presman.status.reporting import reporting
-from presman.status.run_status import DatabaseStatus
+from presman.services.recorder.database_recorder import DatabaseRecorder, RecordedTarget
+from presman.services.recorder.recorder import Recorder
 
 
 def run(options: Namespace) -> int:

@@ -26,9 +26,9 @@ def run(options: Namespace) -> int:
     from presman.recording.recording_source import RecordingSource
     from presman.recording.store import RecordingError
     from presman.recording.time_words import TimeError, instant_of
-    from presman.report.incident import gather
-    from presman.report.incident_page import incident_page
-    from presman.report.time_axis import clock
+    from presman.reports.report.incident import gather
+    from presman.reports.report.incident_page import incident_page
+    from presman.reports.report.time_axis import clock
 
     source = resolved.target.make_source()
     assert isinstance(source, RecordingSource)

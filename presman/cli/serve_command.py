@@ -30,9 +30,9 @@ from presman.cli.start import check_theme
 if TYPE_CHECKING:
     from presman.base.certificates import Certificates
     from presman.config.target import Target
-    from presman.serve.door import Door
-    from presman.serve.serving import Serving
-    from presman.serve.viewer import Launch
+    from presman.services.serve.door import Door
+    from presman.services.serve.serving import Serving
+    from presman.services.serve.viewer import Launch
 
 SHORTEST_TOKEN = 16
 """Characters of a token that is chosen by somebody: nobody shall find it by trying."""
@@ -59,8 +59,8 @@ class _Listening(Struct):
 def run(options: Namespace) -> int:
     """Serve until told to stop. Raises Failure, InputError."""
     _need("aiohttp", "textual_serve")
-    from presman.serve import site_server
-    from presman.serve.serving import Serving
+    from presman.services.serve import site_server
+    from presman.services.serve.serving import Serving
 
     if options.token is False and options.token_file:
         raise Failure("--token-file and --no-token contradict each other")
@@ -90,7 +90,7 @@ def _need(*libraries: str) -> None:
 
 def _launch(options: Namespace) -> tuple[str, Launch]:
     """Return the target's name, and how a monitor of it is started; ask for the password here, once for all."""
-    from presman.serve.viewer import Launch
+    from presman.services.serve.viewer import Launch
 
     config = load(options)
     typed: list[str] = []
@@ -158,7 +158,7 @@ def _public(text: str) -> str:
 
 
 def _listen(host: str, port: int) -> _Listening:
-    from presman.serve.listening import listening_sockets
+    from presman.services.serve.listening import listening_sockets
 
     sockets = listening_sockets(host, port)
     addresses = [each.getsockname()[0] for each in sockets]
@@ -174,7 +174,7 @@ def _new_token(options: Namespace, listening: _Listening) -> Secret | None:
 
 
 def _door(listening: _Listening, token: Secret | None, public: str, secure: bool) -> Door:
-    from presman.serve.door import Door
+    from presman.services.serve.door import Door
 
     names = {"localhost"}
     if not listening.only_loopback:

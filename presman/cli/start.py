@@ -77,7 +77,7 @@ def watch(text: str, config: Config, options: Namespace) -> int:
         return _readings(resolved, options.polls)
     if resolved.theme:
         check_theme(resolved.theme)
-    from presman import watcher
+    from presman.base import watcher
 
     try:
         outcome = _show(resolved, config, options)
@@ -157,7 +157,7 @@ def _feed(
     resolved: Resolved, gateway: ActionGateway | None, head_start: HeadStart | None, attention: Attention | None
 ) -> MakeFeed:
     """Return what makes the feed of the screen: of the sampler that has a head start, or of one that begins with it."""
-    from presman import watcher
+    from presman.base import watcher
     from presman.tui.app import feed_of, sampler_feed
 
     if head_start is not None:
@@ -183,7 +183,7 @@ def _shows_around(resolved: Resolved, options: Namespace) -> bool:
 
 def _replay(resolved: Resolved) -> MonitorEnd:
     """Play a recording on the screens of the monitor."""
-    from presman import watcher
+    from presman.base import watcher
     from presman.recording.recording_source import RecordingSource
 
     with ending_at_once():

@@ -7,14 +7,14 @@ from argparse import Namespace
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from presman.base.status.run_status import FORMAT, RunLine, RunState, lines_of
+from presman.base.status.status_file import found_runs
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.figures.status_figures import RUNS
 from presman.output.cells import Cell, lines
 from presman.output.json_document import plain
 from presman.output.text_table import table
-from presman.status.run_status import FORMAT, RunLine, RunState, lines_of
-from presman.status.status_file import found_runs
 
 WELL = frozenset({RunState.RUNNING, RunState.STARTING})
 

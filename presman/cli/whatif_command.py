@@ -5,14 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from presman.analysis.trends.arrivals import Arrival, ArrivalTracker
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.records.breadth import Breadth
-from presman.simulator.plan_tree import Group
-from presman.watch.arrivals import Arrival, ArrivalTracker
-from presman.whatif.observed import ArrivalsError, read
-from presman.whatif.replay import Rules, changed, observed, observed_rules, replay
-from presman.whatif.whatif_report import report
+from presman.reports.whatif.observed import ArrivalsError, read
+from presman.reports.whatif.replay import Rules, changed, observed, observed_rules, replay
+from presman.reports.whatif.whatif_report import report
+from presman.sources.simulator.plan_tree import Group
 
 NEEDED = (
     "a CSV of arrivals, a recording or spool, or a TARGET with --live-minutes N, is needed (see presman whatif --help)"

@@ -13,7 +13,7 @@ from presman.sources.recipe import SourceRecipe
 DEMO = "mixed"
 """The scenario of `presman demo`."""
 
-SCENARIOS = Path(__file__).parents[1] / "simulator" / "scenarios"
+SCENARIOS = Path(__file__).parents[1] / "sources" / "simulator" / "scenarios"
 
 
 def scenarios() -> tuple[str, ...]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable
 
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.statement_readings import Usual
+from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.base.formats import ABSENT, count, duration, number, percent
 from presman.figures.figure import COUNT, INSTANT, NAME, PERCENT, SECONDS, SESSIONS, TEXT, Figure, State, Table
-from presman.watch.downgrade_ledger import Downgrade
 
 Compared = Figure[Comparison]
 Downgraded = Figure[Downgrade]

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from presman.analysis.blocking import Blocking
 from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.trends.sql_minutes import SqlActivity
 from presman.base.formats import ABSENT, duration
 from presman.base.text import one_line
 from presman.figures.figure import COUNT, NAME, PERCENT, SECONDS, SESSIONS, TEXT, Figure, Table
-from presman.watch.sql_minutes import SqlActivity
 
 _SHOWN_SQL = 200
 _SAMPLED = "Sampled by presman from V$SESSION at each poll; a sample stands for the time since the one before."

@@ -12,7 +12,7 @@ from presman import __version__
 from presman.analysis.fleet import counts
 from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.base.formats import counted
-from presman.drawing.lines import fit
+from presman.figures.drawing.lines import fit
 from presman.figures.fleet_figures import FLEET, MARKS, WRITTEN
 from presman.output.cells import instant, lines
 from presman.output.json_document import plain

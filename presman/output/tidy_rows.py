@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.arrivals import ArrivalTracker
 from presman.figures.late_views import late_among
 from presman.figures.measures import MEASURES
 from presman.output.cells import Cell
-from presman.watch.arrivals import ArrivalTracker
 
 
 class TidyRows:

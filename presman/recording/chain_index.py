@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Select, select
 
 from presman.base.formats import counted
-from presman.codec.chain import MOST_POLLS
+from presman.recording.codec.chain import MOST_POLLS
 from presman.recording.schema import BLOCKS, POLLS
 from presman.recording.store import DamagedStoreError, Store
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection, case, func, select
 
-from presman.codec.chain import FrameDecoder, is_old, unpack_block
-from presman.codec.old_formats import OldChain
-from presman.codec.values import DamagedError
 from presman.recording.chain_index import Chain
+from presman.recording.codec.chain import FrameDecoder, is_old, unpack_block
+from presman.recording.codec.old_formats import OldChain
+from presman.recording.codec.values import DamagedError
 from presman.recording.schema import BLOCKS, POLLS, TEXTS
 from presman.recording.store import DamagedStoreError
 from presman.records.snapshot import Snapshot

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sqlalchemy import text
 
 from presman.base.text import clean
-from presman.codec.values import instant, microseconds
+from presman.recording.codec.values import instant, microseconds
 from presman.recording.events import QUEUE_BEGAN, QUEUE_ENDED, RecordedEvent
 from presman.recording.measure_tables import MICRO
 from presman.recording.tape import Tape

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from presman.analysis.trends.statement_spans import Span
 from presman.recording.statement_lives import as_known
 from presman.recording.tape import Tape
-from presman.watch.statement_spans import Span
 
 
 def past_spans(tape: Tape, start: datetime, at: datetime) -> list[Span]:

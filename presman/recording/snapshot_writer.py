@@ -6,8 +6,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, select
 
-from presman.codec.chain import THOROUGH, FrameEncoder, is_old, pack_block, unpack_block
-from presman.codec.values import DamagedError, microseconds
+from presman.recording.codec.chain import THOROUGH, FrameEncoder, is_old, pack_block, unpack_block
+from presman.recording.codec.values import DamagedError, microseconds
 from presman.recording.row_commands import insert, run_named
 from presman.recording.schema import BLOCKS
 from presman.records.snapshot import Snapshot

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from presman.analysis.readings.reading import Reading
-from presman.codec.values import instant
+from presman.analysis.trends.arrivals import ArrivalTracker
+from presman.analysis.trends.statement_spans import Span, Spans
+from presman.recording.codec.values import instant
 from presman.recording.measure_tables import ARRIVALS, kept
 from presman.recording.row_commands import insert, run_named, update
 from presman.recording.schema import ARRIVED, POLLS, STATEMENTS
 from presman.recording.tape_values import SEEN_EVERY, StatementLife, life_of, lives
-from presman.watch.arrivals import ArrivalTracker
-from presman.watch.statement_spans import Span, Spans
 
 _CHANGING = ("consumer_group", "servers", "queued_at", "started_at", "idle_at", "ended_at", "first_seen", "last_seen")
 _NEW_LIFE, _NEW_ARRIVAL = insert(STATEMENTS), insert(ARRIVED)

@@ -13,10 +13,10 @@ from presman.analysis import analyse
 from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import counted
-from presman.codec.chain import is_whole
-from presman.codec.values import DamagedError, instant, microseconds
 from presman.recording.chain_index import Chain, ChainIndex, read_chains
 from presman.recording.chain_reader import ChainReader, blocks_of, instant_of, polls_until
+from presman.recording.codec.chain import is_whole
+from presman.recording.codec.values import DamagedError, instant, microseconds
 from presman.recording.events import RecordedEvent
 from presman.recording.measure_views import STRIP, window_selects
 from presman.recording.schema import EVENTS, POLLS

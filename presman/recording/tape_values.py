@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import TextClause, text
 
 from presman.base.text import clean, clean_lines
-from presman.codec.values import instant
 from presman.figures.figure import FLAG, INSTANT, NAME, TEXT, WORD
 from presman.figures.measures import COMMON, MEASURES
+from presman.recording.codec.values import instant
 from presman.recording.events import RecordedEvent
 from presman.recording.measure_tables import SCALE
 from presman.recording.store import Store

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, select
 
 from presman.analysis.readings.reading import Reading
 from presman.base.text import clean
-from presman.codec.values import microseconds
+from presman.recording.codec.values import microseconds
 from presman.recording.events import EventWatch, RecordedEvent
 from presman.recording.figure_writer import FigureWriter
 from presman.recording.fleet_writer import LOST, STOPPED, FleetRowWriter

@@ -15,9 +15,9 @@ from presman.records.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, Request, SourceError
 
 if TYPE_CHECKING:
-    from presman.embedded.database import EmbeddedDatabase
-    from presman.simulator.simulation import Simulation
-    from presman.simulator.views import Publisher
+    from presman.sources.embedded.database import EmbeddedDatabase
+    from presman.sources.simulator.simulation import Simulation
+    from presman.sources.simulator.views import Publisher
 
 _FAST = 10.0
 """From this speed on the simulation takes longer steps between two looks at activity."""
@@ -86,11 +86,11 @@ class SimulatorSource:
 
     def open(self) -> Release:
         """Read the scenario, play its warm-up and make the views. Raises SourceError if the scenario is wrong."""
-        from presman.embedded.database import EmbeddedDatabase
-        from presman.simulator.fields import ScenarioError
-        from presman.simulator.loading import load_scenario
-        from presman.simulator.simulation import STEP, warmed
-        from presman.simulator.views import Publisher
+        from presman.sources.embedded.database import EmbeddedDatabase
+        from presman.sources.simulator.fields import ScenarioError
+        from presman.sources.simulator.loading import load_scenario
+        from presman.sources.simulator.simulation import STEP, warmed
+        from presman.sources.simulator.views import Publisher
 
         for word, value, most in (("speed", self._speed, 10_000.0), ("size", self._size, 100.0)):
             if value is not None and not 0 < value <= most:
@@ -144,7 +144,7 @@ class SimulatorSource:
 
     def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
         """Have the simulated instance execute a statement that acts. Raises SourceError with its refusal."""
-        from presman.simulator.session_commands import Refusal, execute
+        from presman.sources.simulator.session_commands import Refusal, execute
 
         try:
             execute(self.simulation, statement, binds)

@@ -7,7 +7,7 @@ from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.sight_readings import Basis
 from presman.base.text import one_line
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.tabs.link import Link, LinkState
 
 _CLEARED_BY = {

@@ -11,10 +11,10 @@ from msgspec import Struct
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.trends.series import Series, completed
 from presman.base.colours import CLASS_STYLES, OTHERS, GroupColours, Whose
 from presman.tabs.moment import Moment
 from presman.tabs.parts import GroupLevel, OverTime
-from presman.watch.series import Series, completed
 
 BRIDGE = 120.0
 """Seconds without a point that a chart's line goes on across: the history has one point a minute."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from presman.analysis.containers.containers import pdbs
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.figures.io_figures import IO, IO_SESSIONS
 from presman.records.breadth import Breadth
 from presman.tabs.levels import io_levels

@@ -12,11 +12,11 @@ from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.group_readings import QUIET, GroupReading
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
+from presman.analysis.trends import Watch
+from presman.analysis.trends.series import Series
 from presman.base.colours import GroupColours
 from presman.records.snapshot import Snapshot
 from presman.tabs.choices import Choices
-from presman.watch import Watch
-from presman.watch.series import Series
 
 T = TypeVar("T")
 

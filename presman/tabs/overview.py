@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from presman.analysis.readings.reading import Reading
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import redo_text
 from presman.figures.instance_figures import WAITS

@@ -8,6 +8,7 @@ from datetime import timedelta
 from presman.analysis.folds import fold_queue
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.statement_readings import QueuedStatement
+from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
@@ -18,7 +19,6 @@ from presman.tabs.moment import Moment, alike_in_groups, alike_on_one_instance, 
 from presman.tabs.parts import Key, Rows, Tab
 from presman.tabs.queue_summary import by_class
 from presman.tabs.unseen import blind
-from presman.watch.downgrade_ledger import Downgrade
 
 
 def queue_rows(moment: Moment) -> tuple[QueuedStatement, ...]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.records.breadth import Breadth
 from presman.tabs.moment import Moment

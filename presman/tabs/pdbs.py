@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from presman.analysis.containers.containers import PdbReading, pdbs
 from presman.analysis.readings.instance_readings import CLUSTER
-from presman.drawing.lines import Line
 from presman.figures.container_figures import PDBS
+from presman.figures.drawing.lines import Line
 from presman.tabs.levels import capacity
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Box, GroupLevel, Lines, OverTime, Rows, Tab

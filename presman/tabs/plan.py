@@ -9,7 +9,7 @@ from presman.analysis.plans.lint import lint
 from presman.analysis.plans.lint_sight import lint_sight
 from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.base.formats import count, number
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
 from presman.tabs.moment import Moment
 from presman.tabs.parts import Key, Rows, Tab

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import is_downgrade
+from presman.analysis.trends import Watch
 from presman.base.formats import count, counted
-from presman.drawing.bars import spark
-from presman.drawing.lines import Line, Run, length, wrap
-from presman.watch import Watch
+from presman.figures.drawing.bars import spark
+from presman.figures.drawing.lines import Line, Run, length, wrap
 
 _MANAGED = {
     "FULL": "one queue per consumer group",

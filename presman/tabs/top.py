@@ -8,7 +8,7 @@ from presman.analysis.blocking import Blocking, blocking
 from presman.analysis.readings.activity_readings import CLASSES
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.base.formats import ABSENT, duration, number
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.figures.top_figures import (
     BLOCKERS,
     CLASSES_TABLE,

@@ -11,8 +11,8 @@ from presman.analysis.groups.verdicts import Conformance, conformance, explain, 
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.analysis.readings.reading import Reading
-from presman.drawing.lines import Line
 from presman.figures.container_figures import IO_MARKS
+from presman.figures.drawing.lines import Line
 from presman.figures.figure import State
 from presman.figures.group_figures import VERDICT_MARKS
 

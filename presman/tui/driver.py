@@ -19,7 +19,7 @@ from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from presman import watcher
+from presman.base import watcher
 from presman.tui.textual_internals import KeyParser, end_input, key_parser
 
 _CHUNK = 4096

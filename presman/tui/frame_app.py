@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from presman import watcher
+from presman.base import watcher
 from presman.tui import feed as feeds
 from presman.tui import garbage
 from presman.tui.csv_recording import CsvRecording

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 from textual.widget import Widget
 
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.tui.pages.content import Content
 from presman.tui.tab_panels import TabPanels
 

@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from math import isnan
 
 from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.trends.metric_minutes import Key
+from presman.analysis.trends.series import Series
 from presman.recording.group_lines import GroupLines, group_lines
 from presman.recording.past_spans import past_spans
 from presman.recording.tape import LostPollError, Tape
 from presman.records.snapshot import Snapshot
 from presman.tui.timeline import Timeline
-from presman.watch.metric_minutes import Key
-from presman.watch.series import Series
 
 CHARTED = timedelta(minutes=62)
 """How much before a jump the charts show."""

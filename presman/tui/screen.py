@@ -10,7 +10,7 @@ from textual.geometry import Size
 from textual.reactive import Reactive
 from textual.widget import Widget
 
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.tabs.link import LinkState
 from presman.tui.monitor import Monitor
 from presman.tui.textual_internals import PatientScreen

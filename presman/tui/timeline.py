@@ -11,9 +11,9 @@ from presman.analysis.facts.row_cache import RowCache
 from presman.analysis.latency.latency_history import LatencyHistory
 from presman.analysis.readings.alert import Alert
 from presman.analysis.readings.reading import Reading
+from presman.analysis.trends import Watch
+from presman.analysis.trends.series import Series
 from presman.records.snapshot import Snapshot
-from presman.watch import Watch
-from presman.watch.series import Series
 
 if TYPE_CHECKING:
     from presman.analysis.containers.containers import PdbReading

@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
 from presman.base.private_files import state_folder
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.tabs.parts import Key
 from presman.tui import state_files
 from presman.tui.keys.app_key import AppKey

@@ -15,8 +15,8 @@ from presman.analysis.readings.statement_readings import Cause
 from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.records.commands import Command, Victim, cancel, dequeue, kill, switch
-from presman.simulator.loading import FOLDER
 from presman.sources import SourceError
+from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import Clock
 from tests.scenarios import with_short_past

@@ -10,13 +10,13 @@ from presman.analysis.activity import activity
 from presman.analysis.blocking import blocking
 from presman.analysis.readings.activity_readings import Activity, SqlSample
 from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.series import Series
+from presman.analysis.trends.sql_minutes import SqlMinutes
 from presman.records.conversion import null_row
 from presman.records.session_rows import Session
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment
 from presman.tabs.top import classes, over
-from presman.watch.series import Series
-from presman.watch.sql_minutes import SqlMinutes
 from tests.tui.readings import busy, running, sessions
 
 

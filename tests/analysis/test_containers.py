@@ -24,7 +24,7 @@ from presman.records.plan_rows import (
 )
 from presman.records.session_rows import SessionInfo
 from presman.records.snapshot import Problem, Section
-from presman.simulator.loading import FOLDER
+from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts
 from presman.tabs.link import Link

@@ -8,7 +8,7 @@ from presman.analysis.fleet import KEPT, by_trouble, counts, further, is_late, i
 from presman.analysis.readings.fleet_readings import Member, Past, Presence
 from presman.analysis.readings.sight_readings import Basis
 from presman.analysis.readings.statement_readings import Cause, Servers
-from tests.fleet.members import every_state, live, vitals
+from tests.services.fleet.members import every_state, live, vitals
 from tests.tui.readings import busy, quiet
 
 

@@ -8,14 +8,14 @@ import pytest
 
 from presman.analysis import analyse
 from presman.analysis.readings.reading import Reading
+from presman.analysis.trends import Watch
 from presman.base.release import SUPPORTED, Release
 from presman.polling.poller import Poller
 from presman.records.gv_servers import ServerProcesses
 from presman.records.parallel_rows import PxProcess, PxSession
 from presman.records.session_rows import Session
-from presman.simulator.machine import OWN_SID
+from presman.sources.simulator.machine import OWN_SID
 from presman.sources.simulator_source import SimulatorSource
-from presman.watch import Watch
 from tests.analysis.make import NOON, instance, row, snapshot
 from tests.scenarios import with_short_past
 

@@ -14,7 +14,7 @@ from presman.analysis.groups.cpu_waiters import cpu_waiters
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import Verdict
-from presman.codec.shapes import shape_of
+from presman.recording.codec.shapes import shape_of
 from presman.records.container_rows import PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.records.group_rows import ConsumerGroup, GroupMetric
 from presman.records.instance_rows import Database, Parameter, Pdb

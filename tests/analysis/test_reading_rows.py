@@ -15,7 +15,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.analysis.readings.wait_readings import Bucket
 from presman.analysis.sight import believed
-from tests.fleet.members import vitals
+from tests.services.fleet.members import vitals
 from tests.tui.readings import busy, group, instance
 
 

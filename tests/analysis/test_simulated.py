@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import presman.simulator
+import presman.sources.simulator
 from presman.analysis import analyse
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
@@ -17,13 +17,13 @@ from presman.analysis.readings.statement_readings import Cause, QueueHead, Wants
 from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.records.breadth import Breadth
-from presman.simulator.loading import load_scenario
-from presman.simulator.scheduler import HoldReason, QueueHold
+from presman.sources.simulator.loading import load_scenario
+from presman.sources.simulator.scheduler import HoldReason, QueueHold
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
 from tests.thorough import THOROUGH, some
 
-SCENARIOS = sorted(path.stem for path in (Path(presman.simulator.__file__).parent / "scenarios").glob("*.toml"))
+SCENARIOS = sorted(path.stem for path in (Path(presman.sources.simulator.__file__).parent / "scenarios").glob("*.toml"))
 CAUSES = {
     HoldReason.SYSTEM: Cause.SYSTEM,
     HoldReason.GROUP: Cause.GROUP,

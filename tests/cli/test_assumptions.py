@@ -9,10 +9,7 @@ import sqlglot
 from sqlglot import exp
 
 from presman.base.release import SUPPORTED, Release
-from presman.config.targets import parse_target
-from presman.embedded.database import EmbeddedDatabase, columns_of
-from presman.records.queries import Scope
-from presman.setup.assumptions import (
+from presman.config.setup.assumptions import (
     ASSUMPTIONS,
     Assumption,
     Observation,
@@ -23,6 +20,9 @@ from presman.setup.assumptions import (
     only,
     unseen,
 )
+from presman.config.targets import parse_target
+from presman.records.queries import Scope
+from presman.sources.embedded.database import EmbeddedDatabase, columns_of
 from tests.cli.run import QUEUEING
 
 ASKED = [each for each in ASSUMPTIONS if each.sql]

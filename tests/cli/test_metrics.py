@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from presman.base.secret import Secret
+from presman.base.status.status_file import found_runs
 from presman.cli import metrics_command
 from presman.cli.arguments import parse
 from presman.cli.exit_codes import Failure
 from presman.cli.metrics_command import credentials_of, is_loopback, label_of, refuse_strangers
 from presman.config.config_file import read_config
 from presman.config.targets import parse_target
-from presman.status.status_file import found_runs
 from tests.cli.run import Run, command, environment
 from tests.patience import until
 from tests.scenarios import with_short_past
@@ -81,7 +81,7 @@ def test_a_library_that_is_not_there_is_named(
     usual = builtins.__import__
 
     def lacking(name: str, *rest: Any) -> Any:
-        if name == f"presman.metrics.{ours}":
+        if name == f"presman.services.metrics.{ours}":
             raise ModuleNotFoundError(name=theirs)
         return usual(name, *rest)
 

@@ -15,11 +15,11 @@ from presman.cli import exit_codes
 from presman.config.spool_target import parse_zone
 from presman.config.target import TargetError
 from presman.config.targets import parse_target
-from presman.embedded.database import EmbeddedDatabase
-from presman.simulator.fields import number
 from presman.sources import SourceError
+from presman.sources.embedded.database import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.simulator.fields import number
 from tests.cli.run import Run
 from tests.oracle.bench import RELEASES
 from tests.oracle_server import Backend, OracleServer, profile_of

@@ -1,4 +1,4 @@
-"""`presman serve`: what it refuses, what it says at its start, what monitors are told. For the rest see tests/serve."""
+"""`presman serve`: what it refuses, what it says at its start, what monitors are told. See tests/services/serve, too."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from presman.base import environment_secrets
 from presman.base.environment_secrets import PASSWORD
 from presman.base.secret import Secret
 from presman.cli import exit_codes, serve_command, served_monitor
-from presman.serve import site_server
-from presman.serve.serving import Serving
+from presman.services.serve import site_server
+from presman.services.serve.serving import Serving
 from presman.tui import served_app
 from tests.cli.run import Run
 from tests.cli.test_usage import complaint
@@ -64,7 +64,7 @@ def test_a_port_that_is_taken_is_told(inside: Run) -> None:
 
 @pytest.mark.parametrize("library", ["aiohttp", "textual_serve"])
 def test_without_the_extra_it_says_what_to_install(library: str, inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [each for each in sys.modules if each.startswith("presman.serve")]:
+    for name in [each for each in sys.modules if each.startswith("presman.services.serve")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
     said = complaint(inside("serve", QUIET), exit_codes.USAGE)

@@ -18,8 +18,8 @@ import psutil
 import pytest
 
 from benchmarks.terminal import Screen
-from presman import watcher
-from presman.watcher import process as watching
+from presman.base import watcher
+from presman.base.watcher import process as watching
 from tests.cli.run import command, environment
 from tests.patience import until
 from tests.thorough import some
@@ -35,7 +35,7 @@ DEAF_AFTER = 0.8
 
 DEAF = f"""
 import ctypes, re, sys, time
-from presman import watcher
+from presman.base import watcher
 watcher.BEGIN = watcher.BEGIN.replace("main(", "import process; process.DEAF = process.GRACE = {PATIENCE}; main(")
 from presman.tui.feed import SamplerFeed
 def spin(self, event):
@@ -141,7 +141,7 @@ def test_after_any_death(watched: Callable[..., Watched], name: str) -> None:
 
 EARLY = """
 import sys
-from presman import watcher
+from presman.base import watcher
 watcher.start = lambda: None  # as before the first frame
 sys.argv = ["presman", "demo:quiet"]
 from presman.cli import main

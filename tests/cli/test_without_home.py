@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from presman import watcher
+from presman.base import watcher
 from presman.base.errors import InputError
 from presman.base.paths import expanded
 from presman.cli import exit_codes
+from presman.config.setup.connect_answers import wallet_trouble
 from presman.config.tnsnames import entries
-from presman.setup.connect_answers import wallet_trouble
 from presman.sources.apart import process_source
 from tests.cli.run import QUEUEING, Run
 from tests.scenarios import with_short_past

@@ -19,9 +19,9 @@ from presman.cli.arguments.summaries import COMMANDS
 from presman.cli.exit_codes import Failure
 from presman.config.config_file import _OPTIONS, read_config
 from presman.config.demo_target import scenarios
-from presman.embedded.database import EmbeddedDatabase, catalog
 from presman.recording.store import Store
-from presman.simulator.loading import load_scenario
+from presman.sources.embedded.database import EmbeddedDatabase, catalog
+from presman.sources.simulator.loading import load_scenario
 from tests.docs.pages import examples, named, pages, text_of
 
 SHELL = {"", "sh"}

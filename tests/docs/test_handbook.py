@@ -11,7 +11,7 @@ from presman.analysis import analyse
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.alerts.rule_book import RULE_BOOK
 from presman.polling.poller import Poller
-from presman.simulator.loading import scenario_names
+from presman.sources.simulator.loading import scenario_names
 from presman.sources.simulator_source import SimulatorSource
 from tests.docs.pages import text_of
 from tests.docs.test_examples import FULL_HOUSE, full_house

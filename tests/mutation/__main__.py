@@ -41,7 +41,14 @@ NEVER = (
 SLOW = ("tests/oracle/", "tests/cli/test_once_timeout", "tests/cli/test_watcher")
 """Tests that wait for processes and servers: tried for what they import themselves."""
 
-LEFT_OUT = ("presman/tui/", "presman/cli/", "presman/tabs/", "presman/figures/", "presman/classic/", "presman/shell/")
+LEFT_OUT = (
+    "presman/tui/",
+    "presman/cli/",
+    "presman/tabs/",
+    "presman/figures/",
+    "presman/output/classic/",
+    "presman/shell/",
+)
 """Rooms that are not drawn from unless --rooms names them: screens and words, whose tests take minutes."""
 
 

@@ -14,13 +14,13 @@ from presman.analysis.readings.fleet_readings import Presence
 from presman.base.log_event import LogEvent
 from presman.base.release import Release
 from presman.base.running_out import ran_out
-from presman.fleet.live_fleet import LiveFleet
-from presman.fleet.watched_database import WatchedTarget
-from presman.metrics.exporter import Exporter
-from presman.metrics.observed_database import ObservedTarget
-from presman.recorder.database_recorder import RecordedTarget
-from presman.recorder.recorder import Recorder
 from presman.records.queries import Scope
+from presman.services.fleet.live_fleet import LiveFleet
+from presman.services.fleet.watched_database import WatchedTarget
+from presman.services.metrics.exporter import Exporter
+from presman.services.metrics.observed_database import ObservedTarget
+from presman.services.recorder.database_recorder import RecordedTarget
+from presman.services.recorder.recorder import Recorder
 from tests.oracle.bench import Bench
 from tests.oracle_server.faults import Mute, Refuse, Stage
 from tests.patience import until

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from presman.metrics.exposition import Exposition
-from presman.metrics.observed_database import ObservedDatabase, ObservedTarget
 from presman.records.queries import Scope
+from presman.services.metrics.exposition import Exposition
+from presman.services.metrics.observed_database import ObservedDatabase, ObservedTarget
 from tests.oracle.bench import Bench
 from tests.patience import until
 from tests.thorough import THOROUGH

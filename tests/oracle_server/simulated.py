@@ -8,8 +8,8 @@ from typing import Any
 from presman.base.release import Release
 from presman.records.instance_rows import Database
 from presman.records.queries import load
-from presman.simulator.session_commands import Refusal, execute, is_order
 from presman.sources import Request
+from presman.sources.simulator.session_commands import Refusal, execute, is_order
 from presman.sources.simulator_source import SimulatorSource
 from tests.oracle_server.backend import Backend, OraError
 from tests.oracle_server.profiles import profile_of

@@ -17,9 +17,10 @@ import pytest
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.assessment import assess
 from presman.analysis.readings.reading import Reading
+from presman.analysis.trends import Watch
 from presman.base.formats import duration
-from presman.drawing.lines import plain
 from presman.figures import group_figures
+from presman.figures.drawing.lines import plain
 from presman.figures.measures import groups
 from presman.output.csv_export import CsvExport
 from presman.output.json_document import dump
@@ -33,7 +34,6 @@ from presman.tabs.moment import Moment
 from presman.tabs.queue_summary import holders, queue_line
 from presman.tabs.verdict_lines import verdict_lines
 from presman.tui.widgets.top_lines import TopLine, top_line
-from presman.watch import Watch
 from tests.analysis.test_simulated import SCENARIOS, Clock
 from tests.scenarios import with_short_past
 from tests.thorough import THOROUGH, some

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.base.release import Release
-from presman.classic import classic_tables, classic_text
+from presman.output.classic import classic_tables, classic_text
 from presman.records.group_rows import ConsumerGroup, GroupMetric
 from presman.records.instance_rows import Osstat, Parameter
 from presman.records.plan_rows import ConsumerGroupDefinition, Plan, PlanDirective

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from presman.analysis.fleet import by_trouble
 from presman.figures.fleet_figures import FLEET, WRITTEN
 from presman.output import fleet_list
-from tests.fleet.members import every_state, live
+from tests.services.fleet.members import every_state, live
 
 AT = datetime(2026, 11, 22, 3, 12, tzinfo=UTC)
 MEMBERS = by_trouble(every_state())

@@ -19,7 +19,7 @@ from presman.analysis.advice.ending import LONG_IDLE
 from presman.analysis.advice.to_do import Step, ToDo, to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.reading import Reading
-from presman.drawing.lines import Line, plain
+from presman.figures.drawing.lines import Line, plain
 from presman.figures.group_figures import state_text
 from presman.figures.statement_figures import RUNNING
 from presman.output.text_table import table

@@ -22,10 +22,10 @@ from presman.polling.poller import Poller
 from presman.records.focus import Focus
 from presman.records.plan_rows import GroupMapping, Plan, PlanDirective
 from presman.records.rows import by_query
-from presman.simulator.loading import FOLDER
+from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
-from tests.simulator.conftest import Played
+from tests.sources.simulator.conftest import Played
 
 SCENARIOS = sorted(path.stem for path in FOLDER.glob("*.toml"))
 PLAYED = [(name, Release(19)) for name in SCENARIOS] + [("pdb", Release(23)), ("mixed", Release(11, 2))]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from presman.recording.reader import Recording
-from presman.report.incident import gather
-from presman.report.incident_page import incident_page
+from presman.reports.report.incident import gather
+from presman.reports.report.incident_page import incident_page
 from tests.recording.taped import START, polled, record
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -11,7 +11,6 @@ from presman.analysis.fleet import vitals_of
 from presman.analysis.readings.instance_readings import CLUSTER
 from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
-from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recording.fleet_reader import PAST, read_fleet, read_past
 from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.reader import Recording
@@ -20,6 +19,7 @@ from presman.recording.shelf import Shelf
 from presman.recording.store import RecordingError, Store
 from presman.recording.writer import RecordingWriter
 from presman.records.queries import Scope
+from presman.services.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.past_timeline import timeline_before
 from tests.real.postgresql import PostgresServer, until

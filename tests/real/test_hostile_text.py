@@ -18,7 +18,7 @@ import pytest
 
 from presman.base import markup
 from tests.real.chromium import CHROMIUM, Chromium, chromium
-from tests.report.planted import (
+from tests.reports.report.planted import (
     EVERY,
     HARMLESS,
     RAN,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from presman.recording.reader import Recording
-from presman.report.incident import gather
-from presman.report.incident_page import incident_page
+from presman.reports.report.incident import gather
+from presman.reports.report.incident_page import incident_page
 from tests.real.chromium import CHROMIUM, chromium
 from tests.recording.taped import START, polled, record
 from tests.tui.drive import acted

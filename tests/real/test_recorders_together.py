@@ -16,14 +16,14 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection, text
 
-from presman.recorder.database_recorder import RecordedTarget
-from presman.recorder.recorder import Recorder
 from presman.recording.reader import Recording
 from presman.recording.retention import RetentionLimits, trim
 from presman.recording.shelf import Shelf
 from presman.recording.store import Store, StoreLostError
 from presman.recording.writer import RecordingWriter
 from presman.records.queries import Scope
+from presman.services.recorder.database_recorder import RecordedTarget
+from presman.services.recorder.recorder import Recorder
 from tests.patience import until
 from tests.real.postgresql import PostgresServer
 from tests.recording.taped import START, Moment, polled, record

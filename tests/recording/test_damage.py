@@ -20,12 +20,12 @@ import pytest
 from msgspec.msgpack import decode, encode
 
 from presman.base.release import Release
-from presman.codec import poll_codec
-from presman.codec.chain import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
-from presman.codec.poll_codec import PollDecoder, PollEncoder
-from presman.codec.shapes import shape_text
-from presman.codec.values import DamagedError
 from presman.figures.measures import MEASURES
+from presman.recording.codec import poll_codec
+from presman.recording.codec.chain import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
+from presman.recording.codec.poll_codec import PollDecoder, PollEncoder
+from presman.recording.codec.shapes import shape_text
+from presman.recording.codec.values import DamagedError
 from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.past_spans import past_spans
 from presman.recording.reader import Recording
@@ -40,8 +40,8 @@ from presman.records.group_rows import GroupMetric
 from presman.records.queries import Scope
 from presman.records.session_rows import Session
 from presman.records.snapshot import Problem, Section, Snapshot
-from presman.report.incident import gather
-from presman.report.incident_page import incident_page
+from presman.reports.report.incident import gather
+from presman.reports.report.incident_page import incident_page
 from presman.sources import SourceError
 from tests import thorough
 from tests.cli.run import Run
@@ -267,9 +267,9 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
         "from datetime import UTC, datetime\n"
         "from msgspec.msgpack import encode\n"
         "from msgspec import Raw\n"
-        "from presman.codec.chain import FrameDecoder\n"
-        "from presman.codec.shapes import shape_text\n"
-        "from presman.codec.values import DamagedError\n"
+        "from presman.recording.codec.chain import FrameDecoder\n"
+        "from presman.recording.codec.shapes import shape_text\n"
+        "from presman.recording.codec.values import DamagedError\n"
         "from presman.records.conversion import field_types\n"
         "from presman.records.session_rows import Session\n"
         "pack = zstandard.ZstdCompressor(level=9).compress\n"
@@ -329,7 +329,7 @@ def test_fields_that_came_and_went_since_are_null_and_named(
     (snapshot, _), *_ = polled(scenario, 1)
     old = shape_text(Session).replace(" osuser ", " gone ")
     monkeypatch.setattr(
-        "presman.codec.poll_codec.shape_text", lambda each: old if each is Session else shape_text(each)
+        "presman.recording.codec.poll_codec.shape_text", lambda each: old if each is Session else shape_text(each)
     )
     frame = FrameEncoder(level).add(snapshot)
     found = FrameDecoder([frame]).snapshot(0).section(Session)

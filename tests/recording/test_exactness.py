@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from presman.analysis.readings.reading import Reading
 from presman.base.release import SUPPORTED, Release
-from presman.codec.chain import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
 from presman.config.demo_target import scenarios
 from presman.figures.measures import MEASURES
+from presman.recording.codec.chain import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
 from presman.recording.reader import Recording
 from presman.records.focus import Focus
 from presman.records.group_rows import GroupMetric
@@ -98,7 +98,7 @@ def test_what_a_poll_adds_is_little_beside_all_of_it() -> None:
 
 
 def test_a_chain_of_large_polls_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.codec.chain._FULL", 10_000)
+    monkeypatch.setattr("presman.recording.codec.chain._FULL", 10_000)
     encoder = FrameEncoder(QUICK)
     full = []
     for number in range(3):

@@ -19,7 +19,6 @@ from presman.analysis.readings.reading import Reading
 from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
 from presman.polling.sampler import Polled
-from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recording.reader import Recording
 from presman.recording.retention import RetentionLimits, trim
 from presman.recording.shelf import Shelf
@@ -27,6 +26,7 @@ from presman.recording.store import RecordingError, Store, StoreLostError, shown
 from presman.recording.writer import RecordingWriter
 from presman.records.queries import Scope
 from presman.records.snapshot import Snapshot
+from presman.services.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import command, environment
 from tests.recording.taped import START, polled, record

@@ -12,7 +12,7 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead
-from presman.drawing.lines import plain
+from presman.figures.drawing.lines import plain
 from presman.tui.pages.advice_lines import ends_it
 from tests.situations.spooled import RELEASE_19, Views, reading, readings
 

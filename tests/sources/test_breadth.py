@@ -15,7 +15,6 @@ from presman.analysis.containers.containers import pdbs
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
 from presman.base.secret import Secret
-from presman.embedded.database import EmbeddedDatabase
 from presman.polling.named_sessions import BECOME, named
 from presman.polling.poller import Poller
 from presman.records.breadth import Breadth
@@ -31,10 +30,11 @@ from presman.records.session_rows import (
 )
 from presman.records.snapshot import Problem, Section, Snapshot
 from presman.records.wait_rows import EventHistogram
-from presman.simulator.loading import FOLDER
 from presman.sources import Request
+from presman.sources.embedded.database import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
+from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts
 from presman.tabs.link import Link

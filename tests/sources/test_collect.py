@@ -14,7 +14,7 @@ import sqlglot
 from sqlglot import exp
 
 from presman.base.release import SUPPORTED, Release
-from presman.embedded.database import EmbeddedDatabase, columns_of
+from presman.config.setup.collect import SCRIPT, collect_script, keys_of_cursors, spooled, statements
 from presman.polling.named_sessions import BECOME
 from presman.polling.poller import Poller
 from presman.records.cursor_rows import PlanXml, SqlText
@@ -24,8 +24,8 @@ from presman.records.rows import OF_AN_UPDATE
 from presman.records.selection import selection
 from presman.records.session_rows import Session, SessionCount, SessionStatistic
 from presman.records.snapshot import Snapshot
-from presman.setup.collect import SCRIPT, collect_script, keys_of_cursors, spooled, statements
 from presman.sources import Answer, Exhausted, Request
+from presman.sources.embedded.database import EmbeddedDatabase, columns_of
 from presman.sources.spool.spool_source import SpoolSource
 from tests.thorough import some
 

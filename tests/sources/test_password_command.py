@@ -10,10 +10,10 @@ import pytest
 from presman.base.secret import Secret
 from presman.config.config_file import ConfigError, read_config
 from presman.config.password_words import PasswordCommand
+from presman.config.setup.credentials import with_password
+from presman.config.setup.password_command import PasswordCommandError, password_of
 from presman.config.target import TargetError
 from presman.config.targets import parse_target
-from presman.setup.credentials import with_password
-from presman.setup.password_command import PasswordCommandError, password_of
 
 
 def command(*words: str) -> PasswordCommand:

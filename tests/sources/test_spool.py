@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from presman.analysis import analyse
 from presman.base.release import Release
+from presman.config.setup.doctor import doctor
 from presman.config.targets import parse_target
 from presman.output import text_report
 from presman.polling.poller import Poller
@@ -23,7 +24,6 @@ from presman.records.queries import Scope, load
 from presman.records.session_rows import Session, SessionCount
 from presman.records.snapshot import Section, Snapshot
 from presman.records.wait_rows import EventHistogram
-from presman.setup.doctor import doctor
 from presman.sources import Exhausted, Request, SourceError
 from presman.sources.spool.spool_source import SpoolSource
 from presman.sources.spool.spool_table import TOGETHER

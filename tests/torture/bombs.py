@@ -26,9 +26,9 @@ from typing import Any
 from msgspec.msgpack import decode, encode
 from zstandard import ZstdCompressor
 
-from presman.codec.chain import pack_block
-from presman.codec.poll_codec import PollEncoder
-from presman.codec.shapes import MOST_ROWS, MOST_VALUES, shape_text
+from presman.recording.codec.chain import pack_block
+from presman.recording.codec.poll_codec import PollEncoder
+from presman.recording.codec.shapes import MOST_ROWS, MOST_VALUES, shape_text
 from presman.recording.reader import Recording
 from presman.recording.tape import LostPollError, Tape
 from presman.records.conversion import field_types
@@ -48,7 +48,7 @@ _AT_A_TIME = 50
 
 _PEAK = "megabytes at most"
 _SHAPE, _LENGTH, _WORDS, _COLUMNS, _WIDE = range(5)
-"""Where things stand in a packed section; see presman.codec.poll_codec."""
+"""Where things stand in a packed section; see presman.recording.codec.poll_codec."""
 
 
 def _checked(content: bytes) -> bytes:

@@ -30,19 +30,19 @@ from benchmarks.terminal import Screen
 from presman.base.formats import counted
 from presman.base.release import Release
 from presman.cli.limits import give_back_memory
-from presman.fleet.live_fleet import LiveFleet
-from presman.fleet.watched_database import WatchedTarget
-from presman.metrics.exporter import Exporter
-from presman.metrics.exposition import Exposition
-from presman.metrics.metric_page import families
-from presman.metrics.observed_database import ObservedTarget
-from presman.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.recording.reader import Recording
 from presman.recording.retention import RetentionLimits, trim
 from presman.recording.shelf import Shelf
 from presman.records.conversion import field_types
 from presman.records.queries import Scope
 from presman.records.snapshot import Section, Snapshot
+from presman.services.fleet.live_fleet import LiveFleet
+from presman.services.fleet.watched_database import WatchedTarget
+from presman.services.metrics.exporter import Exporter
+from presman.services.metrics.exposition import Exposition
+from presman.services.metrics.metric_page import families
+from presman.services.metrics.observed_database import ObservedTarget
+from presman.services.recorder.database_recorder import DatabaseRecorder, RecordedTarget
 from presman.sources import Answer, Request
 from tests.cli.run import environment
 from tests.recording.taped import polled

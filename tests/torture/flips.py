@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from presman.compare.two_windows import WindowPlace, compare
-from presman.compare.window_words import WindowError
 from presman.figures.measures import MEASURES
 from presman.recording import snapshot_writer
 from presman.recording.group_lines import FIGURES, group_lines
 from presman.recording.reader import Recording
 from presman.recording.store import RecordingError
 from presman.recording.tape import LostPollError, Tape
-from presman.report.incident import gather
-from presman.report.incident_page import incident_page
+from presman.reports.compare.two_windows import WindowPlace, compare
+from presman.reports.compare.window_words import WindowError
+from presman.reports.report.incident import gather
+from presman.reports.report.incident_page import incident_page
 from tests.recording.taped import polled, record
 from tests.torture.rounds import Broken
 

@@ -26,11 +26,11 @@ from presman.base.formats import counted
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.config import config_file
-from presman.metrics.exposition import Exposition
-from presman.metrics.observed_database import ObservedDatabase, ObservedTarget
 from presman.records.conversion import field_types
 from presman.records.queries import Scope
 from presman.records.rows import by_query
+from presman.services.metrics.exposition import Exposition
+from presman.services.metrics.observed_database import ObservedDatabase, ObservedTarget
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.simulator_source import SimulatorSource

@@ -10,15 +10,15 @@ from msgspec.structs import replace
 from textual.theme import BUILTIN_THEMES
 
 from presman.analysis.readings.reading import Reading
-from presman.drawing.areas import Cell, crossed, stacked
-from presman.drawing.lines import plain
+from presman.analysis.trends.series import Series
+from presman.figures.drawing.areas import Cell, crossed, stacked
+from presman.figures.drawing.lines import plain
 from presman.tabs.charts import OTHERS, Area, ChartData, chart_data, levels_of, without_gaps
 from presman.tabs.choices import Choices
 from presman.tabs.moment import Moment
 from presman.tabs.parts import GroupLevel
 from presman.tui.widgets.chart import chart_lines
 from presman.tui.widgets.palette import AREAS, palette_of
-from presman.watch.series import Series
 from tests.tui.drive import acted, stage
 from tests.tui.readings import AT, busy, group, quiet
 from tests.tui.test_live import playing

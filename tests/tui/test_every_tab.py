@@ -12,7 +12,7 @@ import pytest
 
 from presman.base.measure_names import MEASURES
 from presman.output.text_report import full
-from presman.simulator.loading import FOLDER
+from presman.sources.simulator.loading import FOLDER
 from presman.tabs import TabName, tab, tab_names
 from presman.tui.app import MonitorApp
 from presman.tui.keys.table_keys import INSTANCES, WINDOW

@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 from textual.screen import Screen
 
-from presman import watcher
 from presman.analysis import analyse
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
+from presman.base import watcher
 from presman.config.alert_lines import read_alerts
 from presman.output.attention import attention_of
 from presman.polling.poller import Poller

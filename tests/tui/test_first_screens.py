@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from presman.simulator.loading import scenario_names
+from presman.sources.simulator.loading import scenario_names
 from tests.tui.drive import acted
 from tests.tui.test_live import playing
 

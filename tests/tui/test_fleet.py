@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from presman.analysis.readings.fleet_readings import Member
-from presman.fleet.watched_database import WatchedDatabase, WatchedTarget
 from presman.recording.recording_source import RecordingSource
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
 from presman.records.breadth import Breadth
+from presman.services.fleet.watched_database import WatchedDatabase, WatchedTarget
 from presman.sources import SourceError
 from presman.tui.app import MonitorApp
 from presman.tui.fleet.fleet_app import FleetApp
@@ -26,8 +26,8 @@ from presman.tui.fleet.fleet_view import FleetView
 from presman.tui.fleet.watched_feed import WatchedFeed
 from presman.tui.keys.home_keys import lead_home
 from presman.tui.replay_app import ReplayApp
-from tests.fleet.members import every_state, live
 from tests.recording.taped import polled, record
+from tests.services.fleet.members import every_state, live
 from tests.sources.fakes import FakeSource
 from tests.tui.drive import NEVER, Clock, Stage, acted, check, drained, processed
 from tests.tui.test_hostile import HOSTILE, safe

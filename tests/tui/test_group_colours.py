@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from textual.theme import BUILTIN_THEMES
 
 from presman.analysis.readings.activity_readings import CLASSES
+from presman.analysis.trends import Watch
+from presman.analysis.trends.series import Series
 from presman.base.colours import CLASS_STYLES, GROUP_HUES, GROUP_STYLES, HUES, GroupColours, Whose
-from presman.drawing.lines import plain
+from presman.figures.drawing.lines import plain
 from presman.recording.reader import Recording
-from presman.report.incident import gather
-from presman.report.incident_page import incident_page
+from presman.reports.report.incident import gather
+from presman.reports.report.incident_page import incident_page
 from presman.tabs import tab_names
 from presman.tabs.charts import chart_data
 from presman.tabs.moment import Moment
 from presman.tui.widgets.gantt import GanttData, gantt
 from presman.tui.widgets.palette import AREAS, DEFAULT_THEMES, palette_of
-from presman.watch import Watch
-from presman.watch.series import Series
 from tests.recording.taped import START, polled, record
 from tests.thorough import THOROUGH, some
 from tests.tui.drive import Stage, acted

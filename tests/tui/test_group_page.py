@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from presman.analysis.readings.group_readings import ActiveSessionPool
-from presman.drawing.lines import plain
+from presman.figures.drawing.lines import plain
 from presman.tui.pages.row_details import group as page
 from tests.tui.readings import busy, group, running
 

@@ -17,7 +17,7 @@ from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.widget import Widget
 
-from presman.drawing.columns import cells_needed, fit_columns
+from presman.figures.drawing.columns import cells_needed, fit_columns
 from presman.figures.figure import COUNT, TEXT, Bar, Figure
 from presman.tui import garbage
 from presman.tui.tab_panels import AHEAD

@@ -11,7 +11,9 @@ from presman.analysis import analyse
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.detail_readings import PlanStep
 from presman.analysis.readings.reading import Reading
-from presman.drawing.lines import length, plain
+from presman.analysis.trends import Watch
+from presman.analysis.trends.statement_spans import Span
+from presman.figures.drawing.lines import length, plain
 from presman.figures.statement_figures import QUEUE, at_timeout
 from presman.figures.xplan import xplan
 from presman.polling.poller import Poller
@@ -21,8 +23,6 @@ from presman.tui.feed import Arrived
 from presman.tui.pages import row_details
 from presman.tui.pages.advice_lines import ends_it
 from presman.tui.widgets.gantt import STRIP, GanttData, gantt
-from presman.watch import Watch
-from presman.watch.statement_spans import Span
 from tests.analysis.test_simulated import Clock
 from tests.thorough import some
 from tests.tui.drive import Stage, acted, stage

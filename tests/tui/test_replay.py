@@ -16,6 +16,9 @@ from unittest import mock
 import pytest
 from textual.message import Message
 
+from presman.analysis.trends import Watch
+from presman.analysis.trends.series import Series
+from presman.analysis.trends.statement_spans import Span
 from presman.config.targets import parse_target
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
@@ -29,9 +32,6 @@ from presman.tui.replay_messages import Jumped, Passed, Recalled, Stopped
 from presman.tui.tape_recording import MOST_WAITING, TapeRecording
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.scrub_bar import scrub_lines
-from presman.watch import Watch
-from presman.watch.series import Series
-from presman.watch.statement_spans import Span
 from tests.recording.taped import START, polled, record
 from tests.tui.drive import NEVER, Stage, acted
 from tests.tui.test_live import playing

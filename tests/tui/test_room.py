@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.readings.alert import Alert
-from presman.drawing.lines import Line, plain
+from presman.figures.drawing.lines import Line, plain
 from presman.tabs import tab_names
 from presman.tabs.alerts import alerts
 from presman.tabs.link import Link, LinkState

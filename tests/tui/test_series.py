@@ -5,7 +5,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Reading
-from presman.watch.series import KEPT, Series
+from presman.analysis.trends.series import KEPT, Series
 from tests.tui.readings import AT, busy, group
 
 KEY = ("used", 0, 0, "BATCH")

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import Step, ToDo, to_do
-from presman.drawing.lines import plain
+from presman.figures.drawing.lines import plain
 from presman.tui.feed import Lost
 from presman.tui.widgets.top_lines import do_line
 from tests.tui.drive import Stage, acted, stage

@@ -14,10 +14,10 @@ from typing import Any
 from presman.base.child import LINE, end_with_parent
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
+from presman.base.watcher import open_log
 from presman.sources import Exhausted, SourceError
 from presman.sources.apart.channel import Channel, ChannelEndedError
 from presman.sources.apart.looked_at import LookedAt
-from presman.watcher import open_log
 
 CALLS = frozenset({"open", "advance", "read", "close", "container", "perform", "look"})
 """What may be asked of the source: see :class:`presman.sources.Source`, and of those that can act; and to look."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from presman.analysis.fleet import by_trouble
 from presman.analysis.readings.fleet_readings import Member
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.tui import garbage
 from presman.tui.fleet import fleet_lines
 from presman.tui.fleet.fleet_screen import FleetScreen
@@ -17,7 +17,7 @@ from presman.tui.terminal_app import TerminalApp
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
-    from presman.fleet.any_fleet import Fleet
+    from presman.services.fleet.any_fleet import Fleet
     from presman.tui.widgets.grid import Grid
 
 TICK = 1.0

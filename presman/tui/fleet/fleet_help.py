@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.figures.fleet_figures import FLEET
 from presman.tabs.parts import Key
 from presman.tui.pages.help_page import help_page

@@ -8,7 +8,7 @@ from presman.analysis.fleet import by_trouble, counts, rank
 from presman.analysis.readings.alert import Alert, Severity
 from presman.analysis.readings.fleet_readings import Member, Presence
 from presman.base.formats import count, counted, duration, number, percent
-from presman.drawing.lines import Line, Run, length, merge
+from presman.figures.drawing.lines import Line, Run, length, merge
 from presman.figures.fleet_figures import MARKS, state_text, why
 
 _SEVERITIES: dict[int, tuple[Severity, str]] = {0: ("bad", "✕"), 1: ("bad", "✕"), 2: ("warn", "✕"), 3: ("warn", "▲")}

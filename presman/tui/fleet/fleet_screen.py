@@ -10,7 +10,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from presman.analysis.readings.fleet_readings import Member
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.figures.fleet_figures import FLEET, past
 from presman.tui.screen import LEAST
 from presman.tui.widgets.containers import PlainBackground

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from presman.tui.feed import Acted, Arrived, Ended, Failed, Lost, Post
 
 if TYPE_CHECKING:
-    from presman.fleet.watched_database import Heard, WatchedDatabase
     from presman.records.breadth import Breadth
     from presman.records.commands import Command
     from presman.records.focus import Focus
+    from presman.services.fleet.watched_database import Heard, WatchedDatabase
 
 
 class WatchedFeed:
@@ -62,8 +62,8 @@ class WatchedFeed:
 
     def _hear(self, heard: Heard) -> None:
         """Called in the database's thread."""
-        from presman.fleet.watched_database import NotUnderstood, ReadingCame
         from presman.polling.sampler import ActionResult, SourceLost
+        from presman.services.fleet.watched_database import NotUnderstood, ReadingCame
 
         if self._stopped:
             return

@@ -13,7 +13,7 @@ from presman.analysis.advice.unblock_words import refused_holder
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, counted, duration, in_about
-from presman.drawing.lines import Line, Run, length
+from presman.figures.drawing.lines import Line, Run, length
 from presman.records.commands import Command
 
 NUMBERS = "①②③④⑤⑥⑦⑧⑨"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from presman.drawing.lines import Line, plain
+from presman.figures.drawing.lines import Line, plain
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
+    from presman.analysis.trends import Watch
     from presman.figures.figure import Table
     from presman.tabs.parts import Key, Tab
-    from presman.watch import Watch
 
 Content = Callable[["Reading | None"], list[Line]]
 """Makes the page's lines of the reading on screen."""

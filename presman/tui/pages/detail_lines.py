@@ -10,8 +10,8 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Usual
 from presman.base.formats import ABSENT, clock, compact, count, counted, duration, number, percent
-from presman.drawing.bars import bar_runs
-from presman.drawing.lines import Line
+from presman.figures.drawing.bars import bar_runs
+from presman.figures.drawing.lines import Line
 from presman.figures.figure import Bar
 from presman.figures.xplan import xplan
 from presman.records.focus import Focus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.tabs.parts import Key
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from presman.base.formats import clock
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.figures.histogram_figures import OUTLIERS
 from presman.tui.pages.content import Content
 

@@ -21,7 +21,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.readings.wait_readings import WaitReading
 from presman.base.formats import ABSENT, clock, count, counted, duration, many, number, percent, spelled, throughput
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_there
 from presman.figures.statement_figures import at_timeout

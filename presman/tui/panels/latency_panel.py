@@ -12,7 +12,7 @@ from presman.analysis.latency.histograms import EventLatency, HistogramSpan, Lat
 from presman.analysis.latency.latency_history import LatencyColumn, LatencyHistory, Track
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.base.formats import duration, number
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.figures.histogram_figures import EVENTS, brief, figures, range_text
 from presman.figures.late_views import late_note
 from presman.tabs.latency import alike, events

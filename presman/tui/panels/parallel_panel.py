@@ -14,7 +14,7 @@ from presman.analysis.advice.candidate import Unblock
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.instance_readings import CLUSTER
-from presman.drawing.lines import Line, wrap
+from presman.figures.drawing.lines import Line, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import LEDGER, USUAL
 from presman.figures.instance_figures import SERVERS

@@ -11,7 +11,7 @@ from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import group_title
 from presman.base.formats import number
-from presman.drawing.lines import Line, wrap
+from presman.figures.drawing.lines import Line, wrap
 from presman.tabs.alerts import no_queue
 from presman.tui.pages.advice_lines import ends_it
 

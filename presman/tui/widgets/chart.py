@@ -8,8 +8,8 @@ from math import ceil
 
 from presman.base.axis import nice_axis, tick_label
 from presman.base.formats import number
-from presman.drawing.areas import EMPTY, Cell, crossed, stacked
-from presman.drawing.lines import Line, Run, cells, length, merge, pad
+from presman.figures.drawing.areas import EMPTY, Cell, crossed, stacked
+from presman.figures.drawing.lines import Line, Run, cells, length, merge, pad
 from presman.tabs.charts import ChartData, levels_of
 from presman.tabs.parts import GroupLevel
 from presman.tui.widgets.line_view import LineView

@@ -9,11 +9,11 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from presman.analysis.trends.statement_spans import Span
 from presman.base.axis import time_label, time_ticks
 from presman.base.colours import GroupColours
-from presman.drawing.lines import Line, fit, merge, pad
+from presman.figures.drawing.lines import Line, fit, merge, pad
 from presman.tui.widgets.line_view import LineView
-from presman.watch.statement_spans import Span
 
 STRIP = 3
 """Lines of the strip of servers."""

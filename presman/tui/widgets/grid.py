@@ -16,8 +16,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from presman.base.colours import GroupColours
-from presman.drawing.columns import Trend
-from presman.drawing.lines import Line, changes, pad
+from presman.figures.drawing.columns import Trend
+from presman.figures.drawing.lines import Line, changes, pad
 from presman.figures.figure import Table
 from presman.tui.widgets.line_api import LineApiWidget
 from presman.tui.widgets.table_frame import HEADER_LINES, TableFrame

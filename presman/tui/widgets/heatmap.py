@@ -19,7 +19,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from presman.base.formats import compact, microseconds
-from presman.drawing.lines import cells, fit
+from presman.figures.drawing.lines import cells, fit
 from presman.tui.widgets.heat import DECADES, GAP, LEVELS, MARK, HeatData, Quantity, axis_text, glyph
 from presman.tui.widgets.heat_cells import GUTTER, TITLE, HeatCells, room_for
 from presman.tui.widgets.line_api import LineApiWidget

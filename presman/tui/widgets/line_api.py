@@ -9,7 +9,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 from presman.tui.textual_internals import forget_regions
 from presman.tui.widgets.ascii_filter import AsciiFilter
 from presman.tui.widgets.palette import Palette, palette_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.geometry import Region
 from textual.strip import Strip
 
-from presman.drawing.lines import Line, changes, pad
+from presman.figures.drawing.lines import Line, changes, pad
 from presman.tui.widgets.line_api import LineApiWidget
 
 

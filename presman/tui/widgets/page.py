@@ -10,7 +10,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from presman.drawing.lines import Line, pad, plain, wrap
+from presman.figures.drawing.lines import Line, pad, plain, wrap
 from presman.tui.widgets.line_api import LineApiWidget
 
 

@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.theme import Theme
 
 from presman.base.colours import CLASS_STYLES, GROUP_STYLES, HUES, OTHERS
-from presman.drawing.lines import Line
+from presman.figures.drawing.lines import Line
 
 AREAS = (*GROUP_STYLES, OTHERS)
 """Styles of groups on charts. Where two of them meet in a cell its style is ``group1 on group2``."""

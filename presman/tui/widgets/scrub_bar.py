@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 
-from presman.drawing.bars import spark
-from presman.drawing.lines import Line, Run, merge
+from presman.figures.drawing.bars import spark
+from presman.figures.drawing.lines import Line, Run, merge
 from presman.recording.events import RecordedEvent
 from presman.recording.tape_values import Stretch
 from presman.tui.widgets.line_view import LineView

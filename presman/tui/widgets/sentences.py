@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presman.drawing.lines import Line, fit, plain, wrap
+from presman.figures.drawing.lines import Line, fit, plain, wrap
 from presman.tui.widgets.line_view import LineView
 
 _INDENT = 3

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual.events import Click
 from textual.message import Message
 
-from presman.drawing.lines import Run, cells, merge
+from presman.figures.drawing.lines import Run, cells, merge
 from presman.tabs import tab_names
 from presman.tui.widgets.line_view import LineView
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from presman.base.colours import GroupColours
-from presman.drawing.bars import Scale
-from presman.drawing.columns import Fitted, Trend, cells_needed, fit_columns, gap_at
-from presman.drawing.lines import Line, pad
-from presman.drawing.table_lines import head_line, row_line, scales_of
+from presman.figures.drawing.bars import Scale
+from presman.figures.drawing.columns import Fitted, Trend, cells_needed, fit_columns, gap_at
+from presman.figures.drawing.lines import Line, pad
+from presman.figures.drawing.table_lines import head_line, row_line, scales_of
 from presman.figures.figure import Figure
 from presman.tui.widgets.table_rows import TableRows
 

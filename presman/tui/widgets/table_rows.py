@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from presman.drawing.columns import matches, row_text
+from presman.figures.drawing.columns import matches, row_text
 from presman.figures.figure import Figure, Table
 
 

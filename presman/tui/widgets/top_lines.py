@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from presman.base.formats import ABSENT, count, counted, duration, retry
 from presman.base.release import named
-from presman.drawing.bars import bar_runs
-from presman.drawing.lines import Line, Run, fit, length, merge
+from presman.figures.drawing.bars import bar_runs
+from presman.figures.drawing.lines import Line, Run, fit, length, merge
 from presman.tabs.choices import Choices
 from presman.tabs.link import Link, LinkState
 from presman.tabs.plan_name import plan_name

@@ -1,0 +1,45 @@
+"""Watch over many readings: who was downgraded, how the queue usually is, who ran when, which SQL was busy.
+
+State of whoever consumes readings one after the other (a screen); fed by `add`, bounded in size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.downgrade_ledger import DowngradeLedger
+from presman.analysis.trends.queue_marks import QueueMarks
+from presman.analysis.trends.sql_minutes import SqlMinutes
+from presman.analysis.trends.statement_spans import Span, Spans
+from presman.base.colours import GroupColours
+
+
+class Watch:
+    """The ledger of downgrades, the marks of an hour, the spans and the minutes of statements, fed together.
+
+    `colours` are those that groups were given while one looks.
+    """
+
+    def __init__(self) -> None:
+        self.ledger = DowngradeLedger()
+        self.queue_marks = QueueMarks()
+        self.spans = Spans()
+        self.sql_minutes = SqlMinutes()
+        self.colours = GroupColours()
+        self.lacks_past = False
+        """Whether it began in the middle, and what was seen before is not known (yet)."""
+
+    def begin(self, at: datetime, spans: Iterable[Span]) -> None:
+        """Begin behind a reading at an instant, with what is known of the time before it."""
+        self.lacks_past = True
+        self.spans.begin(at, spans)
+        self.sql_minutes.begin(at)
+
+    def add(self, reading: Reading) -> None:
+        """Take the next reading. One that is not newer than the last begins anew."""
+        self.ledger.add(reading)
+        self.queue_marks.add(reading)
+        self.spans.add(reading)
+        self.sql_minutes.add(reading)

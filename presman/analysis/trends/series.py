@@ -1,0 +1,170 @@
+"""Numbers over time for sparklines and charts, per measure and group; bounded by count."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from itertools import repeat
+from math import isnan, nan
+from typing import TYPE_CHECKING
+
+from presman.analysis.readings.activity_readings import CLASSES
+from presman.analysis.readings.instance_readings import CLUSTER
+from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.metric_minutes import Key, metric_minutes
+from presman.records.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from presman.analysis.containers.containers import PdbReading
+
+KEPT = 3600
+"""Instants kept: two hours at the usual refresh, as long as the history of snapshots."""
+
+GAP = 120.0
+"""Seconds without a value after which nothing is known of the time between."""
+
+_TRIM = 200
+"""Instants beyond that before the oldest are dropped, all at once."""
+
+
+class Series:
+    """Values in order of time: the instants in one array, and in one per key its value at each (4 bytes; NaN: none).
+
+    A key's array ends with its last value. Where there is one instance, its values are those of the cluster, kept once.
+    """
+
+    def __init__(self) -> None:
+        self._times = array("d")
+        self._values: dict[Key, array[float]] = {}
+        self._alone: int | None = None
+
+    def add(self, reading: Reading, containers: Iterable[PdbReading] = ()) -> None:
+        """Add what a reading says, and what its containers use. One that is not newer than the last changes nothing."""
+        at = reading.at.timestamp()
+        if self._times and at <= self._times[-1]:
+            return
+        self._times.append(at)
+        self._meet({group.inst_id for group in reading.groups} - {CLUSTER})
+        for group in reading.groups:
+            values = {
+                "used": group.used, "waiting": group.waiting, "servers": group.px_servers, "queued": group.px_queued,
+                "io": None if group.io is None else group.io.mb,
+            }  # fmt: skip
+            self._append(values, group.inst_id, group.con_id, group.name)
+        for pdb in containers:
+            self._append({"pdb_used": pdb.used, "pdb_waiting": pdb.waiting}, pdb.inst_id, pdb.con_id, pdb.name)
+        if reading.activity is not None:
+            for name in CLASSES:
+                self._append({"active": reading.activity.by_class.get(name, 0)}, CLUSTER, 0, name)
+        self._append({"in_use": reading.header.servers.in_use, "queued": len(reading.queue)}, CLUSTER, 0, "")
+        self._trim()
+
+    def _append(self, values: Mapping[str, float | None], inst_id: int, con_id: int, name: str) -> None:
+        """Add values of the newest instant; the instants a key has missed become NaN."""
+        if inst_id == self._alone:
+            return
+        for measure, value in values.items():
+            if value is not None:
+                own = self._values.setdefault((measure, inst_id, con_id, name), array("f"))
+                own.extend(repeat(nan, len(self._times) - 1 - len(own)))
+                own.append(value)
+
+    def _trim(self) -> None:
+        surplus = len(self._times) - KEPT
+        if surplus > _TRIM:
+            for values in (self._times, *self._values.values()):
+                del values[:surplus]
+
+    def fill(self, snapshot: Snapshot) -> None:
+        """Fill the hour before the first poll from V$RSRCMGRMETRIC_HISTORY, if nothing is there yet."""
+        if self._times:
+            return
+        minutes = metric_minutes(snapshot)
+        self._meet({key[1] for point in minutes.values() for key in point})
+        newest = snapshot.at.timestamp()
+        self._load({at: self._shared(point) for at, point in minutes.items() if at <= newest})
+
+    def _shared(self, point: Mapping[Key, float]) -> dict[Key, float]:
+        """Return values of instances with their sums for the cluster."""
+        sums: dict[Key, float] = {}
+        for (measure, inst_id, con_id, name), value in point.items():
+            for place in self._places(inst_id):
+                sums[measure, place, con_id, name] = sums.get((measure, place, con_id, name), 0.0) + value
+        return sums
+
+    def fill_groups(self, instances: set[int], times: array[float], values: Mapping[Key, Iterable[float]]) -> None:
+        """Fill what is empty yet with values by key at these instants (seconds; NaN: none), of `instances`."""
+        if not self._times:
+            self._meet(instances)
+            self._times = times
+            self._values = {key: array("f", own) for key, own in values.items()}
+
+    def _load(self, points: Mapping[float, Mapping[Key, float]]) -> None:
+        for at, point in sorted(points.items()):
+            self._times.append(at)
+            for (measure, inst_id, con_id, name), value in point.items():
+                self._append({measure: value}, inst_id, con_id, name)
+
+    def _meet(self, instances: set[int]) -> None:
+        """Note which instances there are; one that was alone until now had its values under the cluster's keys."""
+        if self._alone is not None and instances - {self._alone}:
+            shared = {key: values for key, values in self._values.items() if key[1] == CLUSTER and key[3]}
+            for (measure, _, con_id, name), values in shared.items():
+                self._values[measure, self._alone, con_id, name] = values[:]
+            self._alone = None
+        elif not self._values and len(instances) == 1:
+            (self._alone,) = instances
+
+    def _places(self, inst_id: int) -> tuple[int, ...]:
+        return (CLUSTER,) if inst_id == self._alone else (CLUSTER, inst_id)
+
+    def buckets(self, key: Key, start: float, width: float, count: int) -> tuple[float | None, ...]:
+        """Return the mean of each of `count` stretches of `width` seconds from `start`; None where no value is."""
+        measure, inst_id, con_id, name = key
+        values = self._values.get((measure, CLUSTER if inst_id == self._alone else inst_id, con_id, name), ())
+        sums = [0.0] * count
+        counts = [0] * count
+        first = bisect_left(self._times, start)
+        last = min(len(values), bisect_left(self._times, start + width * count))
+        for index in range(first, last):
+            value = values[index]
+            if not isnan(value):
+                place = min(count - 1, int((self._times[index] - start) // width))
+                sums[place] += value
+                counts[place] += 1
+        return tuple(sums[i] / counts[i] if counts[i] else None for i in range(count))
+
+    def most(self, key: Key, start: float, end: float) -> float | None:
+        """Return the highest value between two instants; None where there is none."""
+        values = self._values.get(key, ())
+        first, last = bisect_left(self._times, start), min(len(values), bisect_left(self._times, end + 0.001))
+        return max((value for value in values[first:last] if not isnan(value)), default=None)
+
+    def integral(self, key: Key, start: float, end: float) -> tuple[float, float]:
+        """Return value x seconds between two instants, and the seconds that were measured.
+
+        A value stands for the time since the instant before it, if there was one then, too, no longer than GAP ago.
+        """
+        values = self._values.get(key, ())
+        area = seconds = 0.0
+        first = max(1, bisect_left(self._times, start))
+        for index in range(first, min(len(values), bisect_left(self._times, end + 0.001))):
+            before = self._times[index - 1]
+            step = self._times[index] - max(start, before)
+            if not isnan(values[index] + values[index - 1]) and self._times[index] - before <= GAP:
+                area += values[index] * step
+                seconds += step
+        return area, seconds
+
+    def names(self, measure: str, inst_id: int) -> list[tuple[int, str]]:
+        """Return the (con_id, group) that have values of a measure on an instance."""
+        if inst_id == self._alone:
+            inst_id = CLUSTER
+        return [(con, name) for what, inst, con, name in self._values if what == measure and inst == inst_id and name]
+
+
+def completed(at: datetime, width: float) -> float:
+    """Return the end of the last completed stretch of `width` seconds at an instant, aligned to the clock."""
+    return at.timestamp() // width * width

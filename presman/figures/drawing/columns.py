@@ -1,0 +1,172 @@
+"""Column layout of a table: which columns fit in a width, and how wide each becomes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from presman.base.colours import CLASS_STYLES, GroupColours
+from presman.base.text import one_line
+from presman.figures.drawing.bars import Scale, bar_runs, spark
+from presman.figures.drawing.lines import Run, cells, fit
+from presman.figures.figure import Figure
+
+_READABLE = 28
+"""Cells of a text that come before columns of second rank; what it needs beyond that comes after them."""
+
+Fitted = tuple[tuple[Figure[Any], int], ...]
+Trend = Callable[[Any, str], Sequence[float | None]]
+"""Values over time of a row's trend column."""
+
+_COLOURED = frozenset({"consumer_group", "wait_class"})
+
+_COMFORT = 3
+"""How many times its least width a flexible text gets before columns of second rank appear; a bar once less."""
+
+
+def gap_at(width: int) -> int:
+    """Return the blanks between two columns."""
+    return 2 if width >= 120 else 1
+
+
+def cells_needed(columns: Sequence[Figure[Any]], rows: Sequence[Any]) -> dict[str, int]:
+    """Return the cells that the texts in some rows take, by column, for those that can be wider than their least."""
+    return {
+        column.key: max((cells(column.show(row)) for row in rows), default=0)
+        for column in columns
+        if column.most > column.width and column.bar is None
+    }
+
+
+def fit_columns(
+    columns: Sequence[Figure[Any]],
+    width: int,
+    hidden: Collection[str] = (),
+    needed: Mapping[str, int] | None = None,
+) -> Fitted:
+    """Choose the columns for a width: those of first rank, then others while there is room.
+
+    Texts that need more than their least (`needed`, of :func:`cells_needed`) have it before more columns appear and
+    before bars grow. The flexible column takes what is left; without one the last left-aligned column does.
+    """
+    gap = gap_at(width)
+    offered = [column for column in columns if column.key not in hidden]
+    wanted = {column.key: _wanted(column, needed) for column in offered}
+    chosen = _chosen(offered, width, gap, wanted)
+    shown = [column for column in offered if column.key in chosen]
+    spare = max(0, width - sum(column.width + gap for column in shown) + gap)
+    growing = _growing(shown)
+    widths = {column.key: column.width for column in shown}
+    # What may be longest says most: a sentence is whole before the tail of a name is.
+    first = sorted((column for column in shown if column.narrow), key=lambda column: -column.most)
+    steps = [(column, wanted[column.key] - column.width) for column in first]
+    second = [(column, wanted[column.key] - column.width) for column in shown if not column.narrow]
+    if growing is not None and growing.flexible:
+        comfort = [(growing, _comfort(growing, wanted) - growing.width)]
+        steps += second + comfort if growing.bar else comfort + second  # a bar can be short, a text cannot
+    else:
+        steps += second
+    if needed is None:
+        steps += [(column, column.most - column.width) for column in shown]
+    else:
+        steps += [(column, column.most - column.width) for column in shown if column.bar is not None]
+    for column, most in steps:
+        more = min(spare, max(0, column.width + most - widths[column.key]))
+        widths[column.key] += more
+        spare -= more
+    if growing is not None:
+        widths[growing.key] += spare
+    return tuple((column, widths[column.key]) for column in shown)
+
+
+def _wanted(column: Figure[Any], needed: Mapping[str, int] | None) -> int:
+    """Return the cells in which no text of a column is cut, within what it may have."""
+    return max(column.width, min(column.most, (needed or {}).get(column.key, 0)))
+
+
+def _chosen(offered: Sequence[Figure[Any]], width: int, gap: int, wanted: Mapping[str, int]) -> set[str]:
+    """Return the keys of the columns to show: those of first rank, then others in order, whole or cut.
+
+    Where not even those of first rank fit, the last goes first, the flexible one behind it, and what is vital at last.
+    Of the others, what is vital comes first, and before a bar grows.
+    """
+    chosen = {column.key for column in offered if column.narrow}
+    used = sum(column.width + gap for column in offered if column.narrow) - gap
+    while used > width and len(chosen) > 1:
+        left = [column for column in reversed(offered) if column.key in chosen]
+        last = min(left, key=lambda column: (column.vital, column.flexible))
+        chosen.discard(last.key)
+        used -= last.width + gap
+    room = width - used
+    shown = [column for column in offered if column.key in chosen]
+    bars = sum(_comfort(column, wanted) - column.width for column in shown if column.bar is not None)
+    room -= sum(_comfort(column, wanted) - column.width for column in shown if column.bar is None)
+    for column in sorted((column for column in offered if not column.narrow), key=lambda column: not column.vital):
+        most = room if column.vital else room - bars
+        size = next((size for size in (_comfort(column, wanted), column.width) if gap + size <= most), None)
+        if size is not None:
+            chosen.add(column.key)
+            room -= gap + size
+    return chosen
+
+
+def _comfort(column: Figure[Any], wanted: Mapping[str, int]) -> int:
+    """Return the cells a column should have before more of second rank appear."""
+    if column.flexible and column.most:
+        return wanted[column.key]
+    if not column.flexible:
+        return max(column.width, min(wanted[column.key], _READABLE))
+    return column.width * (_COMFORT if column.bar is None else _COMFORT - 1)
+
+
+def _growing(shown: Sequence[Figure[Any]]) -> Figure[Any] | None:
+    flexible = [column for column in shown if column.flexible]
+    texts = [column for column in shown if column.align == "left" and column.bar is None and not column.trend]
+    return next(iter(flexible or texts[-1:]), None)
+
+
+def _coloured(column: Figure[Any], row: Any, colours: GroupColours | None) -> str:
+    """Return the style of the group or wait class that a cell names."""
+    name = column.value(row) or ""
+    if column.key == "wait_class":
+        return CLASS_STYLES.get(name, "")
+    return colours.style(name, getattr(row, "con_id", None)) if colours is not None else ""
+
+
+def cell_runs(
+    column: Figure[Any],
+    width: int,
+    row: Any,
+    scale: Scale | None,
+    trend: Trend | None,
+    colours: GroupColours | None = None,
+) -> tuple[Run, ...]:
+    """Return one cell in exactly `width` cells; `scale` is that of the column."""
+    if column.trend:
+        return ((spark(trend(row, column.key) if trend else (), width, scale.full if scale else 0.0), "used"),)
+    style: str = column.state(row) if column.state else ""
+    if not style and column.key in _COLOURED:
+        style = _coloured(column, row, colours)
+    text = column.show(row)
+    if column.bar is None:
+        return ((fit(text if len(text) <= width else one_line(text, width), width, column.align), style),)
+    bar = column.bar(row)
+    if column.flexible:
+        if bar is None:
+            return ((fit(text, width), "dim"),)
+        return bar_runs(bar, width, scale)
+    text_width = (width - 1) // 2
+    return ((fit(text, text_width, column.align) + " ", style), *bar_runs(bar, width - text_width - 1, scale))
+
+
+def row_text(columns: Sequence[Figure[Any]], row: Any) -> str:
+    """Return what a filter looks at: all cells of a row, shown or not, in lower case."""
+    return " ".join(column.show(row) for column in columns).lower()
+
+
+def matches(needle: str, text: str) -> bool:
+    """Tell whether a row's text passes a filter: a substring, or with `!` before it, its absence."""
+    wanted = needle.strip().lower()
+    if wanted.startswith("!"):
+        return not wanted[1:] or wanted[1:].strip() not in text
+    return wanted in text

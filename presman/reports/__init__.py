@@ -1,0 +1,1 @@
+"""Files for people: reports, comparisons, charts and answers to "what if"."""

@@ -1,0 +1,120 @@
+"""A comparison as one HTML page that needs nothing else: what differs, the plans, latencies, every figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
+
+from presman import __version__
+from presman.base.colours import HUES, OTHERS
+from presman.base.markup import Markup, element, joined
+from presman.reports.compare.compare_words import percent_of, said, shown, summary, value_of, window_sentence
+from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, Line
+from presman.reports.compare.latency_chart import STYLE_OF, latency_chart
+from presman.reports.compare.noise import Judgement
+from presman.reports.page.frame import page, section
+from presman.reports.page.word_table import word_table
+
+_HEADS = ("", "Figure", "A", "B", "B to A %", "", "Difference")
+_BAR = 100.0
+"""Half of the width of a bar, and the percent that fills it."""
+
+
+def compare_page(found: ComparedWindows, made: datetime) -> str:
+    """Return the page; `made` is now."""
+    title = f"{found.first.database} {found.first.first.astimezone():%Y-%m-%d %H:%M} compared"
+    lines = shown(found.lines)
+    return page(
+        title,
+        _head(found, made),
+        _differences(found, lines),
+        _plan(found),
+        _latency(found),
+        *(
+            section(f"{name[0].upper()}{name[1:]}", _table(list(own)))
+            for name, own in groupby(lines, key=lambda line: line.section)
+        ),
+        section("What this rests on", element("p", f"{found.method[0].upper()}{found.method[1:]}.")),
+    )
+
+
+def _head(found: ComparedWindows, made: datetime) -> Markup:
+    zone = made.astimezone().strftime("UTC%z")
+    names = " and ".join(dict.fromkeys((found.first.database, found.second.database)))
+    rests = f"All times in {zone[:6]}:{zone[6:]}. By presman {__version__}, {made.astimezone():%Y-%m-%d %H:%M:%S}."
+    return element(
+        "header",
+        element("h1", f"{names}: two windows"),
+        _window("A", 0, found.first),
+        _window("B", 1, found.second),
+        *(element("p", f"Note: {note}.") for note in found.notes),
+        element("p", rests, class_="note"),
+    )
+
+
+def _window(name: str, number: int, window: ComparedWindow) -> Markup:
+    mark = element("b", f"■ {name} ", class_=STYLE_OF[number])
+    notes = [element("ul", *(element("li", note) for note in window.notes), class_="note")] if window.notes else []
+    return joined([element("p", mark, window_sentence(window)), *notes])
+
+
+def _differences(found: ComparedWindows, lines: Sequence[Line]) -> Markup:
+    more = [line for line in lines if line.difference is Judgement.MORE]
+    more.sort(key=lambda line: -abs(line.percent or 0.0))
+    parts = [element("p", summary(found.lines).replace(", marked *", ""), class_="story")]
+    return section("What differs", *parts, *([_table(more, sections=True)] if more else []))
+
+
+def _plan(found: ComparedWindows) -> Markup:
+    if not found.plan:
+        text = "The plans at the ends of the windows say the same, as far as they were seen."
+        return section("Plan at the end", element("p", text))
+    rows = ((each.subject or "database", each.figure, said(each.first), said(each.second)) for each in found.plan)
+    return section("Plan at the end", word_table(("", "Figure", "A", "B"), rows))
+
+
+def _latency(found: ComparedWindows) -> Markup:
+    if not found.histograms:
+        return Markup()
+    marks = [
+        element("span", element("b", "■", class_=style), f" {name}") for style, name in zip(STYLE_OF, "AB", strict=True)
+    ]
+    legend = element("span", *marks, class_="legend")
+    charts = [
+        element("figure", element("figcaption", element("strong", each.event), legend), latency_chart(each))
+        for each in found.histograms
+    ]
+    note = "Percent of the waits in each bucket, on a logarithmic scale: the events whose waits took most time."
+    return section("How long waits took", *charts, note=note)
+
+
+def _table(lines: Sequence[Line], *, sections: bool = False) -> Markup:
+    rows, last = [], None
+    for line in lines:
+        subject = f"{line.section}: {line.subject}" if sections else "" if line.subject == last else line.subject
+        last = line.subject
+        values = (value_of(line, line.first), value_of(line, line.second), percent_of(line))
+        state = "warn" if line.difference is Judgement.MORE else ""
+        rows.append(
+            element(
+                "tr", element("td", subject), element("td", line.figure),
+                *(element("td", each, class_="right") for each in values),
+                element("td", _bar(line), class_="bar"), element("td", line.difference.value, class_=state or None),
+            )
+        )  # fmt: skip
+    heads = [element("th", head, class_="right" if head in {"A", "B", "B to A %"} else None) for head in _HEADS]
+    table = element("table", element("thead", element("tr", *heads)), element("tbody", *rows))
+    return element("div", table, class_="wide")
+
+
+def _bar(line: Line) -> Markup:
+    """Return the difference in percent as a bar to the left or to the right; one beyond 100 % fills its half."""
+    if not line.percent:
+        return Markup()
+    width = min(_BAR, abs(line.percent))
+    fill = HUES[STYLE_OF[1] if line.difference is Judgement.MORE else OTHERS].page
+    left = _BAR if line.percent > 0 else _BAR - width
+    middle = element("path", d=f"M{_BAR:.0f} 0V12", stroke="#24292f")
+    bar = element("rect", x=left, y=1, width=max(0.5, width), height=10, fill=fill)
+    return element("svg", bar, middle, viewBox=f"0 0 {2 * _BAR:.0f} 12", aria_hidden="true")

@@ -1,0 +1,67 @@
+"""A comparison as text: what differs first, then every figure side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from textwrap import wrap
+
+from presman.figures.drawing.lines import fit
+from presman.reports.compare.compare_words import percent_of, said, shown, summary, value_of, window_sentence
+from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, Line, PlanDifference
+from presman.reports.compare.noise import Judgement
+
+_SUBJECT, _FIGURE, _VALUE, _PERCENT = 28, 20, 11, 9
+_REST = _FIGURE + 2 * _VALUE + _PERCENT + len(Judgement.ONE_SIDED.value) + 5
+_LEAST, _NARROW, _WIDEST = 10, 80, 120
+
+
+def compare_text(found: ComparedWindows, width: int | None = None) -> str:
+    """Return the whole text in lines of at most `width` cells (never below 80). Ends in a newline."""
+    cells = max(_NARROW, min(width or _WIDEST, _WIDEST))
+    subject = max(_LEAST, min(_SUBJECT, cells - _REST))
+    parts = [*_window("A", found.first, cells), *_window("B", found.second, cells)]
+    parts += [each for note in found.notes for each in wrap(f"note: {note}", cells, subsequent_indent="      ")]
+    parts += ["", *wrap(summary(found.lines), cells)]
+    parts += _plan(found, subject)
+    for section, own in groupby(shown(found.lines), key=lambda line: line.section):
+        parts += ["", _head(section, subject), *_rows(own, subject)]
+    parts += ["", *wrap(found.method, cells)]
+    return "\n".join(line.rstrip() for line in parts) + "\n"
+
+
+def _window(name: str, window: ComparedWindow, cells: int) -> list[str]:
+    text = f"{name}  {window_sentence(window)}"
+    notes = [each for note in window.notes for each in wrap(f"- {note}", cells - 3, subsequent_indent="  ")]
+    return [*wrap(text, cells, subsequent_indent="   "), *(f"   {note}" for note in notes)]
+
+
+def _plan(found: ComparedWindows, subject: int) -> list[str]:
+    if not found.plan:
+        return ["", "The plans at the ends of the windows say the same, as far as they were seen."]
+    return ["", _head("plan at the end", subject, judged=False), *(_plan_row(each, subject) for each in found.plan)]
+
+
+def _plan_row(each: PlanDifference, subject: int) -> str:
+    values = " ".join(fit(said(value), _VALUE, "right") for value in (each.first, each.second))
+    return f"{fit(each.subject or 'database', subject)} {fit(each.figure, _FIGURE)} {values}"
+
+
+def _head(section: str, subject: int, *, judged: bool = True) -> str:
+    """Return the heads of a section's columns."""
+    values = f"{fit(section, subject + 1 + _FIGURE)} {'A':>{_VALUE}} {'B':>{_VALUE}}"
+    return f"{values} {'B to A %':>{_PERCENT}}" if judged else values
+
+
+def _rows(lines: Iterable[Line], subject: int) -> list[str]:
+    rows, last = [], None
+    for line in lines:
+        name = "" if line.subject == last else line.subject
+        last = line.subject
+        values = " ".join(fit(value_of(line, value), _VALUE, "right") for value in (line.first, line.second))
+        mark = "* " if line.difference is Judgement.MORE else "  "
+        rows.append(
+            f"{fit(name, subject)} {fit(line.figure, _FIGURE)} {values} {fit(percent_of(line), _PERCENT, 'right')} "
+            f"{mark}{line.difference.value}"
+        )
+    return rows

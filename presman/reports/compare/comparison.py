@@ -1,0 +1,221 @@
+"""Comparison of two windows: each figure of both, the difference in percent, and whether it is more than noise."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from presman.reports.compare.binned_series import FigureKey, thinned
+from presman.reports.compare.noise import Judgement, Value, judge, mean
+from presman.reports.compare.window_figures import WindowFigures
+from presman.reports.compare.window_sections import ALL, LATENCY, QUEUE, SECTIONS, STATEMENTS
+
+PERCENTILES = (50, 95, 99)
+MOST_STATEMENTS = 10
+"""Statements that are shown: those that held most servers in either window."""
+MOST_HISTOGRAMS = 8
+_MILLISECOND = 1024
+"""Microseconds: the bound of the buckets that V$EVENT_HISTOGRAM_MICRO has nearest to 1 ms."""
+
+
+Histograms = Mapping[str, Sequence[Mapping[int, int]]]
+"""By event and poll: waits by the upper bound of their bucket in microseconds."""
+
+
+class Line(NamedTuple):
+    """A figure of both windows; None where it is not known. `percent` is of the first, None where that says nothing.
+
+    `is_bound` tells that it is the upper bound of a bucket: the percentile is below it.
+    """
+
+    section: str
+    subject: str
+    figure: str
+    first: float | None
+    second: float | None
+    percent: float | None
+    difference: Judgement
+    is_bound: bool = False
+
+
+class PlanDifference(NamedTuple):
+    """What the plan said at the end of each window, where that differs; None for no limit or not known."""
+
+    subject: str
+    figure: str
+    first: str | float | bool | None
+    second: str | float | bool | None
+
+
+class ComparedWindow(NamedTuple):
+    """One of the windows: where it is from, its first and last poll. `notes` say what is not whole about it."""
+
+    recording: str
+    database: str
+    first: datetime
+    last: datetime
+    polls: int
+    plan: str | None
+    notes: tuple[str, ...]
+
+
+class ComparedHistogram(NamedTuple):
+    """The waits for an event in both windows by the upper bound of their bucket in microseconds."""
+
+    event: str
+    first: Mapping[int, int]
+    second: Mapping[int, int]
+
+
+class ComparedWindows(NamedTuple):
+    """Two windows side by side. `histograms` are those of the events whose waits took most time."""
+
+    first: ComparedWindow
+    second: ComparedWindow
+    plan: tuple[PlanDifference, ...]
+    lines: tuple[Line, ...]
+    histograms: tuple[ComparedHistogram, ...]
+    notes: tuple[str, ...]
+    method: str
+
+
+def lines(first: WindowFigures, second: WindowFigures) -> tuple[Line, ...]:
+    """Return the figures of two windows side by side, section by section, those of a group together."""
+    keys = list(dict.fromkeys([*first.series, *second.series]))
+    shown = _busiest(first, second)
+    found = [
+        _line(key, first.series.get(key, ()), second.series.get(key, ()))
+        for key in keys
+        if key.section != STATEMENTS or key.subject in shown
+    ]
+    found += _latency(first.histograms, second.histograms)
+    found += _queue_waits(first.queued, second.queued)
+    ranks = {ALL: -2} | {sql_id: place for place, sql_id in enumerate(shown)}
+    found.sort(key=lambda line: (SECTIONS.index(line.section), ranks.get(line.subject, -1), line.subject))
+    return tuple(found)
+
+
+def plan_differences(
+    first: tuple[ComparedWindow, WindowFigures], second: tuple[ComparedWindow, WindowFigures]
+) -> tuple[PlanDifference, ...]:
+    """Return what differs in the plans at the ends of the windows; a group that only one has is a difference."""
+    found = []
+    plans = first[0].plan, second[0].plan
+    if plans[0] != plans[1]:
+        found.append(PlanDifference("", "plan", *plans))
+    directives = first[1].directives, second[1].directives
+    for key in sorted(directives[0].keys() | directives[1].keys()):
+        a, b = (_rounded(each.get(key)) for each in directives)
+        if a != b:
+            found.append(PlanDifference(*key, a, b))
+    return tuple(found)
+
+
+def histograms(first: WindowFigures, second: WindowFigures) -> tuple[ComparedHistogram, ...]:
+    """Return the waits of both windows, of the events whose waits took most time in either."""
+    events = first.histograms.keys() | second.histograms.keys()
+    found = [ComparedHistogram(event, *(total(each.histograms.get(event, ())) for each in (first, second)))
+             for event in events]  # fmt: skip
+
+    def most(each: ComparedHistogram) -> int:
+        return max(sum(upper * waits for upper, waits in own.items()) for own in (each.first, each.second))
+
+    there = [each for each in found if any(each.first.values()) or any(each.second.values())]
+    return tuple(sorted(there, key=lambda each: (-most(each), each.event))[:MOST_HISTOGRAMS])
+
+
+def quantile(buckets: Mapping[int, int], percent: float) -> int | None:
+    """Return the upper bound of the bucket that the wait of that rank is in; None without waits."""
+    bounds = sorted(bound for bound, waits in buckets.items() if waits)
+    sums = list(accumulate(buckets[bound] for bound in bounds))
+    return bounds[bisect_left(sums, percent / 100 * sums[-1])] if bounds else None
+
+
+def _line(key: FigureKey, first: Sequence[Value], second: Sequence[Value]) -> Line:
+    one, other = mean(first), mean(second)
+    return Line(*key, one, other, _percent(one, other), judge(first, second))
+
+
+def _percent(first: float | None, second: float | None) -> float | None:
+    return None if not first or second is None else 100 * (second - first) / first
+
+
+def _busiest(first: WindowFigures, second: WindowFigures) -> list[str]:
+    most: dict[str, float] = {}
+    for window in (first, second):
+        for key, values in window.series.items():
+            if key.section == STATEMENTS:
+                most[key.subject] = max(most.get(key.subject, 0.0), mean(values) or 0.0)
+    return sorted(most, key=lambda sql_id: (-most[sql_id], sql_id))[:MOST_STATEMENTS]
+
+
+# ---- percentiles
+
+
+def _latency(
+    first: Mapping[str, Sequence[Mapping[int, int]]], second: Mapping[str, Sequence[Mapping[int, int]]]
+) -> list[Line]:
+    found = []
+    for event in sorted(first.keys() | second.keys()):
+        one, other = first.get(event, ()), second.get(event, ())
+        pooled = total(one), total(other)
+        within = [[_share(each, _MILLISECOND, above=False) for each in polls] for polls in (one, other)]
+        found.append(_line(FigureKey(LATENCY, event, "% within 1 ms"), *within))
+        for percent in PERCENTILES:
+            bounds = [None if bound is None else bound / 1000 for bound in (quantile(each, percent) for each in pooled)]
+            limit = quantile(total(pooled), percent) or 0
+            shares = [[_share(each, limit, above=True) for each in polls] for polls in (one, other)]
+            found.append(_ranked(FigureKey(LATENCY, event, f"p{percent} ms"), bounds, shares, is_bound=True))
+    return found
+
+
+def _ranked(
+    key: FigureKey, values: Sequence[float | None], shares: Sequence[Sequence[Value]], *, is_bound: bool = False
+) -> Line:
+    """Return a line of two percentiles, judged by the shares of each window above that of both together."""
+    one, other = values
+    difference = judge(*shares)
+    if difference not in {Judgement.ONE_SIDED, Judgement.UNTOLD} or (one is not None and one == other):
+        # Equal shares above a bound do not make percentiles equal, nor unequal ones those in one bucket different.
+        difference = Judgement.SAME if one == other else Judgement.NOISE if difference is Judgement.SAME else difference
+    return Line(*key, one, other, _percent(one, other), difference, is_bound)
+
+
+def _share(buckets: Mapping[int, int], limit: int, *, above: bool) -> Value:
+    counted = sum(waits for bound, waits in buckets.items() if (bound > limit) is above)
+    return Value(100.0 * counted, sum(buckets.values()))
+
+
+def total(polls: Sequence[Mapping[int, int]]) -> dict[int, int]:
+    """Return several histograms as one."""
+    found: dict[int, int] = {}
+    for buckets in polls:
+        for bound, waits in buckets.items():
+            found[bound] = found.get(bound, 0) + waits
+    return found
+
+
+def _queue_waits(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]) -> list[Line]:
+    """Return how long statements that came to an end in the windows had waited in the queue."""
+    found = []
+    for group in sorted(first.keys() | second.keys()):
+        one, other = first.get(group, ()), second.get(group, ())
+        both = [thinned([Value(each, 1.0) for each in waits]) for waits in (one, other)]
+        found.append(_line(FigureKey(QUEUE, group, "mean wait s"), *both))
+        limit = rank([*one, *other], 95) or 0.0
+        above = [thinned([Value(float(each > limit), 1.0) for each in waits]) for waits in (one, other)]
+        values = rank(one, 95), rank(other, 95)
+        found.append(_ranked(FigureKey(QUEUE, group, "p95 wait s"), values, above))
+    return found
+
+
+def rank(values: Sequence[float], percent: int) -> float | None:
+    """Return the value of that rank, one of them; None without any."""
+    return sorted(values)[max(0, -(-percent * len(values) // 100) - 1)] if values else None
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 4) if isinstance(value, float) else value

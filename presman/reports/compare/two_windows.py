@@ -1,0 +1,125 @@
+"""Two windows of recordings read and compared; what is not whole about them is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from presman.base.formats import counted, spelled
+from presman.recording.events import LOST, PLAN_CHANGED
+from presman.recording.reader import Recording
+from presman.recording.tape import LostPollError, Tape
+from presman.recording.tape_values import PollMark
+from presman.recording.time_words import TimeError, span_of, spelled_span
+from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, histograms, lines, plan_differences
+from presman.reports.compare.noise import FALSE_ALARMS, METHOD, Judgement
+from presman.reports.compare.window_figures import WindowFigures, window_figures
+from presman.reports.compare.window_words import WindowError
+
+_GAP = 3.0
+"""Times the usual seconds between polls from which on polls are missing."""
+_TRIED = 3
+"""Polls, from the last one back, that are read for the plan's name where some are damaged."""
+
+
+class WindowPlace(NamedTuple):
+    """Where a window is: `place` is a file, a folder or a URL; `start` and `end` are words, "" for the ends."""
+
+    place: str
+    database: str | None
+    start: str
+    end: str
+
+
+def compare(first: WindowPlace, second: WindowPlace) -> ComparedWindows:
+    """Read two windows and compare them. Raises WindowError and RecordingError."""
+    with ExitStack() as stack:
+        places = dict.fromkeys((first.place, second.place))
+        recordings = {place: stack.enter_context(Recording(place)) for place in places}
+        one, other = (_read(recordings[each.place], each) for each in (first, second))
+        found = lines(one[1], other[1])
+        plan = plan_differences(one, other)
+    notes = _notes(one[0], other[0], [line.difference for line in found])
+    spread = histograms(one[1], other[1])
+    return ComparedWindows(one[0], other[0], plan, found, spread, tuple(notes), METHOD)
+
+
+def _read(recording: Recording, asked: WindowPlace) -> tuple[ComparedWindow, WindowFigures]:
+    tape = recording.tape(asked.database)
+    if tape.first is None or tape.last is None:
+        raise WindowError(f"{recording.name} holds no poll")
+    twice: list[str] = []
+    try:
+        bounds = span_of(asked.start, asked.end, tape.first, tape.last, tell=twice.append)
+    except TimeError as error:
+        raise WindowError(f"{recording.name}: {error}") from None
+    start, end = bounds[0] or tape.first, bounds[1] or tape.last
+    marks = tape.marks(start, end)
+    if not marks:
+        whole = spelled_span(tape.first, tape.last)
+        raise WindowError(f"{recording.name} holds no poll {spelled_span(*bounds)}: it is {whole}")
+    figures = window_figures(tape, start, end, marks)
+    plan = _plan(tape, start, end)
+    notes = [*twice, *_gaps(marks, start, end), *_events(tape, start, end), *recording.told(tape)]
+    if plan is None:
+        notes.append("the plan at its end is not known: those polls are damaged")
+    told = ComparedWindow(recording.name, tape.target, marks[0].at, marks[-1].at, len(marks), plan, tuple(notes))
+    return told, figures
+
+
+def _plan(tape: Tape, start: datetime, end: datetime) -> str | None:
+    """Return the plan at the last poll that can be read, "none" without one; None if none of the last can be."""
+    for place in reversed(tape.places(start, end)[-_TRIED:]):
+        try:
+            return tape.reading(place).header.plan or "none"
+        except LostPollError:
+            continue
+    return None
+
+
+def _gaps(marks: Sequence[PollMark], start: datetime, end: datetime) -> list[str]:
+    """Say where polls are missing: between them, before the first, after the last."""
+    apart = [(later.at - earlier.at).total_seconds() for earlier, later in pairwise(marks)]
+    if not apart:
+        return ["it has one poll only"]
+    usual = median(apart)
+    long = [each for each in apart if each > _GAP * usual]
+    notes = []
+    if long:
+        notes.append(f"{counted(len(long), 'gap')} without polls, {spelled(sum(long))} in all")
+    if (marks[0].at - start).total_seconds() > _GAP * usual:
+        notes.append(f"no polls before {_clock(marks[0].at)}, though it was to begin at {_clock(start)}")
+    if (end - marks[-1].at).total_seconds() > _GAP * usual:
+        notes.append(f"no polls after {_clock(marks[-1].at)}, though it was to end at {_clock(end)}")
+    return notes
+
+
+def _events(tape: Tape, start: datetime, end: datetime) -> list[str]:
+    events = tape.events(start, end)
+    notes = [f"{each.text} at {_clock(each.at)}" for each in events if each.kind == PLAN_CHANGED]
+    lost = sum(each.kind == LOST for each in events)
+    return notes + ([f"the connection was lost {counted(lost, 'time')}"] if lost else [])
+
+
+def _notes(one: ComparedWindow, other: ComparedWindow, differences: Sequence[Judgement]) -> list[str]:
+    notes = []
+    same = (one.recording, one.database) == (other.recording, other.database)
+    if same and one.first <= other.last and other.first <= one.last:
+        both = min(one.last, other.last) - max(one.first, other.first)
+        if both > timedelta(0):
+            notes.append(f"the windows overlap by {spelled(both.total_seconds())}, and are alike as far as they do")
+    if one.database != other.database:
+        notes.append(f"two databases: {one.database} and {other.database}")
+    judged = sum(each in {Judgement.MORE, Judgement.NOISE} for each in differences)
+    if judged:
+        chance = f"chance alone would call about {judged * FALSE_ALARMS:.1f} more than noise"
+        notes.append(f"of {counted(judged, 'difference')} judged, {chance}")
+    return notes
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone():%H:%M:%S}"

@@ -1,0 +1,186 @@
+"""Incident: what is known of a stretch of a recording: figures put together, events, statements, some polls as read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from presman.analysis import analyse
+from presman.analysis.advice.to_do import ToDo, to_do
+from presman.analysis.alerts.alert_rules import worst_first, wrong
+from presman.analysis.readings.alert import Alert
+from presman.analysis.readings.reading import Reading
+from presman.base.colours import GroupColours
+from presman.recording import incident_rows, time_bins
+from presman.recording.events import RecordedEvent
+from presman.recording.incident_rows import EventMark, StatementSum
+from presman.recording.reader import Recording
+from presman.recording.store import DamagedStoreError
+from presman.recording.tape import LostPollError, Tape
+from presman.recording.tape_values import DamagedPolls, StatementLife
+from presman.recording.time_bins import GroupBin, PollGap, TimeBin
+from presman.records.snapshot import Snapshot
+from presman.reports.report import event_chart, life_chart
+from presman.reports.report.heat_map import HeatColumn
+
+BINS = 240
+"""Stretches that charts are made of."""
+
+LOOKS = 20
+"""Polls that are read again, spread over the stretch, beside the worst ones."""
+
+EVENTS = 150
+"""Events that are listed."""
+
+CHECKED = 60_000
+"""Polls up to which all of them are checked for damage; of more, those that are read again."""
+
+_HEAT_BINS, _HEAT_EVENTS, _HEAT_SECONDS = 60, 3, 60.0
+
+
+class Look(Struct, frozen=True):
+    """A poll that was read again: what it means, what was wrong then, what would have been to do; why it was chosen."""
+
+    at: datetime
+    why: str
+    reading: Reading
+    alerts: tuple[Alert, ...]
+    to_do: ToDo | None
+    previous: Snapshot | None
+    snapshot: Snapshot
+
+
+class Incident(Struct, frozen=True):
+    """A stretch of a recording. `bins` and `groups` are of `width` polls; `usual` seconds are between two polls.
+
+    `events` are those that are listed, `marks` stand for all; `heat` has the events that took most time. `moment` is
+    the poll whose tables are shown, None where none can be read; `looks` are all that were read again, in order of
+    time. Groups and waits are those of every `step`th 32 polls. `damaged` polls cannot be read again; `damage` are
+    sentences about what else cannot. `colours` are those of its groups.
+    """
+
+    source: str
+    target: str
+    kind: str
+    start: datetime
+    end: datetime
+    polls: int
+    usual: float
+    width: int
+    bins: tuple[TimeBin, ...]
+    groups: tuple[GroupBin, ...]
+    gaps: tuple[PollGap, ...]
+    marks: tuple[EventMark, ...]
+    events: tuple[RecordedEvent, ...]
+    lives: tuple[StatementLife, ...]
+    sums: tuple[StatementSum, ...]
+    heat: tuple[tuple[str, tuple[HeatColumn, ...]], ...]
+    looks: tuple[Look, ...]
+    moment: Look | None
+    step: int
+    damaged: tuple[DamagedPolls, ...]
+    damage: tuple[str, ...]
+    colours: GroupColours
+
+
+def gather(recording: Recording, tape: Tape, places: range, at: datetime | None = None) -> Incident:
+    """Return what is known of some polls, at least one; `at` chooses the moment of the tables.
+
+    Raises RecordingError where nothing can be read of them.
+    """
+    start, end = tape.at(places[0]), tape.at(places[-1])
+    width = time_bins.width_of(len(places), BINS)
+    bins = time_bins.time_bins(tape, start, end, width)
+    if not bins:
+        raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
+    marks = incident_rows.event_marks(tape, start, end, event_chart.PLACES)
+    many = sum(each.many for each in marks)
+    looks = _looks(tape, places, at)
+    usual = time_bins.usual_interval(tape, start, end)
+    groups = tuple(time_bins.group_bins(tape, bins, start, end, width))
+    return Incident(
+        source=recording.name, target=tape.target, kind=tape.kind, start=start, end=end, polls=len(places), width=width,
+        usual=usual,
+        bins=tuple(bins),
+        groups=groups,
+        gaps=tuple(time_bins.gaps(tape, start, end)),
+        marks=tuple(marks),
+        events=tuple(incident_rows.told_events(tape, start, end, EVENTS, calm=many > EVENTS)),
+        lives=tuple(incident_rows.busiest_lives(tape, start, end, life_chart.MOST)),
+        sums=tuple(incident_rows.statement_sums(tape, start, end)),
+        heat=_heat(tape, start, end, len(places), usual),
+        looks=looks,
+        moment=_moment(looks, at),
+        damaged=tuple(tape.damaged(start, end)) if len(places) <= CHECKED else (),
+        step=max((time_bins.sampled(part)[0] for part in tape.parts(start, end)), default=1),
+        damage=tuple(recording.told(tape)),
+        colours=GroupColours((each.con_id, each.group) for each in groups),
+    )  # fmt: skip
+
+
+def _looks(tape: Tape, places: range, at: datetime | None) -> tuple[Look, ...]:
+    """Return the polls that are read again: the asked one, the worst ones, others at equal distances."""
+    start, end = tape.at(places[0]), tape.at(places[-1])
+    wanted: dict[int, str] = {}
+    if at is not None:
+        wanted[min(max(tape.place(at), places[0]), places[-1])] = "asked for"
+    for measure, why in (("queued", "the longest queue"), ("waited", "most CPU waited for")):
+        found = time_bins.worst(tape, start, end, measure)
+        if found is not None:
+            wanted.setdefault(tape.place(found), why)
+    step = max(1.0, (len(places) - 1) / LOOKS)
+    for number in range(LOOKS + 1):
+        if number * step <= len(places) - 1:
+            wanted.setdefault(places[round(number * step)], "")
+    read = (_look(tape, place, why) for place, why in sorted(wanted.items()))
+    return tuple(each for each in read if each is not None)
+
+
+def _look(tape: Tape, place: int, why: str) -> Look | None:
+    try:
+        previous, snapshot = tape.pair(place)
+    except LostPollError:
+        return None
+    reading = analyse(previous, snapshot)
+    return Look(reading.at, why, reading, worst_first(wrong(reading)), to_do(reading), previous, snapshot)
+
+
+def _moment(looks: tuple[Look, ...], at: datetime | None) -> Look | None:
+    """Return the poll whose tables are shown: that of `at`, else the longest queue, most CPU waited for, the last."""
+    reasons = ("asked for",) if at is not None else ()
+    for why in (*reasons, "the longest queue", "most CPU waited for"):
+        for each in looks:
+            if each.why == why:
+                return each
+    return looks[-1] if looks else None
+
+
+def _heat(
+    tape: Tape, start: datetime, end: datetime, polls: int, usual: float
+) -> tuple[tuple[str, tuple[HeatColumn, ...]], ...]:
+    """Return the events whose waits took most time, by columns of a minute at least: some histograms are no newer."""
+    width = time_bins.width_of(polls, max(1, min(_HEAT_BINS, int(polls * usual / _HEAT_SECONDS))))
+    columns = time_bins.time_bins(tape, start, end, width)
+    waits: dict[str, dict[time_bins.BinKey, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
+    took: dict[str, int] = defaultdict(int)
+    for each in time_bins.bucket_bins(tape, start, end, width):
+        waits[each.event][each.key][each.upper_us] = each.waits
+        if each.waits:
+            took[each.event] += each.waits * each.upper_us
+    worst = sorted(took, key=lambda event: (-took[event], event))[:_HEAT_EVENTS]
+    spans = edges(columns, usual)
+    return tuple(
+        (event, tuple(HeatColumn(*spans[each.key], waits[event][each.key]) for each in columns)) for event in worst
+    )
+
+
+def edges(bins: list[TimeBin], usual: float) -> dict[time_bins.BinKey, tuple[datetime, datetime]]:
+    """Return from when to when each bin is: from the poll before its first, where that is no gap, to its last."""
+    found, before = {}, None
+    for each in bins:
+        near = each.start - timedelta(seconds=3 * usual)
+        found[each.key] = (before if before and before >= near else each.start - timedelta(seconds=usual), each.end)
+        before = each.end
+    return found

@@ -1,0 +1,290 @@
+"""Sections of the page, in order: what happened, events, charts, statements, latency, one moment, what it rests on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from presman import __version__
+from presman.analysis.groups.verdicts import conformance, in_words
+from presman.base.colours import OTHERS, GroupColours
+from presman.base.formats import count, counted, number, spelled
+from presman.base.markup import Markup, element, joined
+from presman.figures.figure import Table
+from presman.figures.group_figures import OVERVIEW, PARALLEL_GROUPS
+from presman.figures.measures import headings
+from presman.figures.plan_figures import FINDINGS, PLAN
+from presman.figures.statement_figures import QUEUE, RUNNING
+from presman.recording.events import DOWNGRADE, LOST, PLAN_CHANGED, RECONNECT, TIMEOUT, RecordedEvent
+from presman.recording.time_bins import GroupBin
+from presman.reports.page.frame import section
+from presman.reports.page.word_table import word_table
+from presman.reports.report import life_chart
+from presman.reports.report.area_chart import AreaChart, ChartColumn, area_chart
+from presman.reports.report.event_chart import event_chart
+from presman.reports.report.heat_map import heat_map
+from presman.reports.report.incident import EVENTS, Incident, edges
+from presman.reports.report.story import seen_alerts, story, unknown
+from presman.reports.report.time_axis import TimeAxis, between, clock
+from presman.reports.report.value_tables import group_name, unit_of, value_table
+from presman.tabs import tab
+from presman.tabs.choices import Choices
+from presman.tabs.moment import Moment
+from presman.tabs.parts import Rows
+from presman.tabs.plan import plan_line
+
+_SHOWN: tuple[tuple[str, str, Table[Any]], ...] = (
+    ("overview", "Consumer groups", OVERVIEW),
+    ("parallel", "Statements in the queue", QUEUE),
+    ("parallel", "Parallel statements running, with their DOP", RUNNING),
+    ("parallel", "Consumer groups and parallel servers", PARALLEL_GROUPS),
+    ("plan", "Resource plan", PLAN),
+    ("plan", "What is doubtful about it", FINDINGS),
+)
+_SUM_HEADS = (
+    "SQL_ID", "User", "Group", "Executions", "Servers, most", "Server minutes", "Ran", "Queued",
+    "Longest in queue",
+)  # fmt: skip
+_OF_SUMS = (
+    "Times and server minutes are of this stretch of time; the longest in queue is told from when it came, though that "
+    "was before. What changed its group is an execution in each of them."
+)
+_TOP = 20
+_GRAVE = frozenset({PLAN_CHANGED, DOWNGRADE, TIMEOUT, RECONNECT, LOST})
+"""Events that are listed at the top, too."""
+
+
+def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
+    """Return the story, and what was wrong in the polls that were read again."""
+    rows = [
+        (f"{each.alert.glyph} {each.alert.text}", axis.told(each.look.at), f"{each.polls} of {len(incident.looks)}",
+         axis.told(each.first.at), axis.told(each.last.at))
+        for each in seen_alerts(incident.looks)[:_TOP]
+    ]  # fmt: skip
+    table = (
+        word_table(("What was wrong", "As said at", "In polls read again", "First seen", "Last seen"), rows)
+        if rows
+        else element("p", "Nothing was found to be wrong in the polls that were read again.", class_="none")
+    )
+    worst = [f"that with {each.why}" for each in incident.looks if each.why and each.why != "asked for"]
+    which = " and ".join([*worst, "others at equal distances"])
+    note = (
+        f"For this table {len(incident.looks)} of {counted(incident.polls, 'poll')} were read again: {which}. "
+        "What was wrong only between them is not in it. The charts rest on all polls."
+    )
+    told = [element("p", each, class_="story") for each in story(incident)]
+    return section("What happened", *told, table, element("p", note, class_="note"))
+
+
+def events(incident: Incident, axis: TimeAxis) -> Markup:
+    """Return the events as marks over time, and those that weigh most as a list."""
+    if not incident.marks:
+        return section("Events", element("p", "No event was recorded in this stretch of time.", class_="none"))
+    grave = [each for each in incident.events if each.kind in _GRAVE][:_TOP]
+    listed = _listed(grave, axis, incident.colours) if grave else Markup()
+    body = element("figure", event_chart(incident.marks, axis))
+    return section(
+        "Events", body, listed, note=_noted("Marks that are close together are one.", "Hover for what happened.")
+    )
+
+
+def all_events(incident: Incident, axis: TimeAxis) -> Markup:
+    """Return the list of events, for the end of the page."""
+    total = sum(each.many for each in incident.marks)
+    if not incident.events:
+        return Markup()
+    left = "" if len(incident.events) == total else (
+        f"{len(incident.events)} of {total:,} are listed: where there are many, not the comings and goings of queues, "
+        f"and the first {EVENTS} at most."
+    )  # fmt: skip
+    return section("List of events", _listed(incident.events, axis, incident.colours), note=left)
+
+
+def _listed(found: Sequence[RecordedEvent], axis: TimeAxis, colours: GroupColours) -> Markup:
+    rows = ((axis.told(each.at), each.kind, group_name(each.group, colours), each.sql_id, each.text) for each in found)
+    return word_table(("Time", "Event", "Group", "SQL_ID", "What"), rows)
+
+
+def over_time(incident: Incident, axis: TimeAxis) -> Markup:
+    """Return the charts."""
+    cpus = next((each.reading.header.num_cpus for each in incident.looks if each.reading.header.num_cpus), None)
+    charts = (
+        _chart(incident, "CPUs used", "CPUs", lambda each: each.used, cpus, "CPUs to be divided"),
+        _chart(incident, "CPUs waited for (throttled)", "CPUs", lambda each: each.waiting),
+        _chart(incident, "Parallel servers", "servers", lambda each: each.servers, None, "target"),
+        _chart(incident, "Statements in the parallel queue", "statements", lambda each: each.queued,
+               None, "most in a poll"),
+        _chart(incident, "I/O", "MB/s", lambda each: each.io),
+    )  # fmt: skip
+    each = "each poll" if incident.width == 1 else f"the mean of up to {count(incident.width)} polls a step"
+    told = f"Areas one on the other, {each}. Rates are those since the poll before; grey: no polls."
+    note = _noted(told, "Hover for figures.")
+    return section("Over time", *(area_chart(chart, axis) for chart in charts), note=note)
+
+
+def _noted(told: str, on_screen: str) -> Markup:
+    """Return a note with what holds on a screen only, and not on paper."""
+    return joined([element("span", told), element("span", f" {on_screen}", class_="screen")])
+
+
+def _chart(
+    incident: Incident, title: str, unit: str, value: Callable[[GroupBin], float | None], line: float | None = None,
+    line_name: str = "",
+) -> AreaChart:  # fmt: skip
+    """Return a chart of one figure; the groups that have a colour have a layer each, the others share one."""
+    totals: dict[tuple[int, str], float] = defaultdict(float)
+    values: dict[Any, dict[tuple[int, str], float | None]] = defaultdict(dict)
+    for each in incident.groups:
+        own = value(each)
+        totals[each.con_id, each.group] += own or 0.0
+        values[each.key][each.con_id, each.group] = own
+    styles = {each: incident.colours.style(each[1], each[0]) for each in _ranked(incident) if totals[each] > 0}
+    own_layer = [each for each, style in styles.items() if style]
+    rest = [each for each, style in styles.items() if not style]
+    names = headings([(name, 0, con_id) for con_id, name in own_layer])
+    spans = edges(list(incident.bins), incident.usual)
+    columns = []
+    for step in incident.bins:
+        known = values[step.key]
+        layers = [known.get(each, None if _blank(known) else 0.0) for each in own_layer]
+        if rest:
+            layers.append(sum(known.get(each) or 0.0 for each in rest) if not _blank(known) else None)
+        across = line
+        if line_name == "target":
+            across = None if step.target is None else float(step.target)
+        elif line_name == "most in a poll":
+            across = float(step.queued)
+        columns.append(ChartColumn(*spans[step.key], step.polls, tuple(layers) or (_nothing(known),), across))
+    layers_named = [*names, *([f"{count(len(rest))} others"] if rest else [])] or ["none"]
+    drawn = [styles[each] for each in own_layer] + [OTHERS] * (len(layers_named) - len(own_layer))
+    return AreaChart(title, "by consumer group", unit, tuple(layers_named), tuple(drawn), tuple(columns), line_name)
+
+
+def _ranked(incident: Incident) -> list[tuple[int, str]]:
+    """Return the groups in the order of their layers, the same in all charts: by CPU and parallel servers."""
+    weights: dict[tuple[int, str], float] = defaultdict(float)
+    for each in incident.groups:
+        weights[each.con_id, each.group] += (each.used or 0.0) + (each.waiting or 0.0) + (each.servers or 0.0)
+    return sorted(weights, key=lambda each: (-weights[each], each))
+
+
+def _blank(known: dict[tuple[int, str], float | None]) -> bool:
+    return all(each is None for each in known.values())
+
+
+def _nothing(known: dict[tuple[int, str], float | None]) -> float | None:
+    return None if _blank(known) else 0.0
+
+
+def statements(incident: Incident, axis: TimeAxis) -> Markup:
+    """Return the parallel statements over time, and what they come to by SQL_ID."""
+    if not incident.lives:
+        return section("Parallel statements", element("p", "No parallel statement was seen.", class_="none"))
+    total = sum(each.statements for each in incident.sums)
+    note = f"{counted(total, 'execution')} seen"
+    if total > len(incident.lives):
+        note += f"; drawn are the {len(incident.lives)} that wanted or held most servers x time"
+    colours = incident.colours
+    rows = [
+        (each.sql_id or "-", each.user, group_name(each.group, colours), count(each.executions), count(each.servers),
+         number(each.server_seconds / 60), spelled(each.ran), spelled(each.queued), spelled(each.longest_wait))
+        for each in incident.sums[:_TOP]
+    ]  # fmt: skip
+    legend = element("span", life_chart.legend(incident.lives, colours), class_="legend")
+    chart = life_chart.life_chart(incident.lives, axis, colours)
+    figure = element("figure", element("figcaption", legend), chart)
+    sums = element("h3", f"By SQL_ID, user and group: the first {len(rows)} of {len(incident.sums)} by server minutes")
+    return section("Parallel statements", figure, sums, word_table(_SUM_HEADS, rows), note=f"{note}. {_OF_SUMS}")
+
+
+def latency(incident: Incident, axis: TimeAxis) -> Markup:
+    """Return how long waits took over time."""
+    if not incident.heat:
+        return section("Latency", element("p", "No histogram of waits was recorded then.", class_="none"))
+    maps = [
+        element("figure", element("figcaption", element("strong", event)), heat_map(event, columns, axis))
+        for event, columns in incident.heat
+    ]
+    note = (
+        "Waits by how long they took: the darker, the more, on a logarithmic scale. Shown are the events whose waits "
+        "took most time, by the bounds of their buckets."
+    )
+    return section("Latency", *maps, note=note)
+
+
+def moment(incident: Incident) -> Markup:
+    """Return what the screens of presman show of one poll."""
+    look = incident.moment
+    if look is None:
+        return section("One moment", element("p", "No poll of it can be read again.", class_="none"))
+    at = Moment(look.reading, Choices(plain=True), look.alerts, find=lambda: (look.previous, look.snapshot))
+    reading = look.reading
+    words = [each.sentence for each in conformance(reading) if each.sentence]
+    words += [f"{row.title}: {in_words(reading, row)}" for row in reading.cluster_groups()]
+    parts: list[Markup] = [element("ul", *(element("li", each) for each in words))]
+    for name, title, table in _SHOWN:
+        part = next(each for each in tab(name).rows() if each.table is table)
+        parts.append(element("h3", title))
+        if table is PLAN:
+            parts.append(element("p", _plan(at), class_="note"))
+        parts.append(_rows(part, at, incident.colours))
+    why = f": {look.why}" if look.why else ""
+    since = "" if reading.interval is None else f" Rates are of the {spelled(reading.interval)} before."
+    return section(f"At {clock(look.at)}{why}", *parts, note=f"What presman showed of this poll.{since}")
+
+
+def _plan(at: Moment) -> str:
+    from presman.tabs.plan import active_plan
+
+    view = at.once(active_plan)
+    return "" if view is None else "".join(text for text, _ in plan_line(view)).strip()
+
+
+def _rows(part: Rows, at: Moment, colours: GroupColours) -> Markup:
+    return value_table(part.table, part.rows(at), set(part.hidden(at)), part.unseen(at), colours)
+
+
+def rests_on(incident: Incident) -> Markup:
+    """Return what is not known, and how the page was made."""
+    lines = unknown(incident) or ["No gap, no damaged poll; every view that was asked told something."]
+    return section("What this rests on", element("ul", *(element("li", each) for each in lines)))
+
+
+def meanings() -> Markup:
+    """Return what the columns of the tables mean."""
+    parts = []
+    for _, title, table in _SHOWN:
+        items: list[Markup] = []
+        for figure in table.columns:
+            if not figure.trend:
+                unit = unit_of(figure)
+                items.append(element("dt", figure.head + (f" ({unit})" if unit else "")))
+                items.append(element("dd", figure.help))
+        parts += [element("h3", title), element("dl", *items)]
+    return element("section", element("h2", "What the columns mean"), *parts, class_="meanings")
+
+
+def heading(incident: Incident, made: datetime) -> Markup:
+    """Return the head of the page: what, when, in which zone, out of which recording, by which presman."""
+    zones = sorted({each.astimezone().strftime("UTC%z") for each in (incident.start, incident.end)})
+    zone = " and, after the clock was changed, ".join(f"{each[:6]}:{each[6:]}" for each in zones)
+    look = incident.looks[-1].reading.header if incident.looks else None
+    release = f", Oracle {look.version}" if look is not None and look.version else ""
+    name = look.database if look is not None and look.database else incident.target
+    polls = counted(incident.polls, "poll")
+    source = f"From {incident.source} by presman {__version__}, {clock(made)}."
+    lines = [
+        element("h1", f"{name}: {between(incident.start, incident.end)}"),
+        element("p", f"All times in {zone}. {polls}, usually {number(incident.usual)} s apart."),
+        element("p", f"Target {incident.target}{release}. {source}", class_="note"),
+    ]
+    return element("header", *lines)
+
+
+def all_sections(incident: Incident) -> Markup:
+    """Return the sections in order."""
+    axis = TimeAxis(edges(list(incident.bins), incident.usual)[incident.bins[0].key][0], incident.end, incident.gaps)
+    parts = [part(incident, axis) for part in (what_happened, events, over_time, statements, latency)]
+    return joined([*parts, moment(incident), rests_on(incident), all_events(incident, axis), meanings()])

@@ -1,0 +1,173 @@
+"""Story: what happened, in sentences made of the figures, the events and what was wrong in the polls read again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from presman.analysis.readings.alert import Alert
+from presman.base.formats import count, counted, number, spelled
+from presman.recording.events import QUEUE_BEGAN, QUEUE_ENDED
+from presman.recording.incident_rows import counted_kinds
+from presman.reports.report.incident import CHECKED, Incident, Look
+from presman.reports.report.time_axis import between, clock
+from presman.tabs.plan_name import plan_name
+
+_PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan changed": "changes of plan",
+           "verdict changed": "changes of verdict", "connection lost": "losses of the connection"}  # fmt: skip
+
+
+class SeenAlert(NamedTuple):
+    """An alert over the polls read again: as it was said in `look`, in how many polls, in which first and last."""
+
+    alert: Alert
+    look: Look
+    polls: int
+    first: Look
+    last: Look
+
+
+def story(incident: Incident) -> list[str]:
+    """Return what happened as two paragraphs: the stretch as a whole, and its worst moment."""
+    whole = [*_frame(incident), *_queue(incident), *_cpu(incident), *_events(incident)]
+    return [" ".join(whole), " ".join(_moment(incident))]
+
+
+def seen_alerts(looks: Sequence[Look]) -> list[SeenAlert]:
+    """Return what was wrong in the polls read again, each alert once: the worst and the most lasting first."""
+    found: dict[tuple[str, str], list[tuple[Alert, Look]]] = defaultdict(list)
+    for look in looks:
+        of_poll: dict[tuple[str, str], Alert] = {}
+        for alert in look.alerts:
+            of_poll.setdefault((alert.key, alert.subject), alert)
+        for key, alert in of_poll.items():
+            found[key].append((alert, look))
+    seen = []
+    for own in found.values():
+        alert, look = min(own, key=lambda each: (_rank(each[0]), not each[1].why))
+        seen.append(SeenAlert(alert, look, len(own), own[0][1], own[-1][1]))
+    return sorted(seen, key=lambda each: (_rank(each.alert), -each.polls))
+
+
+def _rank(alert: Alert) -> int:
+    return ("bad", "warn", "good", "note").index(alert.state)
+
+
+def _frame(incident: Incident) -> list[str]:
+    long = spelled((incident.end - incident.start).total_seconds())
+    looks = incident.looks
+    whose = looks[0].reading.header.database if looks else ""
+    found = [f"{counted(incident.polls, 'poll')} of {whose or incident.target} in {long}."]
+    plans = list(dict.fromkeys(plan_name(each.reading) for each in looks))
+    if looks:
+        cpus = number(looks[-1].reading.header.num_cpus or None, 0)
+        found.append(f"Resource plan: {', then '.join(plans)}; {cpus} CPUs to be divided.")
+    return found
+
+
+def _queue(incident: Incident) -> list[str]:
+    queued = max((each.queued for each in incident.bins), default=0)
+    servers = max((each.servers for each in incident.bins if each.servers is not None), default=None)
+    target = max((each.target for each in incident.bins if each.target is not None), default=None)
+    busy = sum(each.busy for each in incident.bins)
+    found = []
+    if queued:
+        worst = next((each for each in incident.looks if each.why == "the longest queue"), None)
+        when = f", at {clock(worst.at)}" if worst is not None else ""
+        among = f" (somebody waited in {count(busy)} of {counted(incident.polls, 'poll')})"
+        found.append(f"Up to {counted(queued, 'parallel statement')} waited in the queue{when}{among}.")
+    else:
+        found.append("No parallel statement was seen waiting in the queue." + _unseen(incident))
+    if servers is not None:
+        found.append(f"Up to {counted(servers, 'parallel server')} were in use; the target is {count(target)}.")
+    if incident.sums:
+        top = incident.sums[0]
+        found.append(
+            f"{counted(sum(each.statements for each in incident.sums), 'parallel statement')} were seen; most server "
+            f"time went to {top.sql_id or 'a statement without SQL_ID'} of {top.user or '?'} "
+            f"({counted(top.executions, 'execution')}, {number(top.server_seconds / 60)} server minutes)."
+        )
+    return found
+
+
+def _unseen(incident: Incident) -> str:
+    lacking = sorted({basis.lacking for look in incident.looks for basis in look.reading.basis
+                      if basis.what == "queue" and basis.lacking})  # fmt: skip
+    return f" It is not known whether one did: {'; '.join(lacking)}." if lacking else ""
+
+
+def _cpu(incident: Incident) -> list[str]:
+    known = sum(each.known for each in incident.bins)
+    if not known:
+        return ["CPU used by the groups is not known: no poll has rates."]
+    used = sum((each.used or 0.0) * each.known for each in incident.bins) / known
+    waited = sum((each.waited or 0.0) * each.known for each in incident.bins) / known
+    share = f"; {100 * waited / (used + waited):.0f} % of what they wanted had to wait" if waited else ""
+    by_group: dict[str, float] = defaultdict(float)
+    weights = {each.key: each.known for each in incident.bins}
+    for each in incident.groups:
+        by_group[each.group] += (each.waiting or 0.0) * weights[each.key] / known
+    worst = max(by_group, key=lambda name: by_group[name], default="")
+    most = f", most of it {worst} ({number(by_group[worst])} CPUs)" if worst and by_group[worst] >= 0.05 else ""
+    return [f"The groups used {number(used)} CPUs on average{share}{most}."]
+
+
+def _events(incident: Incident) -> list[str]:
+    kinds = counted_kinds(incident.marks)
+    told = [counted(many, kind, _PLURAL.get(kind, "")) for kind, many in sorted(kinds.items())]
+    return [f"Events: {', '.join(told)}."] if told else ["No event was recorded."]
+
+
+def _moment(incident: Incident) -> list[str]:
+    look = incident.moment
+    if look is None:
+        return ["No poll of it can be read again: what was wrong is not known beyond the figures."]
+    bad = [each for each in look.alerts if each.state in {"bad", "warn"}]
+    why = f" ({look.why})" if look.why else ""
+    if not bad:
+        return [f"At {clock(look.at)}{why} nothing was found to be wrong{_blindly(look)}."]
+    found = [f"At {clock(look.at)}{why}: {'; '.join(each.text.rstrip('.') for each in bad[:3])}."]
+    if len(bad) > 3:
+        found.append(f"{counted(len(bad) - 3, 'more alert')} of then in the table below.")
+    if look.to_do is not None:
+        found.append(f"presman would have said then: DO {look.to_do.text}.")
+    return found
+
+
+def _blindly(look: Look) -> str:
+    lacking = [basis.what for basis in look.reading.basis if basis.lacking]
+    return f", but it is not known whether there was a {', or a '.join(lacking)}" if lacking else ""
+
+
+def unknown(incident: Incident) -> list[str]:
+    """Return what the page does not know, one sentence each: gaps, damaged polls, views that told nothing."""
+    found = []
+    if incident.gaps:
+        seconds = sum((each.end - each.start).total_seconds() for each in incident.gaps)
+        many = counted(len(incident.gaps), "gap")
+        found.append(f"{many} without polls, {spelled(seconds)} together; of then nothing is known:")
+        found += [f"no poll {between(each.start, each.end)}" for each in incident.gaps[:20]]
+        if len(incident.gaps) > 20:
+            found.append(f"and {counted(len(incident.gaps) - 20, 'gap')} more")
+    if incident.step > 1:
+        found.append(f"Of so long a stretch, consumer groups and latency are of 32 polls in every {32 * incident.step}")
+    if incident.polls > CHECKED:
+        found.append(f"Of so many polls only the {len(incident.looks)} that were read again were checked for damage")
+    if damaged := incident.damaged:
+        many = counted(sum(each.polls for each in damaged), "poll")
+        blocks = f" in {len(damaged)} blocks" if len(damaged) > 1 else ""
+        when = between(min(each.start for each in damaged), max(each.end for each in damaged))
+        found.append(f"{many}{blocks} {when} are damaged: their figures are here, they cannot be replayed")
+    found += incident.damage
+    views: dict[str, list[Look]] = defaultdict(list)
+    for look in incident.looks:
+        told = {each.why for each in look.reading.unseen}
+        told |= {f"{each.view or each.query}: {each.text}" for each in look.reading.troubles}
+        told |= {f"{each.view} did not answer in time" for each in look.reading.late}
+        for why in told:
+            views[why].append(look)
+    found += [
+        f"{why} (in {len(own)} of {count(len(incident.looks))} polls read again)" for why, own in sorted(views.items())
+    ]
+    return found

@@ -1,0 +1,186 @@
+"""Fleet of a central store: what recorders wrote last, without a connection to any database."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+
+from msgspec import Struct
+
+from presman.analysis.fleet import further, is_late, is_silent
+from presman.analysis.readings.fleet_readings import Member, Past, Presence
+from presman.base.formats import duration
+from presman.base.paths import expanded
+from presman.recording.fleet_reader import FleetRow, PastPoll, past_of, read_fleet, read_past
+from presman.recording.fleet_writer import LOST, STOPPED
+from presman.recording.store import SUFFIX, RecordingError, Store, is_url, shown
+
+USUAL = 5.0
+"""Seconds between two polls where a recorder did not say."""
+
+LOOKED_AT = 2
+"""Files of a folder with one for each day that are looked at: at midnight not all recorders have the new one yet."""
+
+PATIENCE = 0.4
+
+
+class _Known(Struct, frozen=True):
+    """A database as it was read: its row, when on the monotonic clock, and its last polls."""
+
+    row: FleetRow
+    at: float
+    past: Past
+
+
+class StoreFleet:
+    """The databases of a store, or those of them whose name is like one of `patterns`.
+
+    See :class:`presman.services.fleet.any_fleet.Fleet`. One thread reads, so that a slow store holds nobody up.
+    """
+
+    def __init__(
+        self,
+        place: str,
+        interval: float,
+        patterns: Sequence[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = shown(place)
+        self.interval = interval
+        self.trouble = ""
+        self.is_settled = False
+        self._place = place
+        self._patterns = patterns
+        self._clock = clock
+        self._known: dict[str, _Known] = {}
+        self._stores: dict[str, Store] = {}
+        self._past: dict[str, list[PastPoll]] = {}
+        self._woken = threading.Condition()
+        self._now = self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="presman-store", daemon=True)
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; a read that hangs dies with the process."""
+        with self._woken:
+            self._stopping = True
+            self._woken.notify_all()
+        if self._thread.ident is not None:
+            self._thread.join(PATIENCE)
+
+    def set_interval(self, seconds: float) -> None:
+        """Read every `seconds` from now on."""
+        with self._woken:
+            self.interval = seconds
+            self._woken.notify_all()
+
+    def poll_now(self) -> None:
+        """Read at once."""
+        with self._woken:
+            self._now = True
+            self._woken.notify_all()
+
+    def to_do(self, _name: str) -> str:
+        """Return nothing: what to do is worked out of what was read, which is in the recording."""
+        return ""
+
+    def members(self) -> list[Member]:
+        """Return all databases as they are now: while the store cannot be read they grow old."""
+        now = self._clock()
+        return [_member(known.row, now - known.at, known.past, self.interval) for known in self._known.values()]
+
+    # ---- the thread
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping:
+                begun = time.monotonic()
+                try:
+                    self._read()
+                    self.trouble = ""
+                except RecordingError as error:
+                    self.trouble = str(error)
+                except Exception as error:
+                    self.trouble = f"{self.name}: {type(error).__name__}: {error}"
+                self.is_settled = True
+                self._wait(begun)
+        finally:
+            for store in self._stores.values():
+                store.close()
+
+    def _wait(self, begun: float) -> None:
+        with self._woken:
+            while not (self._stopping or self._now):
+                left = begun + self.interval - time.monotonic()
+                if left <= 0:
+                    break
+                self._woken.wait(left)
+            self._now = False
+
+    def _read(self) -> None:
+        found: dict[str, FleetRow] = {}
+        for store in self._opened():
+            with store.reading() as connection:
+                if not self._known:
+                    self._past |= read_past(connection)
+                for row in read_fleet(connection):
+                    before = found.get(row.target)
+                    if self._is_wanted(row.target) and (before is None or _freshness(row) <= _freshness(before)):
+                        found[row.target] = row
+        now = self._clock()
+        self._known = {name: _Known(row, now, self._past_of(row)) for name, row in found.items()}
+        self._past = {}
+
+    def _past_of(self, row: FleetRow) -> Past:
+        """Return the polls that are drawn: those of before, and the newest if it is new."""
+        known = self._known.get(row.target)
+        if known is None:
+            capacity = row.vitals.capacity if row.vitals else None
+            return past_of(self._past.get(row.target, []), capacity)
+        is_new = row.polled_at != known.row.polled_at
+        return further(known.past, row.vitals) if is_new and row.vitals is not None else known.past
+
+    def _is_wanted(self, name: str) -> bool:
+        return not self._patterns or any(fnmatchcase(name, pattern) for pattern in self._patterns)
+
+    def _opened(self) -> list[Store]:
+        """Return the stores to be read: of a folder the newest files."""
+        places = [self._place]
+        folder = None if is_url(self._place) else expanded(self._place)
+        if folder is not None and folder.is_dir():
+            places = [str(path) for path in sorted(folder.glob(f"*{SUFFIX}"))[-LOOKED_AT:]]
+            if not places:
+                raise RecordingError(f"{self.name} has no files *{SUFFIX}")
+        for place in self._stores.keys() - set(places):
+            self._stores.pop(place).close()
+        for place in places:
+            if place not in self._stores:
+                self._stores[place] = Store(place, writing=False, alone=False)
+        return [self._stores[place] for place in places]
+
+
+def _freshness(row: FleetRow) -> float:
+    """Return how long ago anything was said of a database."""
+    return min((each for each in (row.age, row.since) if each is not None), default=float("inf"))
+
+
+def _member(row: FleetRow, passed: float, past: Past, interval: float) -> Member:
+    """Return a database of a store as it is `passed` seconds after its row was read, which is every `interval`."""
+    age = None if row.age is None else row.age + passed
+    since = None if row.since is None else row.since + passed
+    every = max(row.every or USUAL, interval)  # more often than it is looked at nothing can be new
+    if row.link == LOST:
+        return Member(row.target, Presence.LOST, None, age, since, f"its recorder lost it: {row.reason}", past=past)
+    if row.link == STOPPED or age is None:
+        reason = row.reason or "nothing was recorded since this format"
+        return Member(row.target, Presence.STOPPED, None, age, since, reason, past=past)
+    if is_silent(age, every):
+        reason = f"its recorder has written nothing for {duration(age)}"
+        return Member(row.target, Presence.LOST, None, age, age, reason, past=past)
+    presence = Presence.LATE if is_late(age, every) else Presence.LIVE
+    return Member(row.target, presence, row.vitals, age, past=past)

@@ -1,0 +1,225 @@
+"""Web server: wsgiref's, each request in a thread, with bounds so that nobody who connects can hold it up.
+
+A handshake, a request that does not come or a reader that does not read keep one thread for so many seconds at most,
+and there are only so many. Who comes when all are taken gets the place of whoever has asked for nothing longest, or
+has been taking an answer for more than a moment without having shown a password.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from socketserver import ThreadingMixIn
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from presman.base.certificates import Certificates
+from presman.base.errors import InputError
+from presman.base.places import Places, Standing
+from presman.base.seldom import MINUTE, Seldom
+from presman.services.metrics.web_app import PLAIN, WebApp
+
+AT_ONCE, OF_ONE = 16, 12
+"""Connections at a time, and those of one address; who comes while all are being answered is turned away."""
+
+SILENCE = 10.0
+"""Seconds in which a whole request must have come, and for which a client may take nothing."""
+
+LONGEST = 30.0
+"""Seconds for which a connection may last."""
+
+LOOK = 0.5
+"""Seconds from one look at connections that last too long to the next, and until it ends when it is told to."""
+
+REST = 0.1
+"""Seconds until the next try where the system accepts no connection."""
+
+
+class ListenError(InputError):
+    """An address cannot be listened at; the text is one line."""
+
+
+class _Handler(WSGIRequestHandler):
+    """Reads requests. Nothing is logged: what is asked, Prometheus knows."""
+
+    server: _Listener
+    timeout = SILENCE
+    default_request_version = "HTTP/1.0"  # of what is no HTTP: it, too, is answered with a status line
+    error_message_format = "%(code)d %(message)s\n"
+    error_content_type = PLAIN
+
+    def version_string(self) -> str:
+        """Return who answers, without versions."""
+        return "presman"
+
+    def parse_request(self) -> bool:
+        """Read what is asked, and tell that it is; return whether it can be answered."""
+        understood = super().parse_request()
+        self.server.asked(self.connection, self.headers.get("Authorization", "") if understood else "")
+        return understood
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+        """Say in plain words that a request is not understood; nothing of it is said back."""
+        super().send_error(code)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name in the standard library
+        """Log nothing."""
+
+
+class _Listener(ThreadingMixIn, WSGIServer):
+    """Accepts connections."""
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 1024
+
+    def __init__(
+        self,
+        family: socket.AddressFamily,
+        address: tuple[Any, ...],
+        certificates: Certificates | None,
+        say: Callable[[str], None],
+    ) -> None:
+        self.address_family = family
+        self._certificates = certificates
+        self._refused = Seldom(say, pause=MINUTE)
+        self._answering = threading.BoundedSemaphore(AT_ONCE)
+        self._places: Places[Any] = Places(AT_ONCE, OF_ONE)
+        self._open: dict[Any, float] = {}
+        super().__init__(address, _Handler)
+
+    def server_bind(self) -> None:
+        """Bind, without asking the name service for a name that nobody needs."""
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+        self.setup_environ()
+
+    def get_request(self) -> tuple[Any, Any]:
+        """Accept a connection. Raises OSError for one that is gone already, or where none can be had."""
+        try:
+            request, client_address = super().get_request()
+        except ConnectionError:
+            raise
+        except OSError as error:
+            self._refused.say(f"web server: no connection can be accepted: {error.strerror or error}")
+            time.sleep(REST)  # it still waits, and would be tried again at once
+            raise
+        request.settimeout(SILENCE)
+        if self._certificates is not None:
+            context = self._certificates.context()
+            request = context.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+        return request, client_address
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread, if there is one left, or can be."""
+        now = time.monotonic()
+        has_place, gone = self._places.take(request, client_address[0], now)
+        if gone is not None:
+            _cut(gone)
+        if not has_place or not self._answering.acquire(timeout=LOOK):
+            self._places.leave(request)
+            self.shutdown_request(request)
+            return
+        self._open[request] = now
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no thread could be had
+            self._end(request)
+            self._refused.say("web server: a connection is not answered: no more threads can be had")
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, and make room for another."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._end(request)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Shake hands where there is a certificate, then answer."""
+        if self._certificates is not None:
+            request.do_handshake()
+        super().finish_request(request, client_address)
+
+    def asked(self, request: Any, header: str) -> None:
+        """Take note that a connection has asked for something, perhaps with a password."""
+        app = self.get_app()
+        is_known = isinstance(app, WebApp) and app.knows(header)
+        self._places.rise(request, Standing.SAFE if is_known else Standing.ASKED, time.monotonic())
+
+    def _end(self, request: Any) -> None:
+        self._places.leave(request)
+        self._open.pop(request, None)
+        self._answering.release()
+
+    def service_actions(self) -> None:
+        """Cut connections that last too long: whoever sends a letter every few seconds would otherwise stay."""
+        now = time.monotonic()
+        for request in self._places.silent_since(now - SILENCE):
+            _cut(request)
+        for request, begun in list(self._open.items()):
+            if now - begun > LONGEST:
+                _cut(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: a client that goes away in the middle is its own affair."""
+
+
+def _cut(request: socket.socket) -> None:
+    """End a connection that another thread reads from or writes to."""
+    with suppress(OSError):
+        socket.socket.shutdown(request, socket.SHUT_RDWR)  # that of TLS would take the keys from under that thread
+
+
+class WebServer:
+    """Answers at `host` and `port` in a thread of its own; port 0 takes a free one. Raises ListenError.
+
+    `say` is told, at most once a minute, when no connection can be accepted.
+    """
+
+    def __init__(
+        self,
+        app: WebApp,
+        host: str,
+        port: int,
+        certificates: Certificates | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        try:
+            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            self._listener = _Listener(family, address, certificates, say)
+        except (OSError, OverflowError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ListenError(f"cannot listen at {_place(host, port)}: {reason}") from None
+        self._listener.set_app(app)
+        scheme = "https" if certificates else "http"
+        self.url = f"{scheme}://{_place(host, self._listener.server_port)}"
+        self._thread = threading.Thread(
+            target=self._listener.serve_forever, args=(LOOK,), name="presman-web", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it listens."""
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Listen no more."""
+        if self._thread.is_alive():
+            self._listener.shutdown()
+        self._listener.server_close()
+
+
+def _place(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

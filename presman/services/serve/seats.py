@@ -1,0 +1,137 @@
+"""Seats: so many pages may look at a time, and for each a monitor runs as long as the page is there."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from aiohttp import WSMsgType, web
+
+from presman.base.places import Standing
+from presman.base.running_out import ran_out
+from presman.services.serve.browser_message import Pinged, packet_of, read_message, within
+from presman.services.serve.connections import Connections
+from presman.services.serve.serving import Serving
+from presman.services.serve.viewer import File, Viewer
+
+LARGEST_MESSAGE = 1 << 16
+"""Bytes of a message from a browser: more is no key, and no text that anybody pastes."""
+
+SEAT_IN = 5.0
+"""Seconds that a page waits for a seat: one that is loaded again comes before its old monitor has ended."""
+
+HEARTBEAT = 10.0
+"""Seconds between two questions whether a browser is still there; it has half of that to answer."""
+
+GOING_AWAY, WRONG_MESSAGE, FULL, HAS_QUIT, DIED = 1001, 1008, 1013, 4000, 4001
+"""Codes that a websocket is closed with; presman.js says what they mean."""
+
+
+class Seats:
+    """Who looks now; `downloads` has the files that wait for their viewers, by keys that nobody guesses."""
+
+    def __init__(self, serving: Serving, lines: Connections) -> None:
+        self._serving = serving
+        self._lines = lines
+        self._free = asyncio.Semaphore(serving.viewers)
+        self._came = 0
+        self._sockets: set[web.WebSocketResponse] = set()
+        self._ends = False
+        self.downloads: dict[str, File] = {}
+
+    async def watch(self, request: web.Request) -> web.StreamResponse:
+        """Run a monitor for a page as long as it is there."""
+        socket = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=LARGEST_MESSAGE, timeout=2.0)
+        await socket.prepare(request)
+        self._sockets.add(socket)
+        try:
+            async with self._seat():
+                if not self._ends and request.transport is not None:
+                    self._lines.note(request, Standing.SAFE)
+                    await self._show(request, socket)
+        except TimeoutError:
+            await socket.close(code=FULL)
+        finally:
+            self._sockets.discard(socket)
+        return socket
+
+    @asynccontextmanager
+    async def _seat(self) -> AsyncIterator[None]:
+        """Have a seat. Raises TimeoutError if none is free for a while."""
+        async with asyncio.timeout(SEAT_IN):
+            await self._free.acquire()
+        try:
+            yield
+        finally:
+            self._free.release()
+
+    async def _show(self, request: web.Request, socket: web.WebSocketResponse) -> None:
+        self._came += 1
+        who = f"viewer {self._came}"
+        keys: list[str] = []
+
+        async def offer(file: File) -> None:
+            for old in keys:
+                self.downloads.pop(old, None)
+            keys[:] = [secrets.token_urlsafe(24)]
+            self.downloads[keys[0]] = file
+            await socket.send_json(["deliver_file_start", keys[0]])
+
+        viewer = Viewer(self._serving.launch, socket.send_bytes, offer)
+        self._serving.say(f"{who} came from {request.remote}")
+        wrong = ""
+        try:
+            await viewer.start(*_size(request))
+            shown = asyncio.create_task(_run(viewer, socket))
+            try:
+                await _pass_on(socket, viewer)
+            finally:
+                viewer.leave()
+                wrong = await shown
+        except (OSError, RuntimeError) as error:  # no more processes, threads or files
+            wrong = f"cannot be started: {ran_out(error) or getattr(error, 'strerror', None) or error}"
+            await socket.close(code=DIED)
+        finally:
+            for old in keys:
+                self.downloads.pop(old, None)
+            self._serving.say(f"{who} has gone" + (f"; the monitor {wrong}" if wrong else ""))
+
+    async def close(self) -> None:
+        """Have everybody go, and nobody come."""
+        self._ends = True
+        await asyncio.gather(*(socket.close(code=GOING_AWAY) for socket in set(self._sockets)))
+
+
+async def _run(viewer: Viewer, socket: web.WebSocketResponse) -> str:
+    """Show a monitor until it ends, tell the browser how it did, and return what was wrong."""
+    try:
+        return await viewer.run()
+    finally:
+        await socket.close(code=HAS_QUIT if viewer.has_quit else DIED)
+
+
+async def _pass_on(socket: web.WebSocketResponse, viewer: Viewer) -> None:
+    """Hand what a browser sends to the monitor until one of them has gone."""
+    with suppress(ConnectionError, TimeoutError):
+        async for each in socket:
+            try:
+                if each.type is not WSMsgType.TEXT:
+                    raise ValueError
+                message = read_message(each.data)
+            except ValueError:
+                await socket.close(code=WRONG_MESSAGE)
+                return
+            if isinstance(message, Pinged):
+                await socket.send_json(["pong", message.stamp])
+            else:
+                await viewer.send(packet_of(message))
+
+
+def _size(request: web.Request) -> tuple[int, int]:
+    """Return the columns and rows that a page asks for, those of a plain terminal where it makes no sense."""
+    try:
+        return within(*(int(request.query[name][:9]) for name in ("width", "height")))
+    except (KeyError, ValueError):
+        return 80, 24

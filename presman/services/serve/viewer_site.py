@@ -1,0 +1,151 @@
+"""Web application of `presman serve`: a page, the files it loads, a websocket for each viewer, downloads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from presman.base.places import Standing
+from presman.base.seldom import Seldom
+from presman.services.serve import connections
+from presman.services.serve.connections import Connections
+from presman.services.serve.pages import HEADERS, monitor_page, static_files, token_page
+from presman.services.serve.seats import Seats
+from presman.services.serve.serving import Serving
+
+LARGEST_FORM = 4096
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class ViewerSite:
+    """The application. `lines` are told what each connection has shown of itself."""
+
+    def __init__(self, serving: Serving, lines: Connections) -> None:
+        self._serving = serving
+        self._lines = lines
+        self._files = static_files()
+        self._seats = Seats(serving, lines)
+        self._refusals = Seldom(serving.say)
+
+    def application(self) -> web.Application:
+        """Return what aiohttp runs."""
+        app = web.Application(middlewares=[self._guard], client_max_size=LARGEST_FORM)
+        app.add_routes(
+            [
+                web.get("/", self._page),
+                web.get("/alive", self._alive),
+                web.post("/token", self._token),
+                web.get("/static/{name}", self._static),
+                web.get("/ws", self._watch, allow_head=False),
+                web.get("/download/{key}", self._download, allow_head=False),
+            ]
+        )
+        app.on_response_prepare.append(self._head)
+        app.on_shutdown.append(self._close)
+        return app
+
+    # ---- who comes in
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Let in who calls presman by its name, and has the token."""
+        door = self._serving.door
+        if not (door.knows(request.host) and "Host" in request.headers):
+            text = "presman is not called so: --public says by which name it may be.\n"
+            raise web.HTTPMisdirectedRequest(text=text)
+        if self._is_admitted(request):
+            self._lines.note(request, Standing.SAFE if door.token else Standing.ASKED)
+            return await handler(request)
+        if request.path in {"/token", "/alive"}:
+            return await handler(request)
+        if request.path != "/":
+            raise web.HTTPUnauthorized(text="This needs the token of presman serve.\n")
+        given = request.query.get("token")
+        if given is not None and door.opens_to(given):
+            return self._with_pass(request, await handler(request))
+        if given is not None:
+            self._refused(request)
+        return _html(token_page(is_wrong=given is not None), 401)
+
+    def _is_admitted(self, request: web.Request) -> bool:
+        door = self._serving.door
+        return door.admits(request.cookies.get(door.cookie, ""))
+
+    def _with_pass(self, request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+        door = self._serving.door
+        self._lines.note(request, Standing.SAFE)
+        response.set_cookie(
+            door.cookie, door.pass_for_token(), path=door.path, httponly=True, samesite="Strict",
+            secure=door.is_encrypted,
+        )  # fmt: skip
+        return response
+
+    def _refused(self, request: web.Request) -> None:
+        self._refusals.say(f"a wrong token from {request.remote}")
+
+    async def _token(self, request: web.Request) -> web.StreamResponse:
+        """Take a token that was typed."""
+        if request.content_type != "application/x-www-form-urlencoded":
+            raise web.HTTPUnsupportedMediaType
+        try:
+            async with asyncio.timeout(connections.SILENCE):
+                form = await request.post()
+        except (TimeoutError, ConnectionError):  # it was closed meanwhile: nobody reads the answer
+            raise web.HTTPRequestTimeout from None
+        if not self._serving.door.opens_to(str(form.get("token", ""))):
+            self._refused(request)
+            return _html(token_page(is_wrong=True), 401)
+        return self._with_pass(request, web.Response(status=303, headers={"Location": "./"}))
+
+    async def _watch(self, request: web.Request) -> web.StreamResponse:
+        """Show the monitor to a page of presman's own."""
+        if not self._serving.door.is_own(request.headers.get("Origin", ""), request.host):
+            raise web.HTTPForbidden(text="This is not a page of presman.\n")
+        return await self._seats.watch(request)
+
+    async def _close(self, _app: web.Application) -> None:
+        await self._seats.close()
+
+    async def _head(self, request: web.Request, response: web.StreamResponse) -> None:
+        for name, value in HEADERS.items():
+            response.headers[name] = value
+        if not self._is_admitted(request):  # one answer for who has shown nothing: another takes another connection
+            response.headers["Connection"] = "close"
+            response.force_close()
+
+    # ---- what is there
+
+    async def _page(self, _request: web.Request) -> web.StreamResponse:
+        return _html(monitor_page(self._serving.target))
+
+    async def _alive(self, _request: web.Request) -> web.StreamResponse:
+        return web.Response(status=204)
+
+    async def _static(self, request: web.Request) -> web.StreamResponse:
+        path = self._files.get(request.match_info["name"])
+        if path is None:
+            raise web.HTTPNotFound
+        return web.FileResponse(path)
+
+    async def _download(self, request: web.Request) -> web.StreamResponse:
+        """Hand over a file, once."""
+        if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
+            raise web.HTTPForbidden
+        file = self._seats.downloads.pop(request.match_info["key"], None)
+        if file is None:
+            raise web.HTTPNotFound
+        name = "".join(each for each in file.name if each.isascii() and (each.isalnum() or each in "-_."))
+        return web.Response(
+            body=file.content,
+            headers={
+                "Content-Type": "text/csv; charset=utf-8" if file.kind == "text/csv" else "application/octet-stream",
+                "Content-Disposition": f'attachment; filename="{name}"',
+            },
+        )
+
+
+def _html(text: str, status: int = 200) -> web.Response:
+    return web.Response(text=text, status=status, content_type="text/html", charset="utf-8")

@@ -1,0 +1,233 @@
+"""Loading of scenarios: finds their files, reads them and checks that what they name exists."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from presman.base.release import Release
+from presman.sources.simulator.fields import ScenarioError, decode, identifier, nearest
+from presman.sources.simulator.scenario import (
+    ACTIONS,
+    OTHER_GROUPS,
+    OWN_SID,
+    Capacity,
+    Directive,
+    MonitorSpec,
+    Outage,
+    PdbDirective,
+    PdbSpec,
+    PlanChange,
+    PlanSpec,
+    Scenario,
+    ScenarioHeader,
+    ScriptedStatement,
+    SessionPool,
+    StatementStream,
+)
+
+FOLDER = Path(__file__).with_name("scenarios")
+_TABLES = {"capacity", "plans", "pdbs", "sessions", "statements", "script", "changes", "monitors", "outages"}
+_FIRST_PDB = 3
+"""Container 1 is the root, 2 the seed."""
+
+
+def scenario_names() -> list[str]:
+    """Return the names of the scenarios that come with presman."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def load_scenario(scenario: str | Path) -> Scenario:
+    """Return a scenario by its name (``mixed``) or from a TOML file. Raises ScenarioError, one line."""
+    path = Path(scenario)
+    if isinstance(scenario, str) and not scenario.endswith(".toml"):
+        names = scenario_names()
+        if scenario not in names:
+            raise ScenarioError(
+                f"unknown scenario {scenario!r}{nearest(scenario, names)}"
+                f" (scenarios: {', '.join(names)}; or a file FILE.toml)"
+            )
+        path = FOLDER / f"{scenario}.toml"
+    try:
+        with path.open("rb") as file:
+            tables = tomllib.load(file)
+    except OSError as error:
+        raise ScenarioError(f"cannot read {path}: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{path}: not valid TOML: {error}") from error
+    return parse_scenario(tables, path.stem, str(path))
+
+
+def parse_scenario(tables: Mapping[str, Any], stem: str, file: str) -> Scenario:
+    """Return the scenario that `tables` describe; `file` stands in error texts. Raises ScenarioError."""
+    for table, value in tables.items():
+        if isinstance(value, dict | list) and table not in _TABLES:
+            raise ScenarioError(f"{file}: unknown table [{table}]{nearest(table, _TABLES)}")
+    top = {key: value for key, value in tables.items() if key not in _TABLES}
+    scenario = Scenario(
+        name=stem,
+        header=decode(ScenarioHeader, top, file),
+        capacity=decode(Capacity, tables.get("capacity", {}), f"{file}: capacity"),
+        plans=_plans(tables.get("plans", {}), f"{file}: plans"),
+        pdbs=_pdbs(tables.get("pdbs", {}), f"{file}: pdbs"),
+        pools=tuple(_many(SessionPool, tables, "sessions", file)),
+        streams=tuple(_many(StatementStream, tables, "statements", file)),
+        script=tuple(_many(ScriptedStatement, tables, "script", file)),
+        changes=tuple(_many(PlanChange, tables, "changes", file)),
+        monitors=tuple(_many(MonitorSpec, tables, "monitors", file)),
+        outages=tuple(_many(Outage, tables, "outages", file)),
+    )
+    _check(scenario, file)
+    return scenario
+
+
+def _many(kind: Any, tables: Mapping[str, Any], table: str, file: str) -> Iterable[Any]:
+    entries = tables.get(table, [])
+    if not isinstance(entries, list):
+        raise ScenarioError(f"{file}: {table}: write [[{table}]] with double brackets, one for each entry")
+    for index, entry in enumerate(entries, 1):
+        where = f"{file}: {table}[{index}]"
+        if not isinstance(entry, dict):
+            raise ScenarioError(f"{where}: expected a table, got {entry!r}")
+        yield decode(kind, entry, where)
+
+
+def _plans(tables: Any, where: str) -> Mapping[str, PlanSpec]:
+    plans: dict[str, PlanSpec] = {}
+    for plan_name, table in _named(tables, where):
+        here = f"{where}.{plan_name}"
+        unknown = set(table) - {"method", "comment", "directives"}
+        if unknown:
+            word = min(unknown)
+            raise ScenarioError(f"{here}: unknown key {word!r}{nearest(word, ('method', 'comment', 'directives'))}")
+        method = table.get("method", "EMPHASIS")
+        if method not in {"EMPHASIS", "RATIO"}:
+            raise ScenarioError(f"{here}.method: must be EMPHASIS (levels) or RATIO (shares), got {method!r}")
+        directives = {
+            target: decode(Directive, directive, f"{here}.directives.{target}")
+            for target, directive in _named(table.get("directives", {}), f"{here}.directives")
+        }
+        plans[plan_name] = PlanSpec(plan_name, method, str(table.get("comment", "")), directives)
+    return plans
+
+
+def _named(tables: Any, where: str) -> Iterable[tuple[str, dict[str, Any]]]:
+    if not isinstance(tables, dict):
+        raise ScenarioError(f"{where}: expected tables by name, got {tables!r}")
+    for key, table in tables.items():
+        if not isinstance(table, dict):
+            raise ScenarioError(f"{where}.{key}: expected a table, got {table!r}")
+        yield identifier(key), table
+
+
+def _pdbs(tables: Any, where: str) -> tuple[PdbSpec, ...]:
+    pdbs = []
+    for con_id, (pdb, table) in enumerate(_named(tables, where), _FIRST_PDB):
+        own = {key: value for key, value in table.items() if key != "plan"}
+        directive = decode(PdbDirective, own, f"{where}.{pdb}")
+        pdbs.append(PdbSpec(pdb, con_id, str(table.get("plan", "")).upper(), directive))
+    return tuple(pdbs)
+
+
+def _check(scenario: Scenario, file: str) -> None:
+    try:
+        Release.parse(scenario.header.release)
+    except ValueError as error:
+        raise ScenarioError(f"{file}: release: {error}") from None
+    for plan in scenario.plans.values():
+        _check_plan(plan, scenario.plans, f"{file}: plans.{plan.name}")
+    _check_actives(scenario, file)
+    _check_workloads(scenario, file)
+    for number, one in enumerate(scenario.script, 1):
+        if one.sid == OWN_SID:
+            raise ScenarioError(f"{file}: script[{number}].sid: {OWN_SID} is presman's own session, which never shows")
+
+
+def _check_plan(plan: PlanSpec, plans: Mapping[str, PlanSpec], where: str) -> None:
+    if not plan.directives:
+        raise ScenarioError(f"{where}: has no directives")
+    for target, directive in plan.directives.items():
+        here = f"{where}.directives.{target}"
+        if plan.method == "EMPHASIS" and directive.shares is not None:
+            raise ScenarioError(f"{here}.shares: needs method = 'RATIO'; a plan of levels has mgmt_p1 to 8")
+        if directive.switch_time is not None and not directive.switch_group:
+            raise ScenarioError(f"{here}.switch_time: needs switch_group")
+        known = (*_groups_of(plans.values()), *ACTIONS)
+        if directive.switch_group and directive.switch_group not in known:
+            word = directive.switch_group
+            raise ScenarioError(f"{here}.switch_group: unknown consumer group {word!r}{nearest(word, known)}")
+    for level in range(8):
+        total = sum(directive.levels[level] for directive in plan.directives.values())
+        if plan.method == "EMPHASIS" and total > 100:
+            raise ScenarioError(f"{where}: mgmt_p{level + 1} adds up to {total}, more than 100 percent")
+    _check_loops(plan, plans, (plan.name,), where)
+
+
+def _check_loops(plan: PlanSpec, plans: Mapping[str, PlanSpec], path: tuple[str, ...], where: str) -> None:
+    for target in plan.directives:
+        if target in path:
+            raise ScenarioError(f"{where}: plan {target} contains itself")
+        if target in plans:
+            _check_loops(plans[target], plans, (*path, target), where)
+
+
+def _groups_of(plans: Iterable[PlanSpec]) -> set[str]:
+    plans = list(plans)
+    names = {plan.name for plan in plans}
+    return {target for plan in plans for target in plan.directives if target not in names} | {OTHER_GROUPS}
+
+
+def leaves_of(plan: PlanSpec, plans: Mapping[str, PlanSpec]) -> list[str]:
+    """Return the consumer groups that `plan` names, its subplans' among them, in order."""
+    found: list[str] = []
+    for target in plan.directives:
+        found += leaves_of(plans[target], plans) if target in plans else [target]
+    return found
+
+
+def _check_actives(scenario: Scenario, file: str) -> None:
+    active = [("plan", scenario.header.plan)]
+    active += [(f"pdbs.{pdb.name}.plan", pdb.plan) for pdb in scenario.pdbs]
+    active += [(f"changes[{n}].plan", change.plan.upper()) for n, change in enumerate(scenario.changes, 1)]
+    for where, plan_name in active:
+        if not plan_name:
+            continue
+        if plan_name not in scenario.plans:
+            raise ScenarioError(f"{file}: {where}: unknown plan {plan_name!r}{nearest(plan_name, scenario.plans)}")
+        leaves = leaves_of(scenario.plans[plan_name], scenario.plans)
+        if OTHER_GROUPS not in leaves:
+            raise ScenarioError(f"{file}: plans.{plan_name}: a top plan needs a directive for {OTHER_GROUPS}")
+        twice = sorted({leaf for leaf in leaves if leaves.count(leaf) > 1})
+        if twice:
+            raise ScenarioError(f"{file}: plans.{plan_name}: {twice[0]} is named more than once")
+    if scenario.header.plan and scenario.pdbs:
+        raise ScenarioError(f"{file}: plan: in a CDB each PDB has its own plan; name the root's cdb_plan")
+    names = [pdb.name for pdb in scenario.pdbs]
+    if scenario.header.inside and scenario.header.inside not in names:
+        raise ScenarioError(
+            f"{file}: inside: unknown PDB {scenario.header.inside!r}{nearest(scenario.header.inside, names)}"
+        )
+    if bool(scenario.header.cdb_plan) != bool(scenario.pdbs):
+        raise ScenarioError(f"{file}: cdb_plan and [pdbs] need each other")
+
+
+def _check_workloads(scenario: Scenario, file: str) -> None:
+    groups = _groups_of(scenario.plans.values()) | {"SYS_GROUP"}
+    pdbs = {pdb.name for pdb in scenario.pdbs}
+    entries = [(f"sessions[{n}]", pool) for n, pool in enumerate(scenario.pools, 1)]
+    entries += [(f"statements[{n}]", stream) for n, stream in enumerate(scenario.streams, 1)]  # type: ignore[misc]
+    entries += [(f"script[{n}]", one) for n, one in enumerate(scenario.script, 1)]  # type: ignore[misc]
+    entries += [(f"changes[{n}]", one) for n, one in enumerate(scenario.changes, 1)]  # type: ignore[misc]
+    for where, entry in entries:
+        group = getattr(entry, "group", OTHER_GROUPS)
+        if group not in groups and scenario.plans:
+            raise ScenarioError(f"{file}: {where}.group: unknown consumer group {group!r}{nearest(group, groups)}")
+        if pdbs and entry.pdb not in pdbs:
+            raise ScenarioError(f"{file}: {where}.pdb: unknown PDB {entry.pdb!r}{nearest(entry.pdb, pdbs)}")
+        instances = scenario.capacity.instances
+        if getattr(entry, "instance", 1) > instances:
+            raise ScenarioError(f"{file}: {where}.instance: there are {instances} instances")
+        if entry.pdb and not pdbs:
+            raise ScenarioError(f"{file}: {where}.pdb: the scenario has no [pdbs]")

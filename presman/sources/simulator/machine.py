@@ -1,0 +1,310 @@
+"""Instance: its SIDs, parallel servers, wait events, statistics, counters and pools of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from random import Random
+
+from presman.base.release import Release
+from presman.sources.simulator.executions import Execution
+from presman.sources.simulator.group_counters import Count, GroupCounters
+from presman.sources.simulator.io_throttle import RATE_LIMIT, Demand, pace
+from presman.sources.simulator.latency_shapes import (
+    QUANTUM,
+    STARVED,
+    STORAGE,
+    Event,
+    events_of,
+    mean_of,
+    reading_events,
+    shape,
+)
+from presman.sources.simulator.plan_tree import Group
+from presman.sources.simulator.processes import ServerNames, SessionIds, SimulatedSession, background
+from presman.sources.simulator.scenario import OWN_SID, Capacity, PdbSpec, Scenario
+from presman.sources.simulator.streams import SessionStream
+
+_SERIAL = "Parallel operations downgraded to serial"
+_CLASSES = (
+    (75.0, "Parallel operations downgraded 75 to 99 pct"),
+    (50.0, "Parallel operations downgraded 50 to 75 pct"),
+    (25.0, "Parallel operations downgraded 25 to 50 pct"),
+    (0.0, "Parallel operations downgraded 1 to 25 pct"),
+)
+STATISTICS = (
+    "user calls",
+    "user commits",
+    "redo size",
+    "queries parallelized",
+    "DML statements parallelized",
+    "DDL statements parallelized",
+    "DFO trees parallelized",
+    "Parallel operations not downgraded",
+    _SERIAL,
+    *(name for _, name in _CLASSES),
+)
+_STARVED_BELOW = 0.25
+_WORST = 0.05
+_QUANTUM_MEAN = mean_of(QUANTUM) / 1e6
+_STARVED_MEAN = mean_of(STARVED) / 1e6
+_BACKGROUND_CPU = 0.06
+_SMALL_MB = 8 / 1024
+"""One database block."""
+_WRITTEN = 0.35
+"""Blocks that short calls write for each one they read."""
+HELD_BACK = shape((1.0, 15_000.0, 0.6))
+_HELD_BACK_MEAN = mean_of(HELD_BACK) / 1e6
+_IO_LIMITS = Release(12, 2)
+"""The release that brought MAX_IOPS and MAX_MBPS."""
+RESERVED = 0.1
+"""CPUs that the background processes take."""
+_SAME = 1e-9
+_COMMIT_REDO = 5_200
+_IDLE_REDO = 900
+"""Bytes of redo of a commit, and of each second without any. Direct path writes are taken to be NOLOGGING."""
+
+_BACKGROUND = ("PMON", "LGWR", "DBW0", "CKPT", "SMON", "MMON", "DBRM")
+
+
+class Machine:
+    """An instance and its host, as counters and rates."""
+
+    def __init__(self, inst_id: int, scenario: Scenario, seed: int, start: float, release: Release) -> None:
+        self.inst_id = inst_id
+        self.capacity: Capacity = scenario.capacity
+        reserved = {OWN_SID} | {one.sid for one in scenario.script if one.sid is not None}
+        self.sids = SessionIds(Random(f"{seed}/sids/{inst_id}"), reserved)
+        self.names = ServerNames(self.capacity.maximum)
+        self.events = events_of(self.capacity.storage, self.capacity.instances > 1)
+        self.statistics: dict[str, float] = dict.fromkeys(STATISTICS, 0)
+        self.accounts: dict[Group, GroupCounters] = {}
+        self.pools: list[SessionStream] = []
+        self.busy = 0.0
+        self.io_wait = 0.0
+        self.load = 0.0
+        self.badness = 0.0
+        self._storage_means = tuple(mean_of(each) for each in STORAGE[self.capacity.storage])
+        self.latency = self._mean_latency()
+        self.limits = {pdb.con_id: pdb.directive for pdb in scenario.pdbs if release >= _IO_LIMITS and is_limited(pdb)}
+        if self.limits:
+            self.events[RATE_LIMIT] = Event(RATE_LIMIT, "Scheduler", HELD_BACK, HELD_BACK)
+        self.paces: dict[int, float] = {}
+        self.short = False
+        self.exhausted = self.exhausted_mark = 0.0
+        self.background: list[SimulatedSession] = []
+        for name in _BACKGROUND:
+            client = background(scenario.header.host, inst_id, name)
+            sid, serial = self.sids.take()
+            self.background.append(SimulatedSession(inst_id, 0, sid, serial, client, "", start, changed=start))
+
+    @property
+    def cpus(self) -> int:
+        """CPUs that Resource Manager hands out."""
+        return self.capacity.cpu_count
+
+    def account(self, group: Group) -> GroupCounters:
+        """Return the account of a group, opened when it is first used."""
+        if group not in self.accounts:
+            self.accounts[group] = GroupCounters()
+        return self.accounts[group]
+
+    def demand(self, running: list[Execution]) -> dict[Group, float]:
+        """Return the CPUs each group would use now at the pace of its I/O if nothing else held it back."""
+        wanted: dict[Group, float] = {}
+        for pool in self.pools:
+            used = len(pool.sessions) * pool.duty * self._pace_of(pool)
+            wanted[pool.group] = wanted.get(pool.group, 0.0) + used
+        for execution in running:
+            threads = execution.threads.get(self.inst_id)
+            if threads:
+                used = threads * execution.cpu_each * self.pace_for(execution)
+                wanted[execution.group] = wanted.get(execution.group, 0.0) + used
+        return wanted
+
+    def _pace_of(self, pool: SessionStream) -> float:
+        return self.paces.get(pool.group.con_id, 1.0) if pool.spec.io else 1.0
+
+    def pace_for(self, execution: Execution) -> float:
+        """Return the part of full speed that I/O limits leave a statement here."""
+        return self.paces.get(execution.group.con_id, 1.0) if execution.mb_each else 1.0
+
+    def set_paces(self, running: list[Execution], fractions: Mapping[Group, float]) -> bool:
+        """Work out the pace of each limited container's I/O for the CPU its groups got; return whether one changed."""
+        paces = {}
+        for con_id, limits in self.limits.items():
+            now = self.paces.get(con_id, 1.0)
+            paces[con_id] = pace(limits, self._io_demands(con_id, running, fractions, now))
+        changed = any(abs(self.paces.get(con_id, 1.0) - own) > _SAME for con_id, own in paces.items())
+        self.paces = paces
+        return changed
+
+    def _io_demands(
+        self, con_id: int, running: list[Execution], fractions: Mapping[Group, float], now: float
+    ) -> Iterator[Demand]:
+        """Yield what each of a container's pools and statements would read and write here at full speed."""
+
+        def speed(group: Group) -> float:
+            part = fractions.get(group, 1.0)
+            return part * now if part < 1.0 else 1.0
+
+        for pool in self.pools:
+            if pool.group.con_id == con_id:
+                requests = len(pool.sessions) / pool.cycle * pool.spec.io / self._mean_latency() * (1 + _WRITTEN)
+                yield Demand(requests, requests * _SMALL_MB, speed(pool.group))
+        for execution in running:
+            if execution.group.con_id == con_id:
+                mb = execution.threads.get(self.inst_id, 0.0) * execution.mb_each * (1 + execution.cursor.writing)
+                yield Demand(mb, mb, speed(execution.group))
+
+    @staticmethod
+    def fractions(wanted: Mapping[Group, float], given: Mapping[Group, float]) -> dict[Group, float]:
+        """Return the part of its demand that each group got."""
+        found = {}
+        for group, want in wanted.items():
+            part = given[group] / want if want > 0 else 1.0
+            found[group] = 1.0 if part > 1 - 1e-9 else part
+        return found
+
+    def settle(self, wanted: dict[Group, float], given: dict[Group, float], background: Group) -> dict[Group, float]:
+        """Take over what CPU was given: restart every rate of the accounts; return the part each group got."""
+        for account in self.accounts.values():
+            account.rates = [0.0] * len(account.rates)
+        fractions = self.fractions(wanted, given)
+        self.short = sum(given.values()) > self.cpus - RESERVED - _SAME and any(part < 1 for part in fractions.values())
+        self.account(background).rates[Count.CPU] = _BACKGROUND_CPU
+        self.load = sum(wanted.values()) + self.capacity.host_load
+        self.latency = self._mean_latency()
+        return fractions
+
+    def _mean_latency(self) -> float:
+        good, bad = self._storage_means
+        return ((1 - self.badness) * good + self.badness * bad) / 1e6
+
+    def add_pool(self, pool: SessionStream, fraction: float, managed: bool) -> None:
+        """Let a pool's sessions draw on their account at the part of the CPU they got."""
+        rates = self.account(pool.group).rates
+        number = len(pool.sessions)
+        pool.fraction, pool.pace = fraction, self._pace_of(pool)
+        pool.cpu_rate = number * pool.duty * fraction * pool.pace
+        pool.wait_rate = number * (1 - fraction) if managed else 0.0
+        pool.call_rate = number * fraction * pool.pace / pool.cycle
+        reads = pool.read_rate = pool.call_rate * pool.spec.io / self.latency
+        self._charge(rates, pool.cpu_rate, pool.wait_rate, fraction)
+        rates[Count.REQUESTS] += pool.call_rate
+        rates[Count.SMALL_READS] += reads
+        rates[Count.SMALL_READ_MB] += reads * _SMALL_MB
+        rates[Count.SMALL_WRITES] += reads * _WRITTEN
+        rates[Count.SMALL_WRITE_MB] += reads * _WRITTEN * _SMALL_MB
+        rates[Count.IO_WAITS] += reads
+        rates[Count.IO_TIME] += reads * self.latency
+        rates[Count.IO_THROTTLE] += number * fraction * (1 - pool.pace)
+
+    def add_execution(self, execution: Execution, fraction: float, managed: bool) -> None:
+        """Let the processes of a statement that work on this instance draw on their group's account."""
+        rates = self.account(execution.group).rates
+        threads, own_pace = execution.threads[self.inst_id], self.pace_for(execution)
+        at_work = threads * fraction * own_pace
+        cpu, wait = execution.cpu_each * at_work, threads * (1 - fraction) if managed else 0.0
+        execution.cpu_rate += cpu
+        execution.wait_rate += wait
+        mb = execution.mb_each * at_work
+        execution.mb_rate += mb
+        self._charge(rates, cpu, wait, fraction)
+        written = execution.cursor.writing * mb
+        rates[Count.IO_THROTTLE] += threads * fraction * (1 - own_pace)
+        rates[Count.LARGE_READS] += mb
+        rates[Count.LARGE_READ_MB] += mb
+        rates[Count.LARGE_WRITES] += written
+        rates[Count.LARGE_WRITE_MB] += written
+        rates[Count.IO_WAITS] += mb + written
+        rates[Count.IO_TIME] += (mb + written) * self.latency
+
+    @staticmethod
+    def _charge(rates: list[float], cpu: float, wait: float, fraction: float) -> None:
+        rates[Count.CPU] += cpu
+        rates[Count.CPU_WAIT] += wait
+        if wait:
+            bad = starvation(fraction)
+            rates[Count.CPU_WAITS] += wait / ((1 - bad) * _QUANTUM_MEAN + bad * _STARVED_MEAN)
+            rates[Count.YIELDS] += cpu * 10
+        else:
+            rates[Count.YIELDS] += cpu * 0.3
+
+    def flow(self, seconds: float) -> None:
+        """Let time pass at the present rates."""
+        used = 0.0
+        for account in self.accounts.values():
+            account.flow(seconds)
+            used += account.rates[Count.CPU]
+        for pool in self.pools:
+            pool.flow(seconds)
+        self.busy += min(used + self.capacity.host_load, self.capacity.host) * seconds
+        self.exhausted += seconds * self.short
+
+    def observe(self, seconds: float, fractions: dict[Group, float], running: int) -> None:
+        """Turn what the accounts counted since the last call into waits, and see how busy the storage is."""
+        total = [0.0] * len(Count)
+        bad = 0.0
+        for group, account in self.accounts.items():
+            delta = account.take_noted()
+            total = [sum_ + own for sum_, own in zip(total, delta, strict=True)]
+            bad += delta[Count.CPU_WAITS] * starvation(fractions.get(group, 1.0))
+        self._record_waits(total, bad, seconds, running)
+        megabytes = total[Count.LARGE_READ_MB] + total[Count.LARGE_WRITE_MB] + total[Count.SMALL_READ_MB]
+        self.badness = min(0.9, (megabytes / seconds / self.capacity.io_mb_per_second) ** 2)
+        self.io_wait += total[Count.IO_TIME] * 0.2
+
+    def _record_waits(self, total: list[float], bad: float, seconds: float, running: int) -> None:
+        events, load = self.events, self.badness
+        waits = total[Count.CPU_WAITS]
+        if waits:
+            events["resmgr:cpu quantum"].record(waits, bad / waits, total[Count.CPU_WAIT] * 1e6)
+        if total[Count.IO_THROTTLE] and RATE_LIMIT in events:
+            held = total[Count.IO_THROTTLE]
+            events[RATE_LIMIT].record(held / _HELD_BACK_MEAN, 0.0, held * 1e6)
+        single, scan = reading_events(self.capacity.storage)
+        calls = total[Count.REQUESTS]
+        commits = calls * 0.4
+        events[single].record(total[Count.SMALL_READS], load)
+        events[scan].record(total[Count.LARGE_READS], load)
+        events["direct path write"].record(total[Count.LARGE_WRITES], load)
+        events["log file parallel write"].record(min(commits, 220 * seconds) + 0.8 * seconds, load * 0.5)
+        events["log file sync"].record(commits, load * 0.5)
+        events["control file sequential read"].record(0.7 * seconds, load)
+        events["latch free"].record(total[Count.CPU] * 0.05)
+        if self.names.in_use:  # servers pass rows on; who reads serially has nobody to dequeue from
+            events["PX Deq: reap credit"].record(total[Count.LARGE_READS] * 0.6)
+        events["PX Deq: Execute Reply"].record(1.3 * running * seconds)
+        events["SQL*Net message from client"].record(calls)
+        if "gc cr block 2-way" in events:
+            events["gc cr block 2-way"].record(total[Count.SMALL_READS] * 0.3, load)
+        self.statistics["user calls"] += calls
+        self.statistics["user commits"] += commits
+        self.statistics["redo size"] += commits * _COMMIT_REDO + seconds * _IDLE_REDO
+
+    def count_start(self, degree: int, asked: int, verb: str) -> None:
+        """Count the start of a statement that asked for parallel execution in V$SYSSTAT."""
+        statistics = self.statistics
+        if degree > 1:
+            kind = {"select": "queries", "create": "DDL statements"}.get(verb, "DML statements")
+            statistics[f"{kind} parallelized"] += 1
+            statistics["DFO trees parallelized"] += 1
+            self.events["PX Deq: Join ACK"].record(degree)
+            self.events["enq: PS - contention"].record(0.3)
+        if degree >= asked:
+            statistics["Parallel operations not downgraded"] += 1
+        elif degree <= 1:
+            statistics[_SERIAL] += 1
+        else:
+            lost = 100 * (1 - degree / asked)
+            statistics[next(name for least, name in _CLASSES if lost >= least)] += 1
+
+
+def is_limited(pdb: PdbSpec) -> bool:
+    """Whether a pluggable database limits its I/O."""
+    return bool(pdb.directive.max_iops or pdb.directive.max_mbps)
+
+
+def starvation(fraction: float) -> float:
+    """Return which part of a group's waits for CPU are of the long kind, by the part of its demand it gets."""
+    return 0.0 if fraction >= _STARVED_BELOW else _WORST * (1 - fraction / _STARVED_BELOW)

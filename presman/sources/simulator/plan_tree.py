@@ -1,0 +1,140 @@
+"""The active plans as one tree: CDB plan over PDBs over plans over subplans over consumer groups."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from presman.base.release import Release
+from presman.sources.simulator.scenario import OTHER_GROUPS, Directive, PdbSpec, PlanSpec
+
+LEVELS = 8
+_TINY = 1e-12
+
+
+class Group(NamedTuple):
+    """A consumer group of one container (0 outside a CDB)."""
+
+    con_id: int
+    name: str
+
+
+class Node(Struct, frozen=True):
+    """One plan, PDB or consumer group in the tree. `group` is set on the leaves.
+
+    `weights` is its part of each level of its parent (0..1); `limit` its UTILIZATION_LIMIT as a fraction of what
+    the parent may use, 1 without one.
+    """
+
+    name: str
+    weights: tuple[float, ...] = (1.0,) + (0.0,) * (LEVELS - 1)
+    limit: float = 1.0
+    children: tuple[Node, ...] = ()
+    group: Group | None = None
+    directive: Directive = Directive()
+
+    def leaves(self) -> Iterator[Node]:
+        """Yield the consumer groups below, in the plan's order."""
+        if self.group is not None:
+            yield self
+        for child in self.children:
+            yield from child.leaves()
+
+
+def plan_tree(plan: PlanSpec, plans: Mapping[str, PlanSpec], con_id: int = 0, **root: object) -> Node:
+    """Return the tree of one top plan; `root` gives the top node other attributes."""
+    nodes = []
+    shares = sum(directive.levels[0] for directive in plan.directives.values())
+    for target, directive in plan.directives.items():
+        scale = shares if plan.method == "RATIO" else 100
+        weights = tuple(level / scale if scale else 0.0 for level in directive.levels)
+        limit = (directive.utilization_limit or 100) / 100
+        if target in plans:
+            sub = plan_tree(plans[target], plans, con_id)
+            nodes.append(Node(target, weights, limit, sub.children, None, directive))
+        else:
+            nodes.append(Node(target, weights, limit, (), Group(con_id, target), directive))
+    return Node(plan.name, children=tuple(nodes), **root)  # type: ignore[arg-type]
+
+
+def cdb_tree(
+    cdb_plan: str,
+    pdbs: Sequence[PdbSpec],
+    active: Mapping[int, str],
+    plans: Mapping[str, PlanSpec],
+    cpus: int,
+    release: Release,
+) -> Node:
+    """Return the tree of a CDB plan; `active` is each container's own plan, "" for none, `cpus` those to divide."""
+    parts = _parts(pdbs, cpus, release)
+    nodes = []
+    for pdb, part in zip(pdbs, parts, strict=True):
+        weights = (part / sum(parts),) + (0.0,) * (LEVELS - 1)
+        limit = pdb.directive.cpu_limit(cpus)
+        own = active.get(pdb.con_id, "")
+        if own:
+            children = plan_tree(plans[own], plans, pdb.con_id).children
+        else:
+            children = (Node(OTHER_GROUPS, group=Group(pdb.con_id, OTHER_GROUPS)),)
+        nodes.append(Node(pdb.name, weights, limit, children))
+    return Node(cdb_plan, children=tuple(nodes))
+
+
+def _parts(pdbs: Sequence[PdbSpec], cpus: int, release: Release) -> list[float]:
+    """Return each container's weight: its shares, or where nobody has shares or a limit CPU_MIN_COUNT (18: CPU_COUNT).
+
+    Database Reference 19, CPU_MIN_COUNT: where SHARES and UTILIZATION_LIMIT are unset.
+    """
+    given = [pdb.directive for pdb in pdbs]
+    if release < Release(18) or any(each.shares or each.utilization_limit for each in given):
+        return [float(each.shares or 1) for each in given]
+    least = [each.cpu_min_count if release >= Release(19) else None for each in given]
+    return [float(own or each.cpu_count or cpus) for own, each in zip(least, given, strict=True)]
+
+
+def shares_among(nodes: Sequence[Node], wanting: Collection[int]) -> list[float]:
+    """Return what each node gets of one CPU when just those at the indexes `wanting` want some; sums to 1.
+
+    What a level leaves goes to the next level; what all levels leave is drawn for again, so in the end it falls
+    to those that want in the same proportion. Nodes without allocation get some only if nobody else wants any.
+    """
+    given = [0.0] * len(nodes)
+    left = 1.0
+    for level in range(LEVELS):
+        taken = 0.0
+        for index in wanting:
+            weight = nodes[index].weights[level]
+            if weight:
+                given[index] += left * weight
+                taken += weight
+        left *= max(0.0, 1.0 - taken)
+        if left < _TINY:
+            break
+    total = sum(given)
+    if total < _TINY:
+        return [1.0 / len(wanting) if index in wanting else 0.0 for index in range(len(nodes))]
+    return [part / total for part in given]
+
+
+def guaranteed(root: Node) -> dict[Group, float]:
+    """Return each group's guaranteed minimum: its fraction of all CPU when everyone is busy, by levels alone."""
+    found: dict[Group, float] = {}
+
+    def walk(node: Node, part: float) -> None:
+        if node.group is not None:
+            found[node.group] = part
+        left = 1.0
+        given = [0.0] * len(node.children)
+        for level in range(LEVELS):
+            taken = 0.0
+            for index, child in enumerate(node.children):
+                given[index] += left * child.weights[level]
+                taken += child.weights[level]
+            left *= max(0.0, 1.0 - taken)
+        for child, own in zip(node.children, given, strict=True):
+            walk(child, part * own)
+
+    walk(root, 1.0)
+    return found

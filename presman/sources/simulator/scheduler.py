@@ -1,0 +1,372 @@
+"""The parallel statement queue: who may start, who must wait and why, who times out, who is downgraded.
+
+Pure but for its own state: no clock, no database, no SQL. Servers are counted over all instances, as Oracle does.
+
+A statement starts if the servers in use and those it needs fit PARALLEL_SERVERS_TARGET and the limits of the pools
+it draws from (its group's, its PDB's). One that needs more than the whole target or limit can never fit by that
+rule; published observations on 12.1 show it started alone, once nothing was in use (36 servers on a target of
+24), so that is done here for the target, and by analogy for the limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from random import Random
+
+from msgspec import Struct, field
+
+from presman.sources.simulator.plan_tree import LEVELS, Group, Node
+
+
+class Queueing(Enum):
+    """V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED: no queue, one for all, or one per consumer group."""
+
+    OFF = "OFF"
+    FIFO = "FIFO"
+    FULL = "FULL"
+
+
+class HoldReason(Enum):
+    """Why a statement is held in the queue."""
+
+    SYSTEM = "servers in use and wanted exceed the target"
+    GROUP = "servers held and wanted exceed a limit of the group"
+    BEHIND = "an earlier statement of the same queue waits"
+    NOT_CHOSEN = "it fits, but another group's statement is next"
+
+
+class QueueOutcome(Enum):
+    """What happened to a statement in the last call."""
+
+    STARTED = "started"
+    CANCELLED = "timed out"
+    FORCED = "timed out and started"
+
+
+class ServerPoolLimit(Struct, frozen=True):
+    """A limit on servers that several statements share: a group's or a PDB's limit."""
+
+    name: str
+    limit: int
+
+
+class QueueRule(Struct, frozen=True):
+    """What the plan says of one group's parallel statements. `timeout` in seconds; `bypass` never queues."""
+
+    pools: tuple[ServerPoolLimit, ...] = ()
+    timeout: float | None = None
+    action: str = "CANCEL"
+    bypass: bool = False
+    always: bool = False
+    degree_limit: int | None = None
+
+
+class Limits(Struct, frozen=True):
+    """The whole set-up: target and maximum of servers over all instances, the queueing, a rule per group.
+
+    `root` orders the groups (levels, then a draw by allocation); None means first come, first served.
+    """
+
+    target: int
+    maximum: int
+    queueing: Queueing
+    rules: Mapping[Group, QueueRule] = field(default_factory=dict)
+    root: Node | None = None
+
+    def rule(self, group: Group) -> QueueRule:
+        """Return the rule of `group`; one without limits if the plan is silent."""
+        return self.rules.get(group, _FREE)
+
+
+_FREE = QueueRule()
+
+
+class QueueEntry(Struct):
+    """One parallel statement as the queue sees it. `wants` is DOP x sets; `queues` its session's policy.
+
+    `degree` and `servers` are what it got when it started; `managed` whether the group's
+    counters count it.
+    """
+
+    number: int
+    group: Group
+    dop: int
+    sets: int
+    submitted: float
+    queues: bool = True
+    degree: int = 0
+    servers: int = 0
+    managed: bool = True
+    running: bool = False
+
+    @property
+    def needs(self) -> int:
+        """Servers it needs: DOP x sets, the DOP after the group's degree limit."""
+        degree = self.degree or self.dop
+        return degree * self.sets if degree > 1 else 0
+
+
+class QueueHold(Struct, frozen=True):
+    """Why a statement waits, with the figures at hand: both tests are told even where one would do.
+
+    `ahead` counts the statements of its queue before it; `pool` is the tightest limit ("" if none), of which
+    `held` of `allowed` are taken; `never_fits` says that it needs more than the target or a limit in all.
+    """
+
+    cause: HoldReason
+    wants: int
+    in_use: int
+    target: int
+    pool: str
+    held: int
+    allowed: int | None
+    ahead: int
+    system_binds: bool
+    group_binds: bool
+    never_fits: bool
+
+
+class StatementQueue:
+    """The queue of one cluster. Call `submit` and `release`, then `pump` to learn who starts."""
+
+    def __init__(self, limits: Limits, random: Random) -> None:
+        self._limits = limits
+        self._random = random
+        self._queues: dict[Group, list[QueueEntry]] = {}
+        self._running: dict[int, QueueEntry] = {}
+        self._next: Group | None = None
+        self._drawn_from: frozenset[Group] = frozenset()
+        self.in_use = 0
+        self._held: dict[str, int] = {}
+
+    @property
+    def limits(self) -> Limits:
+        """The limits in force."""
+        return self._limits
+
+    def change(self, limits: Limits, groups: Mapping[int, Group]) -> None:
+        """Put other limits in force; `groups` is each ticket's consumer group under them, by number."""
+        waiting = sorted(self.queued(), key=lambda ticket: (ticket.submitted, ticket.number))
+        self._limits = limits
+        self._queues, self._next = {}, None
+        for ticket in waiting:
+            ticket.group = groups.get(ticket.number, ticket.group)
+            self._queues.setdefault(ticket.group, []).append(ticket)
+        for ticket in self._running.values():
+            ticket.group = groups.get(ticket.number, ticket.group)
+        self._recount()
+
+    def _recount(self) -> None:
+        self._held = {}
+        for ticket in self._running.values():
+            self._hold(ticket, ticket.servers)
+
+    def _hold(self, ticket: QueueEntry, servers: int) -> None:
+        if ticket.managed:
+            for pool in self._limits.rule(ticket.group).pools:
+                self._held[pool.name] = self._held.get(pool.name, 0) + servers
+
+    def submit(self, ticket: QueueEntry) -> bool:
+        """Take a statement; return whether it has started at once because it never queues."""
+        rule = self._limits.rule(ticket.group)
+        cap = rule.degree_limit
+        if cap is not None and ticket.dop > cap:
+            ticket.degree = cap
+        never = rule.bypass or self._limits.queueing is Queueing.OFF or not (ticket.queues or rule.always)
+        if never or not ticket.needs:
+            ticket.managed = not never
+            self._start(ticket)
+            return True
+        self._queues.setdefault(ticket.group, []).append(ticket)
+        return False
+
+    def _start(self, ticket: QueueEntry) -> None:
+        degree = ticket.degree or ticket.dop
+        free = max(0, self._limits.maximum - self.in_use)
+        if degree * ticket.sets > free:
+            degree = free // ticket.sets
+        if degree < 2:
+            degree = 1
+        ticket.degree = degree
+        ticket.servers = degree * ticket.sets if degree > 1 else 0
+        ticket.running = True
+        self._running[ticket.number] = ticket
+        self.in_use += ticket.servers
+        self._hold(ticket, ticket.servers)
+
+    def release(self, ticket: QueueEntry) -> None:
+        """Give back the servers of a running statement, or take a waiting one out of the queue."""
+        if self._running.pop(ticket.number, None) is not None:
+            self.in_use -= ticket.servers
+            self._hold(ticket, -ticket.servers)
+            ticket.running = False
+        else:
+            self._remove(ticket)
+
+    def _remove(self, ticket: QueueEntry) -> None:
+        queue = self._queues[ticket.group]
+        queue.remove(ticket)
+        if not queue:
+            del self._queues[ticket.group]
+
+    def force(self, ticket: QueueEntry) -> None:
+        """Start a waiting statement whatever the limits: DEQUEUE_PARALLEL_STATEMENT."""
+        self._remove(ticket)
+        self._start(ticket)
+
+    def requeue(self, ticket: QueueEntry, group: Group) -> None:
+        """Put a waiting statement into another group's queue, by when it was submitted."""
+        self._remove(ticket)
+        ticket.group = group
+        queue = self._queues.setdefault(group, [])
+        queue.append(ticket)
+        queue.sort(key=lambda other: (other.submitted, other.number))
+
+    def move(self, ticket: QueueEntry, group: Group) -> None:
+        """Switch a running statement to another consumer group; its servers count there from now on."""
+        self._hold(ticket, -ticket.servers)
+        ticket.group = group
+        self._hold(ticket, ticket.servers)
+
+    def pump(self) -> list[QueueEntry]:
+        """Start all that may start now, in the plan's order, and return them."""
+        started: list[QueueEntry] = []
+        while self._queues:
+            group = self._choose()
+            if group is None:
+                break
+            head = self._queues[group][0]
+            if self._system_binds(head):
+                break
+            self._remove(head)
+            self._next = None
+            self._start(head)
+            started.append(head)
+        return started
+
+    def expire(self, now: float) -> list[tuple[QueueEntry, QueueOutcome]]:
+        """Take out of the queue what has waited for its group's timeout; RUN starts, downgraded if need be."""
+        out = []
+        for ticket in self.queued():
+            rule = self._limits.rule(ticket.group)
+            if rule.timeout is None or now < ticket.submitted + rule.timeout - 1e-9:
+                continue
+            self._remove(ticket)
+            if rule.action == "RUN":
+                self._start(ticket)
+            out.append((ticket, QueueOutcome.FORCED if rule.action == "RUN" else QueueOutcome.CANCELLED))
+        return out
+
+    def next_timeout(self) -> float | None:
+        """Return when the first statement in the queue times out, None if none will."""
+        times = []
+        for group, queue in self._queues.items():
+            timeout = self._limits.rule(group).timeout
+            if timeout is not None:
+                times.append(queue[0].submitted + timeout)
+        return min(times, default=None)
+
+    def queued(self) -> list[QueueEntry]:
+        """Return what waits, group by group in order of arrival."""
+        return [ticket for queue in self._queues.values() for ticket in queue]
+
+    def running(self) -> Iterable[QueueEntry]:
+        """Return what holds servers."""
+        return self._running.values()
+
+    def held_by(self, pool: str) -> int:
+        """Return the servers that statements under the limit `pool` hold."""
+        return self._held.get(pool, 0)
+
+    def _system_binds(self, ticket: QueueEntry) -> bool:
+        needs = ticket.needs
+        if needs > self._limits.target:
+            return self.in_use > 0
+        return self.in_use + needs > self._limits.target
+
+    def _pool_binds(self, ticket: QueueEntry, pool: ServerPoolLimit) -> bool:
+        held, needs = self._held.get(pool.name, 0), ticket.needs
+        if needs > pool.limit:
+            return held > 0
+        return held + needs > pool.limit
+
+    def _group_binds(self, ticket: QueueEntry) -> bool:
+        return any(self._pool_binds(ticket, pool) for pool in self._limits.rule(ticket.group).pools)
+
+    def _choose(self) -> Group | None:
+        """Return the group whose head is next: among those within their limits by level, then by a draw.
+
+        A draw stands until the statement drawn has started, so that a big one is not passed by small ones, or until
+        another group's statement joins those to choose from.
+        """
+        heads = {group: queue[0] for group, queue in self._queues.items() if not self._group_binds(queue[0])}
+        if not heads:
+            self._next = None
+            return None
+        if self._limits.root is None or self._limits.queueing is not Queueing.FULL:
+            return min(heads, key=lambda group: (heads[group].submitted, heads[group].number))
+        candidates = _first_level(self._limits.root, set(heads)) or dict.fromkeys(heads, 1.0)
+        if self._next not in candidates or not self._drawn_from.issuperset(candidates):
+            self._next = self._draw(candidates)
+        self._drawn_from = frozenset(candidates)
+        return self._next
+
+    def _draw(self, candidates: Mapping[Group, float]) -> Group:
+        groups = list(candidates)
+        if len(groups) == 1:
+            return groups[0]
+        return self._random.choices(groups, [candidates[group] for group in groups])[0]
+
+    def why(self, ticket: QueueEntry) -> QueueHold:
+        """Explain why `ticket` waits, from the very figures that decide."""
+        if self._limits.queueing is Queueing.FULL:
+            queue = self._queues[ticket.group]
+        else:
+            queue = sorted(self.queued(), key=lambda other: (other.submitted, other.number))
+        ahead = queue.index(ticket)
+        own_ahead = self._queues[ticket.group].index(ticket)
+        system, group = self._system_binds(ticket), self._group_binds(ticket)
+        pools = self._limits.rule(ticket.group).pools
+        tightest = min(pools, key=lambda pool: pool.limit - self._held.get(pool.name, 0), default=None)
+        if own_ahead:
+            cause = HoldReason.BEHIND
+        elif group:
+            cause = HoldReason.GROUP
+        elif system:
+            cause = HoldReason.SYSTEM
+        else:
+            cause = HoldReason.BEHIND if ahead and self._limits.queueing is Queueing.FIFO else HoldReason.NOT_CHOSEN
+        needs = ticket.needs
+        return QueueHold(
+            cause,
+            needs,
+            self.in_use,
+            self._limits.target,
+            tightest.name if tightest else "",
+            self._held.get(tightest.name, 0) if tightest else 0,
+            tightest.limit if tightest else None,
+            ahead,
+            system,
+            group,
+            needs > self._limits.target or any(needs > pool.limit for pool in pools),
+        )
+
+
+def _first_level(node: Node, heads: set[Group], part: float = 1.0) -> dict[Group, float]:
+    """Return the groups of `heads` that the plan serves first, with the weights of the draw among them."""
+    if node.group is not None:
+        return {node.group: part} if node.group in heads else {}
+    below = [(child, found) for child in node.children if (found := _first_level(child, heads))]
+    if not below:
+        return {}
+    for level in range(LEVELS):
+        served = [(child, found) for child, found in below if child.weights[level] > 0]
+        if served:
+            total = sum(child.weights[level] for child, _ in served)
+            return {
+                group: part * child.weights[level] / total * own
+                for child, found in served
+                for group, own in found.items()
+            }
+    return {group: part * own / len(below) for _, found in below for group, own in found.items()}

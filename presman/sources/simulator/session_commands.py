@@ -1,0 +1,130 @@
+"""Commands on sessions that the simulated instance carries out: dequeue, switch, cancel, kill, and no others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from presman.base.release import Release
+from presman.sources.simulator.executions import Execution, Phase
+from presman.sources.simulator.processes import SimulatedSession
+from presman.sources.simulator.simulation import Simulation
+
+_SINCE = Release(18)
+_MOMENT = 0.001
+"""Seconds an order takes: time moves on, so that the views are made anew."""
+
+_CANCEL = re.compile(r"ALTER SYSTEM CANCEL SQL '(\d+), *(\d+)(?:, *@(\d+))?(?:, *(\w+))?'", re.IGNORECASE)
+_KILL = re.compile(r"ALTER SYSTEM KILL SESSION '(\d+), *(\d+)(?:, *@(\d+))?'(?: IMMEDIATE)?", re.IGNORECASE)
+_CALL = re.compile(r"BEGIN DBMS_RESOURCE_MANAGER\.(\w+)\((.*)\); END;", re.IGNORECASE | re.DOTALL)
+_ARGUMENT = re.compile(r"(\w+) *=> *:(\w+)")
+
+
+class Refusal(Exception):  # noqa: N818 - what the database says, not a mistake of ours
+    """The instance says no; `code` is the number of the ORA- error."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"ORA-{code:05}: {text}")
+        self.code = code
+        self.text = text
+
+
+def is_order(statement: str) -> bool:
+    """Whether a statement is one of those that are obeyed."""
+    return any(pattern.fullmatch(statement.strip()) for pattern in (_CANCEL, _KILL, _CALL))
+
+
+def execute(simulation: Simulation, statement: str, binds: Mapping[str, Any]) -> None:
+    """Carry out a statement at the simulation's present. Raises Refusal as Oracle would refuse it."""
+    statement = statement.strip()
+    if match := _CANCEL.fullmatch(statement):
+        _need(simulation, _SINCE)
+        _cancel(simulation, _session(simulation, match[1], match[2], match[3], 26), match[4] or "")
+    elif match := _KILL.fullmatch(statement):
+        _kill(simulation, _session(simulation, match[1], match[2], match[3], 30))
+    elif match := _CALL.fullmatch(statement):
+        arguments = {name.lower(): binds.get(bind) for name, bind in _ARGUMENT.findall(match[2])}
+        _call(simulation, match[1].upper(), arguments)
+    else:
+        raise Refusal(900, "invalid SQL statement")
+    simulation.dirty = True
+    simulation.settle()
+    simulation.advance(simulation.now + _MOMENT)
+
+
+def _call(simulation: Simulation, procedure: str, arguments: Mapping[str, Any]) -> None:
+    place = (arguments.get("session_id"), arguments.get("session_serial"))
+    if procedure == "DEQUEUE_PARALLEL_STATEMENT":
+        _need(simulation, _SINCE)
+        session = _session(simulation, *place, arguments.get("inst_id"), 29370)
+        _dequeue(simulation, session, str(arguments.get("sql_id") or ""))
+    elif procedure == "SWITCH_CONSUMER_GROUP_FOR_SESS":
+        session = _session(simulation, *place, 1, 29370)
+        if session.con_id != (1 if simulation.plans.cdb else 0):
+            # It acts on its own container only, and presman is in the root; in which words it refuses is not known.
+            raise Refusal(29370, f"resource manager: session {session.sid}, {session.serial} does not exist")
+        _switch(simulation, session, str(arguments.get("consumer_group") or ""))
+    else:
+        raise Refusal(6550, f"PLS-00302: component '{procedure}' must be declared")
+
+
+def _need(simulation: Simulation, release: Release) -> None:
+    if simulation.release < release:
+        raise Refusal(900, "invalid SQL statement")
+
+
+def _session(simulation: Simulation, sid: Any, serial: Any, inst_id: Any, code: int) -> SimulatedSession:
+    place = (int(inst_id or 1), int(sid or 0), int(serial or 0))
+    for session in simulation.workload.sessions:
+        if (session.inst_id, session.sid, session.serial) == place:
+            return session
+    texts = {26: "missing or invalid session ID", 30: "User session ID does not exist."}
+    raise Refusal(code, texts.get(code, f"resource manager: session {place[1]}, {place[2]} does not exist"))
+
+
+def _execution(simulation: Simulation, session: SimulatedSession) -> Execution | None:
+    return simulation.workload.executions.get(session)
+
+
+def _cancel(simulation: Simulation, session: SimulatedSession, sql_id: str) -> None:
+    """Cancel what a session executes; an idle one, or one that executes something else, is left alone."""
+    execution = _execution(simulation, session)
+    if execution is None or execution.phase is Phase.HOLDING:
+        return
+    if sql_id and execution.cursor.sql_id != sql_id:
+        return
+    simulation.workload.abort(execution)
+
+
+def _kill(simulation: Simulation, session: SimulatedSession) -> None:
+    workload = simulation.workload
+    execution = _execution(simulation, session)
+    if execution is not None:
+        session.transient = True
+        workload.abort(execution)
+        return
+    pools = (pool for machine in simulation.machines for pool in machine.pools)
+    if any(session in pool.sessions for pool in pools):
+        return  # the pools' clients log on again at once
+    simulation.incoming.forget(session)
+    workload.disconnect(session)
+
+
+def _dequeue(simulation: Simulation, session: SimulatedSession, sql_id: str) -> None:
+    execution = _execution(simulation, session)
+    if execution is None or execution.phase is not Phase.QUEUED:
+        return
+    if sql_id and execution.cursor.sql_id != sql_id:
+        return
+    simulation.workload.dequeue(execution)
+
+
+def _switch(simulation: Simulation, session: SimulatedSession, group: str) -> None:
+    known = {each.name for each in simulation.plans.groups}
+    if group not in known:
+        raise Refusal(29368, f"consumer group {group} does not exist")
+    session.switched = group
+    execution = _execution(simulation, session)
+    if execution is not None:
+        simulation.workload.reassign(execution, group)

@@ -1,0 +1,218 @@
+"""The simulation: a clock, a calendar of events, and the flow of CPU between them.
+
+Between two events every rate is constant; at an event demand and shares are worked out anew. Time is seconds, 0 the
+moment presman opens; before it runs the warm-up. The state at an instant depends on the scenario, the seed and the
+instants it was advanced to, on nothing else.
+"""
+
+from __future__ import annotations
+
+from array import array
+from datetime import UTC, datetime
+from functools import partial
+from heapq import heappop
+from math import inf
+from operator import sub
+from random import Random
+
+from presman.base.release import Release
+from presman.sources.simulator.cluster import Cluster
+from presman.sources.simulator.cpu_sharing import hand_out
+from presman.sources.simulator.group_counters import GroupCounters, Metrics, Minute
+from presman.sources.simulator.gv_monitors import OWN, GvMonitor
+from presman.sources.simulator.incoming import Incoming
+from presman.sources.simulator.machine import RESERVED, Machine
+from presman.sources.simulator.plan_tree import Group
+from presman.sources.simulator.scenario import OWN_SID, PlanChange, Scenario
+from presman.sources.simulator.workload import Workload
+
+STEP = 1.0
+"""Seconds between two looks at activity, waits and switch times."""
+COARSE = 10.0
+"""The same during the warm-up."""
+_TURNS = 8
+"""I/O that is held back wants less CPU, which others take and do more I/O with: how often that is gone through."""
+
+EPOCH = datetime(2026, 3, 12, 9, tzinfo=UTC)
+"""The simulated instant 0 if nobody says otherwise."""
+
+
+class Simulation(Cluster):
+    """One database in miniature: its instances, its plans, its work."""
+
+    def __init__(
+        self, scenario: Scenario, release: Release, seed: int, step: float = STEP, origin: datetime = EPOCH
+    ) -> None:
+        super().__init__(scenario, release, seed)
+        self.step = step
+        self.origin = origin
+        self.own_sid = OWN_SID
+        root = 1 if self.plans.cdb else 0
+        specs = enumerate((OWN, *scenario.monitors))
+        self.monitors = [GvMonitor(spec, self.machines, root, number, self.born) for number, spec in specs]
+        self.metrics = Metrics()
+        self.metrics.opened = self.now
+        self._minutes = Random(f"{seed}/minutes")
+        self.fractions: dict[int, dict[Group, float]] = {machine.inst_id: {} for machine in self.machines}
+        self._finish = self._timeout = inf
+        self.workload = Workload(self)
+        self.incoming = Incoming(self, self.workload)
+        for pool in (pool for machine in self.machines for pool in machine.pools):
+            pool.stir(self.now, COARSE)
+        for change in scenario.changes:
+            self.at(change.at, partial(self._change_plan, change))
+        self.at(self.now, self._tick)
+        self._noted = self.now
+        self.at(self.now + 60.0, self._close_minute)
+        self.open_accounts()
+        self._settle()
+
+    def advance(self, to: float) -> None:
+        """Play all events up to the instant `to`, that one included. Going back is not possible and does nothing."""
+        while True:
+            due = self.calendar[0][0]
+            when = min(due, self._finish, self._timeout)
+            if when > to:
+                break
+            self._flow(max(0.0, when - self.now))
+            self.now = max(self.now, when)
+            if when == due:
+                heappop(self.calendar)[2]()
+            self.workload.expire()
+            self.workload.finish_done()
+            self._settle()
+        if to > self.now:
+            self._flow(to - self.now)
+            self.now = to
+
+    def _flow(self, seconds: float) -> None:
+        if seconds <= 0:
+            return
+        for machine in self.machines:
+            machine.flow(seconds)
+        for execution in self.workload.running:
+            execution.flow(seconds)
+
+    def settle(self) -> None:
+        """Let what was done from outside take effect at once."""
+        self._settle()
+
+    def _settle(self) -> None:
+        self.workload.pump()
+        if self.dirty:
+            self._balance()
+            self.dirty = False
+        self._finish = min(
+            (self.now + max(0.0, one.left) / one.speed for one in self.workload.running if one.speed > 0),
+            default=inf,
+        )
+        timeout = self.workload.queue.next_timeout()
+        self._timeout = inf if timeout is None else timeout
+
+    def _balance(self) -> None:
+        """Hand out CPU on every instance for the demand of this moment and restart all rates."""
+        plans, running = self.plans, self.workload.running
+        for execution in running:
+            execution.cpu_rate = execution.wait_rate = execution.mb_rate = 0.0
+        for machine in self.machines:
+            wanted, given = self._hand_out(machine)
+            fractions = machine.settle(wanted, given, plans.background)
+            self.fractions[machine.inst_id] = fractions
+            for pool in machine.pools:
+                machine.add_pool(pool, fractions[pool.group], plans.managed)
+            for execution in running:
+                if machine.inst_id in execution.threads:
+                    machine.add_execution(execution, fractions[execution.group], plans.managed)
+        for execution in running:
+            threads, group = sum(execution.threads.values()), execution.group
+            paces = {inst: self.machines[inst - 1].pace_for(execution) for inst in execution.threads}
+            gained = sum(n * self.fractions[inst][group] for inst, n in execution.threads.items())
+            done = sum(n * self.fractions[inst][group] * paces[inst] for inst, n in execution.threads.items())
+            execution.fraction, execution.pace = gained / threads, done / gained if gained else 1.0
+            ticket = execution.ticket
+            execution.speed = done / threads * ticket.degree / ticket.dop
+        self.workload.set_queue_rates()
+
+    def _hand_out(self, machine: Machine) -> tuple[dict[Group, float], dict[Group, float]]:
+        """Return the CPUs each group wants on an instance and those it gets, at the pace that I/O limits leave."""
+        running, room, root = self.workload.running, machine.cpus - RESERVED, self.plans.root
+        machine.paces = {}
+        for turn in range(_TURNS):
+            wanted = machine.demand(running)
+            if root is None:
+                asked = sum(wanted.values())
+                part = 1.0 if asked <= room else room / asked
+                given = {group: want * part for group, want in wanted.items()}
+            else:
+                given = hand_out(root, wanted, room)
+            if not machine.limits or turn == _TURNS - 1:
+                break
+            if not machine.set_paces(running, machine.fractions(wanted, given)):
+                break
+        return wanted, given
+
+    def _tick(self) -> None:
+        """Look at activity: stir the pools, count waits, switch what has run too long."""
+        seconds = self.now - self._noted
+        self._noted = self.now
+        step = COARSE if self.now < -COARSE / 2 else self.step
+        for machine in self.machines:
+            if seconds > 0:
+                busy = sum(1 for one in self.workload.running if one.session.inst_id == machine.inst_id)
+                machine.observe(seconds, self.fractions[machine.inst_id], busy)
+            for pool in machine.pools:
+                pool.stir(self.now, step)
+        self.workload.switch()
+        self.dirty = True
+        self.at(self.now + step, self._tick)
+
+    def _close_minute(self) -> None:
+        """Close the interval of V$RSRCMGRMETRIC: about a minute, as on a real database never quite one."""
+        rows = []
+        for machine in self.machines:
+            for group in [*self.plans.groups, self.plans.background]:
+                rows.append(self._minute(machine, group, machine.account(group)))
+            for account in machine.accounts.values():
+                account.mark = account.totals
+            machine.exhausted_mark = machine.exhausted
+        self.metrics.intervals.append(rows)
+        self.metrics.opened = self.now
+        self.at(self.now + 60.0 + self._minutes.randrange(0, 12) / 100, self._close_minute)
+
+    def _minute(self, machine: Machine, group: Group, account: GroupCounters) -> Minute:
+        plans = self.plans
+        deltas = array("d", map(sub, account.totals, account.mark))
+        window = plans.window(group.con_id)
+        return Minute(
+            machine.inst_id,
+            group,
+            self.metrics.opened,
+            self.now,
+            window.sequence,
+            window.plan,
+            machine.cpus,
+            plans.ceilings.get(group, 1.0),
+            plans.servers_limit(group),
+            (machine.exhausted - machine.exhausted_mark) / (self.now - self.metrics.opened),
+            deltas,
+        )
+
+    def _change_plan(self, change: PlanChange) -> None:
+        con_id = self.scenario.con_id(change.pdb)
+        self.plans.change(con_id, change.plan.upper(), self.now, change.window)
+        self.open_accounts()
+        for machine in self.machines:
+            for group, account in machine.accounts.items():
+                if group.con_id == con_id:
+                    account.base = account.totals
+        self.workload.remap()
+        self.dirty = True
+        if change.every is not None:
+            self.at(self.now + change.every, partial(self._change_plan, change))
+
+
+def warmed(scenario: Scenario, release: Release, seed: int, step: float) -> Simulation:
+    """Return a simulation at the instant 0, its warm-up played."""
+    simulation = Simulation(scenario, release, seed, step)
+    simulation.advance(0.0)
+    return simulation

@@ -1,0 +1,93 @@
+"""Views of the shared pool: V$SQL and V$SQL_PLAN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from presman.sources.simulator.parsing import Cursor, PlanOperation
+from presman.sources.simulator.views.view import Row, View, columns
+
+if TYPE_CHECKING:
+    from presman.sources.simulator.simulation import Simulation
+
+_COORDINATOR = 1
+"""The plan line that carries OTHER_XML."""
+
+
+def _sql(simulation: Simulation) -> Iterator[Row]:
+    for machine in simulation.machines:
+        for cursor in simulation.library.cursors.values():
+            yield (
+                *(machine.inst_id, cursor.text[:1000], cursor.text, cursor.sql_id, cursor.child, cursor.plan_hash),
+                *(cursor.executions, cursor.px_executions, cursor.user, int(cursor.cpu * 1e6)),
+                *(int(cursor.elapsed * 1e6), 0, *_work(simulation, cursor)),
+            )
+
+
+def _work(simulation: Simulation, cursor: Cursor) -> tuple[int, ...]:
+    """Return what a cursor has waited for, read and returned: its executions' share of the storage's work."""
+    running = sum(1 for one in simulation.workload.running if one.cursor is cursor)
+    read = int(cursor.mb * 2**20)
+    blocks = read // 8192
+    smart = simulation.scenario.capacity.storage == "exadata"
+    offloaded = read if smart else 0
+    through = read // 8 if smart else read
+    waited = int(max(0.0, cursor.elapsed * max(1, cursor.dop) - cursor.cpu) * 0.4 * 1e6)
+    return (waited, 0, blocks, blocks, cursor.executions * 24, read, read // 50, offloaded, through, running)
+
+
+def _plan_figures(cursor: Cursor, line: PlanOperation) -> tuple[int | None, ...]:
+    """Return cost, rows, bytes and seconds as an optimizer would estimate them, each line from those below it."""
+    if line.operation.startswith("PX COORD") or line.operation == "PX BLOCK":
+        return (None, None, None, None)
+    rows = 24 if line.depth < 5 and cursor.sets == 2 else 40_000_000
+    cost = 180_000 // max(1, cursor.dop) + 40 * max(1, 10 - line.depth)
+    return (cost, rows, rows * 18, max(1, cost // 800))
+
+
+def _tag(line: PlanOperation) -> str | None:
+    if line.object_node is None or not line.object_node.startswith(":Q"):
+        return None
+    if line.operation != "PX SEND":
+        return "PARALLEL_COMBINED_WITH_PARENT"
+    return "PARALLEL_TO_SERIAL" if (line.distribution or "").startswith("QC") else "PARALLEL_TO_PARALLEL"
+
+
+def _sql_plan(simulation: Simulation) -> Iterator[Row]:
+    for machine in simulation.machines:
+        for cursor in simulation.library.cursors.values():
+            xml = cursor.other_xml(simulation.release)
+            for line in cursor.lines():
+                yield (
+                    *(machine.inst_id, cursor.sql_id, cursor.plan_hash, cursor.child, *line),
+                    *(cursor.user, xml if line.id == _COORDINATOR else None, 0),
+                    *(_tag(line), *_plan_figures(cursor, line)),
+                )
+
+
+def _loaded(simulation: Simulation) -> object:
+    return simulation.library.version
+
+
+VIEWS = (
+    View(
+        "V$SQL",
+        columns(
+            "INST_ID SQL_TEXT SQL_FULLTEXT SQL_ID CHILD_NUMBER PLAN_HASH_VALUE EXECUTIONS PX_SERVERS_EXECUTIONS"
+            " PARSING_SCHEMA_NAME CPU_TIME ELAPSED_TIME CON_ID USER_IO_WAIT_TIME CONCURRENCY_WAIT_TIME BUFFER_GETS"
+            " DISK_READS ROWS_PROCESSED PHYSICAL_READ_BYTES PHYSICAL_WRITE_BYTES IO_CELL_OFFLOAD_ELIGIBLE_BYTES"
+            " IO_INTERCONNECT_BYTES USERS_EXECUTING"
+        ),
+        _sql,
+    ),
+    View(
+        "V$SQL_PLAN",
+        columns(
+            "INST_ID SQL_ID PLAN_HASH_VALUE CHILD_NUMBER ID PARENT_ID DEPTH OPERATION OPTIONS OBJECT_NAME OBJECT_NODE"
+            " DISTRIBUTION OBJECT_OWNER OTHER_XML CON_ID OTHER_TAG COST CARDINALITY BYTES TIME"
+        ),
+        _sql_plan,
+        _loaded,
+    ),
+)

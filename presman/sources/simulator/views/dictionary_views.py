@@ -1,0 +1,182 @@
+"""Dictionary views: plans, directives, consumer groups, mappings, and those of the CDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from presman.sources.simulator.active_plans import BACKGROUND
+from presman.sources.simulator.scenario import (
+    OTHER_GROUPS,
+    Directive,
+    PlanSpec,
+    ScriptedStatement,
+    SessionPool,
+    StatementStream,
+)
+from presman.sources.simulator.views.view import Row, View, columns, never
+
+if TYPE_CHECKING:
+    from presman.sources.simulator.simulation import Simulation
+
+_MANDATORY = {"SYS_GROUP", OTHER_GROUPS, "ORA$AUTOTASK"}
+_CDB_DEFAULTS = ("ORA$DEFAULT_PDB_DIRECTIVE", "ORA$AUTOTASK")
+
+
+def _whole(seconds: float | None) -> int | None:
+    return None if seconds is None else int(seconds)
+
+
+def _own(simulation: Simulation, con_id: int) -> dict[str, PlanSpec]:
+    """Return the plans in the dictionary of a container: without containers all, in a pluggable database its own."""
+    scenario = simulation.scenario
+    if not scenario.pdbs:
+        return dict(scenario.plans)
+    pdb = next((pdb for pdb in scenario.pdbs if pdb.con_id == con_id), None)
+    if pdb is None:
+        return {}
+    used = {pdb.plan, *(change.plan.upper() for change in scenario.changes if change.pdb == pdb.name)}
+    found = {name: scenario.plans[name] for name in sorted(used) if name}
+    waiting = list(found)
+    while waiting:
+        for target in scenario.plans[waiting.pop()].directives:
+            if target in scenario.plans and target not in found:
+                found[target] = scenario.plans[target]
+                waiting.append(target)
+    return found
+
+
+def _connected(simulation: Simulation) -> int:
+    """Return the container that presman is connected to; its dictionary is what the DBA_ views show."""
+    return simulation.scenario.con_id(simulation.scenario.header.inside)
+
+
+def _of_containers(rows: Callable[[Simulation, int], Iterable[Row]]) -> Callable[[Simulation], Iterator[Row]]:
+    """Return the rows of a CDB_ view: those of each container's DBA_ view with its CON_ID."""
+
+    def all_rows(simulation: Simulation) -> Iterator[Row]:
+        own = _connected(simulation)
+        for pdb in simulation.scenario.pdbs:
+            if own in {0, pdb.con_id}:
+                yield from ((*row, pdb.con_id) for row in rows(simulation, pdb.con_id))
+
+    return all_rows
+
+
+def _here(rows: Callable[[Simulation, int], Iterable[Row]]) -> Callable[[Simulation], Iterable[Row]]:
+    """Return the rows of a DBA_ view."""
+    return lambda simulation: rows(simulation, _connected(simulation))
+
+
+def _plans(simulation: Simulation, con_id: int) -> Iterator[Row]:
+    plans = _own(simulation, con_id)
+    used = {target for plan in plans.values() for target in plan.directives}
+    for plan in plans.values():
+        sub = "YES" if plan.name in used else "NO"
+        number = simulation.plans.id_of(plan.name)
+        yield (number, plan.name, len(plan.directives), plan.method, plan.method, sub, plan.comment, None, "NO")
+
+
+def _directive(plan: str, target: str, kind: str, directive: Directive) -> Row:
+    critical = {"BYPASS_QUEUE": "BYPASS QUEUE"}.get(directive.parallel_stmt_critical, directive.parallel_stmt_critical)
+    levels, limit, servers = directive.levels, directive.utilization_limit, directive.parallel_server_limit
+    mandatory = "YES" if target == OTHER_GROUPS else "NO"
+    return (
+        *(plan, target, kind, *levels, *levels, limit, limit, servers, servers),
+        *(directive.parallel_degree_limit_p1, _whole(directive.parallel_queue_timeout)),
+        *(directive.pq_timeout_action, critical, directive.active_sess_pool_p1, _whole(directive.queueing_p1)),
+        *(directive.switch_group or None, _whole(directive.switch_time)),
+        *("TRUE" if directive.switch_for_call else "FALSE", None, directive.comment or None, None, mandatory),
+    )
+
+
+def _directives(simulation: Simulation, con_id: int) -> Iterator[Row]:
+    plans = _own(simulation, con_id)
+    for plan in plans.values():
+        for target, directive in plan.directives.items():
+            yield _directive(plan.name, target, "PLAN" if target in plans else "CONSUMER_GROUP", directive)
+
+
+def _groups(simulation: Simulation) -> Iterator[Row]:
+    plans = simulation.scenario.plans
+    named = dict.fromkeys(target for plan in plans.values() for target in plan.directives if target not in plans)
+    for name in dict.fromkeys([*named, *sorted(_MANDATORY)]):
+        mandatory = "YES" if name in _MANDATORY else "NO"
+        category = "ADMINISTRATIVE" if name == "SYS_GROUP" else "OTHER"
+        number = simulation.plans.id_of(name)
+        yield (number, name, "ROUND-ROBIN", "ROUND-ROBIN", "NO", f"consumer group {name}", category, None, mandatory)
+
+
+def _mappings(simulation: Simulation, con_id: int) -> Iterator[Row]:
+    seen = {("ORACLE_USER", "SYS"): "SYS_GROUP", ("ORACLE_USER", "SYSTEM"): "SYS_GROUP"}
+    scenario = simulation.scenario
+    entries: list[SessionPool | StatementStream | ScriptedStatement]
+    entries = [*scenario.pools, *scenario.streams, *scenario.script]
+    for entry in entries:
+        if scenario.con_id(entry.pdb) == con_id:
+            seen.setdefault(("ORACLE_USER", entry.user), entry.group)
+    for (attribute, value), group in seen.items():
+        if group != BACKGROUND:
+            yield (attribute, value, group, None)
+
+
+def _cdb_plans(simulation: Simulation) -> Iterator[Row]:
+    plan = simulation.scenario.header.cdb_plan
+    if plan:
+        yield (simulation.plans.id_of(plan), plan, "CDB plan", None, "NO")
+
+
+def _cdb_directives(simulation: Simulation) -> Iterator[Row]:
+    plan = simulation.scenario.header.cdb_plan
+    if not plan:
+        return
+    if simulation.scenario.header.inside:
+        return
+    for pdb in simulation.scenario.pdbs:
+        given = pdb.directive
+        if not given.is_named:
+            continue
+        limits = (given.utilization_limit, given.parallel_server_limit)
+        kind, name = ("PROFILE", None) if given.profile else ("PDB", pdb.name)
+        yield (plan, name, given.profile or None, kind, given.shares, *limits, None, None, "NO")
+    for name, kind in zip(_CDB_DEFAULTS, ("DEFAULT_DIRECTIVE", "AUTOTASK"), strict=True):
+        yield (plan, name, None, kind, 1 if kind == "DEFAULT_DIRECTIVE" else None, 100, 100, None, None, "YES")
+
+
+_LEVELS = " ".join(f"{prefix}_P{level}" for prefix in ("CPU", "MGMT") for level in range(1, 9))
+
+_PLANS = "PLAN_ID PLAN NUM_PLAN_DIRECTIVES CPU_METHOD MGMT_METHOD SUB_PLAN COMMENTS STATUS MANDATORY"
+_MAPPINGS = "ATTRIBUTE VALUE CONSUMER_GROUP STATUS"
+_DIRECTIVES = (
+    f"PLAN GROUP_OR_SUBPLAN TYPE {_LEVELS} UTILIZATION_LIMIT MAX_UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT"
+    " PARALLEL_TARGET_PERCENTAGE PARALLEL_DEGREE_LIMIT_P1 PARALLEL_QUEUE_TIMEOUT PQ_TIMEOUT_ACTION"
+    " PARALLEL_STMT_CRITICAL ACTIVE_SESS_POOL_P1 QUEUEING_P1 SWITCH_GROUP SWITCH_TIME SWITCH_FOR_CALL"
+    " MAX_IDLE_TIME COMMENTS STATUS MANDATORY"
+)
+
+VIEWS = (
+    View("DBA_RSRC_PLANS", columns(_PLANS), _here(_plans), never),
+    View("CDB_RSRC_PLANS", columns(f"{_PLANS} CON_ID"), _of_containers(_plans), never),
+    View("DBA_RSRC_PLAN_DIRECTIVES", columns(_DIRECTIVES), _here(_directives), never),
+    View("CDB_RSRC_PLAN_DIRECTIVES", columns(f"{_DIRECTIVES} CON_ID"), _of_containers(_directives), never),
+    View(
+        "DBA_RSRC_CONSUMER_GROUPS",
+        columns(
+            "CONSUMER_GROUP_ID CONSUMER_GROUP CPU_METHOD MGMT_METHOD INTERNAL_USE COMMENTS CATEGORY STATUS MANDATORY"
+        ),
+        _groups,
+        never,
+    ),
+    View("DBA_RSRC_GROUP_MAPPINGS", columns(_MAPPINGS), _here(_mappings), never),
+    View("CDB_RSRC_GROUP_MAPPINGS", columns(f"{_MAPPINGS} CON_ID"), _of_containers(_mappings), never),
+    View("DBA_CDB_RSRC_PLANS", columns("PLAN_ID PLAN COMMENTS STATUS MANDATORY"), _cdb_plans, never),
+    View(
+        "DBA_CDB_RSRC_PLAN_DIRECTIVES",
+        columns(
+            "PLAN PLUGGABLE_DATABASE PROFILE DIRECTIVE_TYPE SHARES UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT COMMENTS"
+            " STATUS MANDATORY"
+        ),
+        _cdb_directives,
+        never,
+    ),
+)

@@ -1,0 +1,325 @@
+"""Views of Resource Manager: active plans, consumer groups, their metrics and history, PDBs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from presman.sources.simulator.active_plans import BACKGROUND, INTERNAL_PLAN, ROOT
+from presman.sources.simulator.executions import Phase
+from presman.sources.simulator.group_counters import Count, Minute
+from presman.sources.simulator.machine import Machine
+from presman.sources.simulator.plan_tree import Group
+from presman.sources.simulator.views.view import Row, View, columns, when, with_plans
+
+if TYPE_CHECKING:
+    from presman.sources.simulator.simulation import Simulation
+
+_IO = (
+    *(Count.IO_WAITS, Count.SMALL_READ_MB, Count.SMALL_WRITE_MB, Count.LARGE_READ_MB, Count.LARGE_WRITE_MB),
+    *(Count.SMALL_READS, Count.SMALL_WRITES, Count.LARGE_READS, Count.LARGE_WRITES),
+)
+_BUFFER_CACHE = 20 << 30
+_SHARED_POOL = 4 << 30
+_PGA_EACH = 9 << 20
+"""Bytes of all PDBs together, and of one session."""
+
+
+def _ms(seconds: float) -> int:
+    return int(seconds * 1000)
+
+
+def _rsrc_plan(simulation: Simulation) -> Iterator[Row]:
+    in_force, capacity = simulation.plans, simulation.scenario.capacity
+    managed = "ON" if in_force.managed else "OFF"
+    caged = "ON" if in_force.managed and capacity.caged else "OFF"
+    scope = "INSTANCE_ONLY" if in_force.managed else "OFF"
+    queueing = in_force.limits.queueing.value
+    plans: list[tuple[int, str, str, object, object, object, object]] = []
+    if in_force.cdb:
+        plans.append((ROOT, in_force.top, "TRUE", None, None, None, None))
+        for pdb in simulation.scenario.pdbs:
+            name = in_force.active[pdb.con_id]
+            if name:
+                given = pdb.directive
+                own = (given.shares or 1, given.utilization_limit, given.parallel_server_limit, given.profile or None)
+                plans.append((pdb.con_id, name, "TRUE", *own))
+    else:
+        plans.append((0, in_force.top, "TRUE", None, None, None, None))
+        plans += [(0, name, "FALSE", None, None, None, None) for name in in_force.subplans()]
+    targets = {pdb.con_id: pdb.directive.parallel_servers_target for pdb in simulation.scenario.pdbs}
+    for machine in simulation.machines:
+        for con_id, name, top, *limits in plans:
+            yield (
+                *(machine.inst_id, in_force.id_of(name), name, top, managed, scope, caged, machine.names.in_use),
+                *(targets.get(con_id) or capacity.target, queueing, con_id, *limits),
+            )
+
+
+def _plan_history(simulation: Simulation) -> Iterator[Row]:
+    in_force = simulation.plans
+    caged = simulation.scenario.capacity.caged
+    for machine in simulation.machines:
+        for window in in_force.windows:
+            managed = "ON" if window.plan else "OFF"
+            yield (
+                *(machine.inst_id, window.sequence, in_force.id_of(window.plan) if window.plan else None),
+                *(window.plan or None, when(simulation, window.start), when(simulation, window.end)),
+                *("TRUE" if window.window else "FALSE", window.window or None, "TRUE", managed),
+                *("ON" if window.plan and caged else "OFF", in_force.queueing(window.plan).value, window.con_id),
+            )
+
+
+def _shown(simulation: Simulation) -> list[Group]:
+    return [*simulation.plans.groups, simulation.plans.background]
+
+
+class Gauges:
+    """What each group does at this moment on one instance, counted from the executions and pools."""
+
+    def __init__(self, simulation: Simulation, machine: Machine) -> None:
+        self.active: dict[Group, int] = {}
+        self.statements: dict[Group, int] = {}
+        self.servers: dict[Group, int] = {}
+        self.queued: dict[Group, int] = {}
+        inst_id = machine.inst_id
+        for pool in machine.pools:
+            self._add(self.active, pool.group, sum(pool.split()))
+        for execution in simulation.workload.executions.values():
+            group, here = execution.group, execution.session.inst_id == inst_id
+            if here and execution.phase in {Phase.QUEUED, Phase.RUNNING}:
+                self._add(self.active, group, 1)
+            if here and execution.phase is Phase.QUEUED:
+                self._add(self.queued, group, 1)
+            mine = sum(1 for server in execution.servers if server.inst_id == inst_id)
+            self._add(self.active, group, mine)
+            if execution.ticket.managed and execution.servers:
+                self._add(self.servers, group, mine)
+                self._add(self.statements, group, int(here))
+
+    @staticmethod
+    def _add(gauge: dict[Group, int], group: Group, amount: int) -> None:
+        gauge[group] = gauge.get(group, 0) + amount
+
+
+def _consumer_group(simulation: Simulation) -> Iterator[Row]:
+    in_force, workload = simulation.plans, simulation.workload
+    for machine in simulation.machines:
+        gauges = Gauges(simulation, machine)
+        for group in _shown(simulation):
+            account = machine.account(group)
+            since = account.since_activation()
+            yield (
+                *(machine.inst_id, in_force.id_of(group.name), group.name, gauges.active.get(group, 0)),
+                *(round(account.rates[Count.CPU_WAIT]), int(since[Count.REQUESTS]), _ms(since[Count.CPU_WAIT])),
+                *(int(since[Count.CPU_WAITS]), _ms(since[Count.CPU]), int(since[Count.YIELDS])),
+                *(workload.pool_queue(machine.inst_id, group), _ms(since[Count.POOL_QUEUED_TIME])),
+                *(int(since[Count.POOL_TIME_OUTS]), int(since[Count.POOL_LIMIT_HIT])),
+                *(int(since[Count.SWITCHES_IN]), int(since[Count.SWITCHES_OUT]), int(since[Count.SQL_CANCELED])),
+                *(int(since[Count.SESSIONS_KILLED]), _ms(since[Count.IO_TIME]), *(int(since[what]) for what in _IO)),
+                *(gauges.statements.get(group, 0), gauges.servers.get(group, 0), gauges.queued.get(group, 0)),
+                *(int(since[Count.PQS_QUEUED]), int(since[Count.PQS_COMPLETED]), int(since[Count.PQ_SERVERS_USED])),
+                *(_ms(since[Count.PQ_ACTIVE_TIME]), _ms(since[Count.PQ_QUEUED_TIME])),
+                *(int(since[Count.PQ_TIME_OUTS]), group.con_id),
+            )
+
+
+def _minute_row(simulation: Simulation, minute: Minute) -> Row:
+    deltas = minute.deltas
+    seconds = minute.end - minute.begin
+    plan = minute.plan or INTERNAL_PLAN
+    limit = minute.limit * minute.num_cpus
+    requests = sum(deltas[what] for what in _IO[5:])
+    megabytes = sum(deltas[what] for what in _IO[1:5])
+    return (
+        *(minute.inst_id, when(simulation, minute.begin), when(simulation, minute.end), round(seconds * 100)),
+        *(minute.sequence, simulation.plans.id_of(minute.group.name), minute.group.name),
+        *(_ms(deltas[Count.CPU]), _ms(deltas[Count.CPU_WAIT]), minute.num_cpus, round(limit, 4)),
+        *(round(deltas[Count.CPU] / seconds, 6), round(deltas[Count.CPU_WAIT] / seconds, 6)),
+        *(round(100 * minute.limit, 4), round(100 * deltas[Count.CPU] / seconds / minute.num_cpus, 6)),
+        *(int(requests), int(megabytes), round(deltas[Count.ACTIVE_STATEMENT_SECONDS] / seconds, 6)),
+        *(round(deltas[Count.PQ_QUEUED_TIME] / seconds, 6), round(deltas[Count.ACTIVE_SERVER_SECONDS] / seconds, 6)),
+        *(round(deltas[Count.QUEUED_SERVER_SECONDS] / seconds, 6), minute.servers_limit, plan, minute.group.con_id),
+        round(100 * minute.exhausted, 3),
+    )
+
+
+def _metric(simulation: Simulation) -> Iterator[Row]:
+    return (_minute_row(simulation, minute) for minute in simulation.metrics.last())
+
+
+def _metric_history(simulation: Simulation) -> Iterator[Row]:
+    return (_minute_row(simulation, minute) for rows in simulation.metrics.intervals for minute in rows)
+
+
+def _metrics_closed(simulation: Simulation) -> object:
+    return simulation.metrics.opened
+
+
+def _group_history(simulation: Simulation) -> Iterator[Row]:
+    in_force = simulation.plans
+    for machine in simulation.machines:
+        for group in _shown(simulation):
+            since = machine.account(group).since_activation()
+            yield (
+                *(machine.inst_id, in_force.window(group.con_id).sequence, in_force.id_of(group.name)),
+                *(group.name, int(since[Count.REQUESTS]), _ms(since[Count.CPU_WAIT]), int(since[Count.CPU_WAITS])),
+                *(_ms(since[Count.CPU]), int(since[Count.YIELDS]), int(since[Count.PQS_COMPLETED])),
+                *(int(since[Count.PQ_SERVERS_USED]), int(since[Count.PQS_QUEUED])),
+                *(_ms(since[Count.PQ_ACTIVE_TIME]), _ms(since[Count.PQ_QUEUED_TIME])),
+                *(int(since[Count.PQ_TIME_OUTS]), group.con_id),
+            )
+
+
+def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
+    capacity = simulation.scenario.capacity
+    sums: dict[tuple[int, int, float], tuple[Minute, Sequence[float]]] = {}
+    for minute in rows:
+        if minute.group.name == BACKGROUND:
+            continue
+        key = (minute.inst_id, minute.group.con_id, minute.begin)
+        known = sums.get(key)
+        total = [a + b for a, b in zip(known[1], minute.deltas, strict=True)] if known else minute.deltas
+        sums[key] = (minute, total)
+    given = {pdb.con_id: pdb.directive for pdb in simulation.scenario.pdbs}
+    for (inst_id, con_id, _), (minute, deltas) in sums.items():
+        seconds = minute.end - minute.begin
+        percent = 100 * given[con_id].cpu_limit(capacity.cpu_count)
+        whole = capacity.target * capacity.instances
+        own = given[con_id].servers_limit(whole, capacity.instances)
+        servers = whole if own is None else own
+        yield (
+            *(inst_id, when(simulation, minute.begin), when(simulation, minute.end), round(seconds * 100)),
+            *(minute.sequence, _ms(deltas[Count.CPU]), _ms(deltas[Count.CPU_WAIT]), minute.num_cpus),
+            *(minute.num_cpus * percent / 100, round(deltas[Count.CPU] / seconds, 6)),
+            *(round(deltas[Count.CPU_WAIT] / seconds, 6), percent),
+            round(100 * deltas[Count.CPU] / seconds / minute.num_cpus, 6),
+            *(round(sum(deltas[what] for what in part) / seconds, 3) for part in (_IO[5:], _IO[1:5])),
+            *(round(deltas[Count.ACTIVE_STATEMENT_SECONDS] / seconds, 6),),
+            *(round(deltas[Count.PQ_QUEUED_TIME] / seconds, 6),),
+            *(round(deltas[Count.ACTIVE_SERVER_SECONDS] / seconds, 6),),
+            *(round(deltas[Count.QUEUED_SERVER_SECONDS] / seconds, 6), servers),
+            *(0.0, 0.0, _throttle(deltas), *_memory(simulation, con_id), simulation.plans.top, con_id),
+            round(100 * minute.exhausted, 3),
+        )
+
+
+def _throttle(deltas: Sequence[float]) -> float:
+    """Return the milliseconds that each I/O was held back on average."""
+    requests = sum(deltas[what] for what in _IO[5:])
+    return round(1000 * deltas[Count.IO_THROTTLE] / requests, 6) if requests else 0.0
+
+
+def _memory(simulation: Simulation, con_id: int) -> tuple[int, int, int, int]:
+    """Return a PDB's SGA, buffer cache, shared pool and PGA in bytes: SGA by its shares, PGA by its sessions."""
+    pdbs = simulation.scenario.pdbs
+    shares = sum(pdb.directive.shares or 1 for pdb in pdbs)
+    own = next(pdb.directive.shares or 1 for pdb in pdbs if pdb.con_id == con_id)
+    sessions = sum(session.con_id == con_id for session in simulation.workload.sessions)
+    buffers, pool = _BUFFER_CACHE * own // shares, _SHARED_POOL * own // shares
+    return buffers + pool, buffers, pool, sessions * _PGA_EACH
+
+
+def _pdb_metric(simulation: Simulation) -> Iterator[Row]:
+    if simulation.plans.cdb:
+        yield from _by_pdb(simulation, simulation.metrics.last())
+
+
+def _pdb_metric_history(simulation: Simulation) -> Iterator[Row]:
+    if simulation.plans.cdb:
+        yield from _by_pdb(simulation, (row for rows in simulation.metrics.intervals for row in rows))
+
+
+def _rsrc_pdb(simulation: Simulation) -> Iterator[Row]:
+    for machine in simulation.machines if simulation.plans.cdb else ():
+        gauges = Gauges(simulation, machine)
+        for pdb in simulation.scenario.pdbs:
+            total = [0.0] * len(Count)
+            for group, account in machine.accounts.items():
+                if group.con_id == pdb.con_id:
+                    total = [a + b for a, b in zip(total, account.totals, strict=True)]
+            now = [
+                sum(value for group, value in gauge.items() if group.con_id == pdb.con_id)
+                for gauge in (gauges.statements, gauges.servers, gauges.queued)
+            ]
+            yield (
+                *(machine.inst_id, pdb.name, _ms(total[Count.CPU_WAIT]), int(total[Count.CPU_WAITS])),
+                *(_ms(total[Count.CPU]), int(total[Count.YIELDS]), _ms(total[Count.IO_TIME])),
+                *(int(total[what]) for what in _IO),
+                *(int(total[Count.PQS_COMPLETED]), int(total[Count.PQ_SERVERS_USED]), int(total[Count.PQS_QUEUED])),
+                *(_ms(total[Count.PQ_ACTIVE_TIME]), _ms(total[Count.PQ_QUEUED_TIME]), int(total[Count.PQ_TIME_OUTS])),
+                *(*now, *_memory(simulation, pdb.con_id), pdb.con_id),
+            )
+
+
+_IO_COLUMNS = (
+    "IO_SERVICE_WAITS SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES LARGE_READ_MEGABYTES LARGE_WRITE_MEGABYTES"
+    " SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS"
+)
+_MEMORY_COLUMNS = "SGA_BYTES BUFFER_CACHE_BYTES SHARED_POOL_BYTES PGA_BYTES"
+_METRIC = columns(
+    "INST_ID BEGIN_TIME END_TIME INTSIZE_CSEC SEQUENCE# CONSUMER_GROUP_ID CONSUMER_GROUP_NAME CPU_CONSUMED_TIME"
+    " CPU_WAIT_TIME NUM_CPUS RUNNING_SESSIONS_LIMIT AVG_RUNNING_SESSIONS AVG_WAITING_SESSIONS CPU_UTILIZATION_LIMIT"
+    " AVG_CPU_UTILIZATION IO_REQUESTS IO_MEGABYTES AVG_ACTIVE_PARALLEL_STMTS AVG_QUEUED_PARALLEL_STMTS"
+    " AVG_ACTIVE_PARALLEL_SERVERS AVG_QUEUED_PARALLEL_SERVERS PARALLEL_SERVERS_LIMIT PLAN_NAME CON_ID CPU_EXHAUSTED"
+)
+_PDB_METRIC = columns(
+    "INST_ID BEGIN_TIME END_TIME INTSIZE_CSEC SEQUENCE# CPU_CONSUMED_TIME CPU_WAIT_TIME NUM_CPUS"
+    " RUNNING_SESSIONS_LIMIT AVG_RUNNING_SESSIONS AVG_WAITING_SESSIONS CPU_UTILIZATION_LIMIT AVG_CPU_UTILIZATION"
+    " IOPS IOMBPS AVG_ACTIVE_PARALLEL_STMTS AVG_QUEUED_PARALLEL_STMTS AVG_ACTIVE_PARALLEL_SERVERS"
+    " AVG_QUEUED_PARALLEL_SERVERS PARALLEL_SERVERS_LIMIT IOPS_THROTTLE_EXEMPT IOMBPS_THROTTLE_EXEMPT AVG_IO_THROTTLE"
+    f" {_MEMORY_COLUMNS} PLAN_NAME CON_ID CPU_EXHAUSTED"
+)
+
+VIEWS = (
+    View(
+        "V$RSRC_PLAN",
+        columns(
+            "INST_ID ID NAME IS_TOP_PLAN CPU_MANAGED CPU_SCOPE INSTANCE_CAGING PARALLEL_SERVERS_ACTIVE"
+            " PARALLEL_SERVERS_TOTAL PARALLEL_EXECUTION_MANAGED CON_ID SHARES UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT"
+            " PROFILE"
+        ),
+        _rsrc_plan,
+    ),
+    View(
+        "V$RSRC_PLAN_HISTORY",
+        columns(
+            "INST_ID SEQUENCE# ID NAME START_TIME END_TIME ENABLED_BY_SCHEDULER WINDOW_NAME"
+            " ALLOWED_AUTOMATED_SWITCHES CPU_MANAGED INSTANCE_CAGING PARALLEL_EXECUTION_MANAGED CON_ID"
+        ),
+        _plan_history,
+        with_plans,
+    ),
+    View(
+        "V$RSRC_CONSUMER_GROUP",
+        columns(
+            "INST_ID ID NAME ACTIVE_SESSIONS EXECUTION_WAITERS REQUESTS CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME"
+            " YIELDS QUEUE_LENGTH QUEUED_TIME QUEUE_TIME_OUTS ACTIVE_SESSION_LIMIT_HIT SWITCHES_IN_CPU_TIME"
+            f" SWITCHES_OUT_CPU_TIME SQL_CANCELED ACTIVE_SESSIONS_KILLED IO_SERVICE_TIME {_IO_COLUMNS}"
+            " CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED PQS_QUEUED PQS_COMPLETED"
+            " PQ_SERVERS_USED PQ_ACTIVE_TIME PQ_QUEUED_TIME PQ_QUEUE_TIME_OUTS CON_ID"
+        ),
+        _consumer_group,
+    ),
+    View("V$RSRCMGRMETRIC", _METRIC, _metric, _metrics_closed),
+    View("V$RSRCMGRMETRIC_HISTORY", _METRIC, _metric_history, _metrics_closed),
+    View(
+        "V$RSRC_CONS_GROUP_HISTORY",
+        columns(
+            "INST_ID SEQUENCE# ID NAME REQUESTS CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS PQS_COMPLETED"
+            " PQ_SERVERS_USED PQS_QUEUED PQ_ACTIVE_TIME PQ_QUEUED_TIME PQ_QUEUE_TIME_OUTS CON_ID"
+        ),
+        _group_history,
+    ),
+    View("V$RSRCPDBMETRIC", _PDB_METRIC, _pdb_metric, _metrics_closed),
+    View("V$RSRCPDBMETRIC_HISTORY", _PDB_METRIC, _pdb_metric_history, _metrics_closed),
+    View(
+        "V$RSRC_PDB",
+        columns(
+            f"INST_ID PDB_NAME CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS IO_SERVICE_TIME {_IO_COLUMNS}"
+            " PQS_COMPLETED PQ_SERVERS_USED PQS_QUEUED PQ_ACTIVE_TIME PQ_QUEUED_TIME PQ_QUEUE_TIME_OUTS"
+            f" CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED {_MEMORY_COLUMNS} CON_ID"
+        ),
+        _rsrc_pdb,
+    ),
+)

@@ -1,0 +1,281 @@
+"""Views of the instance as a whole: identity, parameters, statistics, waits, parallel servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from presman.base.release import Release
+from presman.records.instance_rows import SEED
+from presman.records.wait_events import QUIESCE_PLAN, QUIESCE_WAIT
+from presman.sources.simulator.latency_shapes import BUCKETS
+from presman.sources.simulator.processes import server_name
+from presman.sources.simulator.scenario import ScriptedStatement, SessionPool, StatementStream
+from presman.sources.simulator.views.view import Row, View, columns, never, when, with_plans
+
+if TYPE_CHECKING:
+    from presman.sources.simulator.simulation import Simulation
+
+_DBID = 1_594_027_318
+_VERSIONS = {
+    Release(11, 2): ("11.2.0.4.0", "11.2.0.4.0"),
+    Release(12, 1): ("12.1.0.2.0", "12.1.0.2.0"),
+    Release(12, 2): ("12.2.0.1.0", "12.2.0.1.0"),
+    Release(18): ("18.0.0.0.0", "18.14.0.0.0"),
+    Release(19): ("19.0.0.0.0", "19.22.0.0.0"),
+    Release(21): ("21.0.0.0.0", "21.13.0.0.0"),
+    Release(23): ("23.0.0.0.0", "23.6.0.24.10"),
+    Release(23, 26): ("23.0.0.0.0", "23.26.1.0.0"),
+}
+_OF_CONTAINERS = {
+    **{name: name for name in ("cpu_count", "cpu_min_count", "max_iops", "max_mbps", "parallel_servers_target")},
+    "db_performance_profile": "profile",
+}
+"""Parameters that a pluggable database may set for itself."""
+_FIRST_PROCESS = 21_400
+"""SPID of P000 on each host."""
+_MILLISECOND = 10
+"""The bucket of EVENT_HISTOGRAM_MICRO (1024 us) that is EVENT_HISTOGRAM's first (1 ms)."""
+
+
+def versions(release: Release) -> tuple[str, str]:
+    """Return V$INSTANCE.VERSION and VERSION_FULL of a release."""
+    text = f"{release.major}.{release.minor}.0.0.0"
+    return _VERSIONS.get(release, (f"{release.major}.0.0.0.0" if release.major >= 18 else text, text))
+
+
+def _instance(simulation: Simulation) -> Iterator[Row]:
+    header = simulation.scenario.header
+    version, full = versions(simulation.release)
+    parallel = "YES" if len(simulation.machines) > 1 else "NO"
+    started = when(simulation, -header.warmup - header.uptime)
+    for machine in simulation.machines:
+        number = machine.inst_id
+        name = f"{header.database}{number if parallel == 'YES' else ''}"
+        host = f"{header.host}{number:02}"
+        state = _active_state(simulation)
+        yield (number, number, name, host, version, full, started, "OPEN", parallel, number, state, 0)
+
+
+def _active_state(simulation: Simulation) -> str:
+    """Return V$INSTANCE.ACTIVE_STATE: QUIESCING as long as a session waits for the end of it, then QUIESCED."""
+    if simulation.plans.top != QUIESCE_PLAN:
+        return "NORMAL"
+    return "QUIESCING" if any(one.waits_for == QUIESCE_WAIT for one in simulation.workload.running) else "QUIESCED"
+
+
+def _database(simulation: Simulation) -> Iterator[Row]:
+    name = simulation.scenario.header.database
+    cdb = "YES" if simulation.plans.cdb else "NO"
+    for machine in simulation.machines:
+        yield (machine.inst_id, _DBID, name, name, "READ WRITE", "PRIMARY", "Linux x86 64-bit", cdb, 0)
+
+
+def _pdbs(simulation: Simulation) -> Iterator[Row]:
+    if not simulation.plans.cdb:
+        return
+    for machine in simulation.machines:
+        yield (machine.inst_id, SEED, "PDB$SEED", "READ ONLY", "NO")
+        for pdb in simulation.scenario.pdbs:
+            yield (machine.inst_id, pdb.con_id, pdb.name, "READ WRITE", "NO")
+
+
+def _parameters(simulation: Simulation) -> Iterator[Row]:
+    capacity, in_force = simulation.scenario.capacity, simulation.plans
+    limit = capacity.parallel_degree_limit
+    plan = "" if in_force.root is None else in_force.top
+    values: list[tuple[str, int, object, bool]] = [
+        ("cpu_count", 3, capacity.cpu_count, not capacity.caged),
+        ("parallel_adaptive_multi_user", 1, "FALSE", True),
+        ("parallel_degree_limit", 2, limit or "CPU", limit is None),
+        ("parallel_degree_policy", 2, capacity.parallel_degree_policy, capacity.parallel_degree_policy == "MANUAL"),
+        ("parallel_force_local", 1, "FALSE", True),
+        ("parallel_instance_group", 2, "", True),
+        ("parallel_max_servers", 3, capacity.maximum, capacity.parallel_max_servers is None),
+        ("parallel_min_time_threshold", 2, "AUTO", True),
+        ("parallel_servers_target", 3, capacity.target, capacity.parallel_servers_target is None),
+        ("parallel_threads_per_cpu", 3, capacity.parallel_threads_per_cpu, capacity.parallel_threads_per_cpu == 1),
+        ("resource_limit", 1, "TRUE", True),
+        ("resource_manager_cpu_allocation", 3, capacity.cpu_count, True),
+        ("resource_manager_plan", 2, plan, not plan),
+        ("statistics_level", 2, "TYPICAL", True),
+        ("timed_statistics", 1, "TRUE", True),
+        ("control_management_pack_access", 2, "NONE", False),
+    ]
+    if simulation.release >= Release(12, 1):
+        values.append(("pga_aggregate_limit", 6, 12 << 30, True))
+    if simulation.release >= Release(12, 2):
+        values += [("db_performance_profile", 2, "", True), ("max_iops", 3, 0, True), ("max_mbps", 3, 0, True)]
+    if simulation.release >= Release(19):
+        values.append(("cpu_min_count", 2, capacity.cpu_count, True))
+    if simulation.release >= Release(23):
+        values.append(("resource_manager_cpu_scope", 2, "INSTANCE_ONLY", True))
+    for machine in simulation.machines:
+        for number, (name, kind, value, default) in enumerate(sorted(values), 1):
+            text = str(value)
+            yield (machine.inst_id, number, name, kind, text or None, text or None, "TRUE" if default else "FALSE", 0)
+            for pdb in simulation.scenario.pdbs if name in _OF_CONTAINERS else ():
+                own = getattr(pdb.directive, _OF_CONTAINERS[name])
+                if own:
+                    text = f"{own:g}" if isinstance(own, float) else str(own)
+                    yield (machine.inst_id, number, name, kind, text, text, "FALSE", pdb.con_id)
+
+
+def _active_services(simulation: Simulation) -> Iterator[Row]:
+    scenario = simulation.scenario
+    entries: list[SessionPool | StatementStream | ScriptedStatement]
+    entries = [*scenario.pools, *scenario.streams, *scenario.script]
+    named = {entry.service: scenario.con_id(entry.pdb) for entry in entries}
+    for machine in simulation.machines:
+        for number, name in enumerate(("SYS$BACKGROUND", "SYS$USERS", *sorted(named)), 1):
+            yield (machine.inst_id, number, name, name, named.get(name, 0))
+
+
+def _osstat(simulation: Simulation) -> Iterator[Row]:
+    capacity = simulation.scenario.capacity
+    uptime = simulation.now + simulation.scenario.header.warmup
+    for machine in simulation.machines:
+        waited = sum(account.totals[1] for account in machine.accounts.values())
+        for name, value in (
+            ("NUM_CPUS", capacity.host),
+            ("NUM_CPU_CORES", max(1, capacity.host // 2)),
+            ("NUM_CPU_SOCKETS", 1 if capacity.host < 32 else 2),
+            ("LOAD", round(machine.load, 2)),
+            ("BUSY_TIME", int(machine.busy * 100)),
+            ("IDLE_TIME", int((capacity.host * uptime - machine.busy) * 100)),
+            ("IOWAIT_TIME", int(machine.io_wait * 100)),
+            ("RSRC_MGR_CPU_WAIT_TIME", int(waited * 100)),
+            ("PHYSICAL_MEMORY_BYTES", 256 << 30),
+        ):
+            yield (machine.inst_id, name, value, 0)
+
+
+def _system_event(simulation: Simulation) -> Iterator[Row]:
+    for machine in simulation.machines:
+        for event in machine.events.values():
+            waits, micros = event.total, int(event.micros)
+            if waits:
+                average = round(micros / waits / 1e4, 2)
+                yield (machine.inst_id, event.name, event.wait_class, waits, micros // 10_000, average, micros, 0)
+
+
+def _histogram_micro(simulation: Simulation) -> Iterator[Row]:
+    for machine in simulation.machines:
+        for event in machine.events.values():
+            used = [bucket for bucket in range(BUCKETS) if event.counts[bucket]]
+            if used:
+                for bucket in range(used[0], used[-1] + 1):
+                    yield (machine.inst_id, event.name, 1 << bucket, event.counts[bucket], 0)
+
+
+def _histogram_milli(simulation: Simulation) -> Iterator[Row]:
+    for machine in simulation.machines:
+        for event in machine.events.values():
+            used = [bucket for bucket in range(BUCKETS) if event.counts[bucket]]
+            if not used:
+                continue
+            first = sum(event.counts[: _MILLISECOND + 1])
+            yield (machine.inst_id, event.name, 1, first, 0)
+            for bucket in range(_MILLISECOND + 1, used[-1] + 1):
+                yield (machine.inst_id, event.name, 1 << (bucket - _MILLISECOND), event.counts[bucket], 0)
+
+
+def _sysstat(simulation: Simulation) -> Iterator[Row]:
+    for machine in simulation.machines:
+        for number, (name, value) in enumerate(machine.statistics.items(), 1):
+            yield (machine.inst_id, number, name, int(value), 0)
+
+
+def _px_process_sysstat(simulation: Simulation) -> Iterator[Row]:
+    for machine in simulation.machines:
+        names = machine.names
+        for statistic, value in (
+            ("Servers In Use", names.in_use),
+            ("Servers Available", names.started - names.in_use),
+            ("Servers Started", names.started),
+            ("Servers Shutdown", 0),
+            ("Servers Highwater", names.highwater),
+            ("Servers Cleaned Up", 0),
+            ("Server Sessions", names.sessions),
+        ):
+            # The real view pads STATISTIC with blanks to 30 characters.
+            yield (machine.inst_id, f"{statistic:<30}", value, 0)
+
+
+def _pq_sysstat(simulation: Simulation) -> Iterator[Row]:
+    for machine in simulation.machines:
+        names, statistics = machine.names, machine.statistics
+        for statistic, value in (
+            ("Servers Busy", names.in_use),
+            ("Servers Idle", names.started - names.in_use),
+            ("Servers Highwater", names.highwater),
+            ("Server Sessions", names.sessions),
+            ("Servers Started", names.started),
+            ("Servers Shutdown", 0),
+            ("Servers Cleaned Up", 0),
+            ("Queries Initiated", int(statistics["queries parallelized"])),
+            ("DML Initiated", int(statistics["DML statements parallelized"])),
+            ("DDL Initiated", int(statistics["DDL statements parallelized"])),
+            ("DFO Trees", int(statistics["DFO trees parallelized"])),
+        ):
+            yield (machine.inst_id, f"{statistic:<30}", value, 0)
+
+
+def _px_process(simulation: Simulation) -> Iterator[Row]:
+    busy = {
+        (server.inst_id, server.number): server
+        for execution in simulation.workload.executions.values()
+        for server in execution.servers
+    }
+    for machine in simulation.machines:
+        for number in range(machine.names.started):
+            server = busy.get((machine.inst_id, number))
+            status = "IN USE" if server else "AVAILABLE"
+            sid, serial = (server.sid, server.serial) if server else (None, None)
+            spid = str(_FIRST_PROCESS + number)
+            yield (machine.inst_id, server_name(number), status, 60 + number, spid, sid, serial, "FALSE", 0)
+    for place, monitor in enumerate(simulation.monitors, 1):
+        serial = monitor.serial(simulation.now) if monitor.is_querying(simulation.now) else None
+        for helper in monitor.helpers:
+            status, sid = ("IN USE", helper.sid) if serial else ("AVAILABLE", None)
+            spid = str(_FIRST_PROCESS - place)
+            yield (helper.inst_id, helper.name, status, 60 - place, spid, sid, serial, "TRUE", 0)
+
+
+_PARAMETER = columns("INST_ID NUM NAME TYPE VALUE DISPLAY_VALUE ISDEFAULT CON_ID")
+
+VIEWS = (
+    View(
+        "V$INSTANCE",
+        columns(
+            "INST_ID INSTANCE_NUMBER INSTANCE_NAME HOST_NAME VERSION VERSION_FULL STARTUP_TIME STATUS PARALLEL"
+            " THREAD# ACTIVE_STATE CON_ID"
+        ),
+        _instance,
+        _active_state,
+    ),
+    View(
+        "V$DATABASE",
+        columns("INST_ID DBID NAME DB_UNIQUE_NAME OPEN_MODE DATABASE_ROLE PLATFORM_NAME CDB CON_ID"),
+        _database,
+        never,
+    ),
+    View("V$PDBS", columns("INST_ID CON_ID NAME OPEN_MODE RESTRICTED"), _pdbs, never),
+    View("V$PARAMETER", _PARAMETER, _parameters, with_plans),
+    View("V$SYSTEM_PARAMETER", _PARAMETER, _parameters, with_plans),
+    View("V$ACTIVE_SERVICES", columns("INST_ID SERVICE_ID NAME NETWORK_NAME CON_ID"), _active_services, never),
+    View("V$OSSTAT", columns("INST_ID STAT_NAME VALUE CON_ID"), _osstat),
+    View(
+        "V$SYSTEM_EVENT",
+        columns(
+            "INST_ID EVENT WAIT_CLASS TOTAL_WAITS TIME_WAITED AVERAGE_WAIT TIME_WAITED_MICRO CON_ID",
+        ),
+        _system_event,
+    ),
+    View("V$EVENT_HISTOGRAM_MICRO", columns("INST_ID EVENT WAIT_TIME_MICRO WAIT_COUNT CON_ID"), _histogram_micro),
+    View("V$EVENT_HISTOGRAM", columns("INST_ID EVENT WAIT_TIME_MILLI WAIT_COUNT CON_ID"), _histogram_milli),
+    View("V$SYSSTAT", columns("INST_ID STATISTIC# NAME VALUE CON_ID"), _sysstat),
+    View("V$PX_PROCESS_SYSSTAT", columns("INST_ID STATISTIC VALUE CON_ID"), _px_process_sysstat),
+    View("V$PQ_SYSSTAT", columns("INST_ID STATISTIC VALUE CON_ID"), _pq_sysstat),
+    View("V$PX_PROCESS", columns("INST_ID SERVER_NAME STATUS PID SPID SID SERIAL# IS_GV CON_ID"), _px_process),
+)

@@ -1,0 +1,348 @@
+"""The life of statements: active session pool, parallel queue, servers, switches, idle cursors, the end."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from random import Random
+
+from presman.sources.simulator.cluster import Cluster
+from presman.sources.simulator.executions import Execution, Phase
+from presman.sources.simulator.group_counters import Count
+from presman.sources.simulator.machine import Machine
+from presman.sources.simulator.plan_tree import Group
+from presman.sources.simulator.processes import Server, SimulatedSession, even_skews
+from presman.sources.simulator.scenario import ACTIONS
+from presman.sources.simulator.scheduler import QueueEntry, QueueOutcome, StatementQueue
+
+_DONE = 1e-6
+"""Seconds of work that count as none."""
+_SKEW = 0.25
+"""How unevenly the CPU of a statement falls on its servers."""
+_UNLIMITED = 1_000_000
+
+
+class Workload:
+    """All sessions and executions, and the parallel statement queue between them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.queue = StatementQueue(cluster.plans.limits, Random(f"{cluster.seed}/queue"))
+        self.sessions: list[SimulatedSession] = []
+        self.executions: dict[SimulatedSession, Execution] = {}
+        self.running: list[Execution] = []
+        self.ended_cpu: dict[Group, float] = {}
+        self._tickets: dict[int, Execution] = {}
+        self._entered: list[Execution] = []
+        self._waiting: dict[tuple[int, Group], deque[Execution]] = {}
+        self._skew = Random(f"{cluster.seed}/skew")
+
+    def disconnect(self, session: SimulatedSession) -> None:
+        """Log a session off."""
+        self.sessions.remove(session)
+        self._cluster.machines[session.inst_id - 1].sids.give(session.sid)
+        group = self._cluster.plans.resolve(session.con_id, session.wants_group)
+        self.ended_cpu[group] = self.ended_cpu.get(group, 0.0) + session.cpu
+
+    # The active session pool, then the parallel statement queue
+
+    def enter(self, execution: Execution) -> None:
+        """Begin a call: let it in, or queue it for the active session pool of its group."""
+        cluster, session = self._cluster, execution.session
+        self.executions[session] = execution
+        session.changed = cluster.now
+        cluster.dirty = True
+        place = (session.inst_id, execution.group)
+        cluster.count(*place, Count.REQUESTS)
+        limit = self._pool_limit(execution.group)
+        if limit == _UNLIMITED or self._active(place) < limit:
+            self._submit(execution)
+            return
+        execution.phase = Phase.POOL
+        execution.queued_at = cluster.now
+        self._waiting.setdefault(place, deque()).append(execution)
+        cluster.count(*place, Count.POOL_LIMIT_HIT)
+        leaf = cluster.plans.leaves[execution.group]
+        if leaf.directive.queueing_p1 is not None:
+            cluster.at(cluster.now + leaf.directive.queueing_p1, partial(self._pool_timeout, execution))
+
+    def _pool_limit(self, group: Group) -> int:
+        leaf = self._cluster.plans.leaves.get(group)
+        limit = leaf.directive.active_sess_pool_p1 if leaf else None
+        return _UNLIMITED if limit is None else limit
+
+    def _active(self, place: tuple[int, Group]) -> int:
+        at_work = {Phase.QUEUED, Phase.RUNNING}
+        mine = (one for one in self.executions.values() if (one.session.inst_id, one.group) == place)
+        return sum(1 for one in mine if one.phase in at_work)
+
+    def pool_queue(self, inst_id: int, group: Group) -> int:
+        """Return how many calls wait for the active session pool."""
+        return len(self._waiting.get((inst_id, group), ()))
+
+    def _pool_timeout(self, execution: Execution) -> None:
+        place = (execution.session.inst_id, execution.group)
+        if execution.phase is Phase.POOL and execution in self._waiting.get(place, ()):
+            self._waiting[place].remove(execution)
+            self._cluster.count(*place, Count.POOL_TIME_OUTS)
+            self._end(execution)
+
+    def _leave_pool_queue(self, place: tuple[int, Group]) -> None:
+        waiting = self._waiting.get(place)
+        while waiting and self._active(place) < self._pool_limit(place[1]):
+            execution = waiting.popleft()
+            waited = self._cluster.now - execution.queued_at
+            execution.session.pool_queued += waited
+            self._cluster.machines[place[0] - 1].events["resmgr:become active"].record_one(waited)
+            self._submit(execution)
+
+    def _submit(self, execution: Execution) -> None:
+        cluster, ticket = self._cluster, execution.ticket
+        ticket.submitted = execution.queued_at = cluster.now
+        ticket.group = execution.group
+        execution.phase = Phase.QUEUED
+        cluster.dirty = True
+        self._tickets[ticket.number] = execution
+        if self.queue.submit(ticket):
+            self._start(execution)
+        else:
+            self._entered.append(execution)
+
+    def pump(self) -> None:
+        """Start what the queue lets start, and count what has to wait."""
+        for ticket in self.queue.pump():
+            self._start(self._tickets[ticket.number])
+        for execution in self._entered:
+            if execution.phase is Phase.QUEUED:
+                execution.session.times_queued += 1
+                self._count(execution, Count.PQS_QUEUED)
+        self._entered.clear()
+
+    def expire(self) -> None:
+        """Deal with what has waited too long in the parallel queue."""
+        for ticket, outcome in self.queue.expire(self._cluster.now):
+            execution = self._tickets[ticket.number]
+            self._count(execution, Count.PQ_TIME_OUTS)
+            execution.session.time_outs += 1
+            if outcome is QueueOutcome.FORCED:
+                self._start(execution)
+            else:
+                self._note_queue_wait(execution)
+                self._end(execution)
+
+    def _count(self, execution: Execution, what: Count, amount: float = 1.0) -> None:
+        self._cluster.count(execution.session.inst_id, execution.group, what, amount)
+
+    def _note_queue_wait(self, execution: Execution) -> None:
+        waited = self._cluster.now - execution.queued_at
+        if waited > 0:
+            execution.session.pq_queued += waited
+            self._home(execution).events["resmgr:pq queued"].record_one(waited)
+
+    def _home(self, execution: Execution) -> Machine:
+        return self._cluster.machines[execution.session.inst_id - 1]
+
+    # Running
+
+    def _start(self, execution: Execution) -> None:
+        cluster, ticket = self._cluster, execution.ticket
+        self._note_queue_wait(execution)
+        execution.phase = Phase.RUNNING
+        execution.started = cluster.now
+        cluster.dirty = True
+        self._place(execution)
+        if ticket.dop > 1:
+            verb = execution.cursor.text.split(None, 1)[0].lower()
+            self._home(execution).count_start(ticket.degree, ticket.dop, verb)
+        self.running.append(execution)
+
+    def _place(self, execution: Execution) -> None:
+        """Spread the servers over the instances, each the next time on the one with most of them free."""
+        machines, ticket = self._cluster.machines, execution.ticket
+        skews = even_skews(ticket.servers, _SKEW, self._skew)
+        for index in range(ticket.servers):
+            machine = max(machines, key=lambda each: (each.names.free, -each.inst_id))
+            sid, serial = machine.sids.take()
+            set_, position = divmod(index, ticket.degree)
+            number = machine.names.take()
+            execution.servers.append(Server(machine.inst_id, number, sid, serial, set_ + 1, position + 1, skews[index]))
+            threads = execution.threads
+            threads[machine.inst_id] = threads.get(machine.inst_id, 0.0) + 1 / ticket.sets
+        if not ticket.servers:
+            execution.threads[execution.session.inst_id] = 1.0
+
+    def finish_done(self) -> None:
+        """End the executions whose work is done; some hold their servers on."""
+        for execution in [one for one in self.running if one.left <= _DONE]:
+            self._finish(execution)
+
+    def _finish(self, execution: Execution) -> None:
+        cluster, session = self._cluster, execution.session
+        cluster.dirty = True
+        self.running.remove(execution)
+        if execution.hold > 0 and execution.servers:
+            execution.phase = Phase.HOLDING
+            execution.held_since = session.changed = cluster.now
+            cluster.at(cluster.now + execution.hold, partial(self._close_held, execution))
+            return
+        self._close(execution)
+
+    def _close_held(self, execution: Execution) -> None:
+        """Close a cursor that was held, unless its session was ended before."""
+        if self.executions.get(execution.session) is execution:
+            self._close(execution)
+
+    def _close(self, execution: Execution) -> None:
+        """Close the cursor: free its servers and add up what it used."""
+        cluster, ticket, cursor = self._cluster, execution.ticket, execution.cursor
+        lasted = cluster.now - execution.started
+        self.queue.release(ticket)
+        for server in execution.servers:
+            machine = cluster.machines[server.inst_id - 1]
+            machine.names.give(server.number)
+            machine.sids.give(server.sid)
+        if execution.servers and ticket.managed:
+            self._count(execution, Count.PQS_COMPLETED)
+            self._count(execution, Count.PQ_SERVERS_USED, ticket.servers)
+            self._count(execution, Count.PQ_ACTIVE_TIME, lasted)
+        cursor.executions += 1
+        cursor.px_executions += ticket.servers
+        cursor.elapsed += lasted
+        cursor.cpu += execution.cpu
+        cursor.mb += execution.mb
+        self._end(execution)
+
+    def _end(self, execution: Execution) -> None:
+        cluster, session = self._cluster, execution.session
+        cluster.dirty = True
+        del self.executions[session]
+        self._tickets.pop(execution.number, None)
+        session.last, session.changed = execution.cursor, cluster.now
+        if execution.servers:
+            group = execution.group
+            self.ended_cpu[group] = self.ended_cpu.get(group, 0.0) + execution.cpu
+            session.pq_active += cluster.now - execution.started
+        else:
+            session.cpu += execution.cpu
+            session.wait += execution.wait
+        self._let_go(execution)
+        self._leave_pool_queue((session.inst_id, execution.group))
+
+    def _let_go(self, execution: Execution) -> None:
+        """Give the session of an ended statement back to its stream, or let it log off."""
+        session = execution.session
+        if session.transient:
+            self.disconnect(session)
+        elif execution.stream is not None:
+            execution.stream.idle.append(session)
+
+    # Groups
+
+    def switch(self) -> None:
+        """Switch what has used its SWITCH_TIME to the SWITCH_GROUP, cancel it or end its session."""
+        plans = self._cluster.plans
+        for execution in list(self.running):
+            leaf = plans.leaves.get(execution.group)
+            if leaf is None or leaf.directive.switch_time is None:
+                continue
+            if execution.cpu - execution.cpu_at_switch < leaf.directive.switch_time:
+                continue
+            execution.cpu_at_switch = execution.cpu
+            target = leaf.directive.switch_group
+            # These words are believed to be Oracle's, not confirmed: presman shows them and compares none.
+            done = target if target in ACTIONS else f"SWITCH TO {target}"
+            execution.session.action = done, "SWITCH_CPU_TIME", self._cluster.now
+            if target in {"CANCEL_SQL", "KILL_SESSION"}:
+                self._cancel(execution, killed=target == "KILL_SESSION")
+            elif target != "LOG_ONLY":
+                execution.switched = target
+                if not leaf.directive.switch_for_call:
+                    execution.session.switched = target
+                self._move(execution, plans.resolve(execution.group.con_id, target))
+
+    def _cancel(self, execution: Execution, *, killed: bool) -> None:
+        self._count(execution, Count.SESSIONS_KILLED if killed else Count.SQL_CANCELED)
+        execution.session.canceled += 1
+        execution.session.transient = execution.session.transient or killed
+        self.running.remove(execution)
+        self._close(execution)
+
+    # Orders from outside
+
+    def abort(self, execution: Execution) -> None:
+        """End a call wherever it stands: in a queue, at work, or holding its cursor."""
+        place = (execution.session.inst_id, execution.group)
+        if execution.phase is Phase.POOL:
+            self._waiting[place].remove(execution)
+            self._end(execution)
+        elif execution.phase is Phase.QUEUED:
+            self.queue.release(execution.ticket)
+            self._note_queue_wait(execution)
+            self._end(execution)
+        else:
+            if execution in self.running:
+                self.running.remove(execution)
+            self._close(execution)
+
+    def dequeue(self, execution: Execution) -> None:
+        """Start a queued statement now, whatever the limits."""
+        self.queue.force(execution.ticket)
+        self._start(execution)
+
+    def reassign(self, execution: Execution, name: str) -> None:
+        """Put a call into another consumer group, in the queue too."""
+        group = self._cluster.plans.resolve(execution.group.con_id, name)
+        execution.switched = name
+        if execution.phase is Phase.QUEUED:
+            self.queue.requeue(execution.ticket, group)
+            execution.group = group
+        elif execution.phase is not Phase.POOL:
+            self._move(execution, group)
+
+    def _move(self, execution: Execution, group: Group) -> None:
+        if group == execution.group:
+            return
+        self._count(execution, Count.SWITCHES_OUT)
+        place = (execution.session.inst_id, execution.group)
+        execution.group = group
+        self.queue.move(execution.ticket, group)
+        self._count(execution, Count.SWITCHES_IN)
+        self._cluster.dirty = True
+        self._leave_pool_queue(place)
+
+    def remap(self) -> None:
+        """Put everybody in the group that the plans now in force give them."""
+        plans = self._cluster.plans
+        groups = {}
+        for execution in self.executions.values():
+            session = execution.session
+            execution.group = plans.resolve(session.con_id, execution.switched or session.wants_group)
+            groups[execution.number] = execution.group
+        for machine in self._cluster.machines:
+            for pool in machine.pools:
+                pool.group = plans.resolve(pool.sessions[0].con_id, pool.spec.group)
+        self.queue.change(plans.limits, groups)
+        waiting = [one for queue in self._waiting.values() for one in queue]
+        self._waiting.clear()
+        for execution in waiting:
+            place = (execution.session.inst_id, execution.group)
+            self._waiting.setdefault(place, deque()).append(execution)
+        for place in list(self._waiting):
+            self._leave_pool_queue(place)
+
+    def set_queue_rates(self) -> None:
+        """Let the time integrals of queued and running parallel statements flow on the accounts."""
+        cluster = self._cluster
+        for execution in self.executions.values():
+            rates = cluster.account(execution.session.inst_id, execution.group).rates
+            ticket: QueueEntry = execution.ticket
+            if execution.phase is Phase.QUEUED:
+                rates[Count.PQ_QUEUED_TIME] += 1.0
+                rates[Count.QUEUED_SERVER_SECONDS] += ticket.needs
+            elif execution.phase is Phase.POOL:
+                rates[Count.POOL_QUEUED_TIME] += 1.0
+            elif execution.servers and ticket.managed:
+                rates[Count.ACTIVE_STATEMENT_SECONDS] += 1.0
+                for inst_id, threads in execution.threads.items():
+                    account = cluster.account(inst_id, execution.group)
+                    account.rates[Count.ACTIVE_SERVER_SECONDS] += threads * ticket.sets

@@ -1,0 +1,173 @@
+"""Status of what runs: the lock tells who lives, the file how it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from presman.base.log_event import LogEvent
+from presman.base.status.reporting import reporting
+from presman.base.status.run_status import DatabaseStatus, FoundRun, RunState, RunStatus, lines_of
+from presman.base.status.status_file import REMEMBERED, StatusFile, folder, found_runs
+from presman.cli import main
+from presman.figures.status_figures import RUNS
+from tests.patience import until
+
+NOW = datetime(2026, 11, 22, 3, 12, tzinfo=UTC)
+WELL = DatabaseStatus("prod", 5.0, 100, NOW - timedelta(seconds=3))
+RUN = RunStatus(
+    1, "record", 4711, "host", "2.0", NOW - timedelta(hours=1), NOW - timedelta(seconds=2), "/var/lib/presman/", 12.5,
+    1.5, 61.0, (WELL,),
+)  # fmt: skip
+
+HOLD = """
+import sys
+from datetime import UTC, datetime
+from msgspec.structs import replace
+from presman.base.status.status_file import StatusFile
+from tests.base.status.test_status import RUN
+file = StatusFile("record")
+file.write(replace(RUN, since=datetime.now(UTC), written=datetime.now(UTC)))
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def state(database: DatabaseStatus, *, alive: bool = True, silent: float = 2.0) -> tuple[RunState, str]:
+    run = replace(RUN, databases=(database,), written=NOW - timedelta(seconds=silent))
+    (line,) = lines_of(FoundRun(run, alive), NOW)
+    return line.state, line.trouble
+
+
+def test_how_each_database_is() -> None:
+    assert state(WELL) == (RunState.RUNNING, "")
+    assert state(replace(WELL, last_poll=NOW - timedelta(seconds=30))) == (RunState.LATE, "no poll for 30 s")
+    assert state(replace(WELL, trouble="ORA-12541")) == (RunState.LOST, "ORA-12541")
+    assert state(replace(WELL, trouble="x", output_trouble="disk full")) == (RunState.NOT_WRITTEN, "disk full")
+    assert state(WELL, silent=31)[0] is RunState.HANGS
+    assert state(WELL, alive=False, silent=130) == (
+        RunState.DIED, "it was killed, or the machine went down; its last word was 2 min 10 s ago"
+    )  # fmt: skip
+    assert state(replace(WELL, last_poll=None))[0] is RunState.LATE
+    young = replace(RUN, since=NOW, databases=(replace(WELL, last_poll=None),))
+    (line,) = lines_of(FoundRun(young, True), NOW)
+    assert (line.state, line.said) == (RunState.STARTING, 2.0)
+
+
+def test_a_file_is_private_whole_and_gone_at_the_end() -> None:
+    assert found_runs() == []
+    file = StatusFile("record")
+    file.write(RUN)
+    assert [(run.status, run.alive) for run in found_runs()] == [(RUN, True)]
+    assert {path.stat().st_mode & 0o777 for path in folder().iterdir()} == {0o600}
+    assert folder().stat().st_mode & 0o777 == 0o700
+    file.write(replace(RUN, pid=2))
+    assert found_runs()[0].status.pid == 2
+    file.remove()
+    assert list(folder().iterdir()) == []
+
+
+def test_who_was_killed_is_told_of_until_another_takes_the_place() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3]
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    assert [run.alive for run in found_runs()] == [True]
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert [run.alive for run in found_runs()] == [False]
+    assert main(["status"]) == 7
+    file = StatusFile("record")
+    file.write(replace(RUN, written=datetime.now(UTC)))
+    assert [run.alive for run in found_runs()] == [True]
+    file.remove()
+    assert list(folder().iterdir()) == []
+
+
+def test_what_is_old_or_no_status_is_done_away_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = StatusFile("record")
+    file.write(replace(RUN, written=datetime.now(UTC) - 2 * REMEMBERED))
+    os.close(file._lock)
+    (folder() / "broken.json").write_text("{")
+    (folder() / "half.lock").touch()
+    monkeypatch.setattr("presman.base.status.status_file._HALF", -1.0)
+    assert found_runs() == []
+    assert list(folder().iterdir()) == []
+
+
+def test_a_run_says_how_it_is_again_and_again() -> None:
+    told: list[LogEvent] = []
+    polls = [0]
+    with reporting("export", "x.csv", lambda: [replace(WELL, polls=polls[0])], told.append, every=0.01):
+        until(lambda: found_runs() and found_runs()[0].status.databases[0].polls == 0, "it is known")
+        polls[0] = 7
+        until(lambda: found_runs()[0].status.databases[0].polls == 7, "the newest is told")
+        (run,) = found_runs()
+        assert (run.status.command, run.status.pid, run.status.output) == ("export", os.getpid(), "x.csv")
+        assert run.status.memory_mb > 5
+        assert run.status.cpu_seconds > 0
+    assert found_runs() == []
+    assert told == []
+    assert "presman-status" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_where_no_file_can_be_that_is_told_and_the_work_goes_on(home: Path) -> None:
+    (home / "presman").write_text("in the way")
+    told: list[LogEvent] = []
+    with reporting("record", "x", list, told.append):
+        worked = True
+    assert worked
+    assert [(event.event, event.level) for event in told] == [("no_status", "warning")]
+    assert main(["status"]) == 2
+
+
+def test_the_command_prints_and_ends_with_how_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status"]) == 3
+    assert capsys.readouterr().out == "Nothing is running.\n"
+    now = datetime.now(UTC)
+    file = StatusFile("record")
+    file.write(replace(RUN, since=now, written=now, databases=(replace(WELL, last_poll=now),)))
+    assert main(["status"]) == 0
+    assert "● running" in capsys.readouterr().out
+    lost = replace(WELL, name="test", last_poll=now, trouble="ORA-12541: no listener")
+    file.write(replace(RUN, since=now, written=now, databases=(replace(WELL, last_poll=now), lost)))
+    assert main(["status", "--format", "json"]) == 7
+    found = json.loads(capsys.readouterr().out)
+    assert [each["state"] for each in found["runs"]] == ["running", "lost"]
+    assert found["well"] is False
+    assert main(["status", "--format", "csv"]) == 7
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.startswith("command,pid,database,state,")
+    assert header.split(",") == list(found["runs"][0])
+    assert len(rows) == 2
+    file.remove()
+
+
+def test_in_how_long_a_lost_database_is_tried_again() -> None:
+    locked = replace(WELL, trouble="ORA-28000: locked", next_try=NOW + timedelta(seconds=125))
+    cases = (
+        (locked, 125.0),
+        (replace(locked, next_try=NOW - timedelta(seconds=3)), 0.0),
+        (replace(locked, trouble=""), None),
+    )
+    for database, left in cases:
+        run = replace(RUN, databases=(database,))
+        (line,) = lines_of(FoundRun(run, True), NOW)
+        assert line.retry_in == left
+        assert RUNS.column("retry_s").value(line) == left

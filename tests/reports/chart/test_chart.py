@@ -1,0 +1,234 @@
+"""Charts of CSV files: what is recognised, what is refused and at which line, and that no peak is lost."""
+
+from __future__ import annotations
+
+import io
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from defusedxml.ElementTree import fromstring
+
+from presman.figures.measures import MEASURES
+from presman.output.csv_export import CsvExport
+from presman.output.json_lines import json_lines
+from presman.output.parquet_export import ParquetExport
+from presman.output.tidy_rows import TidyRows
+from presman.reports.chart.chart_page import chart_page
+from presman.reports.chart.file_series import read_series
+from presman.reports.chart.row_files import ChartError
+from presman.reports.chart.series_chart import chart_svg, chart_text
+from presman.reports.chart.thinning import largest, segments, thinned
+from tests.cli.run import Run, presman
+from tests.recording.taped import polled
+
+WIDE = "DATETIME,BATCH,ETL\n2026-11-22T12:00:00+00:00,24.14,0\n2026-11-22T12:00:02+00:00,,1.5\n"
+AT = datetime(2026, 11, 22, 12, tzinfo=UTC).timestamp()
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "a.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_wide_file_as_1_x_wrote_it(tmp_path: Path) -> None:
+    (panel,) = read_series(written(tmp_path, WIDE)).panels
+    assert panel.series == {"BATCH": [(AT, 24.14)], "ETL": [(AT, 0.0), (AT + 2, 1.5)]}  # an empty cell is not zero
+    (panel,) = read_series(written(tmp_path, WIDE), ["ETL"]).panels
+    assert list(panel.series) == ["ETL"]
+
+
+def test_a_stream_takes_a_new_header_for_a_new_group(tmp_path: Path) -> None:
+    text = WIDE + "DATETIME,BATCH,ETL,NEW\n2026-11-22T12:00:04+00:00,1,2,3\n"
+    (panel,) = read_series(written(tmp_path, text)).panels
+    assert panel.series["NEW"] == [(AT + 4, 3.0)]
+    assert panel.series["ETL"][-1] == (AT + 4, 2.0)
+
+
+@pytest.mark.parametrize("measure", sorted(MEASURES))
+def test_every_measure_is_recognised(measure: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    export = CsvExport(path, measure)
+    for _, reading in polled("queueing", 8):
+        export.write(reading)
+    export.close()
+    (panel,) = read_series(path).panels
+    assert panel.title.startswith(f"{measure}: ")
+    assert any(panel.series.values())
+
+
+def test_figures_are_those_of_the_file_and_buckets_are_added_up(tmp_path: Path) -> None:
+    text = io.StringIO()
+    export = CsvExport(text, "latency")
+    readings = [reading for _, reading in polled("queueing", 3)]
+    for reading in readings:
+        export.write(reading)
+    (panel,) = read_series(written(tmp_path, text.getvalue())).panels
+    found = next(each for each in readings[-1].histograms if any(bucket.delta for bucket in each.buckets))
+    total = sum(bucket.delta or 0 for bucket in found.buckets)
+    assert panel.series[found.event][-1] == (readings[-1].at.timestamp(), total)
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same figures in each kind of file."""
+    folder = tmp_path_factory.mktemp("kinds")
+    found = {kind: folder / f"a.{kind}" for kind in ("csv", "jsonl", "parquet")}
+    exports = [CsvExport(found["csv"], "cpu"), ParquetExport(found["parquet"], "cpu")]
+    rows = TidyRows("cpu")
+    with found["jsonl"].open("w", encoding="utf-8") as lines:
+        for _, reading in polled("queueing", 8):
+            for export in exports:
+                export.write(reading)
+            lines.write(json_lines(rows.measure.header(), rows.of(reading)))
+    for export in exports:
+        export.close()
+    return found
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_json_lines_and_parquet_are_charts_as_csv_is(kind: str, kinds: dict[str, Path]) -> None:
+    wanted = ["used_cpus", "throttled_percent"]
+    expected, found = (read_series(kinds[each], wanted) for each in ("csv", kind))
+    assert [panel.title for panel in found.panels] == ["cpu: used_cpus", "cpu: throttled_percent"]
+    for mine, theirs in zip(found.panels, expected.panels, strict=True):
+        assert mine.series.keys() == theirs.series.keys()
+        for name, points in mine.series.items():
+            assert points == [(at, pytest.approx(value, abs=1e-5)) for at, value in theirs.series[name]]
+
+
+def test_damaged_json_lines_and_parquet_are_told(kinds: dict[str, Path], tmp_path: Path) -> None:
+    lines = kinds["jsonl"].read_text(encoding="utf-8").splitlines(keepends=True)
+    cut = read_series(written(tmp_path, "".join(lines)[:-30]))
+    assert cut.notes == (
+        f"{tmp_path / 'a.csv'}, line {len(lines)}: it is no JSON object: left out, it is the last and cut short",
+    )
+    for text, words in ((lines[0] + "[1]\n" + lines[1], "line 2: it is no JSON object"),
+                        (lines[0] + '{"time":1}\n', "line 2: it has other names than the first line"),
+                        ('{"a":1}\n', "no export of presman")):  # fmt: skip
+        with pytest.raises(ChartError, match=words):
+            read_series(written(tmp_path, text))
+    path = tmp_path / "a.parquet"
+    for content in (b"PAR1", kinds["parquet"].read_bytes()[:-9], kinds["parquet"].read_bytes()[:60] + b"x" * 60):
+        path.write_bytes(content)
+        with pytest.raises(ChartError):
+            read_series(path)
+
+
+def test_a_page_says_what_it_is_of_and_has_the_values_under_the_mouse(kinds: dict[str, Path]) -> None:
+    found = read_series(kinds["csv"], ["used_cpus", "used_percent"])
+    page = chart_page("a&b.csv", found, datetime(2026, 11, 22, 12, tzinfo=UTC))
+    tree = fromstring(page.removeprefix("<!DOCTYPE html>\n"))
+    tags = {each.tag for each in tree.iter()}
+    assert not tags & {"script", "img", "link", "a", "use", "image"}
+    assert "default-src &#x27;none&#x27;" in page
+    text = " ".join("".join(each.itertext()) for each in tree.iter("header"))
+    assert "a&b.csv" in text
+    assert "Measure cpu; drawn: cpu: used_cpus" in text
+    titles = [each.text or "" for each in tree.iter("title")]
+    (panel, *_) = found.panels
+    name, points = next(iter(panel.series.items()))
+    clock = f"{datetime.fromtimestamp(points[-1][0]).astimezone():%H:%M:%S}"
+    (told,) = [each for each in titles if clock in each and "used_cpus" not in each][:1]
+    assert f"{name}: {points[-1][1]:.2f}" in told
+
+
+def test_of_many_polls_the_page_tells_the_least_and_the_largest(tmp_path: Path) -> None:
+    start = datetime(2026, 11, 22, tzinfo=UTC)
+    lines = [f"{(start + timedelta(seconds=each)).isoformat()},{each % 50}" for each in range(2_400)]
+    page = chart_page("a", read_series(written(tmp_path, "DATETIME,A\n" + "\n".join(lines) + "\n")), start)
+    assert page.count("10 polls\nA: ") == 240
+    assert "\nA: 40.00 to 49.00<" in page
+
+
+def test_a_column_without_a_value_is_told_and_not_drawn(tmp_path: Path) -> None:
+    found = read_series(
+        written(tmp_path, TIDY + "2026-11-22T12:00:04+00:00,D,5,1,0,ETL,1,\n"), ["used_cpus", "throttled_percent"]
+    )
+    assert [panel.title for panel in found.panels] == ["cpu: used_cpus"]
+    assert "no value in throttled_percent" in found.notes[0]
+
+
+TIDY = "time,database,interval_s,inst_id,con_id,consumer_group,used_cpus,throttled_percent\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty"),
+        ("a,b\n1,2\n", "line 1: no export of presman: it begins with 'a,b'"),
+        ("DATETIME,A,A\n", "line 1: a column is named twice"),
+        (WIDE + "yesterday,1,2\n", "line 4: 'yesterday' is no time"),
+        (WIDE + "0001-01-01T00:00:00+00:00,1,2\n", "line 4: '0001-01-01T00:00:00+00:00' is no time"),
+        (WIDE + "2026-11-22T12:00:04+00:00,1e400,2\n", "line 4: '1e400' is no number, under BATCH"),
+        (WIDE + "2026-11-22T12:00:04+00:00,nan,2\n", "line 4: 'nan' is no number"),
+        (WIDE + "2026-11-22T12:00:04+00:00,\x1b[31mred,2\n", "line 4: '␛[31mred' is no number"),
+        (WIDE + TIDY + "2026-11-22T12:00:04+00:00,D,5,1,0,ETL,1,2\n", "line 4: it has 8 cells, the header 3"),
+        (TIDY + TIDY.replace("used_cpus", "entitled_cpus"), "line 2: another header"),
+        (TIDY + "2026-11-22T12:00:04+00:00,D,5,1,0,ETL,,\n", "no value to draw in used_cpus"),
+        (WIDE + '2026-11-22T12:00:04+00:00,"1,2\n', "line 4: unexpected end of data"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_told_by_its_line(text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(ChartError) as error:
+        read_series(written(tmp_path, text))
+    assert words in str(error.value)
+    assert "\x1b" not in str(error.value)
+
+
+def test_a_last_line_that_is_cut_short_is_left_out_and_told(tmp_path: Path) -> None:
+    found = read_series(written(tmp_path, WIDE + "2026-11-22T12:00:0"))
+    assert len(found.panels[0].series["ETL"]) == 2
+    assert "line 4" in found.notes[0]
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'DATETIME,"<script>&",\x1b]0;x\x07,\xff\xfe\n2026-11-22T12:00:00+00:00,1,2,3\n')
+    (panel,) = read_series(path).panels
+    picture = chart_svg([panel])
+    fromstring(picture)
+    assert "<script>" not in picture
+    assert "\x1b" not in picture + chart_text(panel, width=80, height=20, colour=False)
+
+
+def test_peaks_stay_and_gaps_are_no_lines() -> None:
+    points = [(float(at), 1.0) for at in range(1000)]
+    points[517] = (517.0, 99.0)
+    few = thinned(points, 0.0, 999.0, 10)
+    assert (517.0, 99.0) in few
+    assert len(few) <= 20
+    assert few == sorted(few)
+    assert [len(piece) for piece in segments([(0, 1), (5, 1), (10, 1), (60, 1), (65, 1)])] == [3, 2]
+    assert segments([]) == []
+    assert largest({"a": [(0, 1.0)], "b": [(0, 5.0)], "c": []}) == ["b", "a"]
+
+
+def test_fifty_thousand_lines_take_seconds(tmp_path: Path) -> None:
+    start = datetime(2026, 11, 22, tzinfo=UTC)
+    lines = [f"{(start + timedelta(seconds=each)).isoformat()},{each % 50},{each % 7}" for each in range(50_000)]
+    path = written(tmp_path, "DATETIME,A,B\n" + "\n".join(lines) + "\n")
+    begun = time.process_time()
+    picture = chart_svg(read_series(path).panels)
+    assert time.process_time() - begun < 5
+    assert len(picture) < 200_000
+
+
+def test_the_command(tmp_path: Path, inside: Run) -> None:
+    path = written(tmp_path, WIDE)
+    done = presman("chart", str(path), cwd=tmp_path, env={"COLUMNS": "80", "LINES": "24"})
+    assert done.returncode == 0, done.stderr
+    assert "ETL" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert inside("chart", str(path), "ETL", "-o", "b.svg").returncode == 0
+    fromstring((tmp_path / "b.svg").read_text(encoding="utf-8"))
+    assert inside("chart", str(path), "-o", "b.html").returncode == 0
+    assert "a.csv" in (tmp_path / "b.html").read_text(encoding="utf-8")
+    assert inside("chart", str(path), "-o", "none/b.html").returncode == 4
+    for arguments, words in (((str(path), "ETK"), "did you mean"), (("no.csv",), "No such file"),
+                             ((str(path), "-o", "x.gif"), "written as .html"), ((".",), "Is a directory")):  # fmt: skip
+        done = inside("chart", *arguments)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert words in done.stderr

@@ -1,0 +1,51 @@
+"""The page of `presman compare`: well-formed, loads nothing, escapes all, and has the figures of the text."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from defusedxml.ElementTree import fromstring
+
+from presman.reports.compare.binned_series import FigureKey
+from presman.reports.compare.compare_page import compare_page
+from presman.reports.compare.compare_text import compare_text
+from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, PlanDifference, histograms, lines
+from presman.reports.compare.noise import METHOD, Value
+from presman.reports.compare.window_sections import CPU
+from tests.recording.taped import START
+from tests.reports.compare.test_comparison import TEN_MINUTES, THREE_HOURS, figures
+
+HOSTILE = "<script>alert(1)</script>\"'&]]><img src=x onerror=alert(2)>"
+
+
+def test_published_runs_side_by_side_as_a_page() -> None:
+    event = "log file parallel write"
+    key = FigureKey(CPU, HOSTILE, "used CPUs")
+    one, other = (
+        figures(histograms={event: [each]}, series={key: [Value(used, 1.0)]})
+        for each, used in ((TEN_MINUTES, 3.0), (THREE_HOURS, 1.5))
+    )
+    windows = [
+        ComparedWindow("slob.presman", HOSTILE, START, START + timedelta(minutes=each), 120, "P", (HOSTILE,))
+        for each in (10, 180)
+    ]
+    plan = (PlanDifference(HOSTILE, "limit_cpus", None, 4.0),)
+    found = ComparedWindows(windows[0], windows[1], plan, lines(one, other), histograms(one, other), (HOSTILE,), METHOD)
+    page = compare_page(found, START)
+    root = fromstring(page.removeprefix("<!DOCTYPE html>\n"))
+    assert not {each.tag for each in root.iter()} & {"script", "img", "iframe", "link"}
+    assert not {name for each in root.iter() for name in each.attrib} & {"src", "href", "style", "onerror"}
+    assert "default-src 'none'" in page.replace("&#x27;", "'")
+    told = " ".join(root.itertext())
+    assert "A: 2,460,371 waits below 1.0ms (99.56 %)" in told
+    assert "B: 51,521,618 waits below 1.0ms (99.51 %)" in told
+    for words in ("99.56", "-50.0", "≤ 1.00"):
+        assert words in told
+        assert words in compare_text(found)
+
+
+def test_a_page_of_nothing_is_a_page() -> None:
+    window = ComparedWindow("a.presman", "x", START, START, 1, None, ())
+    page = compare_page(ComparedWindows(window, window, (), (), (), (), METHOD), START)
+    assert "Nothing can be told" in page
+    fromstring(page.removeprefix("<!DOCTYPE html>\n"))

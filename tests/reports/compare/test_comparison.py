@@ -1,0 +1,202 @@
+"""Two windows side by side, by hand and from recordings; A compared with itself says no difference."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from presman.recording.store import RecordingError
+from presman.recording.tape_values import StatementLife
+from presman.reports.compare.binned_series import FigureKey
+from presman.reports.compare.compare_text import compare_text
+from presman.reports.compare.comparison import histograms, lines, plan_differences, quantile, rank
+from presman.reports.compare.noise import Judgement, Value
+from presman.reports.compare.statement_servers import servers_held
+from presman.reports.compare.two_windows import WindowPlace, compare
+from presman.reports.compare.window_figures import WindowFigures
+from presman.reports.compare.window_sections import CPU, LATENCY, STATEMENTS
+from presman.reports.compare.window_words import WindowError, window_words
+from tests.cli.run import Run
+from tests.recording.taped import START, polled, record
+
+TEN_MINUTES = {1000: 2460371, 2000: 6605, 4000: 1702, 8000: 1774, 16000: 726}
+THREE_HOURS = {1000: 51521618, 2000: 165210, 4000: 36313, 8000: 36242, 16000: 18478}
+"""Two published histograms of log file parallel write (Steve Shaw, redo on SSD): 99.5627 % and 99.5051 % under 1 ms."""
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty polls, the last ten after a gap of five minutes."""
+    path = tmp_path_factory.mktemp("compare") / "a.presman"
+    moments = list(polled("queueing", 100))
+    record(path, moments[:30] + moments[90:])
+    return path
+
+
+def place(path: Path, start: str = "", end: str = "") -> WindowPlace:
+    return WindowPlace(str(path), None, start, end)
+
+
+def figures(**given: object) -> WindowFigures:
+    empty: dict[str, object] = {"series": {}, "histograms": {}, "queued": {}, "directives": {}}
+    return WindowFigures(**(empty | given))  # type: ignore[arg-type]
+
+
+def test_published_histograms_side_by_side() -> None:
+    event = "log file parallel write"
+    one, other = (figures(histograms={event: [each]}) for each in (TEN_MINUTES, THREE_HOURS))
+    found = {line.figure: line for line in lines(one, other) if line.section == LATENCY}
+    within = found["% within 1 ms"]
+    assert (within.first, within.second) == (pytest.approx(99.5627, abs=5e-5), pytest.approx(99.5051, abs=5e-5))
+    assert within.difference is Judgement.UNTOLD  # a total is one block
+    assert (found["p99 ms"].first, found["p99 ms"].second) == (1.0, 1.0)
+    assert found["p99 ms"].difference is Judgement.SAME
+
+
+def test_ranks() -> None:
+    assert quantile({8: 50, 16: 49, 64: 1}, 50) == 8
+    assert quantile({8: 50, 16: 49, 64: 1}, 95) == 16
+    assert quantile({8: 0}, 50) is None
+    assert rank([4.0, 1.0, 3.0, 2.0], 50) == 2.0
+    assert rank(list(range(1, 21)), 95) == 19
+
+
+def test_percent_is_of_the_first_and_of_nothing_where_that_is_zero() -> None:
+    key, other = FigureKey(CPU, "BATCH", "used CPUs"), FigureKey(CPU, "ETL", "used CPUs")
+    one = figures(series={key: [Value(4, 2)], other: [Value(0, 2)]})
+    two = figures(series={key: [Value(10, 4)], other: [Value(4, 4)]})
+    batch, etl = lines(one, two)
+    assert (batch.first, batch.second, batch.percent) == (2, 2.5, 25)
+    assert (etl.first, etl.second, etl.percent) == (0, 1, None)
+    (only,) = lines(figures(series={key: [Value(4, 2)]}), figures())
+    assert (only.first, only.second, only.percent, only.difference) == (2, None, None, Judgement.ONE_SIDED)
+
+
+def test_servers_held_from_start_to_end() -> None:
+    def at(seconds: int):
+        return START + timedelta(seconds=seconds)
+
+    def life(sql_id: str, servers: int, queued: int | None, started: int | None, ended: int | None) -> StatementLife:
+        times = [None if each is None else at(each) for each in (queued, started, None, ended)]
+        seen = {"first_seen": at(0), "last_seen": at(20)}
+        came, held = times[0] or times[1] or at(0), times[1] or (at(0) if queued is None else None)
+        there = {"came": came, "held_from": held, "gone": times[3] or at(20)}
+        return StatementLife(1, 1, 1, sql_id, 0, "G", "U", servers, *times, **seen, **there)
+
+    lives = [life("a", 8, None, 5, 15), life("a", 4, 0, 10, None), life("b", 16, 0, None, 20)]
+    assert servers_held(lives, [at(each) for each in (0, 5, 10, 15, 20)]) == {"a": [0, 8, 12, 12, 4]}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a.presman@03:00..03:30", ("a.presman", "03:00", "03:30")),
+        ("a.presman@2026-11-22 03:00..last", ("a.presman", "2026-11-22 03:00", "last")),
+        ("@..-5m", ("", "", "-5m")),
+        ("me@x.presman", ("me@x.presman", "", "")),
+        ("recording:postgresql://u@h/d", ("recording:postgresql://u@h/d", "", "")),
+        ("recording:postgresql://u@h/d@03:00..", ("recording:postgresql://u@h/d", "03:00", "")),
+    ],
+)
+def test_words_of_a_window(text: str, words: tuple[str, str, str]) -> None:
+    assert window_words(text) == words
+
+
+def test_a_window_has_two_ends() -> None:
+    with pytest.raises(WindowError, match="two ends"):
+        window_words("a.presman@03:00")
+
+
+def test_a_window_compared_with_itself_is_the_same(mixed: Path) -> None:
+    found = compare(place(mixed), place(mixed))
+    assert found.plan == ()
+    told = {line.difference for line in found.lines if line.first is not None}
+    assert told == {Judgement.SAME}
+    assert {line.section for line in found.lines} >= {CPU, LATENCY, STATEMENTS}
+    assert "No figure differs by more than noise" in compare_text(found)
+
+
+def test_figures_are_those_of_the_recording(mixed: Path) -> None:
+    """Used CPUs of a group over a window: its CPU seconds over the seconds, from the readings themselves."""
+    readings = [reading for _, reading in polled("queueing", 30)][1:]
+    (line,) = [
+        line for line in compare(place(mixed, "first", "-5m"), place(mixed)).lines
+        if (line.section, line.subject.split("#")[0], line.figure) == (CPU, "QUERIES", "used CPUs")
+    ]  # fmt: skip
+    seconds = sum(reading.interval or 0 for reading in readings)
+    used = sum(
+        (group.used or 0) * (reading.interval or 0)
+        for reading in readings for group in reading.cluster_groups() if group.name == "QUERIES"
+    )  # fmt: skip
+    assert line.first == pytest.approx(used / seconds, abs=1e-3)
+
+
+def test_what_is_not_whole_is_said(mixed: Path) -> None:
+    whole = compare(place(mixed), place(mixed, "-40s"))
+    assert whole.first.notes[0] == "1 gap without polls, 5 min 5 s in all"
+    assert "the windows overlap by 40 s" in whole.notes[0]
+    with pytest.raises(WindowError, match="holds no poll from"):
+        compare(place(mixed), place(mixed, "-4m", "-2m"))
+    with pytest.raises(WindowError, match="ends before it begins"):
+        compare(place(mixed), place(mixed, "last", "first"))
+    assert compare(place(mixed, "last", "last"), place(mixed)).first.notes == ("it has one poll only",)
+    with pytest.raises(RecordingError):
+        compare(place(mixed), place(Path(__file__)))
+
+
+def test_the_command(mixed: Path, inside: Run) -> None:
+    done = inside("compare", f"{mixed}@first..-5m", "@-45s..last", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["format"], found["first"]["polls"], found["second"]["polls"]) == (1, 30, 10)
+    assert {"section", "subject", "figure", "first", "second", "percent", "difference"} <= found["lines"][0].keys()
+    assert "more than noise" in found["method"]
+    for arguments, words in (
+        ((f"{mixed}@02:00..02:10", "@-45s..last"), "holds no poll from"),
+        (("demo:mixed", str(mixed)), "is no recording"),
+        ((str(mixed), "@soon..last"), "is no time"),
+        (("@03:00..03:10", str(mixed)), "has to name its recording"),
+    ):
+        done = inside("compare", *arguments)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert words in done.stderr
+
+
+def test_histograms_of_either_window_are_there_the_longest_time_first() -> None:
+    one = figures(histograms={"a": [{8: 2}, {8: 3, 16: 1}], "b": [{8: 0}], "both": [{64: 10}]})
+    other = figures(histograms={"late": [{1024: 1}], "both": [{64: 1}], "b": []})
+    found = [(each.event, each.first, each.second) for each in histograms(one, other)]
+    assert found == [
+        ("late", {}, {1024: 1}),  # 1,024 us
+        ("both", {64: 10}, {64: 1}),  # 640 us
+        ("a", {8: 5, 16: 1}, {}),  # 56 us; b was never waited for
+    ]
+
+
+def test_a_plan_and_a_group_that_only_one_has_differ() -> None:
+    window = SimpleNamespace(plan="DAY"), SimpleNamespace(plan="NIGHT")
+    both = figures(directives={("ETL", "share"): 0.25, ("ETL", "limit"): 0.5, ("OLD", "share"): 0.1})
+    then = figures(directives={("ETL", "share"): 0.25, ("ETL", "limit"): 0.75})
+    found = plan_differences((window[0], both), (window[1], then))  # type: ignore[arg-type]
+    assert [tuple(each) for each in found] == [
+        ("", "plan", "DAY", "NIGHT"),
+        ("ETL", "limit", 0.5, 0.75),
+        ("OLD", "share", 0.1, None),
+    ]
+    assert plan_differences((window[0], both), (window[0], both)) == ()  # type: ignore[arg-type]
+
+
+def test_waits_in_the_queue_by_mean_and_rank() -> None:
+    """1 to 7 s over and over; then every fifth has waited 9 s longer, which is far beyond chance."""
+    one = [1.0 + number % 7 for number in range(700)]
+    other = [each + 9 * (number % 5 == 0) for number, each in enumerate(one)]
+    found = {line.figure: line for line in lines(figures(queued={"ETL": one}), figures(queued={"ETL": other}))}
+    mean, p95 = found["mean wait s"], found["p95 wait s"]
+    assert (mean.subject, mean.first, mean.second) == ("ETL", pytest.approx(4.0), pytest.approx(5.8))  # 9 / 5 more
+    assert (p95.first, p95.second, p95.difference) == (7.0, 15.0, Judgement.MORE)
+    alone = {line.figure: line for line in lines(figures(queued={"ETL": one}), figures())}
+    assert (alone["p95 wait s"].first, alone["p95 wait s"].second) == (7.0, None)

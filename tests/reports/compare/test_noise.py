@@ -1,0 +1,91 @@
+"""Whether a difference is more than noise: the arithmetic by hand, and how often chance alone is taken for more."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from presman.reports.compare.noise import FALSE_ALARMS, Judgement, Value, blocks, chance, judge, mean, memory
+
+
+def polls(*values: float) -> list[Value]:
+    return [Value(value, 1.0) for value in values]
+
+
+def test_a_mean_is_weighted_by_what_stands_below_the_line() -> None:
+    # 4 CPUs for 10 s and 1 CPU for 5 s are 45 CPU seconds in 15 s.
+    assert mean([Value(40, 10), Value(5, 5)]) == 3
+    assert mean([Value(0, 0)]) is None
+    assert mean([]) is None
+
+
+def test_blocks_are_means_of_neighbours() -> None:
+    assert blocks(polls(1, 2, 3, 4, 5, 6), 3) == [2, 5]
+    assert blocks(polls(1, 2, 3, 4, 5, 6, 7), 3) == [2, 5.5]  # none is left out
+    assert blocks(polls(1, 2), 3) == []
+
+
+def test_of_five_and_five_blocks_that_lie_apart_two_deals_in_252_differ_as_much() -> None:
+    low, high = polls(*[1, 1.1, 0.9] * 5), polls(*[2, 2.1, 1.9] * 5)
+    assert chance(low, high) == pytest.approx(2 / 252)
+    assert judge(low, high) is Judgement.MORE
+
+
+def test_the_same_values_in_another_order_are_no_difference() -> None:
+    values = [Random(3).gauss(10, 1) for _ in range(60)]
+    assert judge(polls(*values), polls(*reversed(values))) is Judgement.SAME
+
+
+def test_a_series_that_stays_alike_for_long_has_few_blocks() -> None:
+    # 1 1 1 1 0 0 0 0 ...: autocorrelations 1/2 (28 of 56 pairs and so on) at lag 1 and next to 0 at lag 2.
+    steps = polls(*([1.0] * 4 + [0.0] * 4) * 8)
+    lag_1 = (63 - 2 * 15) / 64
+    lag_2 = (62 - 2 * 30) / 64
+    assert memory(steps) == -(-2 * (1 + 2 * (lag_1 + lag_2)) // 1)
+    assert memory(polls(*range(40))) > 8  # a drift never forgets
+    assert judge(polls(*range(40)), polls(*range(40, 80))) is Judgement.UNTOLD
+
+
+def test_what_one_window_does_not_have_is_not_zero() -> None:
+    assert judge([], polls(1, 2, 3)) is Judgement.ONE_SIDED
+    assert judge(polls(0, 0, 0), polls(1, 2, 3)) is Judgement.UNTOLD
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e9), st.floats(0, 1e6)), max_size=60))
+def test_a_window_does_not_differ_from_itself(values: list[tuple[float, float]]) -> None:
+    series = [Value(*value) for value in values]
+    assert judge(series, series) in {Judgement.SAME, Judgement.ONE_SIDED}
+
+
+def test_chance_alone_is_seldom_more_than_noise() -> None:
+    draw = Random(5)
+
+    def alike() -> list[Value]:
+        """Polls of which each has eight tenths of the one before."""
+        level, found = draw.gauss(0, 1.67), []
+        for _ in range(180):
+            level = 0.8 * level + draw.gauss(0, 1)
+            found.append(Value(100 + level, 1.0))
+        return found
+
+    answers = [judge(alike(), alike()) for _ in range(60)]
+    assert answers.count(Judgement.UNTOLD) < 12
+    assert answers.count(Judgement.MORE) <= 3 * FALSE_ALARMS * 60
+    shifted = [judge(alike(), [Value(each.over + 3, 1.0) for each in alike()]) for _ in range(10)]
+    assert shifted.count(Judgement.MORE) >= 8
+
+
+def test_what_differs_by_rounding_alone_remembers_nothing() -> None:
+    """Four above the mean and four below it by 0.5e-9 of it are one value, by 2e-9 of it are not."""
+
+    def two_levels(part: float) -> list[Value]:
+        return polls(*[1e6 * (1 + part)] * 4, *[1e6 * (1 - part)] * 4)
+
+    assert memory(two_levels(0.5e-9)) == 1
+    assert memory(two_levels(2e-9)) > 1
+    # Alike at a lag of 1: 7 pairs of which one is unlike, 5 of 8; at a lag of 2: 6 of which two are, 2 of 8.
+    assert memory(two_levels(0.1)) == 6  # twice 1 + 2 x (5/8 + 2/8) = 2.75, rounded up
+    assert memory(polls(1, 2, 1)) == 1, "three values tell nothing"

@@ -1,0 +1,81 @@
+"""Hostile text of every column is shown on the pages as text, never as markup; in Chromium by `make test-real`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from presman.base import markup
+from presman.services.serve.pages import monitor_page
+from tests.reports.report.planted import (
+    EVERY,
+    HARMLESS,
+    RAN,
+    PlantedPage,
+    attack,
+    pages_of_round,
+    pages_of_tables,
+    rounds,
+)
+from tests.thorough import some
+
+BAIT = "http://127.0.0.1:9/"
+
+
+class Parts(HTMLParser):
+    """Collects what a page is made of, and its text."""
+
+    def __init__(self, page: PlantedPage) -> None:
+        super().__init__()
+        self.parts: set[str] = set()
+        self.text = ""
+        self.feed(page.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.parts |= {tag, *(f"{tag} {name}" for name, _ in attrs)}
+
+    def handle_comment(self, data: str) -> None:
+        self.parts.add("a comment")
+
+    def unknown_decl(self, data: str) -> None:
+        self.parts.add("a declaration")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def held(hostile: Iterable[PlantedPage], harmless: Iterable[PlantedPage]) -> list[str]:
+    """Return the names of pages with what the same ones of harmless texts have not; all of them have the texts."""
+    found = []
+    for one, other in zip(hostile, harmless, strict=True):
+        parts = Parts(one)
+        assert f'<svg onload="{RAN}=1' in parts.text, f"{one.name}: it did not come so far"
+        if not parts.parts <= Parts(other).parts:
+            found.append(one.name)
+    return found
+
+
+def test_pages_are_made_of_their_own_parts_whatever_the_tables_of_a_recording_say(tmp_path: Path) -> None:
+    assert not held(pages_of_tables(attack(BAIT), tmp_path), pages_of_tables(HARMLESS, tmp_path))
+
+
+@pytest.mark.parametrize("number", some([EVERY, 0], list(rounds())[2:]))
+def test_pages_are_made_of_their_own_parts_whatever_the_views_say(number: int, tmp_path: Path) -> None:
+    pages = list(pages_of_round(number, attack(BAIT), tmp_path))
+    assert len(pages) == (7 if number == EVERY else 2)
+    assert not held(pages, pages_of_round(number, HARMLESS, tmp_path))
+
+
+def test_texts_that_are_not_escaped_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markup, "escape", lambda text, quote: text)
+    for each in pages_of_round(EVERY, attack(BAIT), tmp_path):
+        assert Parts(each).parts >= {"script", "img onerror", "iframe srcdoc", "a href"}, each.name
+
+
+def test_the_page_of_the_browser_shows_any_name_of_a_target_as_text() -> None:
+    hostile, harmless = (Parts(PlantedPage("", monitor_page(text))) for text in (attack(BAIT), HARMLESS))
+    assert hostile.parts == harmless.parts
+    assert f'<svg onload="{RAN}=1' in hostile.text

@@ -1,0 +1,174 @@
+"""The page of `presman report`: well-formed, loads nothing, escapes all, and says what the recording says."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from defusedxml.ElementTree import fromstring
+from hypothesis import given
+from hypothesis import strategies as st
+
+from presman.base.markup import element
+from presman.recording import time_bins
+from presman.recording.reader import Recording
+from presman.reports.report.incident import Incident, gather
+from presman.reports.report.incident_page import incident_page
+from tests.cli.run import Run
+from tests.recording.taped import START, polled, record
+
+POLLS = 72
+HOSTILE = "<script>alert(1)</script>\"'&]]><img src=x onerror=alert(2)>"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of six minutes with a gap of one, and names that want to be markup."""
+    path = tmp_path_factory.mktemp("report") / "a.presman"
+    moments = list(polled("mixed", POLLS))
+    record(path, moments[:40] + moments[52:])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute('UPDATE statements SET "user" = ?', (HOSTILE,))
+        connection.execute("UPDATE group_cases SET consumer_group = ? WHERE consumer_group = 'BATCH'", (HOSTILE,))
+        connection.execute("UPDATE events SET text = ?", (HOSTILE,))
+    return path
+
+
+@pytest.fixture(scope="module")
+def incident(whole: Path) -> Iterator[Incident]:
+    with Recording(str(whole)) as recording:
+        tape = recording.tape()
+        yield gather(recording, tape, tape.places())
+
+
+class Tags(HTMLParser):
+    """Collects the elements of a page with their attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_the_page_is_whole_loads_nothing_and_runs_nothing(incident: Incident) -> None:
+    text = incident_page(incident, START)
+    fromstring(text.removeprefix("<!DOCTYPE html>\n"))
+    tags = Tags()
+    tags.feed(text)
+    names = {name for name, _ in tags.found}
+    assert {"svg", "title", "table", "style"} <= names
+    assert not names & {"script", "img", "link", "iframe", "object", "a", "form", "base", "image", "use"}
+    attributes = {key for _, own in tags.found for key in own}
+    assert not attributes & {"src", "href", "style", "action", "xlink:href"}
+    assert not any(key.startswith("on") for key in attributes)
+    assert "url(" not in text
+    assert "@import" not in text
+    (policy,) = [own["content"] for _, own in tags.found if own.get("http-equiv") == "Content-Security-Policy"]
+    assert (policy or "").startswith("default-src 'none'; style-src 'sha256-")
+    assert "&lt;script&gt;alert(1)" in text
+    assert len(text) < 2_000_000
+
+
+@given(st.text(), st.text())
+def test_any_text_is_shown_as_it_is_and_never_as_markup(content: str, value: str) -> None:
+    found = fromstring(element("p", content, title=value))
+    assert list(found) == []
+    forbidden = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+    assert (found.text or "") == forbidden.sub("\ufffd", content).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def test_figures_are_those_of_the_recording(incident: Incident, whole: Path) -> None:
+    with Recording(str(whole)) as recording:
+        rows = recording.tape().figures("cpu")
+        waits = [row for row in recording.tape().figures("latency") if row["waits"]]
+    assert incident.width == 1
+    of_page = {(each.group, each.key[1]): each.used for each in incident.groups}
+    of_tape = [row["used_cpus"] for row in rows if row["used_cpus"] is not None]
+    assert sum(each for each in of_page.values() if each is not None) == pytest.approx(sum(of_tape), abs=0.01)
+    assert max(each.queued for each in incident.bins) == len(incident.moment.reading.queue if incident.moment else ())
+    for event, columns in incident.heat:
+        drawn = sum(sum(each.waits.values()) for each in columns)
+        assert drawn == sum(row["waits"] for row in waits if row["event"] == event)
+
+
+def test_wide_bins_have_the_same_sums_as_narrow_ones(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Recording(str(whole)) as recording:
+        tape = recording.tape()
+        start, end = tape.at(3), tape.at(55)
+        sums = []
+        for width in (1, 8, 32):
+            bins = time_bins.time_bins(tape, start, end, width)
+            groups = time_bins.group_bins(tape, bins, start, end, width)
+            known, polls = ({each.key: getattr(each, name) for each in bins} for name in ("known", "polls"))
+            cpu = sum((each.used or 0.0) * known[each.key] for each in groups)
+            servers = sum((each.servers or 0.0) * polls[each.key] for each in groups)
+            waits = sum(each.waits for each in time_bins.bucket_bins(tape, start, end, width))
+            sums.append((len(tape.marks(start, end)), round(cpu, 2), round(servers), waits))
+        assert sums[0] == sums[1] == sums[2]
+        assert sums[0][0] == 53
+
+
+def test_gaps_and_damage_are_told(incident: Incident, whole: Path, tmp_path: Path) -> None:
+    assert [round((each.end - each.start) / timedelta(seconds=5)) for each in incident.gaps] == [13]
+    assert "no poll 2026-03-12 " in incident_page(incident, START)
+    path = tmp_path / "b.presman"
+    path.write_bytes(whole.read_bytes())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE blocks SET content = x'00112233445566778899'")
+    with Recording(str(path)) as recording:
+        tape = recording.tape()
+        found = gather(recording, tape, tape.places())
+        text = incident_page(found, START)
+    assert sum(each.polls for each in found.damaged) == POLLS - 12
+    assert "are damaged: their figures are here" in text
+    assert "No poll of it can be read again" in text
+
+
+def test_of_a_long_stretch_some_spans_are_read_and_it_says_so(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_bins, "SPANS", 1)
+    with Recording(str(whole)) as recording:
+        tape = recording.tape()
+        text = incident_page(gather(recording, tape, tape.places()), START)
+    assert "are of 32 polls in every 64" in text
+
+
+def test_the_command(whole: Path, tmp_path: Path, inside: Run) -> None:
+    target = tmp_path / "out.html"
+    done = inside("report", str(whole), "--to", "2026-03-12 03:03:00Z", "-o", str(target))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert f"36 polls in {target}" in done.stderr
+    assert "36 polls, usually 5.0 s apart" in target.read_text(encoding="utf-8")
+    assert target.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("--from", "2027-01-01", "-o", "x.html"), 3, "holds no poll from"),
+        (("--from", "soon", "-o", "x.html"), 2, "is no time"),
+        (("-o", "none/x.html"), 4, "cannot write none/x.html: No such file or directory"),
+        ((), 2, "-o"),
+    ],
+)
+def test_what_cannot_be_is_one_line(
+    arguments: tuple[str, ...], code: int, told: str, whole: Path, tmp_path: Path, inside: Run
+) -> None:
+    done = inside("report", str(whole), *arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.glob("*.html")) == []
+
+
+def test_what_is_no_recording_is_told_how_to_make_one(inside: Run) -> None:
+    done = inside("report", "demo", "-o", "x.html")
+    assert done.returncode == 2
+    assert "presman record demo -o x.presman makes one" in done.stderr

@@ -1,0 +1,215 @@
+"""What a report says of parallel statements agrees with the polls of its recording: sums, bars, waits.
+
+The figures expected are worked out here from the polls, row by row, by nothing that the report uses.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import RunningStatement
+from presman.recording.past_spans import past_spans
+from presman.recording.reader import Recording
+from presman.recording.store import Store
+from presman.recording.tape_values import StatementLife
+from presman.recording.writer import RecordingWriter
+from presman.reports.compare.statement_servers import servers_held
+from presman.reports.report.incident import Incident, gather
+from presman.reports.report.life_chart import life_chart
+from presman.reports.report.time_axis import TimeAxis
+from tests.recording.taped import Moment, polled, record
+from tests.thorough import THOROUGH
+
+POLLS, STEP = 40, 5.0
+SCENARIOS = ("holders", "mixed", "queueing", "rac", "storm")
+Key = tuple[int, int, int, str]
+
+
+def key(row: RunningStatement) -> Key:
+    return row.inst_id, row.sid, row.serial, row.sql_id
+
+
+def plain_server_seconds(readings: Sequence[Reading]) -> dict[str, float]:
+    """Servers x seconds by group between the first poll and the last.
+
+    Between two polls that both see an execution it held its servers all the time, half of it for the group it had at
+    each of them. Who came between two polls has held them since the second says that it executes, or, where that is
+    before it left the queue, since the middle; who went held them to the middle, or until the session executed anew.
+    """
+    found: dict[str, float] = defaultdict(float)
+    for one, other in pairwise(readings):
+        step = (other.at - one.at).total_seconds()
+        before, after = ({key(row): row for row in reading.running} for reading in (one, other))
+        queued = {(row.inst_id, row.sid, row.serial, row.sql_id) for row in one.queue}
+        for who in before.keys() | after.keys():
+            first, second = before.get(who), after.get(who)
+            again = first and second and second.elapsed is not None and first.elapsed is not None and (
+                second.elapsed < first.elapsed + step - 5
+            )  # fmt: skip
+            if first and second and not again:
+                found[first.group] += first.servers * step / 2
+                found[second.group] += second.servers * step / 2
+                continue
+            if second:
+                ran = second.elapsed if second.elapsed is not None else second.idle or 0.0
+                if who in queued and ran > step:
+                    ran = step / 2
+                found[second.group] += second.servers * min(ran, step)
+            if first:
+                to_the_end = step / 2 if not again or second is None else step - (second.elapsed or 0.0)
+                found[first.group] += first.servers * to_the_end
+    return found
+
+
+def whole_report(place: Path) -> tuple[Incident, list[StatementLife]]:
+    with Recording(str(place)) as recording:
+        tape = recording.tape()
+        return gather(recording, tape, tape.places()), tape.statements()
+
+
+def by_group(incident: Incident) -> dict[str, float]:
+    found: dict[str, float] = defaultdict(float)
+    for each in incident.sums:
+        found[each.group] += each.server_seconds
+    return {group: seconds for group, seconds in found.items() if seconds}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_sums_and_bars_are_those_of_the_polls(scenario: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    moments = list(polled(scenario, 300 if THOROUGH else POLLS))
+    record(path, moments)
+    readings = [reading for _, reading in moments]
+    incident, lives = whole_report(path)
+    assert by_group(incident) == pytest.approx(plain_server_seconds(readings), rel=1e-6, abs=1e-3)
+    ats = [reading.at for reading in readings]
+    held = servers_held(lives, ats)
+    for place, (reading, bin_) in enumerate(zip(readings, incident.bins, strict=True)):
+        there = [each for each in lives if each.first_seen <= reading.at <= each.gone]
+        # Who began at the very instant of a poll was still queued then or executed already: the poll tells.
+        executing = {key(row) for row in reading.running}
+        working = [
+            each for each in there
+            if each.held_from is not None
+            and (each.held_from < reading.at or (each.held_from == reading.at and each[:4] in executing))
+        ]  # fmt: skip
+        begun = sum(each.servers for each in there if each.held_from == reading.at)
+        servers = sum(row.servers for row in reading.running)
+        assert sum(each.servers for each in working) == servers == bin_.servers
+        named = sum(row.servers for row in reading.running if row.sql_id)
+        assert named <= sum(own[place] for own in held.values()) <= named + begun
+        assert len(there) - len(working) == len(reading.queue) == bin_.queued
+    with Recording(str(path)) as recording:
+        told = max((row["waited_s"] or 0.0 for row in recording.tape().figures("queue")), default=0.0)
+    longest = max((each.longest_wait for each in incident.sums), default=0.0)
+    assert told - 0.05 <= longest <= told + STEP
+    assert sum(each.statements for each in incident.sums) == len(lives)
+
+
+def test_the_bars_of_what_lives_on_end_with_the_recording(tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    record(path, list(polled("storm", POLLS)))
+    incident, lives = whole_report(path)
+    open_ones = [each for each in lives if each.ended_at is None]
+    assert len(open_ones) >= 20
+    assert {each.last_seen for each in open_ones} == {each.gone for each in open_ones} == {incident.end}
+    axis = TimeAxis(incident.start, incident.end)
+    assert life_chart(open_ones[:1], axis, incident.colours).count("its end was not seen; last seen") == 1
+
+
+@pytest.mark.parametrize("polls", [7, 20])
+def test_a_recorder_that_was_killed_leaves_the_same(polls: int, tmp_path: Path) -> None:
+    moments = list(polled("mixed", polls))
+    record(tmp_path / "closed.presman", moments)
+    store = Store(str(tmp_path / "killed.presman"), writing=True)
+    writer = RecordingWriter(store, "demo:x", "simulator")
+    for moment in moments:
+        writer.append(*moment)
+    (closed, lives), (killed, left) = (whole_report(tmp_path / f"{name}.presman") for name in ("closed", "killed"))
+    assert closed.sums == killed.sums
+    assert [(each.came, each.held_from, each.gone) for each in lives] == [
+        (each.came, each.held_from, each.gone) for each in left
+    ]
+
+
+def times(lives: Sequence[StatementLife]) -> list[object]:
+    names = StatementLife._fields[:-4] + StatementLife._fields[-3:]
+    return sorted([str(getattr(each, name)) for name in names] for each in lives)
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_recorder_that_was_started_again_goes_on_with_the_same_statements(tmp_path: Path, is_killed: bool) -> None:
+    moments = list(polled("mixed", 40))
+    record(tmp_path / "one.presman", moments)
+    if is_killed:
+        writer = RecordingWriter(Store(str(tmp_path / "two.presman"), writing=True), "demo:x", "simulator")
+        for moment in moments[:17]:
+            writer.append(*moment)
+    else:
+        record(tmp_path / "two.presman", moments[:17])
+    record(tmp_path / "two.presman", moments[17:])
+    (one, lives), (two, left) = (whole_report(tmp_path / f"{name}.presman") for name in ("one", "two"))
+    assert times(lives) == times(left)
+    assert one.sums == two.sums
+
+
+def test_what_went_while_nobody_looked_has_no_end_and_counts_no_server(tmp_path: Path) -> None:
+    """Between the polls 10 and 50 there are 200 s without any: what was seen on both sides was there all the time."""
+    path = tmp_path / "a.presman"
+    moments = list(polled("mixed", 60))
+    record(path, moments[:10] + moments[50:])
+    before, after = moments[9][1], moments[50][1]
+    gone = {key(row) for row in before.running} - {key(row) for row in after.running}
+    assert gone
+    _, lives = whole_report(path)
+    left = {(each.inst_id, each.sid, each.serial, each.sql_id): each for each in lives if each.gone == before.at}
+    assert gone <= left.keys()
+    assert all(each.ended_at is None and each.last_seen == before.at for each in left.values())
+
+
+def test_a_statement_that_is_there_at_midnight_is_one(tmp_path: Path) -> None:
+    moments = list(polled("mixed", 40))
+    days = tmp_path / "days"
+    days.mkdir()
+    record(tmp_path / "one.presman", moments)
+    _two_days(days, moments, 17)
+    one, lives = whole_report(tmp_path / "one.presman")
+    two, left = whole_report(days)
+    assert [each[:4] for each in one.sums] == [each[:4] for each in two.sums]
+    for first, second in zip(one.sums, two.sums, strict=True):
+        assert second[5:] == pytest.approx(first[5:])
+    assert [(each.came, each.held_from, each.gone) for each in lives] == [
+        (each.came, each.held_from, each.gone) for each in left
+    ]
+
+
+def _two_days(folder: Path, moments: Sequence[Moment], first: int) -> None:
+    """Write so many polls to one file of a folder and the others to the next, as a recorder does at midnight."""
+    writer = None
+    for day, part in (("2026-03-12", moments[:first]), ("2026-03-13", moments[first:])):
+        store = Store(str(folder / f"presman-{day}.presman"), writing=True)
+        writer = RecordingWriter(store, "demo:x", "simulator", before=writer)
+        for moment in part:
+            writer.append(*moment)
+        writer.close()
+
+
+def test_a_replay_has_the_statements_of_the_poll_it_stands_at(tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    moments = list(polled("storm", 40))
+    record(path, moments)
+    with Recording(str(path)) as recording:
+        tape = recording.tape()
+        for _, reading in moments[1::6]:
+            spans = past_spans(tape, reading.at - timedelta(hours=1), reading.at)
+            there = {(each.inst_id, each.sid, each.serial, each.sql_id) for each in spans if each.ended is None}
+            assert there == {key(row) for row in reading.running} | {
+                (row.inst_id, row.sid, row.serial, row.sql_id) for row in reading.queue
+            }

@@ -1,0 +1,257 @@
+"""Observed statements once more, under the same limits and under others."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presman.analysis.readings.reading import Reading
+from presman.analysis.trends.arrivals import Arrival, ArrivalOutcome, ArrivalTracker
+from presman.cli import main
+from presman.output.csv_export import CsvExport
+from presman.records.breadth import Breadth
+from presman.reports.whatif.observed import COLUMNS, ArrivalsError, read
+from presman.reports.whatif.replay import (
+    ReplayedStatement,
+    bypassing,
+    changed,
+    in_order,
+    observed,
+    observed_rules,
+    replay,
+)
+from presman.reports.whatif.whatif_report import error, report, waits
+from presman.sources.simulator.plan_tree import Group
+from tests.analysis.make import NOON
+from tests.analysis.test_simulated import play, started
+from tests.cli.run import Run
+from tests.recording.taped import polled, record
+from tests.thorough import THOROUGH, some
+
+BATCH = Group(0, "BATCH")
+
+
+def came(
+    at: float, servers: int, ran: float | None, *, waited: float = 0.0, group: str = "BATCH", **more: Any
+) -> Arrival:
+    given: dict[str, Any] = {
+        "at": NOON + timedelta(seconds=at), "con_id": 0, "group": group, "servers": servers, "waited": waited,
+        "ran": ran, "outcome": ArrivalOutcome.ENDED, "target": 64, "limit": None, "weight": 0.5,
+        "timeout": None, "action": "", "first": NOON + timedelta(seconds=max(0.0, at)),
+        "last": NOON + timedelta(seconds=1000),
+    }  # fmt: skip
+    return Arrival(**(given | more))
+
+
+THREE = [came(0, 48, 100), came(10, 32, 50, waited=90), came(20, 32, 30, waited=80)]
+
+
+def waited(arrivals: list[Arrival], **changes: Any) -> list[float]:
+    return [each.waited for each in replay(arrivals, changed(observed_rules(arrivals), **changes)).statements]
+
+
+def test_what_was_observed_is_reproduced() -> None:
+    assert waited(THREE) == [0, 90, 80]
+    assert error(observed(THREE), replay(THREE, observed_rules(THREE)).statements) == 0
+
+
+def test_another_target() -> None:
+    assert waited(THREE, target=80) == [0, 0, 40]  # 48 + 32 fit; the third waits for the second, which ends at 60
+    assert waited(THREE, target=112) == [0, 0, 0]
+    assert replay(THREE, changed(observed_rules(THREE), target=112)).peak == 112
+
+
+def test_a_groups_limit() -> None:
+    two = [came(0, 16, 100), came(10, 16, 50), came(20, 16, 10, group="ETL")]
+    assert waited(two) == [0, 0, 0]
+    assert waited(two, limits={BATCH: 16}) == [0, 90, 0]
+
+
+def test_a_timeout_cancels() -> None:
+    result = replay(THREE, changed(observed_rules(THREE), timeouts={BATCH: 60.0}))
+    assert [(each.waited, each.timed_out) for each in result.statements] == [(0, False), (60, True), (60, True)]
+
+
+def test_a_higher_level_goes_first() -> None:
+    queue = [came(0, 64, 100), came(1, 64, 10, waited=99), came(2, 64, 10, group="ETL", waited=108)]
+    later = waited(queue, levels={BATCH: 2, Group(0, "ETL"): 1})
+    assert later == [0, 109, 98]
+
+
+def test_what_ran_before_or_past_a_limit_is_not_queued() -> None:
+    held = came(-300, 60, 500, first=NOON)
+    past = came(50, 32, 40)
+    arrivals = [held, past, came(60, 32, 10, waited=30)]
+    assert bypassing(arrivals) == {0, 1}
+    assert waited(arrivals)[:2] == [0, 0]
+
+
+def test_only_what_started_although_it_did_not_fit_bypassed_the_queue() -> None:
+    first = came(0, 48, 100)
+    assert bypassing([first, came(50, 16, 40)]) == frozenset(), "64 of 64 fit"
+    assert bypassing([first, came(50, 17, 40)]) == {1}
+    assert bypassing([first, came(50, 17, 40, waited=30)]) == frozenset(), "it was queued"
+    assert bypassing([first, came(200, 17, 40)]) == frozenset(), "the other had ended"
+    assert bypassing([came(0, 96, 40)]) == frozenset(), "alone, one starts that needs more than the target"
+    assert bypassing([came(0, 8, 100, limit=16), came(50, 9, 40, limit=16)]) == {1}
+    assert bypassing([came(0, 8, 100, group="ETL", limit=16), came(50, 17, 40, limit=16)]) == frozenset()
+    waiting = came(-300, 60, None, first=NOON, outcome=ArrivalOutcome.QUEUED)
+    assert bypassing([waiting]) == frozenset(), "what waits has not started before"
+
+
+def test_of_two_that_came_together_the_one_that_started_first_came_first() -> None:
+    late, early = came(0.0, 48, 50, waited=100), came(0.5, 48, 100)
+    assert in_order([late, early], NOON) == [(0.5, 1), (0.5, 0)]
+    assert waited([late, early]) == [100.5, 0], "it waits from when it came"
+    assert in_order([late, came(1.5, 48, 100)], NOON) == [(0.0, 0), (1.5, 1)], "these did not come together"
+    other = came(0.5, 48, 100, group="ETL")
+    assert in_order([late, other], NOON) == [(0.0, 0), (0.5, 1)], "each group has a queue of its own"
+
+
+def test_a_group_without_a_weight_gets_next_to_nothing() -> None:
+    two = [came(0, 64, 10), *(came(1, 64, 10, waited=10, group=name, weight=None) for name in ("BATCH", "ETL"))]
+    rules = observed_rules([two[0]])
+    (_, batch, etl) = replay(two, changed(rules, weights={BATCH: 1.0}), courses=9).statements
+    assert batch.waited < etl.waited
+
+
+def test_what_was_not_over_goes_on_and_what_never_ran_takes_the_mean() -> None:
+    arrivals = [
+        came(0, 64, 400, outcome=ArrivalOutcome.ENDED),
+        came(5, 64, None, waited=995, outcome=ArrivalOutcome.QUEUED),
+        came(6, 64, None, waited=994, outcome=ArrivalOutcome.QUEUED),
+    ]
+    assert waited(arrivals) == [0, 395, 794]
+    assert waited([came(0, 64, 1000, outcome=ArrivalOutcome.RUNNING), *arrivals[1:]]) == [0, 995, 994]
+
+
+def test_draws_between_groups_are_played_in_several_courses() -> None:
+    two = [came(n, 64, 10, waited=10.0 * n, group=("BATCH", "ETL")[n % 2]) for n in range(12)]
+    once, often = (replay(two, observed_rules(two), courses=number) for number in (1, 9))
+    assert once.spread == 0
+    assert often.spread > 1
+    assert often == replay(two, observed_rules(two))
+    assert often.statements != replay(two, observed_rules(two), seed=2).statements
+    assert f"differs by {often.spread:.1f} s between two orders" in report(observed(two), often, None, 100.0)
+    alone = replay(THREE, observed_rules(THREE))
+    assert alone.spread == 0
+    assert "courses" not in report(observed(THREE), alone, None, 100.0)
+
+
+def test_waits_by_hand() -> None:
+    found = waits([ReplayedStatement(BATCH, float(n), n == 20) for n in range(1, 21)])
+    assert (found.statements, found.queued, found.median, found.p95, found.longest) == (20, 19, 10.5, 19.0, 20.0)
+    assert found.timeouts == 1
+
+
+def test_the_report_says_the_error_and_the_assumptions() -> None:
+    same = replay(THREE, observed_rules(THREE))
+    text = report(observed(THREE), same, None, 1000.0)
+    assert "missed by 0.0 s" in text
+    assert "assumptions:" in text
+    assert "what if" not in text
+
+
+@cache
+def course(scenario: str) -> tuple[Reading, ...]:
+    """Return the readings of some minutes of a scenario."""
+    source, clock = started(scenario, 6)
+    return tuple(play(source, clock, 120 if THOROUGH else 70, 4.0, Breadth.NARROW))
+
+
+@pytest.mark.parametrize("scenario", some(["storm"], ["rac"]))
+def test_the_simulated_queue_is_reproduced(scenario: str) -> None:
+    following = ArrivalTracker()
+    arrivals: list[Arrival] = []
+    for reading in course(scenario):
+        arrivals += following.add(reading)
+    arrivals = sorted(arrivals + following.rest(), key=lambda each: each.at)
+    assert len(arrivals) > 20
+    rules = observed_rules(arrivals)
+    if scenario == "storm":
+        levels = {Group(0, "SYS_GROUP"): 1, Group(0, "REPORTS"): 2, BATCH: 2, Group(0, "ETL"): 2}
+        rules = changed(rules, levels=levels)
+    result = replay(arrivals, rules)
+    mean = sum(each.waited for each in arrivals) / len(arrivals)
+    assert error(observed(arrivals), result.statements) < max(3.0, 0.35 * mean)
+    assert result.peak <= (rules.target + sum(arrivals[n].servers for n in bypassing(arrivals)))
+
+
+def test_exported_arrivals_are_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "arrivals.csv"
+    export = CsvExport(path, "arrivals")
+    following = ArrivalTracker()
+    direct: list[Arrival] = []
+    for reading in course("storm"):
+        export.write(reading)
+        direct += following.add(reading)
+    export.close()
+    direct = sorted(direct + following.rest(), key=lambda each: (each.at, each.servers))
+    found = sorted(read(path), key=lambda each: (each.at, each.servers))
+    assert len(found) == len(direct) > 10
+    for one, other in zip(found, direct, strict=True):
+        assert one.group == other.group
+        assert one.outcome is other.outcome
+        assert one.waited == pytest.approx(other.waited, abs=0.06)
+        assert (one.ran is None) == (other.ran is None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,2\n", "no column"),
+        (",".join(COLUMNS) + "\n", "no statements"),
+        (",".join(COLUMNS) + "\nx,0,G,4,0,1,ended,64,,0.5,,,x,x\n", "line 2"),
+        (",".join(COLUMNS) + "\n2026-03-14T12:00:00,0,G,4,0,1,ended,64,,0.5,,,x,x\n", "no time zone"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(ArrivalsError, match=said):
+        read(path)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "arrivals.csv"
+    stamp = NOON.isoformat()
+    row = f"{stamp},0,BATCH,48,0,100,ended,64,,0.5,,,{stamp},{(NOON + timedelta(seconds=500)).isoformat()}"
+    path.write_text(",".join(COLUMNS) + "\n" + row + "\n" + row + "\n")
+    assert main(["whatif", str(path), "--target", "96", "--limit", "BATCH=100"]) == 0
+    text = capsys.readouterr().out
+    assert "what if" in text
+    assert main(["whatif", str(path), "--limit", "BATHC=50"]) == 2
+    assert "did you mean 'BATCH'" in capsys.readouterr().err
+    assert main(["whatif"]) == 2
+    assert main(["whatif", str(path), "--limit", "BATCH"]) == 2
+    capsys.readouterr()
+    for words, told in (("--limit BATCH=500", "from 0 to 100"), ("--level BATCH=9", "from 1 to 8")):
+        assert main(["whatif", str(path), *words.split()]) == 2
+        assert told in capsys.readouterr().err
+
+
+def test_a_recording_is_replayed_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(tmp_path / "storm.presman", list(polled("storm", 3)))
+    assert main(["whatif", str(tmp_path / "storm.presman"), "--target", "320"]) == 0
+    told = capsys.readouterr().out
+    assert " parallel statements in 0:" in told
+    assert "what if" in told
+
+
+def test_what_has_no_end_needs_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["whatif", "demo:storm"]) == 2
+    assert "--live-minutes" in capsys.readouterr().err
+
+
+def test_minutes_are_watched_of_a_database_only(inside: Run, tmp_path: Path) -> None:
+    place = tmp_path / "a.presman"
+    record(place, list(polled("quiet", 2)))
+    run = inside("whatif", str(place), "--live-minutes", "5")
+    assert run.returncode == 2
+    assert run.stderr == (
+        "presman: --live-minutes watches a database; of a recording choose a stretch by --from and --to\n"
+    )

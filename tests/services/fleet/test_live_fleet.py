@@ -1,0 +1,41 @@
+"""A fleet of live connections: the one thing to do about a database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from presman.analysis.advice.to_do import to_do
+from presman.services.fleet.live_fleet import LiveFleet
+from presman.services.fleet.watched_database import WatchedTarget
+from tests.output.readings import reading
+from tests.sources.fakes import FakeSource
+
+
+class Database:
+    """A database with one reading."""
+
+    def __init__(self, live_reading: Any) -> None:
+        self.live_reading = live_reading
+
+
+def test_to_do_is_that_of_the_database_looked_at_and_of_its_newest_poll(monkeypatch: Any) -> None:
+    busy, other = reading(), reading()
+    said = to_do(busy)
+    assert said is not None
+    asked: list[Any] = []
+
+    def counted(found: Any) -> Any:
+        asked.append(found)
+        return said if found is busy else None
+
+    monkeypatch.setattr("presman.services.fleet.live_fleet.to_do", counted)
+    fleet = LiveFleet("all", [WatchedTarget("a", FakeSource)], 5.0)
+    fleet.databases = {"busy": Database(busy), "idle": Database(other), "lost": Database(None)}  # type: ignore[dict-item]
+    assert [fleet.to_do(name) for name in ("busy", "busy", "idle", "lost", "busy")] == [
+        said.text,
+        said.text,
+        "",
+        "",
+        said.text,
+    ]
+    assert [found is busy for found in asked] == [True, False, True], "worked out once for each look at another poll"

@@ -1,0 +1,228 @@
+"""A fleet of a central store: what recorders wrote last, and how old it is."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from presman.analysis.fleet import KEPT, vitals_of
+from presman.analysis.readings.fleet_readings import Member, Past, Presence
+from presman.analysis.readings.reading import Reading
+from presman.base.log_event import LogEvent
+from presman.recording.fleet_reader import PAST, FleetRow, read_fleet
+from presman.recording.fleet_writer import LIVE, LOST, STOPPED
+from presman.recording.measure_tables import MICRO
+from presman.recording.shelf import Shelf
+from presman.recording.store import Store
+from presman.recording.writer import RecordingWriter
+from presman.records.queries import Scope
+from presman.records.snapshot import Snapshot
+from presman.services.fleet.store_fleet import StoreFleet
+from presman.services.fleet.store_fleet import _member as member_of
+from presman.services.recorder.database_recorder import DatabaseRecorder, RecordedTarget
+from presman.sources import SourceError
+from tests.patience import until
+from tests.recording.taped import polled
+from tests.services.fleet.members import vitals
+from tests.sources.fakes import FakeSource
+from tests.sources.test_sampler import PATIENCE
+
+
+@pytest.fixture(scope="module")
+def moments() -> list[tuple[Snapshot, Reading]]:
+    return list(polled("queueing", 3))
+
+
+@contextmanager
+def watching(place: Path, *patterns: str) -> Iterator[StoreFleet]:
+    fleet = StoreFleet(str(place), 3600.0, patterns)
+    fleet.start()
+    until(lambda: fleet.is_settled, "the store is read")
+    yield fleet
+    fleet.stop()
+
+
+def again(fleet: StoreFleet) -> dict[str, Member]:
+    """Read the store once more; return its databases by name."""
+    before = {name: known.at for name, known in fleet._known.items()}
+    fleet.poll_now()
+    until(
+        lambda: all(fleet._known[name].at > at for name, at in before.items() if name in fleet._known), "another look"
+    )
+    return {member.name: member for member in fleet.members()}
+
+
+def write(
+    place: Path, moments: list[tuple[Snapshot, Reading]], name: str, every: float | None = 5.0
+) -> RecordingWriter:
+    writer = RecordingWriter(Store(str(place), writing=True), name, "oracle", every)
+    for snapshot, reading in moments:
+        writer.append(snapshot, reading)
+    return writer
+
+
+def aged(place: Path, seconds: float) -> None:
+    """Make all that was written so much older."""
+    with closing(sqlite3.connect(place)) as connection, connection:
+        past = round(seconds * MICRO)
+        connection.execute("UPDATE fleet SET polled_at = polled_at - ?, link_at = link_at - ?", (past, past))
+
+
+def test_the_newest_poll_with_its_age_and_the_past_before_it(
+    tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
+) -> None:
+    place = tmp_path / "a.presman"
+    writer = write(place, moments[:2], "prod")
+    with watching(place) as fleet:
+        (member,) = fleet.members()
+        assert (member.name, member.presence) == ("prod", Presence.LIVE)
+        assert member.vitals is not None
+        expected = vitals_of(moments[1][1])
+        assert (member.vitals.queued, member.vitals.alerts, member.vitals.worst) == (
+            expected.queued, expected.alerts, expected.worst
+        )  # fmt: skip
+        assert member.vitals.cpu_percent == pytest.approx(expected.cpu_percent, abs=0.01)
+        assert member.age is not None
+        assert 0 <= member.age < 60
+        assert member.past.queued == tuple(len(reading.queue) for _, reading in moments[:2])
+        assert again(fleet)["prod"].past == member.past, "what was seen is not drawn twice"
+        writer.append(*moments[2])
+        assert again(fleet)["prod"].past.queued == tuple(len(reading.queue) for _, reading in moments)
+    writer.close()
+
+
+def test_states_by_age_and_by_what_the_recorder_said(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
+    place = tmp_path / "a.presman"
+    writers = [write(place, moments[:1], name) for name in ("a-live", "b-lost", "c-over")]
+    writers[1].lose("ORA-12541: no listener")
+    writers[2].close()
+    with watching(place) as fleet:
+        fleet.set_interval(5.0)
+        found = again(fleet)
+        assert [member.presence.name for member in found.values()] == ["LIVE", "LOST", "STOPPED"]
+        assert found["b-lost"].reason == "its recorder lost it: ORA-12541: no listener"
+        assert (found["b-lost"].vitals, found["c-over"].vitals) == (None, None)
+        aged(place, 20)
+        late = again(fleet)["a-live"]
+        assert (late.presence, late.vitals is not None) == (Presence.LATE, True)
+        aged(place, 100)
+        lost = again(fleet)["a-live"]
+        assert lost.presence is Presence.LOST
+        assert "has written nothing for 2:0" in lost.reason
+        writers[0].append(*moments[1])
+        assert again(fleet)["a-live"].presence is Presence.LIVE
+
+
+def test_some_by_name_and_a_folder_with_a_file_for_each_day(
+    tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
+) -> None:
+    old, new = tmp_path / "presman-2026-03-12.presman", tmp_path / "presman-2026-03-13.presman"
+    for name in ("prod-a", "prod-b", "test"):
+        write(old, moments[:1], name).close()
+    write(new, moments[1:2], "prod-a")
+    with watching(tmp_path, "prod-*") as fleet:
+        found = {member.name: member.presence for member in fleet.members()}
+        assert found == {"prod-a": Presence.LIVE, "prod-b": Presence.STOPPED}
+
+
+def test_a_store_that_goes_is_told_and_one_that_comes_back_is_read(
+    tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
+) -> None:
+    place = tmp_path / "a.presman"
+    write(place, moments[:1], "prod").close()
+    with watching(tmp_path / "nothing.presman") as fleet:
+        assert "nothing.presman: No such file" in fleet.trouble
+        assert fleet.members() == []
+    with watching(place) as fleet:
+        away = place.rename(tmp_path / "b")
+        fleet.poll_now()
+        until(lambda: fleet.trouble, "that it is away is told")
+        assert [member.name for member in fleet.members()] == ["prod"]
+        away.rename(place)
+        fleet.poll_now()
+        until(lambda: not fleet.trouble, "it is read again")
+
+
+def test_what_a_stranger_wrote_is_looked_at(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
+    place = tmp_path / "a.presman"
+    write(place, moments[:1], "prod").close()
+    with closing(sqlite3.connect(place)) as connection, connection:
+        connection.execute("UPDATE fleet SET link = 'x', severity = 'y', worst = ?, plan = ?", ("\x1b[2J", "\x1b]0;"))
+        connection.execute("INSERT INTO databases (target, name, kind) VALUES ('\x1b[31m', '', '')")
+    with closing(Store(str(place), writing=False)) as store, store.engine.connect() as connection:
+        first, second = read_fleet(connection)
+    assert {first.link, second.link} == {"stopped"}
+    known = first if first.vitals else second
+    assert known.vitals is not None
+    assert (known.vitals.severity, known.vitals.worst, known.vitals.plan) == ("good", "␛[2J", "␛]0;")
+    assert "\x1b" not in first.target + second.target
+
+
+def test_older_polls_cost_nothing(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
+    place = tmp_path / "a.presman"
+    write(place, moments[:1], "prod").close()
+    with closing(sqlite3.connect(place)) as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {PAST['sqlite']}", {"kept": KEPT}).fetchall()
+    told = " ".join(str(row[-1]) for row in plan)
+    assert "SEARCH p USING PRIMARY KEY (database_id=? AND poll>?)" in told
+    assert "SCAN p" not in told
+
+
+def test_a_recorder_tells_its_store_that_a_database_is_lost(tmp_path: Path) -> None:
+    place = tmp_path / "a.presman"
+    source = FakeSource(failures=[SourceError("ORA-01017: wrong", code="ORA-01017", retry=False)])
+    target = RecordedTarget("prod", "oracle", lambda: source, 3600.0, Scope.CLUSTER, (), None)
+    told: list[LogEvent] = []
+    recorder = DatabaseRecorder(target, Shelf(str(place)), told.append)
+    recorder.start()
+    assert recorder.finish(PATIENCE)
+    with closing(Store(str(place), writing=False)) as store, store.engine.connect() as connection:
+        (row,) = read_fleet(connection)
+    assert (row.target, row.link, row.reason, row.vitals) == ("prod", "lost", "ORA-01017: wrong", None)
+    assert [(event.event, event.level, event.database) for event in told] == [("lost", "warning", "prod")]
+    recorder.stop_polling()
+
+
+def test_times_are_those_of_the_store(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
+    place = tmp_path / "a.presman"
+    before = time.time()
+    write(place, moments[:1], "prod").close()
+    with closing(sqlite3.connect(place)) as connection:
+        polled_at, every = connection.execute("SELECT polled_at, every_us FROM fleet").fetchone()
+    assert before - 0.001 <= polled_at / MICRO <= datetime.now(UTC).timestamp()
+    assert every == 5 * MICRO
+
+
+def row(link: str = LIVE, age: float | None = 3.0, every: float | None = 5.0, since: float | None = 100.0) -> FleetRow:
+    return FleetRow("prod", link, 0, age, since, every, "why", vitals())
+
+
+@pytest.mark.parametrize(
+    ("read", "passed", "presence", "age", "since"),
+    [
+        (row(), 8.0, Presence.LIVE, 11.0, None),  # late is what is older than two intervals and a second
+        (row(), 8.1, Presence.LATE, 11.1, None),
+        (row(), 57.0, Presence.LATE, 60.0, None),
+        (row(), 57.5, Presence.LOST, 60.5, 60.5),  # silent for more than a minute
+        (row(every=1.0), 8.0, Presence.LIVE, 11.0, None),  # it is looked at each 5 s
+        (row(every=None), 8.1, Presence.LATE, 11.1, None),  # 5 s is usual
+        (row(every=30.0), 297.0, Presence.LATE, 300.0, None),
+        (row(every=30.0), 298.0, Presence.LOST, 301.0, 301.0),  # ten intervals
+        (row(LOST), 8.0, Presence.LOST, 11.0, 108.0),
+        (row(LOST, since=None), 8.0, Presence.LOST, 11.0, None),
+        (row(STOPPED), 8.0, Presence.STOPPED, 11.0, 108.0),
+        (row(age=None), 8.0, Presence.STOPPED, None, 108.0),
+    ],
+)
+def test_a_database_grows_old_by_the_time_that_passes(
+    read: FleetRow, passed: float, presence: Presence, age: float | None, since: float | None
+) -> None:
+    member = member_of(read, passed, Past(), 5.0)
+    assert (member.presence, member.age, member.since) == (presence, pytest.approx(age), pytest.approx(since))
+    assert (member.vitals is None) is (presence not in {Presence.LIVE, Presence.LATE})

@@ -1,0 +1,197 @@
+"""One database of a fleet, and many: each in a thread of its own, none waits for another."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from presman.analysis.readings.fleet_readings import Member, Presence
+from presman.base.errors import InputError
+from presman.figures.fleet_figures import why
+from presman.polling.sampler import SourceLost
+from presman.records.breadth import Breadth
+from presman.services.fleet.live_fleet import LiveFleet
+from presman.services.fleet.watched_database import ReadingCame, WatchedDatabase, WatchedTarget
+from presman.sources import LoginRefusal, SourceError
+from tests.patience import until
+from tests.sources.fakes import FakeSource
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def watch() -> Iterator[Callable[..., WatchedDatabase]]:
+    begun: list[WatchedDatabase] = []
+
+    def begin(source: Any, interval: float = 3600.0, **settings: Any) -> WatchedDatabase:
+        make = source if callable(source) else lambda: source
+        database = WatchedDatabase(WatchedTarget("db", make), interval, **settings)
+        database.sampler._rng = random.Random(1)
+        begun.append(database)
+        database.start()
+        return database
+
+    yield begin
+    for database in begun:
+        assert database.sampler.stop(20)
+
+
+def reaches(database: WatchedDatabase, presence: Presence) -> Member:
+    until(lambda: database.member().presence is presence, f"{presence}, it is {database.member()}")
+    return database.member()
+
+
+def test_live_and_late_by_its_age(watch: Callable[..., WatchedDatabase]) -> None:
+    clock = Clock()
+    database = watch(FakeSource(), 5.0, clock=clock)
+    assert database.member().presence in {Presence.STARTING, Presence.LIVE}
+    member = reaches(database, Presence.LIVE)
+    assert member.vitals is not None
+    assert member.since is None
+    clock.now += 12.0
+    late = database.member()
+    assert late.presence is Presence.LATE
+    assert late.vitals == member.vitals
+    assert late.age is not None
+    assert late.age >= 12.0
+
+
+def test_lost_is_tried_again_and_what_was_known_is_no_longer_shown(watch: Callable[..., WatchedDatabase]) -> None:
+    clock = Clock()
+    source = FakeSource()
+    database = watch(source, clock=clock)
+    reaches(database, Presence.LIVE)
+    source.failures += [SourceError("ORA-03113: end-of-file", code="ORA-03113")]
+    database.sampler.poll_now()
+    lost = reaches(database, Presence.LOST)
+    assert (lost.vitals, lost.reason) == (None, "ORA-03113: end-of-file")
+    assert lost.retry_in is not None
+    assert 0 < lost.retry_in <= 1
+    assert len(lost.past.cpu_percent) == 1
+    clock.now += 2.0
+    assert database.member().since == 2.0
+    assert database.member().retry_in == 0.0
+    database.sampler.poll_now()
+    assert len(reaches(database, Presence.LIVE).past.cpu_percent) == 2
+
+
+def test_what_cannot_help_is_not_tried_again(watch: Callable[..., WatchedDatabase]) -> None:
+    def refuse() -> FakeSource:
+        raise InputError("no password of monitor")
+
+    refused = reaches(watch(refuse), Presence.REFUSED)
+    assert (refused.retry_in, refused.reason) == (None, "no password of monitor")
+    assert reaches(watch(FakeSource(length=1), 0.001), Presence.STOPPED).reason
+
+
+def test_who_listens_has_the_newest_at_once_and_more_while_he_does(watch: Callable[..., WatchedDatabase]) -> None:
+    database = watch(FakeSource())
+    reaches(database, Presence.LIVE)
+    heard: list[Any] = []
+    database.listen(heard.append, 0.001)
+    assert isinstance(heard[0], ReadingCame)
+    assert heard[0].reading is database.reading
+    database.widen(Breadth.WHOLE)
+    until(lambda: len(heard) > 3, "polls as often as the listener wants")
+    numbers = [each.reading.number for each in heard]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    database.leave()
+    assert not database.is_heard
+    assert (database.sampler._breadth, database.sampler._refresh) == (Breadth.NARROW, 3600.0)
+
+
+def test_a_loss_is_told_to_who_comes_later_with_the_seconds_that_are_left(
+    watch: Callable[..., WatchedDatabase],
+) -> None:
+    clock = Clock()
+    source = FakeSource(failures=[SourceError("no listener")])
+    database = watch(source, clock=clock)
+    reaches(database, Presence.LOST)
+    heard: list[Any] = []
+    clock.now += 0.5
+    database.listen(heard.append, 3600.0)
+    assert isinstance(heard[0], SourceLost)
+    assert heard[0].retry_in is not None
+    assert heard[0].retry_in <= 0.5
+
+
+def test_a_poll_that_makes_no_sense_is_told_and_the_next_one_counts(
+    watch: Callable[..., WatchedDatabase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("a fault")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("presman.services.fleet.watched_database.vitals_of", fail)
+        database = watch(FakeSource())
+        until(lambda: "a fault" in database.member().reason, "the fault is told")
+    database.sampler.poll_now()
+    assert reaches(database, Presence.LIVE).reason == ""
+
+
+def _given(source: FakeSource) -> FakeSource:
+    return source
+
+
+def test_dead_and_hanging_databases_hold_up_nobody_and_the_end_is_quick() -> None:
+    hanging, dead = FakeSource(hang=threading.Event()), FakeSource(failures=[SourceError("nobody there")] * 1000)
+    healthy = [FakeSource() for _ in range(6)]
+    sources = [hanging, dead, *healthy]
+    targets = [WatchedTarget(f"db{number}", partial(_given, each)) for number, each in enumerate(sources)]
+    fleet = LiveFleet("test", targets, 0.02)
+    threads = threading.active_count()
+    fleet.start()
+    until(lambda: all(each.advanced > 5 for each in healthy), "healthy ones are polled")
+    states = [member.presence for member in fleet.members()]
+    assert states[:2] == [Presence.STARTING, Presence.LOST]
+    assert {*states[2:]} <= {Presence.LIVE, Presence.LATE}
+    assert not fleet.is_settled
+    assert hanging.hang is not None
+    hanging.hang.set()
+    until(lambda: fleet.is_settled, "each is known")
+    fleet.stop()
+    until(lambda: threading.active_count() <= threads, "no thread is left")
+
+
+def test_each_has_a_phase_of_its_own_and_a_new_interval_holds_for_all() -> None:
+    fleet = LiveFleet("test", [WatchedTarget(f"db{number}", FakeSource) for number in range(4)], 5.0)
+    assert [each.sampler.phase for each in fleet.databases.values()] == [0.0, 0.25, 0.5, 0.75]
+    fleet.set_interval(2.0)
+    assert (fleet.interval, {each.sampler._refresh for each in fleet.databases.values()}) == (2.0, {2.0})
+    assert fleet.to_do("db1") == ""
+    fleet.stop()
+
+
+def test_a_locked_account_is_refused_and_tried_every_ten_minutes(watch: Callable[..., WatchedDatabase]) -> None:
+    locked = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=LoginRefusal.LOCKED)
+    clock = Clock()
+    database = watch(FakeSource(failures=[locked]), clock=clock)
+    assert reaches(database, Presence.REFUSED).retry_in == 600.0
+    clock.now += 100.5
+    member = database.member()
+    assert member.retry_in == 499.5
+    assert why(member) == "retry in 8:20: ORA-28000: locked"
+    database.sampler.poll_now()
+    assert reaches(database, Presence.LIVE).retry_in is None
+
+
+def test_where_no_thread_can_be_had_a_database_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    database = WatchedDatabase(WatchedTarget("prod", FakeSource), 3600.0)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert not database.start()
+    member = database.member()
+    assert member.presence is Presence.REFUSED
+    assert "have run out" in member.reason or "has run out" in member.reason

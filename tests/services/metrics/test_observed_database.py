@@ -1,0 +1,242 @@
+"""Databases that are watched: up, lost, hanging and wrong, each without a word to the others."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from presman.analysis.alerts.alert_settings import AlertSetting
+from presman.base.log_event import LogEvent
+from presman.records.cursor_rows import PlanXml, PxPlanLine, SqlText
+from presman.records.queries import Scope
+from presman.records.session_rows import Session
+from presman.records.snapshot import Problem, Section
+from presman.records.wait_rows import EventHistogram
+from presman.services.metrics import observed_database
+from presman.services.metrics.exporter import Exporter
+from presman.services.metrics.metric_page import families
+from presman.services.metrics.observed_database import ObservedDatabase, ObservedTarget
+from presman.sources import LoginRefusal, SourceError
+from tests.patience import until
+from tests.services.metrics.observed import of, series
+from tests.sources.fakes import START, FakeSource, row
+
+Watch = Callable[..., ObservedDatabase]
+
+
+def target(source: Any, label: str = "prod", interval: float = 0.001, **more: Any) -> ObservedTarget:
+    settings: dict[str, Any] = {"scope": Scope.CLUSTER, "packs": (), "budget": None, "alerts": ()} | more
+    return ObservedTarget(label, lambda: source, interval, **settings)
+
+
+def said(told: list[LogEvent]) -> list[str]:
+    """Return what is told to somebody who does not want to know of each poll."""
+    return [event.line for event in told if event.level != "debug"]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def told() -> list[LogEvent]:
+    return []
+
+
+@pytest.fixture
+def watch(told: list[LogEvent]) -> Iterator[Watch]:
+    begun: list[ObservedDatabase] = []
+
+    def begin(source: Any, clock: Clock | None = None, **more: Any) -> ObservedDatabase:
+        database = ObservedDatabase(target(source, **more), told.append, clock=clock or Clock())
+        begun.append(database)
+        database.start()
+        return database
+
+    yield begin
+    for database in begun:
+        database.stop()
+
+
+def test_what_was_polled_last_is_shown(watch: Watch) -> None:
+    database = watch(FakeSource())
+    assert database.is_alive
+    until(lambda: database.state().polls >= 3, "three polls")
+    state = database.state()
+    assert state.is_up
+    assert state.observation is not None
+    assert state.observation.reading.number >= 3
+    assert state.last_poll is not None
+    assert state.round_trips >= 3
+
+
+def test_before_anything_is_known_it_is_neither_up_nor_down(told: list[LogEvent]) -> None:
+    database = ObservedDatabase(target(FakeSource()), told.append)
+    assert database.state().is_up is None
+    assert of(series(database), "up") == []  # type: ignore[arg-type]
+    assert of(series(database), "polls_total") == [0]  # type: ignore[arg-type]
+
+
+def test_a_lost_database_has_no_figures_and_is_told_once(watch: Watch, told: list[LogEvent]) -> None:
+    source = FakeSource()
+    database = watch(source)
+    until(lambda: database.state().is_up, "the first poll")
+    source.failures = [SourceError(f"cut number {number}", code="DPY-4011") for number in range(2)]
+    until(lambda: database.state().failures, "the loss")
+    assert not database.state().is_up
+    until(lambda: database.trouble == "DPY-4011 cut number 0", "why it is lost")
+    database.sampler.poll_now()
+    until(lambda: database.state().failures == 2, "the second attempt")
+    database.sampler.poll_now()
+    until(lambda: database.state().is_up, "the connection")
+    until(lambda: len(said(told)) == 2, "what is said of it")
+    assert said(told) == ["prod: DPY-4011 cut number 0", "prod: connected again"]
+    events = [(event.event, event.level, event.database) for event in told]
+    assert events[0] == ("polled", "debug", "prod")
+    until(lambda: ("connected", "info", "prod") in [(each.event, each.level, each.database) for each in told], "it")
+    assert ("lost", "warning", "prod") in events
+    assert database.trouble == ""
+    assert of(series(database), "connection_failures_total") == [2]  # type: ignore[arg-type]
+
+
+def test_a_database_whose_views_do_not_answer_is_not_up(watch: Watch, told: list[LogEvent]) -> None:
+    late = Section(problem=Problem("", "no answer in time", "V$X", late=True))
+    source = FakeSource(answers=lambda _: late)
+    database = watch(source)
+    until(lambda: database.state().failures, "a poll that brought nothing")
+    assert not database.state().is_up
+    assert said(told) == ["prod: no view answers in time"]
+    source.answers = lambda _: None
+    source.now += timedelta(hours=1)  # they rest for a while
+    until(lambda: database.state().is_up, "an answer")
+
+
+def test_a_wrong_password_is_not_tried_again(watch: Watch, told: list[LogEvent]) -> None:
+    database = watch(FakeSource(failures=[SourceError("ORA-01017: no", code="ORA-01017", retry=False)]))
+    until(lambda: said(told), "the reason")
+    assert said(told) == ["prod: ORA-01017: no; not tried again before a restart"]
+    assert database.is_alive
+    assert not database.state().is_up
+
+
+def test_a_poll_that_hangs_takes_the_figures_with_it(watch: Watch) -> None:
+    clock = Clock()
+    source = FakeSource()
+    database = watch(source, clock)
+    until(lambda: database.state().is_up, "the first poll")
+    source.hang = threading.Event()
+    source.entered.clear()
+    until(source.entered.is_set, "a poll that hangs")
+    polls = database.state().polls
+    clock.now += 5.0
+    assert database.state().is_up
+    clock.now += 1000.0
+    state = database.state()
+    assert not state.is_up
+    assert state.polls >= polls
+    source.hang.set()
+    until(lambda: database.state().is_up, "the next poll")
+
+
+def test_an_error_of_presman_costs_one_database_alone(
+    watch: Watch, told: list[LogEvent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyse = observed_database.analyse
+
+    def broken(previous: Any, current: Any, cache: Any) -> Any:
+        if current.target == "bad":
+            raise ZeroDivisionError("of \x1b[31m its own")
+        return analyse(previous, current, cache)
+
+    monkeypatch.setattr(observed_database, "analyse", broken)
+    bad, good = watch(FakeSource(name="bad"), label="bad"), watch(FakeSource())
+    until(lambda: good.state().polls >= 2, "polls of the other")
+    until(lambda: bad.state().failures >= 2, "errors of the one")
+    assert bad.is_alive
+    assert not bad.state().is_up
+    assert said(told) == ["bad: internal error: ZeroDivisionError: of ␛[31m its own"]
+
+
+def test_histograms_stay_as_they_were_read_with_their_sums(watch: Watch) -> None:
+    rows = {
+        EventHistogram: (row(EventHistogram, inst_id=1, event="log file sync", wait_time_micro=1024, wait_count=3),)
+    }
+    source = FakeSource(rows, kind="oracle", step=2.0)
+    database = watch(source)
+    until(lambda: database.state().polls >= 12, "polls of half a minute")
+    asked = [request.query.record for read in source.reads for request in read]
+    assert asked.count(EventHistogram) == 1
+    observation = database.state().observation
+    assert observation is not None
+    assert observation.histograms[0].buckets[0].count == 3
+
+
+@pytest.mark.parametrize(("alerts", "each"), [((), False), ((AlertSetting("latency", warning=1.0),), True)])
+def test_histograms_are_read_at_each_poll_only_for_a_threshold(watch: Watch, alerts: Any, each: bool) -> None:
+    source = FakeSource(kind="oracle", step=0.5)
+    database = watch(source, alerts=alerts)
+    until(lambda: database.state().polls >= 4, "a few polls")
+    asked = [request.query.record for read in source.reads for request in read]
+    assert (asked.count(EventHistogram) > 1) is each
+
+
+def test_neither_texts_nor_idle_sessions_are_read(watch: Watch) -> None:
+    waiting = [
+        row(Session, inst_id=1, sid=number, serial=1, sql_id=f"{number:013}", event="resmgr:pq queued",
+            state="WAITING", status="ACTIVE")
+        for number in range(40)
+    ]  # fmt: skip
+    plans = {record: (row(record),) for record in (PlanXml, PxPlanLine)}
+    source = FakeSource({Session: tuple(waiting), **plans}, kind="oracle", step=40.0)
+    database = watch(source)
+    until(lambda: database.state().polls >= 8, "polls of minutes")
+    requests = [request for read in source.reads for request in read]
+    assert all(request.query.record is not SqlText for request in requests)
+    assert all(not request.binds.get("with_idle") for request in requests)
+    assert len({request.binds["sql_id"] for request in requests if "sql_id" in request.binds}) == 20
+
+
+def test_databases_begin_one_after_the_other_and_end_together(told: list[LogEvent]) -> None:
+    sources = [FakeSource(hang=threading.Event()) for _ in range(5)]
+    exporter = Exporter([target(source, f"db{number}", 5.0) for number, source in enumerate(sources)], told.append)
+    assert exporter.is_healthy
+    pauses: list[float] = []
+    exporter.start(pauses.append)
+    assert pauses == [1.0] * 4
+    assert exporter.is_healthy
+    until(lambda: all(source.entered.is_set() for source in sources), "five polls that hang")
+    exporter.stop()
+    until(lambda: not any(database.is_alive for database in exporter.databases), "the end of all")
+    assert not exporter.is_healthy
+
+
+def test_the_source_s_own_clock_does_not_matter(watch: Watch) -> None:
+    database = watch(FakeSource(now=START.replace(year=1999)))
+    until(lambda: database.state().is_up, "the first poll")
+    last = database.state().last_poll
+    assert last is not None
+    assert last > START.timestamp() - 10 * 366 * 86400
+
+
+def test_when_a_locked_account_is_tried_again_is_told(watch: Watch, told: list[LogEvent]) -> None:
+    locked = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=LoginRefusal.LOCKED)
+    database = watch(FakeSource(failures=[locked]))
+    until(lambda: said(told), "the reason")
+    assert said(told) == ["prod: ORA-28000: locked; tried again every 10 min"]
+    state = database.state()
+    assert state.next_try is not None
+    assert 590 < state.next_try - time.time() <= 600
+    (family,) = (each for each in families([database]) if each.metric.name == "presman_next_try_timestamp_seconds")
+    assert [sample.value for sample in family.samples] == [state.next_try]
+    database.sampler.poll_now()
+    until(lambda: database.state().is_up, "an open account")
+    assert database.state().next_try is None

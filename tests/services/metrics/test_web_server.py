@@ -1,0 +1,365 @@
+"""The web server: who may see what, and that nobody who connects can hold it up."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import gzip
+import http.client
+import os
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presman.base import places
+from presman.base.certificates import CertificateError, CertificateFiles, Certificates
+from presman.base.secret import Secret
+from presman.services.metrics import web_server
+from presman.services.metrics.exposition import Exposition
+from presman.services.metrics.web_app import Credentials, Response, WebApp
+from presman.services.metrics.web_server import ListenError, WebServer
+from tests.oracle.test_login import Authority
+from tests.patience import until
+from tests.services.metrics.observed import Shown, observed
+
+PASSWORD = "pä:ss wörd"
+HOST = "127.0.0.1"
+
+
+class Site:
+    """A server with one database, and requests to it."""
+
+    def __init__(self, credentials: Credentials | None = None, certificates: Certificates | None = None) -> None:
+        self.healthy = True
+        exposition = Exposition([Shown(observed("mixed"))])  # type: ignore[list-item]
+        self.server = WebServer(WebApp(exposition, lambda: self.healthy, credentials), HOST, 0, certificates)
+        self.port = int(self.server.url.rpartition(":")[2])
+        self.server.start()
+
+    def ask(self, path: str = "/metrics", method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=30)
+        return answer(connection, path, method, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def answer(
+    connection: http.client.HTTPConnection, path: str, method: str = "GET", headers: dict[str, str] | None = None
+) -> tuple[int, dict[str, str], bytes]:
+    try:
+        connection.request(method, path, headers=headers or {})
+        response = connection.getresponse()
+        return response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+    finally:
+        connection.close()
+
+
+def basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    made = Site()
+    yield made
+    made.server.stop()
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Site]:
+    made = Site(Credentials("prometheus", Secret(PASSWORD)))
+    yield made
+    made.server.stop()
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority("an authority")
+
+
+def test_the_page_and_its_health(site: Site) -> None:
+    status, headers, body = site.ask()
+    assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert b"presman_group_cpu_seconds_total{" in body
+    assert headers["server"] == "presman"
+    status, headers, packed = site.ask(Accept_Encoding="gzip", Accept="application/openmetrics-text; version=1.0.0")
+    assert headers["content-encoding"] == "gzip"
+    assert gzip.decompress(packed).endswith(b"# EOF\n")
+    assert len(packed) < 8_000
+    assert site.ask("/-/healthy")[0] == 200
+    site.healthy = False
+    assert site.ask("/-/healthy")[0] == 503
+    site.healthy = True
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("HEAD", "/metrics", 200), ("POST", "/metrics", 405), ("DELETE", "/-/healthy", 405), ("GET", "/", 404),
+        ("GET", "/metrics/../etc/passwd", 404), ("GET", "/metrics?name[]=x", 200),
+    ],
+)  # fmt: skip
+def test_what_else_is_asked(site: Site, method: str, path: str, status: int) -> None:
+    found, _, body = site.ask(path, method)
+    assert found == status
+    assert bool(body) is (method != "HEAD")
+
+
+def test_only_who_knows_the_password_sees_the_page(guarded: Site) -> None:
+    assert guarded.ask(Authorization=basic("prometheus", PASSWORD))[0] == 200
+    status, headers, body = guarded.ask()
+    assert (status, headers["www-authenticate"]) == (401, 'Basic realm="presman", charset="UTF-8"')
+    assert b"presman_" not in body
+    assert guarded.ask("/-/healthy")[0] == 200
+    assert guarded.ask("/anything")[0] == 401
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "", "Basic", "Basic !!!", "Basic " + "A" * 9000, "Bearer x", basic("prometheus", ""), basic("", PASSWORD),
+        basic("Prometheus", PASSWORD), basic("prometheus", PASSWORD + "x"), "Basic \x80",
+    ],
+)  # fmt: skip
+def test_nobody_else_does(guarded: Site, header: str) -> None:
+    assert guarded.ask(Authorization=header)[0] == 401
+
+
+def test_the_scheme_is_known_in_any_case(guarded: Site) -> None:
+    assert guarded.ask(Authorization=basic("prometheus", PASSWORD).replace("Basic", "bAsIc"))[0] == 200
+
+
+def test_what_is_no_http_leaves_the_server_alone(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    for data in (
+        b"",
+        b"\x16\x03\x01\x02\x00",
+        b"GET " + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"\0" * 99,
+    ):
+        with socket.create_connection((HOST, site.port), timeout=30) as line, suppress(OSError):
+            line.sendall(data)
+            line.shutdown(socket.SHUT_WR)
+            while line.recv(4096):
+                pass
+    assert site.ask()[0] == 200
+    assert capsys.readouterr().err == ""
+
+
+def _raw(port: int, data: bytes) -> bytes:
+    """Return all that is answered to some bytes."""
+    with socket.create_connection((HOST, port), timeout=30) as line:
+        line.sendall(data)
+        return b"".join(iter(lambda: line.recv(4096), b""))
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"GET /" + b"x" * 65_532, b"414 "),
+        (b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 101, b"431 "),
+        (b"GET / HTTP/2.0\r\n", b"505 "),
+        (b"GET / <b>HTTP/1.1\r\n", b"400 "),
+        (b"GET /metrics <script>\r\n", b"400 "),
+        (b"GET\r\n", b"400 "),
+    ],
+    ids=["414", "431", "505", "words", "version", "no path"],
+)
+def test_what_is_not_understood_is_answered_in_plain_words(site: Site, data: bytes, status: bytes) -> None:
+    head, _, body = _raw(site.port, data).partition(b"\r\n\r\n")
+    lines = head.split(b"\r\n")
+    assert lines[0].startswith(b"HTTP/1.0 " + status)
+    assert b"Content-Type: text/plain; charset=utf-8" in lines
+    assert b"Server: presman" in lines
+    assert body.startswith(status)
+    assert body.count(b"\n") == 1
+    assert b"<" not in head + body
+    assert b"Python" not in head + body
+
+
+@pytest.mark.parametrize(
+    ("said", "secure"),
+    [(b"", False), (b"GET /metrics HTTP/1.1\r\nHost: x\r\n", False), (b"", True)],
+    ids=["nothing", "half a request", "no handshake"],
+)
+def test_the_silent_make_room_for_who_asks(
+    site: Site, authority: Authority, tmp_path: Path, said: bytes, *, secure: bool
+) -> None:
+    made = Site(None, Certificates(CertificateFiles(authority.issue(tmp_path / "a.pem", HOST)))) if secure else site
+    lines = [socket.create_connection((HOST, made.port), timeout=30) for _ in range(web_server.AT_ONCE + 4)]
+    for line in lines:
+        line.sendall(said)
+    context = ssl._create_unverified_context()
+    for _ in range(3):
+        connection = (
+            http.client.HTTPSConnection(HOST, made.port, context=context, timeout=30)
+            if secure
+            else http.client.HTTPConnection(HOST, made.port, timeout=30)
+        )
+        assert answer(connection, "/metrics")[0] == 200
+    assert lines[0].recv(1) == b""
+    for line in lines:
+        line.close()
+    if secure:
+        made.server.stop()
+
+
+def test_who_says_nothing_is_cut_and_takes_no_place_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_server, "LONGEST", 0.2)
+    site = Site()
+    lines = [socket.create_connection((HOST, site.port), timeout=30) for _ in range(web_server.AT_ONCE)]
+    for line in lines:
+        line.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n")
+    until(lambda: lines[0].recv(1) == b"", "the silent are cut")
+    until(lambda: _answers(site), "the server answers again")
+    for line in lines:
+        line.close()
+    site.server.stop()
+    assert not site.server.is_alive
+
+
+def _answers(site: Site) -> bool:
+    try:
+        return site.ask("/-/healthy")[0] == 200
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def test_who_takes_no_answer_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_server, "LOOK", 0.02)
+    monkeypatch.setattr(places, "GRACE", 0.05)
+    site = Site()
+    monkeypatch.setattr(site.server._listener.get_app(), "_answer", lambda _: Response("200 OK", b"x" * (16 << 20)))
+    lines = [_asked(site.port) for _ in range(web_server.AT_ONCE)]
+    until(lambda: len(site.server._listener._open) >= web_server.OF_ONE, "all places of this address are taken")
+    monkeypatch.undo()
+    until(lambda: _answers(site), "the server answers")
+    for line in lines:
+        line.close()
+    site.server.stop()
+
+
+def _asked(port: int) -> socket.socket:
+    line = socket.socket()
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+    line.connect((HOST, port))
+    line.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    return line
+
+
+def test_a_connection_that_cannot_be_accepted_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_server, "REST", 0.001)
+    said: list[str] = []
+    failures = iter(range(5))
+    accept = socket.socket.accept
+
+    def failing(listening: socket.socket) -> Any:
+        if next(failures, None) is not None:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return accept(listening)
+
+    app = WebApp(Exposition([]), lambda: True)
+    server = WebServer(app, HOST, 0, say=said.append)
+    monkeypatch.setattr(server._listener, "socket", _Failing(server._listener.socket, failing))
+    server.start()
+    connection = http.client.HTTPConnection(HOST, int(server.url.rpartition(":")[2]), timeout=30)
+    assert answer(connection, "/-/healthy")[0] == 200
+    server.stop()
+    assert said == ["web server: no connection can be accepted: Too many open files"]
+
+
+class _Failing:
+    """A socket whose `accept` is another."""
+
+    def __init__(self, listening: socket.socket, accept: Callable[[socket.socket], Any]) -> None:
+        self._listening = listening
+        self.accept = lambda: accept(listening)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._listening, name)
+
+
+def test_many_at_once_are_answered_or_turned_away(site: Site) -> None:
+    answers: list[int] = []
+
+    def ask() -> None:
+        with suppress(OSError, http.client.HTTPException):
+            answers.append(site.ask()[0])
+
+    threads = [threading.Thread(target=ask) for _ in range(40)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert set(answers) == {200}
+    assert site.ask()[0] == 200
+
+
+def test_an_address_in_use_is_told(site: Site) -> None:
+    app = WebApp(Exposition([]), lambda: True)
+    with pytest.raises(ListenError, match=f"cannot listen at 127.0.0.1:{site.port}: Address already in use"):
+        WebServer(app, HOST, site.port)
+    with pytest.raises(ListenError, match=r"cannot listen at no\.such\.host\.invalid:9730: "):
+        WebServer(app, "no.such.host.invalid", 9730)
+    with pytest.raises(ListenError, match=r"cannot listen at \[2001:db8::1\]:9730: "):
+        WebServer(app, "2001:db8::1", 9730)
+
+
+# -- TLS --------------------------------------------------------------------------------------------------------
+
+
+def test_over_tls_with_certificates_on_both_sides(tmp_path: Path, authority: Authority) -> None:
+    (tmp_path / "ca.pem").write_bytes(authority.pem())
+    server = authority.issue(tmp_path / "server.pem", "localhost")
+    client = authority.issue(tmp_path / "client.pem", "prometheus")
+    site = Site(None, Certificates(CertificateFiles(server, clients=tmp_path / "ca.pem")))
+    assert site.server.url.startswith("https://")
+    context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+    context.check_hostname = False
+    with pytest.raises((ssl.SSLError, OSError, http.client.HTTPException)):
+        answer(http.client.HTTPSConnection(HOST, site.port, context=context, timeout=30), "/metrics")
+    context.load_cert_chain(client)
+    assert answer(http.client.HTTPSConnection(HOST, site.port, context=context, timeout=30), "/metrics")[0] == 200
+    with pytest.raises((OSError, http.client.HTTPException)):
+        site.ask()  # plain HTTP
+    site.server.stop()
+
+
+def test_a_renewed_certificate_is_taken_and_a_broken_one_is_not(tmp_path: Path, authority: Authority) -> None:
+    chain = authority.issue(tmp_path / "server.pem", "localhost")
+    certificates = Certificates(CertificateFiles(chain))
+    first = certificates.context()
+    assert certificates.context() is first
+    good = chain.read_bytes()
+    chain.write_text("half of it")
+    os.utime(chain, ns=(1, 1))
+    assert certificates.context() is first
+    chain.write_bytes(good)
+    os.utime(chain, ns=(2, 2))
+    assert certificates.context() is not first
+    chain.unlink()
+    assert certificates.context() is not first
+
+
+def test_what_is_no_certificate_is_told_in_a_line(tmp_path: Path, authority: Authority) -> None:
+    chain = authority.issue(tmp_path / "server.pem", "localhost")
+    other = Authority("another").issue(tmp_path / "other.pem", "localhost")
+    text = tmp_path / "text.pem"
+    text.write_text("no certificate")
+    locked = authority.issue(tmp_path / "locked.pem", "localhost", password=b"secret")
+    for files, why in (
+        (CertificateFiles(tmp_path / "away.pem"), "cannot read .*away.pem: No such file"),
+        (CertificateFiles(text), "text.pem: no certificate with its key: "),
+        (CertificateFiles(chain, key=text), "no certificate with its key: "),
+        (CertificateFiles(chain, key=other), "no certificate with its key: key values mismatch"),
+        (CertificateFiles(locked), "no certificate with its key: "),
+        (CertificateFiles(chain, clients=text), "text.pem: no certificates: "),
+        (CertificateFiles(tmp_path), "cannot read .*: Is a directory"),
+    ):
+        with pytest.raises(CertificateError, match=why) as caught:
+            Certificates(files)
+        assert "\n" not in str(caught.value)

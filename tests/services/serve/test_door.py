@@ -1,0 +1,93 @@
+"""Who may come in: names, pages, tokens."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from presman.base.secret import Secret
+from presman.services.serve.door import Door, origin_of
+
+LOOPBACK = Door(None, frozenset({"localhost"}), True, "", False, "presman_8000")
+OPEN = Door(Secret("a-token-that-nobody-knows"), frozenset({"localhost", "dbhost"}), False, "", False, "presman_8000")
+PROXIED = replace(OPEN, only_loopback=True, public="https://dba.example.com/prod/")
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:8000", "LOCALHOST:9", "127.0.0.1:8000", "127.8.8.8", "[::1]:80"]
+)
+def test_loopback_is_called_by_its_names(host: str) -> None:
+    assert LOOPBACK.knows(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "", "evil.example", "localhost.evil.example", "evil.example:8000", "10.0.0.1", "[::1", "localhost@evil.example",
+        "evil.example#localhost", "127.1", "0x7f.1", "localhost\r\nX: y", "localhost/", "dbhost", "[fe80::1%25eth0]",
+    ],
+)  # fmt: skip
+def test_loopback_is_called_by_no_other_name(host: str) -> None:
+    assert not LOOPBACK.knows(host)
+
+
+def test_what_others_reach_is_called_by_numbers_and_its_own_names() -> None:
+    assert all(map(OPEN.knows, ("10.0.0.1:8000", "[2001:db8::1]:8000", "dbhost", "127.0.0.1")))
+    assert not any(map(OPEN.knows, ("evil.example", "dbhost.evil.example", "dba.example.com")))
+    assert PROXIED.knows("dba.example.com:443")
+    assert not PROXIED.knows("10.0.0.1")
+
+
+def test_only_its_own_pages_may_speak_to_it() -> None:
+    assert LOOPBACK.is_own("http://localhost:8000", "localhost:8000")
+    for origin in (
+        "",
+        "null",
+        "http://evil.example",
+        "https://localhost:8000",
+        "http://localhost",
+        "http://localhost:80001",
+    ):
+        assert not LOOPBACK.is_own(origin, "localhost:8000")
+    assert replace(OPEN, secure=True).is_own("https://dbhost:8000", "dbhost:8000")
+    assert PROXIED.is_own("https://dba.example.com", "127.0.0.1:8000")
+    assert not PROXIED.is_own("http://dba.example.com", "127.0.0.1:8000")
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("https://Dba.Example.com/prod/", "https://dba.example.com"),
+        ("https://dba.example.com:443/", "https://dba.example.com"),
+        ("http://dba.example.com:443/", "http://dba.example.com:443"),
+        ("http://[::1]:8000/", "http://[::1]:8000"),
+    ],
+)
+def test_the_origin_of_a_url_is_as_browsers_write_it(url: str, origin: str) -> None:
+    assert origin_of(url) == origin
+
+
+@given(st.text())
+def test_nothing_but_the_token_opens(text: str) -> None:
+    right = OPEN.token.reveal() if OPEN.token else ""
+    assert OPEN.opens_to(text) == (text == right)
+    assert OPEN.admits(text) == (text == OPEN.pass_for_token())
+    assert OPEN.opens_to(right)
+    assert not OPEN.admits(right), "the cookie is not the token"
+    assert LOOPBACK.opens_to(text)
+    assert LOOPBACK.admits(text)
+
+
+@given(st.text())
+def test_no_header_is_too_odd(text: str) -> None:
+    for door in (LOOPBACK, OPEN, PROXIED):
+        assert isinstance(door.knows(text), bool)
+        assert isinstance(door.is_own(text, text), bool)
+
+
+def test_where_pages_stand_and_whether_the_line_is_encrypted() -> None:
+    assert (OPEN.path, OPEN.is_encrypted) == ("/", False)
+    assert (PROXIED.path, PROXIED.is_encrypted) == ("/prod/", True)
+    assert "nobody-knows" not in repr(OPEN)

@@ -1,0 +1,466 @@
+"""The web server on loopback, with a small program in place of the monitor; browsers are in tests/real."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import resource
+import socket
+import ssl
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import WSMsgType
+from aiohttp.web import AppRunner
+from msgspec.structs import replace
+from yarl import URL
+
+from presman.base.certificates import CertificateFiles, Certificates
+from presman.base.errors import LimitError
+from presman.base.secret import Secret
+from presman.base.seldom import Seldom
+from presman.services.serve import connections, seats, site_server, viewer
+from presman.services.serve.door import Door
+from presman.services.serve.listening import listening_sockets
+from presman.services.serve.pages import HEADERS
+from presman.services.serve.serving import Serving
+from presman.services.serve.site_server import running
+from presman.services.serve.viewer import Launch
+from tests.oracle.test_login import Authority
+from tests.patience import PATIENCE
+from tests.services.serve.test_door import LOOPBACK, OPEN, PROXIED
+from tests.tui.drive import acted
+
+STAND_IN = (sys.executable, "-S", str(Path(__file__).parent / "stand_in.py"))
+
+TOKEN = OPEN.token.reveal() if OPEN.token else ""
+
+
+class Site:
+    """The server, a browser's session with it, and what the server said."""
+
+    def __init__(self, runner: AppRunner, session: aiohttp.ClientSession, said: list[str], port: int) -> None:
+        self.runner = runner
+        self.session = session
+        self.said = said
+        self.url = URL.build(scheme="http", host="127.0.0.1", port=port)
+        self.get, self.post = session.get, session.post
+
+    @property
+    def here(self) -> dict[str, str]:
+        return {"Origin": str(self.url.origin())}
+
+    async def look(self, size: str = "width=90&height=30", **headers: str) -> aiohttp.ClientWebSocketResponse:
+        return await self.session.ws_connect(f"/ws?{size}", headers=self.here | headers)
+
+    async def says(self, text: str) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not any(text in line for line in self.said):
+                await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def site(
+    door: Door = LOOPBACK,
+    viewers: int = 2,
+    told: str = '{"name": "monitor"}',
+    command: tuple[str, ...] = STAND_IN,
+    certificates: Certificates | None = None,
+) -> AsyncIterator[Site]:
+    said: list[str] = []
+    launch = Launch(command, Secret(told), {"PATH": os.defpath})
+    serving = Serving("demo:<b>mixed</b>", launch, door, viewers, said.append)
+    scheme = "https" if certificates else "http"
+    sockets = listening_sockets("127.0.0.1", 0)
+    port = sockets[0].getsockname()[1]
+    async with running(serving, sockets, certificates) as runner:
+        base = URL.build(scheme=scheme, host="127.0.0.1", port=port)
+        async with aiohttp.ClientSession(base, cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+            yield Site(runner, session, said, port)
+
+
+async def shown(line: aiohttp.ClientWebSocketResponse, text: str) -> str:
+    """Wait until the terminal was sent a text."""
+    found = ""
+    while text not in found:
+        message = await line.receive(PATIENCE)
+        assert message.type is WSMsgType.BINARY, (message, found)
+        found += message.data.decode()
+    return found
+
+
+async def closing(line: aiohttp.ClientWebSocketResponse) -> int | None:
+    """Wait for the end, and return its code."""
+    async with asyncio.timeout(PATIENCE):
+        async for _ in line:
+            pass
+    return line.close_code
+
+
+@acted
+async def test_the_page_loads_nothing_from_elsewhere_and_may_do_little() -> None:
+    async with site() as client:
+        async with client.get("/") as answer:
+            text = await answer.text()
+            assert answer.status == 200
+            for name, value in HEADERS.items():
+                assert answer.headers[name] == value
+        assert "//" not in text
+        assert "demo:&lt;b&gt;mixed&lt;/b&gt;" in text
+        for name in ("presman.js", "presman.css", "presman.svg", "textual.js", "xterm.css", "RobotoMono.ttf"):
+            async with client.get(f"/static/{name}") as answer:
+                assert (answer.status, answer.headers["X-Content-Type-Options"]) == (200, "nosniff")
+
+
+@acted
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/", "/static/../door.py", "/static/%2e%2e/door.py", "/static/..%2fdoor.py", "/static/%00",
+        "/static//etc/passwd", "/static/monitor.html", "/download/", "/download/x", "/nothing",
+    ],
+)  # fmt: skip
+async def test_nothing_else_is_there(path: str) -> None:
+    async with site() as client:
+        url = client.url.with_path(path, encoded=True)
+        async with aiohttp.ClientSession() as session, session.get(url) as answer:
+            assert answer.status == 404
+
+
+@acted
+async def test_other_names_are_refused() -> None:
+    async with site() as client:
+        for path in ("/", "/static/presman.js", "/ws", "/alive"):
+            async with client.get(path, headers={"Host": "evil.example"}) as answer:
+                assert answer.status == 421
+
+
+@acted
+async def test_other_pages_get_no_websocket() -> None:
+    async with site() as client:
+        for origin in ("http://evil.example", "null", str(client.url.with_scheme("https").origin()), ""):
+            with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
+                await client.look(Origin=origin)
+        assert client.said == []
+
+
+@acted
+async def test_without_the_token_there_is_nothing() -> None:
+    async with site(OPEN) as client:
+        for path in ("/", "/?token=", "/?token=wrong", "/static/presman.js", "/ws", "/download/x"):
+            async with client.get(path, headers=client.here) as answer:
+                assert answer.status == 401, path
+                assert "Set-Cookie" not in answer.headers
+                assert "mixed" not in await answer.text(), "not even a name"
+        with pytest.raises(aiohttp.WSServerHandshakeError, match="401"):
+            await client.look(Cookie=f"{OPEN.cookie}={TOKEN}")
+        async with client.post("/token", data={"token": "wrong"}) as answer:
+            assert answer.status == 401
+        async with client.post("/token", data={"token": "x" * 10_000}) as answer:
+            assert answer.status == 413
+        async with client.post("/token", data=b"x", headers={"Content-Type": "multipart/form-data"}) as answer:
+            assert answer.status == 415
+        assert client.said == ["a wrong token from 127.0.0.1"], "one line, not four"
+
+
+@acted
+async def test_the_token_becomes_a_cookie_that_no_script_and_no_other_site_has() -> None:
+    async with site(OPEN) as client:
+        async with client.get("/", params={"token": TOKEN}) as answer:
+            assert answer.status == 200
+            cookie = answer.headers["Set-Cookie"]
+        assert TOKEN not in cookie
+        assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+        async with client.get("/static/presman.js") as answer:
+            assert answer.status == 200
+        async with await client.look() as line:
+            await shown(line, "monitor 90x30")
+
+
+@acted
+async def test_a_token_that_is_typed_is_as_good() -> None:
+    async with site(PROXIED) as client, client.post("/token", data={"token": TOKEN}, allow_redirects=False) as answer:
+        assert (answer.status, answer.headers["Location"]) == (303, "./")
+        assert {"Secure", "Path=/prod/"} <= set(answer.headers["Set-Cookie"].split("; "))
+
+
+@acted
+async def test_keys_go_in_and_the_screen_comes_out() -> None:
+    async with site() as client, await client.look() as line:
+        await shown(line, "monitor 90x30")
+        await line.send_str('["stdin", "4\\ud800\\u001b"]')
+        await shown(line, "D:4?\x1b")
+        await line.send_json(["resize", {"width": 10**9, "height": -1}])
+        await shown(line, 'M:{"type": "resize", "width": 1000, "height": 1}')
+        await line.send_json(["focus"])
+        await shown(line, '"focus"')
+        await line.send_json(["ping", "17"])
+        assert (await line.receive_json()) == ["pong", "17"]
+        await line.send_json(["stdin", "q"])
+        assert await closing(line) == seats.HAS_QUIT
+        await client.says("viewer 1 has gone")
+        assert client.said == ["viewer 1 came from 127.0.0.1", "viewer 1 has gone"]
+
+
+@acted
+async def test_a_file_is_handed_over_once_to_its_viewer_alone() -> None:
+    async with site(OPEN) as client:
+        async with client.get("/", params={"token": TOKEN}):
+            line = await client.look()
+        await shown(line, "monitor")
+        await line.send_json(["stdin", "e"])
+        kind, key = await line.receive_json()
+        assert kind == "deliver_file_start"
+        path = f"/download/{key}"
+        async with aiohttp.ClientSession() as stranger, stranger.get(client.url.with_path(path)) as answer:
+            assert answer.status == 401
+        async with client.get(path, headers={"Sec-Fetch-Site": "cross-site"}) as answer:
+            assert answer.status == 403
+        async with client.get(path) as answer:
+            assert await answer.text() == "time,x\n"
+            assert answer.headers["Content-Disposition"] == 'attachment; filename="a..b.csv"'
+        async with client.get(path) as answer:
+            assert answer.status == 404
+        await line.send_json(["stdin", "e"])
+        _, key = await line.receive_json()
+        await line.close()
+        await client.says("viewer 1 has gone")
+        async with client.get(f"/download/{key}") as answer:
+            assert answer.status == 404, "it went with its viewer"
+
+
+@acted
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("{", seats.WRONG_MESSAGE),
+        ('["rm", "x"]', seats.WRONG_MESSAGE),
+        ('["stdin", 4]', seats.WRONG_MESSAGE),
+        ('["resize", {"width": 1e99, "height": 1}]', seats.WRONG_MESSAGE),
+        ("[" * 60_000, seats.WRONG_MESSAGE),
+        (b"\0", seats.WRONG_MESSAGE),
+        ("x" * seats.LARGEST_MESSAGE * 2, 1009),
+    ],
+    ids=["no JSON", "no kind", "no text", "no number", "deep", "binary", "large"],
+)
+async def test_what_makes_no_sense_ends_the_line_and_the_monitor(message: str | bytes, code: int) -> None:
+    async with site() as client, await client.look() as line:
+        await shown(line, "monitor")
+        await (line.send_bytes(message) if isinstance(message, bytes) else line.send_str(message))
+        assert await closing(line) == code
+        await client.says("viewer 1 has gone")
+
+
+@acted
+async def test_a_monitor_that_dies_is_told_on_both_sides() -> None:
+    async with site() as client:
+        async with await client.look() as line:
+            await shown(line, "monitor")
+            await line.send_json(["stdin", "k"])
+            assert await closing(line) == seats.DIED
+        await client.says("viewer 1 has gone; the monitor was killed by SIGABRT")
+    async with site(told='{"fails": 1}') as client:
+        async with await client.look("width=x&height=y") as line:
+            assert await closing(line) == seats.DIED
+        await client.says("viewer 1 has gone; the monitor ended with code 2: presman: no target of that name")
+
+
+@acted
+async def test_a_monitor_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(viewer, "GRACE", 0.1)
+    async with site(viewers=1, told='{"name": "deaf", "stays": 1}') as client:
+        line = await client.look()
+        await shown(line, "deaf")
+        await line.close()
+        await client.says("viewer 1 has gone; the monitor did not end when asked to, and was killed")
+        async with await client.look() as line:
+            await shown(line, "deaf")
+
+
+@acted
+async def test_there_are_so_many_seats_and_who_waits_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with site(viewers=1) as client:
+        first = await client.look()
+        await shown(first, "monitor")
+        async with await client.look() as second:
+            await first.close()
+            await shown(second, "monitor")  # as a page that is loaded again
+            monkeypatch.setattr(seats, "SEAT_IN", 0.05)
+            async with await client.look() as third:
+                assert await closing(third) == seats.FULL
+        await client.says("viewer 2 has gone")
+        assert len(client.said) == 4
+
+
+@acted
+async def test_a_server_that_ends_sends_everybody_away() -> None:
+    async with site() as client:
+        lines = [await client.look(), await client.look()]
+        for line in lines:
+            await shown(line, "monitor")
+        codes = asyncio.gather(*map(closing, lines))
+        await client.runner.cleanup()
+        assert await codes == [seats.GOING_AWAY] * 2
+        assert sorted(client.said)[1::2] == ["viewer 1 has gone", "viewer 2 has gone"]
+
+
+@acted
+async def test_a_monitor_that_cannot_be_started_is_told() -> None:
+    async with site(command=("/nonexistent/presman",)) as client:
+        async with await client.look() as line:
+            assert await closing(line) == seats.DIED
+        await client.says("the monitor cannot be started: No such file or directory")
+
+
+@acted
+async def test_over_tls_a_renewed_certificate_is_taken(tmp_path: Path) -> None:
+    authority = Authority("an authority")
+    path = authority.issue(tmp_path / "both.pem", "first")
+    (tmp_path / "authority.pem").write_bytes(authority.pem())
+    trusting = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
+
+    async def holder(port: int) -> str:
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting)
+        names = writer.get_extra_info("peercert")["subject"]
+        writer.close()
+        return str(names[0][0][1])
+
+    secure = replace(LOOPBACK, secure=True)
+    async with site(secure, certificates=Certificates(CertificateFiles(path))) as client:
+        port = client.url.port or 0
+        assert await holder(port) == "first"
+        authority.issue(path, "second")
+        os.utime(path, (1, 1))
+        assert await holder(port) == "second"
+        here = {"Origin": f"https://127.0.0.1:{port}"}
+        async with client.session.ws_connect("/ws?width=90&height=30", headers=here, ssl=trusting) as line:
+            await shown(line, "monitor 90x30")
+
+
+@acted
+async def test_a_connection_that_brings_no_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SILENCE", 0.05)
+    async with site() as client, await client.look() as line:
+        await shown(line, "monitor")
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.url.port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+        async with asyncio.timeout(PATIENCE):
+            assert await reader.read() == b""
+        writer.close()
+        await line.send_json(["focus"])
+        await shown(line, '"focus"')
+
+
+SLOW_BODY = (
+    b"POST /token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    b"Content-Length: 4000\r\n\r\ntok"
+)
+"""What anybody may begin to send, and never end."""
+
+
+async def lines_with(
+    data: bytes, number: int, port: int | None
+) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Return connections from here, on each of which some bytes were sent."""
+    lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(number)]
+    for _, writer in lines:
+        writer.write(data)
+    return lines
+
+
+@acted
+@pytest.mark.parametrize("data", [SLOW_BODY, SLOW_BODY[:30], b""], ids=["bodies", "heads", "nothing"])
+async def test_who_has_the_token_comes_in_past_a_crowd_from_his_own_address(
+    monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    monkeypatch.setattr(site_server, "most_connections", lambda viewers: 8)  # of one address half of them
+    async with site(OPEN) as client:
+        async with client.get("/", params={"token": TOKEN}) as answer:
+            assert answer.status == 200
+        crowd = await lines_with(data, 40, client.url.port)
+        async with aiohttp.ClientSession(client.url) as another, another.get("/", params={"token": TOKEN}) as answer:
+            assert answer.status == 200
+        async with await client.look() as line:
+            await shown(line, "monitor 90x30")
+            crowd += await lines_with(data, 20, client.url.port)
+            await line.send_json(["focus"])
+            await shown(line, '"focus"')
+        assert [await reader.read() for reader, _ in crowd[:40]] == [b""] * 40, "the oldest have made room"
+        told = [line for line in client.said if line.startswith("web server")]
+        assert told == ["web server: all connections are taken: those that asked for nothing longest are closed"]
+        for _, writer in crowd:
+            writer.close()
+
+
+@acted
+@pytest.mark.parametrize("door", [OPEN, LOOPBACK], ids=["token", "none asked for"])
+async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, door: Door) -> None:
+    monkeypatch.setattr(connections, "SILENCE", 0.05)
+    monkeypatch.setattr(site_server, "LINGERING", 0.05)
+    async with site(door) as client:
+        ((reader, writer),) = await lines_with(SLOW_BODY, 1, client.url.port)
+        async with asyncio.timeout(PATIENCE):
+            answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.1 408 ") or not answer
+        writer.close()
+
+
+@acted
+async def test_a_connection_that_cannot_be_accepted_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "REST", 0.001)
+    loop = asyncio.get_running_loop()
+    accept, failures = loop.sock_accept, iter([errno.EMFILE] * 5 + [errno.ECONNABORTED])
+
+    async def failing(listening: socket.socket) -> tuple[socket.socket, Any]:
+        number = next(failures, 0)
+        if number:
+            raise OSError(number, os.strerror(number))
+        return await accept(listening)
+
+    monkeypatch.setattr(loop, "sock_accept", failing)
+    async with site() as client, client.get("/alive") as answer:
+        assert answer.status == 204
+        assert client.said == ["web server: no connection can be accepted: Too many open files"]
+
+
+def test_there_are_as_many_connections_as_descriptors_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = [resource.RLIM_INFINITY]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed[0], allowed[0]))
+    assert connections.most_connections(4) == 260
+    allowed[0] = 256  # 40 for presman, 10 for each of 4 monitors, 2 for each connection
+    assert connections.most_connections(4) == 88
+    allowed[0] = 100
+    with pytest.raises(LimitError, match=r"\(ulimit -n\) are limited to 100: --viewers 4 takes 120$"):
+        connections.most_connections(4)
+    allowed[0] = 120
+    assert connections.most_connections(4) == 20
+
+
+@acted
+async def test_what_strangers_make_it_complain_of_is_a_line() -> None:
+    async with site() as client:
+        for _ in range(3):
+            reader, writer = await asyncio.open_connection("127.0.0.1", client.url.port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
+            assert (await reader.read()).startswith(b"HTTP/1.0 400 ")
+            writer.close()
+        asyncio.get_running_loop().call_exception_handler({"message": "no more files", "exception": OSError("x")})
+        (line,) = client.said
+        assert line.startswith("web server: Error handling request from 127.0.0.1: BadHttpMe")
+
+
+def test_lines_that_were_left_out_are_counted() -> None:
+    said: list[str] = []
+    now = [100.0]
+    seldom = Seldom(said.append, lambda: now[0])
+    for text in "abc":
+        seldom.say(text)
+    now[0] += 10.0
+    seldom.say("d")
+    assert said == ["a", "d (and 2 more before)"]

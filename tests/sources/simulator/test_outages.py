@@ -1,0 +1,43 @@
+"""Views that hang in a scenario: what comes of it is what comes of a database whose views hang."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from presman.analysis import analyse
+from presman.polling.poller import Poller
+from presman.records.snapshot import Snapshot
+from presman.sources.simulator.loading import load_scenario
+from presman.sources.simulator_source import SimulatorSource
+from tests.analysis.test_simulated import Clock
+
+OUTAGE = Path(__file__).with_name("outage.toml")
+BEGIN = datetime(2026, 3, 14, 9, tzinfo=UTC)
+
+
+def test_an_outage_hits_what_it_names_while_it_lasts() -> None:
+    one, everything = load_scenario(OUTAGE).outages
+    assert [one.hits(view, 40.0) for view in ("V$SESSION", "GV$SESSION", "GV$SESSION_LONGOPS")] == [True, True, False]
+    assert [one.hits("GV$SESSION", now) for now in (39.9, 99.9, 100.0)] == [False, True, False]
+    assert everything.hits("DBA_RSRC_PLANS", 160.0)
+
+
+def test_one_view_and_then_all_of_them() -> None:
+    clock = Clock()
+    poller = Poller(SimulatorSource(OUTAGE, clock=clock, start=BEGIN), clock=clock)
+    poller.open()
+    previous: Snapshot | None = None
+    late: dict[float, tuple[int, float | None]] = {}
+    for second in range(0, 240, 2):
+        clock.now = float(second)
+        snapshot = poller.poll()
+        reading = analyse(previous, snapshot)
+        late[second], previous = (len(reading.late), reading.stale), snapshot
+    assert late[38] == (0, 0.0)
+    assert late[40] == (1, 0.0)
+    assert late[98] == (1, 0.0)
+    assert late[148] == (0, 0.0)
+    assert late[150][0] > 10
+    assert late[178][1] == 30.0, "what is newest was read at second 148"
+    assert late[238] == (0, 0.0)
